@@ -216,3 +216,36 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
     CaseResult::of(&[&eight], &[]).finds_none("there is only libcudnn.so.8");
     CaseResult::of(&[&eight, &newest], &[]).uses(&only, "9.28.0", &none);
 }
+
+/// An application as its author has it, and `init --write` in its directory.
+#[test]
+fn init_guards_an_application_that_uses_cudarc() {
+    let dir = fresh("cudarc-init");
+    let manifest = format!(
+        "[package]\nname = \"cudarc-init\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n\
+         cudarc = {{ version = \"0.19\", default-features = false, features = [\"std\", \"cudnn\", \
+         \"fallback-dynamic-loading\", \"cuda-12080\"] }}\n\n\
+         [workspace]\n\n[patch.crates-io]\ncudnn-guard = {{ path = {:?} }}\n",
+        repository()
+    );
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
+    fs::create_dir(dir.join("src")).unwrap();
+    let main =
+        "fn main() {\n    println!(\"cuDNN {}\", cudarc::cudnn::result::get_version());\n}\n";
+    fs::write(dir.join("src/main.rs"), main).unwrap();
+    let mut init = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+    run(init.args(["init", "--write"]).current_dir(&dir)).exits_with(0);
+    run(&mut cargo(&dir, &["build"])).exits_with(0);
+    for (release, code, said) in [
+        ((9, 14, 0), 0, "cuDNN 91400\n"),
+        ((8, 9, 7), 78, "[cudnn-version-mismatch]"),
+    ] {
+        let tree = simulated(release);
+        let path = std::env::join_paths([tree.join("lib64"), tree.join("driver")]).unwrap();
+        let mut guarded = program(support::target().join("debug/cudarc-init"));
+        run(guarded.env("LD_LIBRARY_PATH", path))
+            .exits_with(code)
+            .says(said);
+    }
+}

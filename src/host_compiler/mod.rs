@@ -313,6 +313,9 @@ impl HostCompilerCheck<'_> {
     }
 }
 
+/// More than any toolkit takes majors of gcc.
+const MOST_ALTERNATIVES: usize = 20;
+
 /// The names of compilers that would do beside `program`, the newest first: `aarch64-linux-gnu-g++-12` beside
 /// `aarch64-linux-gnu-g++`.
 pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
@@ -322,7 +325,8 @@ pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
         (prefix.is_empty() || prefix.ends_with('-')).then_some(prefix)
     });
     let last = limits.gcc.unwrap_or_default();
-    let names = (5..=last).rev();
+    // A damaged header may claim any number.
+    let names = (5..=last).rev().take(MOST_ALTERNATIVES);
     names
         .map(|major| format!("{}g++-{major}", prefix.unwrap_or_default()))
         .collect()

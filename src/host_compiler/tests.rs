@@ -283,4 +283,9 @@ fn other_compilers_have_the_name_of_this_one_with_a_number() {
         assert_eq!(names(program), expected, "{program}");
     }
     assert!(alternative_names(Path::new("gcc"), &Limits::default()).is_empty());
+    let damaged = Limits {
+        gcc: Some(u32::MAX),
+        ..Limits::default()
+    };
+    assert_eq!(alternative_names(Path::new("gcc"), &damaged).len(), 20);
 }

@@ -8,6 +8,7 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::version::Version;
 use crate::targets::dialect::Dialect;
 use crate::targets::nvcc_support::Compiler;
+use crate::targets::nvcc_table;
 use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::targets::choose;
 use serde_json::json;
@@ -37,10 +38,7 @@ impl Config {
         };
         let mut findings = Vec::new();
         let (compiler, told_by) = match cuda {
-            Some(cuda) => (
-                Compiler::from_table(None, cuda),
-                format!("what CUDA {} is known to do", cuda.short()),
-            ),
+            Some(cuda) => (Compiler::from_table(None, cuda), from_table(cuda)),
             None => {
                 let letters = target_request::needs_letters(request.as_ref());
                 let toolchain = self.survey_on(host.clone());
@@ -77,6 +75,19 @@ impl Config {
             told_by,
             findings,
         }
+    }
+}
+
+/// What is known of an nvcc that was not asked.
+fn from_table(cuda: Version) -> String {
+    let release = cuda.short();
+    match nvcc_table::row_for(cuda) {
+        None => format!("nothing is known of CUDA {release}"),
+        Some(_) if cuda > nvcc_table::newest() => format!(
+            "CUDA {release} is not known: what CUDA {} is known to do",
+            nvcc_table::newest().short()
+        ),
+        Some(_) => format!("what CUDA {release} is known to do"),
     }
 }
 

@@ -1,8 +1,11 @@
 //! The terminal program, run as a person runs it.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod demo;
 pub mod doctor;
 pub mod explain;
 pub mod fetch;
+pub mod init;
 pub mod pkg_config;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod run;
@@ -80,4 +83,47 @@ fn a_command_line_that_is_wrong_exits_with_2() {
     ] {
         must_exit(&cudnn_guard(arguments), 2);
     }
+}
+
+/// The shell itself is asked to complete a line.
+#[cfg(unix)]
+#[test]
+fn a_shell_completes_commands_and_options() {
+    let script = text(&cudnn_guard(&["completions", "bash"]));
+    for (line, completed) in [
+        ("cudnn-guard doc", "doctor"),
+        ("cudnn-guard fetch --che", "--check"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [.., before, last] = *words else {
+            panic!("{line}")
+        };
+        let ask = format!(
+            "{script}\nCOMP_WORDS=({line}); COMP_CWORD={}; \
+             function=$(complete -p cudnn-guard | sed 's/.* -F \\([^ ]*\\) .*/\\1/'); \
+             \"$function\" cudnn-guard {last} {before}; echo \"${{COMPREPLY[@]}}\"",
+            words.len() - 1
+        );
+        let output = Command::new("bash")
+            .args(["-c", &ask])
+            .output()
+            .expect("bash runs");
+        assert_eq!(text(&output), format!("{completed}\n"), "{output:?}");
+    }
+}
+
+#[test]
+fn each_command_has_a_page_for_man() {
+    let dir = folder("manual");
+    must_exit(&cudnn_guard(&["manual", dir.to_str().expect("text")]), 0);
+    let help = text(&cudnn_guard(&["--help"]));
+    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.map_while(|line| line.split_whitespace().next());
+    for command in commands.filter(|command| *command != "help") {
+        let page =
+            fs::read_to_string(dir.join(format!("cudnn-guard-{command}.1"))).expect("a page");
+        assert!(page.contains(".SH SYNOPSIS"), "{page}");
+    }
+    let refused = cudnn_guard(&["manual", "/dev/null/pages"]);
+    must_exit(&refused, 1);
 }

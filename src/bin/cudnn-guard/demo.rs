@@ -3,10 +3,13 @@
 //! ```text
 //! target/demo/           in a clone of the repository; installed, ~/.cache/cudnn-guard/demo
 //!   simulator/           the simulated cuDNN and GPU
+//!   older/, broken/      for `--broken`: an older one, and a copy in which something is broken
 //!   consumers/           fixtures/consumers, made ready to be built
 //!   target/              what cargo builds of it
 //!   report.json          what the guard wrote
 //! ```
+
+mod broken;
 
 use crate::simulator::{self, Simulated};
 use crate::terminal::show;
@@ -39,15 +42,26 @@ pub fn command() -> Cli {
             Arg::new("real")
                 .long("real")
                 .action(ArgAction::SetTrue)
+                .conflicts_with("broken")
                 .help("Fetch NVIDIA's CUDA and cuDNN first, and use those"),
+        )
+        .arg(
+            Arg::new("broken")
+                .long("broken")
+                .action(ArgAction::SetTrue)
+                .help("Break a simulated cuDNN in five ways, and show what the guard says of each"),
         )
 }
 
 /// Builds and runs: 0 for pass and unknown, 1 for fail.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    match demo(arguments.get_flag("real")) {
-        Ok((verdict, stack)) => {
-            show(format!("\nverdict: {verdict} ({stack})\n"));
+    let done = match arguments.get_flag("broken") {
+        true => demo_broken(),
+        false => demo(arguments.get_flag("real")),
+    };
+    match done {
+        Ok((verdict, of_what)) => {
+            show(format!("\nverdict: {verdict} ({of_what})\n"));
             terminal::exit(verdict)
         }
         Err(error) => {
@@ -65,42 +79,71 @@ struct Place {
     work: PathBuf,
 }
 
+impl Place {
+    fn find() -> Result<Self, String> {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+        if !repository.join("fixtures/consumers").is_dir() {
+            return Err(format!(
+                "`{}` is not there any more: run `cargo demo` in a clone of the repository",
+                repository.join("fixtures/consumers").display()
+            ));
+        }
+        let variable = |name: &str| env::var_os(name).map(PathBuf::from);
+        Ok(Self {
+            repository,
+            work: work_folder(repository, variable)?,
+        })
+    }
+
+    /// Those of the simulator.
+    fn sources(&self) -> PathBuf {
+        self.repository.join("fixtures/simulator")
+    }
+}
+
 /// What a consumer is built and run with.
+#[derive(Clone)]
 struct Stack {
     consumer: &'static str,
     /// Variables for building.
     build: Vec<(&'static str, String)>,
     /// Variables that must not get through to the build.
     without: Vec<&'static str>,
+    /// Variables for running.
+    run: Vec<(&'static str, String)>,
     /// Folders that the program's loader is to look at first.
     library_path: Vec<PathBuf>,
     /// In the last line.
     name: &'static str,
 }
 
+/// What follows the verdict is what it is about.
 fn demo(real: bool) -> Result<(Verdict, &'static str), String> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    if !repository.join("fixtures/consumers").is_dir() {
-        return Err(format!(
-            "`{}` is not there any more: run `cargo demo` in a clone of the repository",
-            repository.join("fixtures/consumers").display()
-        ));
-    }
-    let variable = |name: &str| env::var_os(name).map(PathBuf::from);
-    let place = Place {
-        repository,
-        work: work_folder(repository, variable)?,
-    };
+    let place = Place::find()?;
     let stack = if real {
         fetched()?
     } else {
         match present() {
             Some(stack) => stack,
-            None => simulated(&place)?,
+            None => {
+                show(
+                    "this runs on a simulated cuDNN\nand a simulated GPU, which compute on the CPU.\n\n",
+                );
+                simulated(&place)?
+            }
         }
     };
     let program = build(&place, &stack)?;
     Ok((start(&place, &stack, &program)?, stack.name))
+}
+
+fn demo_broken() -> Result<(Verdict, &'static str), String> {
+    let place = Place::find()?;
+    show("A program is built with a simulated cuDNN, and started on five that are broken.\n\n");
+    let stack = simulated(&place)?;
+    let program = build(&place, &stack)?;
+    let verdict = broken::run(&place, &stack, &program)?;
+    Ok((verdict, "the program has to be ended on all five"))
 }
 
 /// A clone has a target folder to work in. What cargo unpacked to install from, a registry's package or a checkout of
@@ -145,6 +188,7 @@ fn fetched() -> Result<Stack, String> {
         },
         build,
         without: wishes(),
+        run: Vec::new(),
         library_path: Vec::new(),
         name: "on NVIDIA's own files",
     })
@@ -165,6 +209,7 @@ fn present() -> Option<Stack> {
             },
             build: Vec::new(),
             without: Vec::new(),
+            run: Vec::new(),
             library_path: report.library_dirs(),
             name: "on this machine's CUDA and cuDNN",
         });
@@ -187,15 +232,13 @@ fn present() -> Option<Stack> {
 
 /// A cuDNN and a GPU that compute on the CPU.
 fn simulated(place: &Place) -> Result<Stack, String> {
-    show("this runs on a simulated cuDNN\nand a simulated GPU, which compute on the CPU.\n\n");
-    let sources = place.repository.join("fixtures/simulator");
     let root = place.work.join("simulator");
     let what = Simulated {
         cudnn: CUDNN,
         cuda: CUDA,
         leave_out: Vec::new(),
     };
-    simulator::build(&sources, &root, &what)?;
+    simulator::build(&place.sources(), &root, &what)?;
     let home = root.display().to_string();
     let build = vec![("CUDA_HOME", home.clone()), ("CUDNN_PATH", home)];
     show(format!("{:#}\n", look(&build, &wishes())));
@@ -203,6 +246,7 @@ fn simulated(place: &Place) -> Result<Stack, String> {
         consumer: APPLICATION,
         build,
         without: wishes(),
+        run: Vec::new(),
         library_path: vec![root.join("lib64"), root.join("driver")],
         name: "simulated: it says nothing about a GPU of this machine",
     })
@@ -294,13 +338,10 @@ fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
     }
 }
 
-/// Runs the program on this terminal and reads its verdict from the report that the guard wrote.
-fn start(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String> {
-    show(format!("  ✓ {:<9} {}\n\n", "started", program.display()));
-    let report = place.work.join("report.json");
-    let _ = fs::remove_file(&report);
+/// The program, to be started on this stack.
+fn command_on(stack: &Stack, program: &Path) -> Result<Command, String> {
     let mut command = Command::new(program);
-    command.env("CUDNN_GUARD_REPORT", &report);
+    command.envs(stack.run.iter().map(|(name, value)| (name, value)));
     if !stack.library_path.is_empty() {
         let before = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let before = env::split_paths(&before).filter(|dir| !dir.as_os_str().is_empty());
@@ -308,6 +349,16 @@ fn start(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String
             .map_err(|error| error.to_string())?;
         command.env("LD_LIBRARY_PATH", path);
     }
+    Ok(command)
+}
+
+/// Runs the program on this terminal and reads its verdict from the report that the guard wrote.
+fn start(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String> {
+    show(format!("  ✓ {:<9} {}\n\n", "started", program.display()));
+    let report = place.work.join("report.json");
+    let _ = fs::remove_file(&report);
+    let mut command = command_on(stack, program)?;
+    command.env("CUDNN_GUARD_REPORT", &report);
     let status = command
         .status()
         .map_err(|error| format!("cannot start `{}`: {error}", program.display()))?;

@@ -3,11 +3,14 @@
 // A program of its own beside the library: it reads its variables, starts pip and cargo, and speaks to people.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros)]
 
+mod completions;
 mod demo;
 mod doctor;
 mod explain;
 mod fetch;
+mod init;
 mod inspect;
+mod manual;
 mod page;
 mod run;
 mod targets;
@@ -19,7 +22,24 @@ use cudnn_guard::{invocation, variables};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let matches = Command::new("cudnn-guard")
+    let matches = cli().get_matches();
+    match matches.subcommand() {
+        Some(("doctor", arguments)) => doctor::run(arguments),
+        Some(("inspect", arguments)) => inspect::run(arguments),
+        Some(("run", arguments)) => run::run(arguments),
+        Some(("explain", arguments)) => explain::run(arguments),
+        Some(("targets", arguments)) => targets::run(arguments),
+        Some(("init", arguments)) => init::run(arguments),
+        Some(("fetch", arguments)) => fetch::run(arguments),
+        Some(("demo", arguments)) => demo::run(arguments),
+        Some(("completions", arguments)) => completions::run(arguments, cli()),
+        Some(("manual", arguments)) => manual::run(arguments, cli()),
+        _ => ExitCode::from(2),
+    }
+}
+
+fn cli() -> Command {
+    Command::new("cudnn-guard")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Finds CUDA and cuDNN and says what does not fit, where it came from and what to do")
         .after_help("Exit codes: 0 nothing is wrong, 1 something is, 2 the command line is.")
@@ -30,17 +50,9 @@ fn main() -> ExitCode {
         .subcommand(run::command())
         .subcommand(explain::command())
         .subcommand(targets::command())
+        .subcommand(init::command())
         .subcommand(fetch::command())
         .subcommand(demo::command())
-        .get_matches();
-    match matches.subcommand() {
-        Some(("doctor", arguments)) => doctor::run(arguments),
-        Some(("inspect", arguments)) => inspect::run(arguments),
-        Some(("run", arguments)) => run::run(arguments),
-        Some(("explain", arguments)) => explain::run(arguments),
-        Some(("targets", arguments)) => targets::run(arguments),
-        Some(("fetch", arguments)) => fetch::run(arguments),
-        Some(("demo", arguments)) => demo::run(arguments),
-        _ => ExitCode::from(2),
-    }
+        .subcommand(completions::command())
+        .subcommand(manual::command())
 }

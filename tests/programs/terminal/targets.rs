@@ -29,6 +29,16 @@ fn targets_without_any_cuda() {
          CMake      89-real;90;90a-real\n\
          PyTorch    8.9;9.0+PTX;9.0a\n"
     );
+    for (cuda, nvcc) in [
+        (
+            "99.0",
+            "CUDA 99.0 is not known: what CUDA 13.5 is known to do",
+        ),
+        ("2.0", "nothing is known of CUDA 2.0"),
+    ] {
+        let shown = text(&cudnn_guard(&["targets", "80", "--cuda", cuda]));
+        assert!(shown.contains(&format!("nvcc       {nvcc}\n")), "{shown}");
+    }
     let json = "{\"targets\":[\"sm_86\"],\"flags\":[\"-gencode=arch=compute_80,code=sm_86\"],\"findings\":[]}\n";
     for list in ["8.6(8.0)", "-gencode=arch=compute_80,code=sm_86"] {
         let output = cudnn_guard(&["targets", "--json", "--", list]);

@@ -1,0 +1,101 @@
+//! A Rust source file into whose `main` lines are put. What it does not understand it leaves alone.
+
+/// Where `main` begins, and where its first statement may stand.
+struct Main {
+    line: usize,
+    body: usize,
+}
+
+fn find_main(text: &str) -> Option<Main> {
+    let mut line = 0;
+    for one in text.split_inclusive('\n') {
+        let rest = one.strip_prefix("pub ").unwrap_or(one);
+        let rest = rest.strip_prefix("async ").unwrap_or(rest);
+        if rest.starts_with("fn main(") {
+            let body = line + text[line..].find('{')? + 1;
+            return Some(Main { line, body });
+        }
+        line += one.len();
+    }
+    None
+}
+
+/// With these statements, each a whole line, at the beginning of `main`.
+pub fn with_statements(text: &str, statements: &str) -> Option<String> {
+    let body = find_main(text)?.body;
+    let (before, after) = text.split_at(body);
+    let rest = after.split('\n').next().unwrap_or_default();
+    Some(match rest.trim() {
+        "" => format!(
+            "{before}\n{statements}{}",
+            after[rest.len()..].trim_start_matches('\n')
+        ),
+        "}" => format!("{before}\n{statements}{}", after.trim_start()),
+        _ => format!("{before}\n{statements}   {after}"),
+    })
+}
+
+/// With this item above `main` and what belongs to it: attributes, comments.
+pub fn with_item(text: &str, item: &str) -> Option<String> {
+    let at = above(text, find_main(text)?.line);
+    let (before, after) = text.split_at(at);
+    Some(format!("{before}{item}\n{after}"))
+}
+
+/// The beginning of the attributes and comments that end at this line.
+fn above(text: &str, line: usize) -> usize {
+    let mut start = line;
+    for one in text[..line].split_inclusive('\n').rev() {
+        let own = one.trim_start();
+        let is_inner = own.starts_with("#!") || own.starts_with("//!");
+        if is_inner || !(own.starts_with("#[") || own.starts_with("//")) {
+            break;
+        }
+        start -= one.len();
+    }
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_begin_main() {
+        for (before, after) in [
+            ("fn main() {}\n", "fn main() {\n    a();\n}\n"),
+            (
+                "fn main() {\n    b();\n}\n",
+                "fn main() {\n    a();\n    b();\n}\n",
+            ),
+            ("fn main() { b() }\n", "fn main() {\n    a();\n    b() }\n"),
+            (
+                "/// fn main() {\n#[x]\nasync fn main() -> Result<(), E> {\n    b()\n}",
+                "/// fn main() {\n#[x]\nasync fn main() -> Result<(), E> {\n    a();\n    b()\n}",
+            ),
+        ] {
+            assert_eq!(
+                with_statements(before, "    a();\n").as_deref(),
+                Some(after)
+            );
+        }
+        assert_eq!(with_statements("pub fn other() {}\n", "    a();\n"), None);
+    }
+
+    #[test]
+    fn an_item_stands_above_main_and_its_attributes() {
+        for (before, after) in [
+            ("fn main() {}\n", "mod a;\n\nfn main() {}\n"),
+            (
+                "//! A program.\n#![allow(x)]\n\nuse b;\n\n// It runs.\n#[c]\nfn main() {}\n",
+                "//! A program.\n#![allow(x)]\n\nuse b;\n\nmod a;\n\n// It runs.\n#[c]\nfn main() {}\n",
+            ),
+            (
+                "//! A program.\nfn main() {}\n",
+                "//! A program.\nmod a;\n\nfn main() {}\n",
+            ),
+        ] {
+            assert_eq!(with_item(before, "mod a;\n").as_deref(), Some(after));
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What `cudnn-guard init` does to a crate.
+
+use super::{cudnn_guard, file, folder, must_exit, text};
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use crate::support::{cargo, fresh, program, repository, run, simulated};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A crate with these lines in its manifest.
+fn package(name: &str, lines: &str) -> PathBuf {
+    let dir = folder(&format!("init/{name}"));
+    let manifest =
+        format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{lines}");
+    file(&dir, "Cargo.toml", &manifest);
+    file(
+        &dir,
+        "src/main.rs",
+        "//! Adds.\n\nuse std::env;\n\nfn main() {\n    println!(\"{}\", env::args().count());\n}\n",
+    );
+    dir
+}
+
+fn init(dir: &Path, more: &[&str]) -> std::process::Output {
+    let mut arguments = vec!["init", dir.to_str().expect("text")];
+    arguments.extend(more);
+    cudnn_guard(&arguments)
+}
+
+fn read(dir: &Path, path: &str) -> String {
+    fs::read_to_string(dir.join(path)).expect("a file")
+}
+
+#[test]
+fn the_changes_are_shown_first_and_made_once() {
+    let lines =
+        "\n[dependencies]\n# Ours.\ncudarc = { version = \"0.19.2\", features = [\"cudnn\"] }\n";
+    let dir = package("shown", lines);
+    let before = read(&dir, "Cargo.toml");
+    let shown = init(&dir, &[]);
+    must_exit(&shown, 0);
+    let expected = "\
+This crate uses cudarc, which opens cuDNN while the program runs: the guard checks the one that it takes.
+
+--- Cargo.toml
++++ Cargo.toml
+@@ -6,3 +6,7 @@
+ [dependencies]
+ # Ours.
+ cudarc = { version = \"0.19.2\", features = [\"cudnn\"] }
++cudnn-guard = { version = \"0.1\", default-features = false, features = [\"runtime\"] }
++
++[build-dependencies]
++cudnn-guard = \"0.1\"
+
+--- /dev/null
++++ build.rs
+@@ -0,0 +1,7 @@
++fn main() {
++    cudnn_guard::build(|| {
++        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
++        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
++        gpu.guard().loader(cudnn_guard::Loader::Cudarc).write()
++    });
++}
+
+--- src/main.rs
++++ src/main.rs
+@@ -2,6 +2,11 @@
+ 
+ use std::env;
+ 
++mod gpu {
++    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));
++}
++
+ fn main() {
++    gpu::startup();
+     println!(\"{}\", env::args().count());
+ }
+
+Nothing was changed yet. To make these changes: cudnn-guard init --write DIR
+";
+    let shown = text(&shown).replace(dir.to_str().expect("text"), "DIR");
+    assert_eq!(shown, expected);
+    assert_eq!(read(&dir, "Cargo.toml"), before);
+    assert!(!dir.join("build.rs").exists());
+
+    let written = init(&dir, &["--write"]);
+    must_exit(&written, 0);
+    assert_eq!(
+        text(&written),
+        "  ✓ Cargo.toml\n  ✓ build.rs\n  ✓ src/main.rs\n\n\
+         Next: cargo run. What a build finds on this machine: cudnn-guard doctor\n"
+    );
+    let after = ["Cargo.toml", "build.rs", "src/main.rs"].map(|path| read(&dir, path));
+    assert!(after[0].starts_with(&before), "{}", after[0]);
+    for more in [&[][..], &["--write"]] {
+        let again = init(&dir, more);
+        must_exit(&again, 0);
+        assert_eq!(text(&again), "The guard is in this crate already.\n");
+    }
+    assert_eq!(
+        ["Cargo.toml", "build.rs", "src/main.rs"].map(|path| read(&dir, path)),
+        after
+    );
+}
+
+#[test]
+fn the_lines_are_those_for_what_the_crate_uses() {
+    for (dependency, line) in [
+        (
+            "candle-core = { version = \"0.11\", features = [\"cudnn\"] }",
+            ".libs(libs).probe()?;",
+        ),
+        ("ort = \"2\"", "Loader::Dlopen"),
+        ("cudarc = \"0.19\"", "Loader::Cudarc"),
+        (
+            "cudarc = { version = \"0.19\", features = [\"dynamic-linking\"] }",
+            "gpu.link();",
+        ),
+        ("", "gpu.link();"),
+    ] {
+        let dir = package("lines", &format!("\n[dependencies]\n{dependency}\n"));
+        must_exit(&init(&dir, &["--write"]), 0);
+        let build = read(&dir, "build.rs");
+        assert!(build.contains(line), "{dependency}: {build}");
+        assert_eq!(
+            build.contains("Loader::"),
+            line.contains("Loader::"),
+            "{build}"
+        );
+    }
+}
+
+#[test]
+fn what_is_there_stays() {
+    let dir = package(
+        "stays",
+        "build = \"make.rs\"\n\n[build-dependencies]\ncudaforge = \"0.1\"\n",
+    );
+    file(
+        &dir,
+        "make.rs",
+        "use x;\n\nfn main() -> Result<(), x::Error> {\n    x::compile()\n}\n",
+    );
+    file(&dir, "src/bin/other.rs", "#[x::main]\nasync fn main() {}\n");
+    file(&dir, "src/bin/notes.txt", "");
+    let written = init(&dir, &["--write"]);
+    must_exit(&written, 0);
+    assert!(
+        text(&written).contains(
+            "cudaforge compiles kernels in the build script: docs/kernels.md tells how cudnn-guard compiles them.\n"
+        ),
+        "{}",
+        text(&written)
+    );
+    let build = read(&dir, "make.rs");
+    assert!(
+        build.starts_with(
+            "use x;\n\nfn main() -> Result<(), x::Error> {\n    cudnn_guard::build(|| {\n"
+        ),
+        "{build}"
+    );
+    assert!(build.ends_with("    });\n    x::compile()\n}\n"), "{build}");
+    assert_eq!(
+        read(&dir, "src/bin/other.rs"),
+        "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\n\
+         #[x::main]\nasync fn main() {\n    gpu::startup();\n}\n"
+    );
+}
+
+#[test]
+fn a_library_gets_the_guard_for_the_programs_above_it() {
+    let dir = package("some-library", "");
+    fs::rename(dir.join("src/main.rs"), dir.join("src/lib.rs")).expect("renamed");
+    file(&dir, "src/lib.rs", "pub fn gpu() {}\n");
+    let written = init(&dir, &["--write"]);
+    must_exit(&written, 0);
+    assert!(
+        text(&written).contains("Programs that use this crate call `some_library::gpu_guard::startup()` first in `main`.\n"),
+        "{}",
+        text(&written)
+    );
+    let library = read(&dir, "src/lib.rs");
+    assert!(library.contains("\npub mod gpu_guard {\n"), "{library}");
+}
+
+#[test]
+fn a_crate_that_is_not_understood_stays_as_it_is() {
+    let empty = folder("init/empty");
+    let workspace = folder("init/workspace");
+    file(&workspace, "Cargo.toml", "[workspace]\n");
+    let without = package("without", "build = false\n");
+    let odd = package("odd", "");
+    file(&odd, "src/main.rs", "program! {}\n");
+    for (dir, said) in [
+        (
+            &empty,
+            "`DIR/Cargo.toml` is not there\n  \
+             = help: run this where the Cargo.toml of the program is, or name that directory: `cudnn-guard init DIR`\n",
+        ),
+        (
+            &workspace,
+            "`DIR/Cargo.toml` is that of a workspace, and of no crate\n  \
+             = help: run this in the crate of the program, or name its directory: `cudnn-guard init DIR`\n",
+        ),
+        (
+            &without,
+            "`DIR/Cargo.toml` has `build = false`, and the guard is written by a build script\n  \
+             = help: take that line out, and run the same again\n",
+        ),
+        (
+            &odd,
+            "`DIR/src/main.rs` has no `fn main()` at the beginning of a line\n  \
+             = help: put these lines into it by hand, and `gpu::startup();` where it begins, and run the same again:\n\n\
+             mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\n",
+        ),
+    ] {
+        let refused = init(dir, &["--write"]);
+        must_exit(&refused, 1);
+        let stderr = String::from_utf8(refused.stderr).expect("text");
+        assert_eq!(stderr.replace(dir.to_str().expect("text"), "DIR"), said);
+        assert!(!dir.join("build.rs").exists());
+    }
+}
+
+/// What the README says of a new crate, done by `init`.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_crate_with_the_guard_builds_and_is_guarded() {
+    let patch = format!(
+        "\n[workspace]\n\n[patch.crates-io]\ncudnn-guard = {{ path = {:?} }}\n",
+        repository()
+    );
+    let dir = package("guarded", &patch);
+    fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).expect("a lock");
+    must_exit(&init(&dir, &["--write"]), 0);
+    let sound = fresh("init-sound");
+    simulated::install((9, 14, 0), &[], &sound);
+    let mut build = cargo(&dir, &["build"]);
+    run(build.env("CUDA_HOME", &sound).env("CUDNN_PATH", &sound)).exits_with(0);
+    let older = fresh("init-older");
+    simulated::install((9, 10, 2), &[], &older);
+    for (cudnn, code) in [(&sound, 0), (&older, 78)] {
+        let path =
+            std::env::join_paths([cudnn.join("lib64"), sound.join("driver")]).expect("a list");
+        let mut guarded = program(crate::support::target().join("debug/guarded"));
+        run(guarded.env("LD_LIBRARY_PATH", path)).exits_with(code);
+    }
+}
