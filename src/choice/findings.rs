@@ -256,7 +256,7 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
     } else if is_conda {
         format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
     } else if at("/usr/lib/") && at("-linux-gnu") {
-        format!("install `{}`", dev("dev"))
+        format!("install the headers: `sudo apt install {}`", dev("dev"))
     } else if at("/usr/lib64") {
         format!("install `{}`", dev("devel"))
     } else {

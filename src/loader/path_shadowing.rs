@@ -59,10 +59,10 @@ impl ShadowingLibrary {
         let library = cudnn.library.as_deref()?;
         let file = library.file_name()?.to_str()?;
         let dir = self.dir.display();
-        let (theirs, ours) = (release(self.version), release(cudnn.library_version));
+        let (theirs, ours) = (release(self.version), release(cudnn.linked_version()));
         let (summary, first) = if self.main_library {
             let summary = format!(
-                "{variable} leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
+                "{variable} leads the program to the cuDNN {theirs} in `{dir}`, and the program is linked to {ours}"
             );
             (summary, self.dir.join(file).display().to_string())
         } else {
@@ -225,7 +225,7 @@ mod tests {
         let said = library_path(&cudnn(14, false), &[rival("/opt/old", true, OLD)]).unwrap();
         assert_eq!(
             said.to_string(),
-            "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in `/opt/old`, and it is linked to 9.14.0  [library-path-hijack]\n  \
+            "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in `/opt/old`, and the program is linked to 9.14.0  [library-path-hijack]\n  \
              = help: take `/opt/old` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it\n  \
              linked      /opt/nv/lib/libcudnn.so.9\n  \
              first       /opt/old/libcudnn.so.9\n  \

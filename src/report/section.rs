@@ -1,6 +1,5 @@
 //! The things that a report has a line for, and which of them a finding is about.
 
-use crate::report::Report;
 use crate::runtime::facts::finding_id::FindingId;
 
 /// The thing that a finding is about.
@@ -50,18 +49,5 @@ pub(super) fn thing(id: FindingId) -> ReportSection {
         | FindingId::ArchDroppedByCudnn
         | FindingId::GpuNewerThanNvcc => ReportSection::Targets,
         _ => ReportSection::Itself,
-    }
-}
-
-/// Whether a line of this thing is shown, so that its findings stand below that line.
-pub(super) fn has_line(report: &Report, thing: ReportSection) -> bool {
-    match thing {
-        ReportSection::Toolkit | ReportSection::Cudnn => true,
-        ReportSection::Nvcc | ReportSection::HostCompiler => report.toolkit.is_some(),
-        ReportSection::Parts => report.cudnn.is_some(),
-        ReportSection::Driver | ReportSection::Gpus | ReportSection::Targets => {
-            report.machine.is_some()
-        }
-        ReportSection::Itself => false,
     }
 }

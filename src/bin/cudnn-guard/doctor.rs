@@ -62,14 +62,15 @@ pub fn root() -> Arg {
         .help("Look at the system below this directory")
 }
 
-/// Says where more is said of the first error.
+/// Says where more is said of the first error, or of the first warning.
 pub fn explain_first(findings: &[Finding]) {
-    let mut findings = findings.iter();
-    if let Some(error) = findings.find(|one| one.severity == Severity::Error) {
-        terminal::show(format!(
-            "`cudnn-guard explain {}` tells how to see that by hand and how to mend it\n",
-            error.id
-        ));
+    let mut first = None;
+    for severity in [Severity::Error, Severity::Warning] {
+        first = first.or_else(|| findings.iter().find(|one| one.severity == severity));
+    }
+    if let Some(finding) = first {
+        let page = finding.page();
+        terminal::show(format!("`{page}` tells how to mend this fault\n"));
     }
 }
 

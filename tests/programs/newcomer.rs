@@ -1,0 +1,79 @@
+//! Stacks that are broken as those of real users are, and what `cudnn-guard doctor` says of each: its first screen tells
+//! a newcomer the cause and what to do, and who does that has a stack of which the doctor says no such thing.
+//!
+//! The screens lie in `newcomer/*.txt`; `BLESS=1` writes them anew.
+
+mod machine;
+mod stacks;
+
+use crate::support::repository;
+use stacks::{STACKS, Stack};
+use std::fs;
+
+/// A terminal has that many lines, unless somebody has made it larger.
+const SCREEN: usize = 24;
+
+/// What a terminal of 80 columns shows of a text before it scrolls.
+fn first_screen(text: &str) -> String {
+    let mut screen = String::new();
+    let mut rows = 0;
+    for line in text.lines() {
+        rows += line.chars().count().div_ceil(80).max(1);
+        if rows > SCREEN {
+            break;
+        }
+        screen.push_str(line);
+        screen.push('\n');
+    }
+    screen
+}
+
+/// Words without the places where lines are broken.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Holds a screen against the file of that name.
+fn differs(name: &str, screen: &str) -> bool {
+    let file = repository().join(format!("tests/programs/newcomer/{name}.txt"));
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&file, screen).unwrap();
+    }
+    fs::read_to_string(&file).unwrap_or_default() != screen
+}
+
+/// What is wrong with what the doctor says of this one.
+fn examine(stack: &Stack, wrong: &mut Vec<String>) {
+    let mut machine = (stack.made)();
+    let (said, _) = machine.doctor(&[]);
+    let screen = first_screen(&said);
+    let shown = plain(&screen);
+    let cause = format!("[{}]", stack.cause);
+    for wanted in [&cause, stack.fault, stack.help] {
+        if !shown.contains(wanted) {
+            wrong.push(format!(
+                "{}: {wanted:?} is not on the first screen",
+                stack.name
+            ));
+        }
+    }
+    if differs(stack.name, &screen) {
+        wrong.push(format!("{}: BLESS=1 writes this:\n{screen}", stack.name));
+    }
+    if let Some(done) = stack.done {
+        done(&mut machine);
+        let (said, code) = machine.doctor(&[]);
+        if code != Some(0) || said.contains(&cause) {
+            wrong.push(format!("{}: the help does not help:\n{said}", stack.name));
+        }
+    }
+}
+
+#[test]
+fn the_first_screen_tells_a_newcomer_the_cause_and_what_to_do() {
+    let mut wrong = Vec::new();
+    for stack in STACKS {
+        examine(stack, &mut wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
