@@ -51,3 +51,16 @@ pub(super) fn thing(id: FindingId) -> ReportSection {
         _ => ReportSection::Itself,
     }
 }
+
+/// Whether nothing is looked for where this was noticed.
+pub(super) fn forbids_search(id: FindingId) -> bool {
+    matches!(
+        id,
+        FindingId::PlatformUnsupported | FindingId::ConfigInvalid
+    )
+}
+
+/// Whether only a search tells this.
+pub(super) fn is_search_result(id: FindingId) -> bool {
+    matches!(id, FindingId::CudaNotFound | FindingId::CudnnNotFound)
+}

@@ -12,7 +12,7 @@ use crate::model::candidate::{Cudnn, Part};
 use crate::model::found_via::FoundVia;
 use crate::report::Report;
 use crate::report::layout::{INDENT, Mark, finding_text, pieces, shown, wrapped};
-use crate::report::section::{ReportSection, thing};
+use crate::report::section::{ReportSection, forbids_search, is_search_result, thing};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -101,10 +101,9 @@ fn host_compiler(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 
 /// Why none is chosen.
 fn none(report: &Report, kind: Kind) -> &'static str {
-    let noticed = |ids: &[FindingId]| report.findings.iter().any(|one| ids.contains(&one.id));
     // What forbids a search stands in place of what was not found.
-    let forbidden = noticed(&[FindingId::PlatformUnsupported, FindingId::ConfigInvalid])
-        && !noticed(&[FindingId::CudaNotFound, FindingId::CudnnNotFound]);
+    let noticed = |is_so: fn(FindingId) -> bool| report.findings.iter().any(|one| is_so(one.id));
+    let forbidden = noticed(forbids_search) && !noticed(is_search_result);
     match report.candidates.iter().any(|one| kind_of(one) == kind) {
         _ if report.unasked.contains(&kind) => "not asked for",
         true => "none that fits",
