@@ -122,7 +122,7 @@ impl CheckContext<'_> {
         Finding::error(FindingId::WrongArchitecture, headline)
             .with("found via", found_via(candidate))
             .help(format!(
-                "let {via} name a directory with a cuDNN for {wanted}"
+                "set {via} to a directory with a cuDNN for {wanted}"
             ))
     }
 
@@ -172,7 +172,7 @@ impl CheckContext<'_> {
             };
             let wanted = format!("a {product} that meets `{text}`");
             finding.help(match first.request {
-                Some(_) => format!("let {} name a directory with {wanted}", first.via),
+                Some(_) => format!("set {} to a directory with {wanted}", first.via),
                 None => format!("install {wanted}, or set {variable} to the directory of one"),
             })
         };

@@ -26,7 +26,8 @@ pub struct ShadowingLibrary {
 pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Finding> {
     let rival = first_rival(cudnn, rivals, !cudnn.files.own_first)?;
     let reason = if rival.main_library {
-        "LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories"
+        "the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the system's \
+         directories"
     } else {
         "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself"
     };
@@ -229,7 +230,7 @@ mod tests {
              = help: take `/opt/old` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it\n  \
              linked      /opt/nv/lib/libcudnn.so.9\n  \
              first       /opt/old/libcudnn.so.9\n  \
-             reason      LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories"
+             reason      the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the system's directories"
         );
         let unknown = library_path(&cudnn(14, false), &[rival("/opt/old", true, None)]).unwrap();
         assert!(unknown.summary.contains("cuDNN of unknown release in"));

@@ -6,7 +6,9 @@
 mod machine;
 mod stacks;
 
+use crate::support::builds::{cudnn, wheel};
 use crate::support::repository;
+use machine::Machine;
 use stacks::{STACKS, Stack};
 use std::fs;
 
@@ -76,4 +78,28 @@ fn the_first_screen_tells_a_newcomer_the_cause_and_what_to_do() {
         examine(stack, &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whoever opens an issue shows neither name nor home directory.
+#[test]
+fn a_report_for_an_issue_holds_nothing_private() {
+    let mut machine = Machine::image(true);
+    wheel(&machine.at("me/venv"), 12, (9, 10, 2));
+    machine.set_to("VIRTUAL_ENV", &["me/venv"]);
+    cudnn(&machine.at("opt/cudnn/joe"), (9, 14, 0), false);
+    machine.set_to("CUDNN_PATH", &["opt/cudnn/joe"]);
+    machine.set("USER", "joe");
+    let (said, code) = machine.doctor(&["--markdown", "--redact"]);
+    let version = format!("cudnn-guard {} ", env!("CARGO_PKG_VERSION"));
+    let said = said.replace(&version, "cudnn-guard VERSION ");
+    assert!(
+        !differs("for-an-issue", &said),
+        "BLESS=1 writes this:\n{said}"
+    );
+    assert_eq!(code, Some(0));
+    let (json, _) = machine.doctor(&["--json", "--redact"]);
+    assert!(
+        json.contains("\"~/venv/") && !json.contains("joe"),
+        "{json}"
+    );
 }

@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Where the machine lies for who reads its screen. Where a line is broken depends on how long a path is: this is as long
 /// as the folder in which it really lies.
@@ -16,11 +17,15 @@ pub struct Machine {
     root: PathBuf,
     variables: Vec<(String, String)>,
     is_image: bool,
+    /// There is one folder.
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Machine {
     /// One with nothing on it.
     fn new() -> Self {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let root = PathBuf::from(format!("/tmp/cg-{:07}", std::process::id()));
         assert_eq!(root.as_os_str().len(), SHOWN.len());
         let _ = fs::remove_dir_all(&root);
@@ -29,6 +34,7 @@ impl Machine {
             root,
             variables: Vec::new(),
             is_image: false,
+            _alone: alone,
         }
     }
 

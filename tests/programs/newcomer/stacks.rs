@@ -249,7 +249,7 @@ pub const STACKS: &[Stack] = &[
         },
         cause: "wrong-architecture",
         fault: "cuDNN 9.14.0 at `/home/me/broken/opt/cudnn` is for",
-        help: "let CUDNN_PATH name a directory with a cuDNN for",
+        help: "set CUDNN_PATH to a directory with a cuDNN for",
         done: Some(|machine| {
             cudnn(&machine.at("opt/other"), RELEASE, true);
             machine.set_to("CUDNN_PATH", &["opt/other"]);
@@ -318,7 +318,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "host-compiler-unsupported",
-        fault: "gcc 16.1.0 at `/home/me/broken/cuda/bin/gcc` is newer than CUDA 13.0 takes",
+        fault: "gcc 16.1.0 at `/home/me/broken/cuda/bin/gcc` is newer than CUDA 13.0 accepts",
         help: "install `g++-15` (Debian, Ubuntu)",
         done: Some(|machine| {
             fs::copy(machine.at("cuda/bin/gcc"), machine.at("bin/g++-15")).unwrap();
