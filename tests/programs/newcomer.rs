@@ -11,6 +11,7 @@ use crate::support::repository;
 use machine::Machine;
 use stacks::{STACKS, Stack};
 use std::fs;
+use std::path::Path;
 
 /// A terminal has that many lines, unless somebody has made it larger.
 const SCREEN: usize = 24;
@@ -78,6 +79,25 @@ fn the_first_screen_tells_a_newcomer_the_cause_and_what_to_do() {
         examine(stack, &mut wrong);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What else is said depends on what this machine is: a container, WSL, NixOS.
+#[test]
+fn a_driver_that_is_nowhere_is_told_first() {
+    let mut machine = Machine::with_gpu();
+    machine.set_to("LD_LIBRARY_PATH", &["cuda/lib64"]);
+    let (json, _) = machine.doctor(&["--json"]);
+    if json.contains("\"driver\":null") && !Path::new("/dev/dxg").exists() {
+        let (said, _) = machine.doctor(&[]);
+        let screen = first_screen(&said);
+        let [headline, help] = ["`libcuda.so.1`", "--gpus all"].map(|text| screen.find(text));
+        let toolkit = screen.find("toolkit   CUDA 13.0");
+        assert!(
+            headline.is_some() && headline < help && help < toolkit,
+            "{said}"
+        );
+        assert!(screen.contains("[driver-missing]"), "{said}");
+    }
 }
 
 /// Whoever opens an issue shows neither name nor home directory.

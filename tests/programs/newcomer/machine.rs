@@ -2,8 +2,9 @@
 
 use crate::support::builds::{library, toolkit, write};
 use crate::support::{repository, run, simulated};
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,8 @@ pub struct Machine {
     root: PathBuf,
     variables: Vec<(String, String)>,
     is_image: bool,
+    /// A directory that the doctor's user may not enter.
+    closed: Option<PathBuf>,
     /// There is one folder.
     _alone: MutexGuard<'static, ()>,
 }
@@ -34,6 +37,7 @@ impl Machine {
             root,
             variables: Vec::new(),
             is_image: false,
+            closed: None,
             _alone: alone,
         }
     }
@@ -96,9 +100,31 @@ impl Machine {
         self.variables.retain(|(name, _)| name != variable);
     }
 
+    /// Lets users do that with a directory, of which the doctor's is one.
+    pub fn allow(&mut self, path: &str, mode: u32) {
+        let path = self.at(path);
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        self.closed = Some(path);
+    }
+
+    /// The program as another user than root runs it, who may read everything: from a place where that user may go.
+    fn as_another_user(&self) -> Command {
+        let own = self.at("bin/cudnn-guard");
+        // In a process of its own: what this one writes is busy while a child of another test has it open too.
+        let mut copy = Command::new("cp");
+        run(copy.arg(env!("CARGO_BIN_EXE_cudnn-guard")).arg(&own)).exits_with(0);
+        let mut doctor = Command::new(own);
+        doctor.uid(65534).gid(65534);
+        doctor
+    }
+
     /// What the doctor says, with these arguments, and how it ends.
     pub fn doctor(&self, arguments: &[&str]) -> (String, Option<i32>) {
-        let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        let is_root = |closed: &PathBuf| fs::read_dir(closed).is_ok();
+        let mut doctor = match self.closed.as_ref().is_some_and(is_root) {
+            true => self.as_another_user(),
+            false => Command::new(env!("CARGO_BIN_EXE_cudnn-guard")),
+        };
         doctor.arg("doctor").args(arguments).env_clear();
         doctor
             .env("PATH", self.at("bin"))
@@ -125,6 +151,9 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
+        if let Some(closed) = &self.closed {
+            let _ = fs::set_permissions(closed, Permissions::from_mode(0o755));
+        }
         let _ = fs::remove_dir_all(&self.root);
     }
 }

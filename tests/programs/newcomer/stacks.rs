@@ -281,6 +281,20 @@ pub const STACKS: &[Stack] = &[
         done: Some(|machine| machine.set_to("CUDNN_PATH", &["opt/cudnn"])),
     },
     Stack {
+        name: "cudnn-path-closed",
+        made: || {
+            let mut machine = Machine::image(true);
+            cudnn(&machine.at("opt/mine/cudnn"), RELEASE, true);
+            machine.set_to("CUDNN_PATH", &["opt/mine/cudnn"]);
+            machine.allow("opt/mine", 0o000);
+            machine
+        },
+        cause: "variable-unusable",
+        fault: "`CUDNN_PATH` is set to `/home/me/broken/opt/mine/cudnn`, and `/home/me/broken/opt/mine/cudnn` cannot be reached: this user may not enter `/home/me/broken/opt/mine`",
+        help: "`sudo chmod a+x /home/me/broken/opt/mine`",
+        done: Some(|machine| machine.allow("opt/mine", 0o111)),
+    },
+    Stack {
         name: "nvcc-of-another-release",
         made: || {
             let mut machine = Machine::with_gpu();
