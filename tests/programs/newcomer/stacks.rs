@@ -1,7 +1,7 @@
 //! The table of the broken stacks: what is there, what the first screen has to tell, and what the help does.
 
 use super::machine::Machine;
-use crate::support::builds::{cudnn, toolkit, wheel, write};
+use crate::support::builds::{cudnn, library, toolkit, wheel, write};
 use crate::support::simulated;
 use std::fs;
 use std::path::Path;
@@ -344,7 +344,11 @@ pub const STACKS: &[Stack] = &[
         name: "driver-cut-off",
         made: || {
             let machine = Machine::with_gpu();
-            cut_off(&machine.at("cuda/driver/libcuda.so.1"));
+            let driver = machine.at("cuda/driver/libcuda.so.1");
+            fs::remove_file(&driver).unwrap();
+            // Not the one that a C compiler has made as long as it wants.
+            library(&driver);
+            cut_off(&driver);
             machine
         },
         cause: "driver-missing",
