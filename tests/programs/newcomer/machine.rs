@@ -81,6 +81,11 @@ impl Machine {
         machine
     }
 
+    /// Whether nothing of the machine that runs the test is told: the release of its driver's kernel module is.
+    pub fn is_alone(&self) -> bool {
+        self.is_image || !Path::new("/proc/driver/nvidia/version").exists()
+    }
+
     pub fn at(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
