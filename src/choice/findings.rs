@@ -122,7 +122,7 @@ impl CheckContext<'_> {
         Finding::error(FindingId::WrongArchitecture, headline)
             .with("found via", found_via(candidate))
             .help(format!(
-                "let {via} name a directory with a cuDNN for {wanted}"
+                "set {via} to a directory with a cuDNN for {wanted}"
             ))
     }
 
@@ -172,7 +172,7 @@ impl CheckContext<'_> {
             };
             let wanted = format!("a {product} that meets `{text}`");
             finding.help(match first.request {
-                Some(_) => format!("let {} name a directory with {wanted}", first.via),
+                Some(_) => format!("set {} to a directory with {wanted}", first.via),
                 None => format!("install {wanted}, or set {variable} to the directory of one"),
             })
         };
@@ -256,7 +256,7 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
     } else if is_conda {
         format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
     } else if at("/usr/lib/") && at("-linux-gnu") {
-        format!("install `{}`", dev("dev"))
+        format!("install the headers: `sudo apt install {}`", dev("dev"))
     } else if at("/usr/lib64") {
         format!("install `{}`", dev("devel"))
     } else {

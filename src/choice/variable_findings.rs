@@ -101,7 +101,10 @@ impl CheckContext<'_> {
             true => Kind::Cudnn,
             false => Kind::Toolkit,
         };
-        self.mend(finding, variable, kind, exists, unusable.nearby.as_deref())
+        let elsewhere = || self.candidates.iter().find(|one| is_passed_over(one, kind));
+        let elsewhere = || elsewhere().map(Candidate::root);
+        let nearby = unusable.nearby.as_deref().or_else(elsewhere);
+        self.mend(finding, variable, kind, exists, nearby)
     }
 
     /// A variable that names a path which cannot be passed on.
@@ -173,7 +176,10 @@ impl CheckContext<'_> {
                 format!("set {name} to the directory that holds {file}")
             }
             _ => match nearby {
-                Some(dir) => format!("set {name} to `{}`, which holds one", dir.display()),
+                Some(dir) => {
+                    let product = kind.product();
+                    format!("set {name} to `{}`, which holds a {product}", dir.display())
+                }
                 None => format!("set {name} to the directory that holds {contents}"),
             },
         };
@@ -276,6 +282,15 @@ fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
 /// `C:\Program Files\…`
 fn is_windows(value: &str) -> bool {
     matches!(value.as_bytes(), [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic())
+}
+
+/// Whether it would serve in place of what a variable asks for.
+fn is_passed_over(candidate: &Candidate, kind: Kind) -> bool {
+    let is_sound = matches!(
+        candidate.rejected,
+        None | Some(Rejection::AnotherPlaceAsked)
+    );
+    kind_of(candidate) == kind && is_sound && !candidate.chosen && candidate.request.is_none()
 }
 
 fn lines(paths: &[PathBuf]) -> String {

@@ -26,7 +26,7 @@ pub fn releases(
     platform: &Platform,
 ) -> Vec<Finding> {
     let cuda = toolkit.and_then(|toolkit| toolkit.version);
-    let version = cudnn.and_then(Cudnn::version);
+    let version = cudnn.and_then(Cudnn::linked_version);
     let mut findings = Vec::new();
     if let Some(version) = version {
         findings.extend(rules::known_bad(
@@ -139,10 +139,34 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
     for gpu in gpus {
         if !seen.contains(&gpu.capability) {
             seen.push(gpu.capability);
-            findings.extend(cudnn.device(&rows, &gpu.name, gpu.capability));
+            let finding = cudnn.device(&rows, &gpu.name, gpu.capability);
+            findings.extend(finding.map(|one| for_older_cuda(one, &rows, cudnn, gpu)));
         }
     }
     findings.into_iter().map(warned).collect()
+}
+
+/// Where no cuDNN for this CUDA ever served the GPU, one for an older CUDA may.
+#[cfg(feature = "cli")]
+fn for_older_cuda(
+    mut finding: Finding,
+    rows: &[CudnnTargets],
+    cudnn: rules::Cudnn,
+    gpu: &Device,
+) -> Finding {
+    let last = |before: Version, cuda| gpu_support::last_with(rows, before, cuda, gpu.capability);
+    let is_dropped = finding.id == FindingId::ArchDroppedByCudnn;
+    if is_dropped && last(cudnn.version, cudnn.cuda).is_none() {
+        let newest = Version::new(u32::MAX, 0, 0);
+        let older = (11..cudnn.cuda).rev();
+        let served = older.filter_map(|cuda| Some((cuda, last(newest, cuda)?)));
+        if let Some((cuda, release)) = served.into_iter().next() {
+            finding.help = vec![format!(
+                "install a toolkit of CUDA {cuda} and cuDNN {release} for CUDA {cuda}, the last that is known to serve it"
+            )];
+        }
+    }
+    finding
 }
 
 /// Another cuDNN may be there when the program runs.

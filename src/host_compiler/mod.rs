@@ -181,7 +181,7 @@ impl HostCompilerCheck<'_> {
         let mut finding = Finding::error(
             FindingId::HostCompilerUnsupported,
             format!(
-                "{} at `{}` is {misfit} than {} takes, which is {}",
+                "{} at `{}` is {misfit} than {} accepts, which is {}",
                 self.compiler.named(),
                 self.program.display(),
                 self.cuda,
@@ -207,7 +207,7 @@ impl HostCompilerCheck<'_> {
             ([], Make::Clang) => {
                 let last = self.limits.clang.unwrap_or_default().saturating_sub(1);
                 finding = finding.help(format!(
-                    "install `clang-{last}` or a g++ that {} takes, and set NVCC_CCBIN to its path",
+                    "install `clang-{last}` or a g++ that {} accepts, and set NVCC_CCBIN to its path",
                     self.cuda
                 ));
             }
@@ -228,7 +228,7 @@ impl HostCompilerCheck<'_> {
         if let (Some(first), Misfit::Newer) = (first, misfit) {
             let first = first.short();
             finding = finding.help(format!(
-                "or take CUDA {first}, the first that takes this compiler"
+                "or install CUDA {first}, the first toolkit that accepts this compiler"
             ));
         }
         finding.help("or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same")
@@ -240,7 +240,7 @@ impl HostCompilerCheck<'_> {
         let finding = Finding::warning(
             FindingId::HostCompilerUnsupported,
             format!(
-                "{} at `{}` is {misfit} than {} takes, so `{program}` compiles the kernels",
+                "{} at `{}` is {misfit} than {} accepts, so `{program}` compiles the kernels",
                 self.compiler.named(),
                 self.program.display(),
                 self.cuda

@@ -5,7 +5,7 @@ use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::Format;
 use crate::report::layout::{INDENT, Mark, shown, wrapped};
-use crate::report::text::{apart, parts, with_flavour};
+use crate::report::text::{mark, parts, with_flavour};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
@@ -32,7 +32,7 @@ pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt:
     cudnn(inspection, f)?;
     libraries(inspection, f)?;
     driver(inspection, f)?;
-    apart(f, inspection.findings.iter())?;
+    findings(inspection, f)?;
     let is_error = |finding: &&Finding| finding.severity == Severity::Error;
     let errors = inspection.findings.iter().filter(is_error).count();
     let why = match inspection.verdict() {
@@ -180,6 +180,19 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     for gpu in &inspection.input.gpus {
         let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
         line(f, Mark::Tick, "GPU", &printable(&text))?;
+    }
+    Ok(())
+}
+
+/// Only a headline is broken between words: evidence and help hold paths and commands to be pasted.
+fn findings(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
+    for (index, finding) in inspection.findings.iter().enumerate() {
+        let gap = if index == 0 { "\n" } else { "" };
+        let headline = wrapped(&finding.headline(), 4);
+        writeln!(f, "{gap}  {} {headline}", mark(finding.severity))?;
+        for text in finding.to_string().lines().skip(1) {
+            writeln!(f, "    {text}")?;
+        }
     }
     Ok(())
 }

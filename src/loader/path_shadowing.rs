@@ -26,7 +26,8 @@ pub struct ShadowingLibrary {
 pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Finding> {
     let rival = first_rival(cudnn, rivals, !cudnn.files.own_first)?;
     let reason = if rival.main_library {
-        "LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories"
+        "the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the system's \
+         directories"
     } else {
         "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself"
     };
@@ -59,10 +60,10 @@ impl ShadowingLibrary {
         let library = cudnn.library.as_deref()?;
         let file = library.file_name()?.to_str()?;
         let dir = self.dir.display();
-        let (theirs, ours) = (release(self.version), release(cudnn.library_version));
+        let (theirs, ours) = (release(self.version), release(cudnn.linked_version()));
         let (summary, first) = if self.main_library {
             let summary = format!(
-                "{variable} leads the program to the cuDNN {theirs} in `{dir}`, and it is linked to {ours}"
+                "{variable} leads the program to the cuDNN {theirs} in `{dir}`, and the program is linked to {ours}"
             );
             (summary, self.dir.join(file).display().to_string())
         } else {
@@ -225,11 +226,11 @@ mod tests {
         let said = library_path(&cudnn(14, false), &[rival("/opt/old", true, OLD)]).unwrap();
         assert_eq!(
             said.to_string(),
-            "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in `/opt/old`, and it is linked to 9.14.0  [library-path-hijack]\n  \
+            "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in `/opt/old`, and the program is linked to 9.14.0  [library-path-hijack]\n  \
              = help: take `/opt/old` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it\n  \
              linked      /opt/nv/lib/libcudnn.so.9\n  \
              first       /opt/old/libcudnn.so.9\n  \
-             reason      LD_LIBRARY_PATH counts before the rpath that a linker writes today, and before the system's directories"
+             reason      the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the system's directories"
         );
         let unknown = library_path(&cudnn(14, false), &[rival("/opt/old", true, None)]).unwrap();
         assert!(unknown.summary.contains("cuDNN of unknown release in"));

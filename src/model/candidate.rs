@@ -164,6 +164,11 @@ impl Cudnn {
     pub fn version(&self) -> Option<Version> {
         self.header_version.or(self.library_version)
     }
+
+    /// The release of its library, which the headers tell where the library does not.
+    pub fn linked_version(&self) -> Option<Version> {
+        self.library_version.or(self.header_version)
+    }
 }
 
 /// What was found.

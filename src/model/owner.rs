@@ -46,14 +46,17 @@ impl Owner {
         }
     }
 
-    /// The CUDA major that it says it was built for: 13 of the wheel `nvidia-cudnn-cu13`, 12 of the Debian package
-    /// `8.9.2.26-1+cuda12.2`.
+    /// The CUDA major that it says it was built for: 13 of the wheel `nvidia-cudnn-cu13` and of the Debian package
+    /// `libcudnn9-cuda-13`, 12 of the Debian package `8.9.2.26-1+cuda12.2`.
     pub fn cuda_major(&self) -> Option<u32> {
-        let major = match self.installer {
-            Installer::Pip => self.name.rsplit_once("-cu")?.1,
-            _ => self.version.split_once("+cuda")?.1.split('.').next()?,
+        let in_name = match self.installer {
+            Installer::Pip => "-cu",
+            Installer::Apt => "-cuda-",
+            Installer::Conda => return None,
         };
-        major.parse().ok()
+        let in_name = self.name.rsplit_once(in_name).map(|(_, major)| major);
+        let in_version = || self.version.split_once("+cuda")?.1.split('.').next();
+        in_name.or_else(in_version)?.parse().ok()
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a report is laid out in a terminal: marks, columns, and where a line is broken.
 
-use crate::runtime::facts::finding::printable;
+use crate::runtime::facts::finding::{Finding, printable};
 use std::fmt::{self, Formatter};
 use std::path::Path;
 
@@ -34,9 +34,40 @@ pub(crate) fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
-/// Text broken between words.
+/// Text broken between words. What stands between backticks counts as one word, so that it can be copied in one piece.
 pub(crate) fn wrapped(text: &str, indent: usize) -> String {
-    pieces(text.split(' '), indent)
+    let mut is_quoted = false;
+    let words = text.split(|c: char| {
+        is_quoted ^= c == '`';
+        c == ' ' && !is_quoted
+    });
+    pieces(words, indent)
+}
+
+/// A finding whose first line is indented already: its headline, the help, and of each piece of evidence at most so many
+/// lines. A command of its evidence is not broken.
+pub(crate) fn finding_text(finding: &Finding, most: usize) -> String {
+    let mut out = wrapped(&finding.headline(), 4) + "\n";
+    for help in &finding.help {
+        let text = wrapped(&printable(help), INDENT);
+        out.push_str(&format!("      = help: {text}\n"));
+    }
+    for (label, value) in &finding.evidence {
+        let count = value.lines().count();
+        if count > most {
+            out.push_str(&format!("      {label:<12}{count} lines, at the end\n"));
+            continue;
+        }
+        for (index, line) in value.lines().enumerate() {
+            let shown = if index == 0 { *label } else { "" };
+            let text = match *label {
+                "command" => printable(line),
+                _ => wrapped(&printable(line), 20),
+            };
+            out.push_str(&format!("      {shown:<12}{text}\n"));
+        }
+    }
+    out
 }
 
 /// Pieces that are not broken, with spaces or line ends between them; the lines after the first are indented. An

@@ -83,6 +83,10 @@ impl Toolchain {
     #[cfg(feature = "cli")]
     pub fn examine(&self) -> Report {
         let mut report = self.report();
+        for help in report.findings.iter_mut().flat_map(|one| &mut one.help) {
+            // Who reads this has the program.
+            *help = help.replace(" (from `cargo install cudnn-guard --features cli`)", "");
+        }
         let lock = files::read(Path::new("Cargo.lock")).unwrap_or_default();
         report.cudarc = cudarc::in_lock(&lock).map(String::from);
         let platform = &self.host.platform;
@@ -102,7 +106,7 @@ impl Toolchain {
 impl Report {
     /// Fail if a finding is an error; unknown if something could not be checked; else pass.
     pub fn verdict(&self) -> Verdict {
-        if self.errors() > 0 {
+        if self.of(Severity::Error).next().is_some() {
             Verdict::Fail
         } else if self.unchecked().is_empty() {
             Verdict::Pass
@@ -142,9 +146,10 @@ impl Report {
         json::line(&json::report(self))
     }
 
-    fn errors(&self) -> usize {
-        let errors = self.findings.iter().map(|finding| finding.severity);
-        errors.filter(|one| *one == Severity::Error).count()
+    /// What matters so much.
+    fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
+        let findings = self.findings.iter();
+        findings.filter(move |finding| finding.severity == severity)
     }
 
     /// What nobody could look at, in words.

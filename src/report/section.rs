@@ -1,6 +1,5 @@
 //! The things that a report has a line for, and which of them a finding is about.
 
-use crate::report::Report;
 use crate::runtime::facts::finding_id::FindingId;
 
 /// The thing that a finding is about.
@@ -53,15 +52,15 @@ pub(super) fn thing(id: FindingId) -> ReportSection {
     }
 }
 
-/// Whether a line of this thing is shown, so that its findings stand below that line.
-pub(super) fn has_line(report: &Report, thing: ReportSection) -> bool {
-    match thing {
-        ReportSection::Toolkit | ReportSection::Cudnn => true,
-        ReportSection::Nvcc | ReportSection::HostCompiler => report.toolkit.is_some(),
-        ReportSection::Parts => report.cudnn.is_some(),
-        ReportSection::Driver | ReportSection::Gpus | ReportSection::Targets => {
-            report.machine.is_some()
-        }
-        ReportSection::Itself => false,
-    }
+/// Whether nothing is looked for where this was noticed.
+pub(super) fn forbids_search(id: FindingId) -> bool {
+    matches!(
+        id,
+        FindingId::PlatformUnsupported | FindingId::ConfigInvalid
+    )
+}
+
+/// Whether only a search tells this.
+pub(super) fn is_search_result(id: FindingId) -> bool {
+    matches!(id, FindingId::CudaNotFound | FindingId::CudnnNotFound)
 }

@@ -160,7 +160,7 @@ verdict: pass (what is here fits together)
 }
 
 #[test]
-fn a_fault_stands_below_its_thing_with_what_to_do() {
+fn faults_stand_first_with_what_to_do() {
     let mut report = whole();
     report.candidates.clear();
     report.machine = None;
@@ -181,25 +181,83 @@ fn a_fault_stands_below_its_thing_with_what_to_do() {
     ];
     assert_eq!(
         report.to_string(),
-        "  ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
-  ✓ nvcc      /opt/nv/cu13/bin/nvcc
-  ✗ cuDNN     not found
-    no cuDNN was found  [cudnn-not-found]
+        "  ✗ no cuDNN was found  [cudnn-not-found]
       = help: run `cudnn-guard fetch`
       looked at   /usr/include
                   /usr/local/cuda/include
-  – driver    not asked
-  – GPUs      not asked
 
   ✗ `/nowhere`, which NVCC names, holds no program that can be run as a compiler
     [variable-unusable]
       = help: unset NVCC
+
   – CUDA_HOME and CUDA_PATH disagree  [variables-disagree]
 
-verdict: fail (2 errors)
+  ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
+  ✓ nvcc      /opt/nv/cu13/bin/nvcc
+  ✗ cuDNN     not found
+  – driver    not asked
+  – GPUs      not asked
+
+verdict: fail (2 errors; 1 warning)
 "
     );
     assert_eq!(report.verdict(), Verdict::Fail);
+}
+
+/// The rest of a long list stands at the end, where it hides nothing.
+#[test]
+fn long_evidence_stands_last() {
+    let places = ["/a", "/b", "/c", "/d", "/e"];
+    let report = Report {
+        findings: vec![
+            Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found")
+                .with_lines("looked at", places)
+                .with_lines("also found", &places[..4])
+                .help(
+                    "let `/a path with blanks/that is not broken/at the end of the line` go first",
+                ),
+        ],
+        ..Report::default()
+    };
+    assert_eq!(
+        report.to_string(),
+        "  ✗ no CUDA toolkit was found  [cuda-not-found]
+      = help: let
+              `/a path with blanks/that is not broken/at the end of the line` go
+              first
+      looked at   5 lines, at the end
+      also found  /a
+                  /b
+                  /c
+                  /d
+
+  ✗ toolkit   not found
+  – cuDNN     not found
+  – driver    not asked
+  – GPUs      not asked
+
+looked at, for cuda-not-found
+  /a
+  /b
+  /c
+  /d
+  /e
+
+verdict: fail (1 error)
+"
+    );
+}
+
+#[test]
+fn nothing_is_said_to_be_missing_where_nothing_was_searched() {
+    let headline = "CUDA and cuDNN exist for 64-bit systems only";
+    let report = Report {
+        findings: vec![Finding::error(FindingId::PlatformUnsupported, headline)],
+        ..Report::default()
+    };
+    let text = report.to_string();
+    assert!(text.contains("  – toolkit   not looked for\n"), "{text}");
+    assert!(text.contains("  – cuDNN     not looked for\n"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The report for people: one line per thing with a tick, a cross or a dash, and under a cross what to do.
+//! The report for people: what is wrong and what to do, then one line per thing with a tick, a cross or a dash.
 //!
 //! A mark stands only ever in the third column of a line, behind two spaces: that is how the terminal program
 //! knows what to colour.
@@ -11,25 +11,33 @@ use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Part};
 use crate::model::found_via::FoundVia;
 use crate::report::Report;
-use crate::report::layout::{INDENT, Mark, pieces, shown, wrapped};
-use crate::report::section::{ReportSection, has_line, thing};
+use crate::report::layout::{INDENT, Mark, finding_text, pieces, shown, wrapped};
+use crate::report::section::{ReportSection, forbids_search, is_search_result, thing};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
 
-/// Everything.
+/// A finding shows as many lines of one piece of its evidence. More stand at the end of the report.
+const LONG: usize = 4;
+
+/// Everything. What is wrong comes first, with what to do, since a terminal may show the first lines alone; long lists
+/// of evidence come last.
 pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    for severity in [Severity::Error, Severity::Warning] {
+        for finding in report.of(severity) {
+            write!(f, "  {} {}", mark(severity), finding_text(finding, LONG))?;
+            writeln!(f)?;
+        }
+    }
     stack(report, f)?;
     machine(report, f)?;
     cudarc(report, f)?;
-    let own = report
-        .findings
-        .iter()
-        .filter(|finding| !has_line(report, thing(finding.id)));
-    apart(f, own)?;
+    notes(report, f)?;
     others(report, f)?;
+    long_evidence(report, f)?;
     verdict(report, f)
 }
 
@@ -53,7 +61,6 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
                 None => (Mark::Dash, "not there".to_string()),
             };
             line(f, report, ReportSection::Nvcc, mark, "nvcc", &text)?;
-            findings(f, report, ReportSection::Nvcc)?;
             host_compiler(report, f)?;
         }
         None => {
@@ -68,13 +75,11 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             )?;
         }
     }
-    findings(f, report, ReportSection::Toolkit)?;
     match &report.cudnn {
         Some(cudnn) => chosen_cudnn(report, cudnn, f),
         None => {
             let text = none(report, Kind::Cudnn);
-            line(f, report, ReportSection::Cudnn, Mark::Dash, "cuDNN", text)?;
-            findings(f, report, ReportSection::Cudnn)
+            line(f, report, ReportSection::Cudnn, Mark::Dash, "cuDNN", text)
         }
     }
 }
@@ -91,22 +96,31 @@ fn host_compiler(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         };
         line(f, report, section, mark, "host code", &printable(compiler))?;
     }
-    findings(f, report, section)
+    Ok(())
 }
 
 /// Why none is chosen.
 fn none(report: &Report, kind: Kind) -> &'static str {
+    // What forbids a search stands in place of what was not found.
+    let noticed = |is_so: fn(FindingId) -> bool| report.findings.iter().any(|one| is_so(one.id));
+    let forbidden = noticed(forbids_search) && !noticed(is_search_result);
     match report.candidates.iter().any(|one| kind_of(one) == kind) {
         _ if report.unasked.contains(&kind) => "not asked for",
         true => "none that fits",
+        false if forbidden && report.candidates.is_empty() => "not looked for",
         false => "not found",
     }
 }
 
 fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::Result {
-    let version = cudnn
-        .version()
-        .map(|version| with_flavour(version, cudnn.cuda_major));
+    let version = match (cudnn.header_version, cudnn.library_version) {
+        (Some(header), Some(library)) if header != library => {
+            Some(format!("{library}, with the headers of {header},"))
+        }
+        _ => cudnn
+            .version()
+            .map(|version| with_flavour(version, cudnn.cuda_major)),
+    };
     let text = at(version, &cudnn.root);
     line(f, report, ReportSection::Cudnn, Mark::Tick, "cuDNN", &text)?;
     via(f, report.via(Kind::Cudnn))?;
@@ -123,13 +137,11 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         let text = printable(&owner.to_string());
         line(f, report, ReportSection::Itself, Mark::Tick, "owner", &text)?;
     }
-    findings(f, report, ReportSection::Cudnn)?;
     let (mark, text) = match cudnn.parts.is_empty() {
         true => (Mark::Dash, "none seen".to_string()),
         false => (Mark::Tick, parts(cudnn)),
     };
     line(f, report, ReportSection::Parts, mark, "parts", &text)?;
-    findings(f, report, ReportSection::Parts)?;
     #[cfg(feature = "cli")] // a build reads none
     if !f.alternate() && !cudnn.gpu_codes.is_empty() {
         let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT);
@@ -216,7 +228,6 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             "none here",
         )?,
     }
-    findings(f, report, ReportSection::Driver)?;
     if machine.gpus.is_empty() {
         line(
             f,
@@ -239,7 +250,6 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             &printable(&text),
         )?;
     }
-    findings(f, report, ReportSection::Gpus)?;
     let targets: Vec<String> = machine.targets.iter().map(ToString::to_string).collect();
     if targets.is_empty() {
         line(
@@ -261,7 +271,7 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             &text,
         )?;
     }
-    findings(f, report, ReportSection::Targets)
+    Ok(())
 }
 
 /// Which of cudarc's features fits, for a crate that uses it.
@@ -284,7 +294,7 @@ fn cudarc(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     )
 }
 
-/// One thing; an error about it turns its mark into a cross.
+/// One thing; an error about it turns its mark into a cross, and a warning takes the tick away.
 fn line(
     f: &mut Formatter<'_>,
     report: &Report,
@@ -293,12 +303,12 @@ fn line(
     label: &str,
     text: &str,
 ) -> fmt::Result {
-    let mut errors = report
-        .findings
-        .iter()
-        .filter(|one| one.severity == Severity::Error);
-    let wrong = about != ReportSection::Itself && errors.any(|error| thing(error.id) == about);
-    let mark = if wrong { Mark::Cross } else { mark };
+    let is_about = |one: &Finding| about != ReportSection::Itself && thing(one.id) == about;
+    let mark = match mark {
+        _ if report.of(Severity::Error).any(&is_about) => Mark::Cross,
+        Mark::Tick if report.of(Severity::Warning).any(&is_about) => Mark::Dash,
+        mark => mark,
+    };
     writeln!(f, "  {mark} {label:<9} {text}")
 }
 
@@ -310,42 +320,35 @@ fn via(f: &mut Formatter<'_>, via: Option<&FoundVia>) -> fmt::Result {
     }
 }
 
-/// What was noticed about the thing on the line above; the stack alone (`{:#}`) leaves notes out.
-fn findings(f: &mut Formatter<'_>, report: &Report, about: ReportSection) -> fmt::Result {
-    for finding in report.findings.iter().filter(|one| thing(one.id) == about) {
-        if !f.alternate() || finding.severity != Severity::Note {
-            write!(f, "    ")?;
-            below(f, finding, 4)?;
-        }
-    }
-    Ok(())
-}
-
-/// Findings that stand below no line of their own.
-pub(crate) fn apart<'a>(
-    f: &mut Formatter<'_>,
-    findings: impl Iterator<Item = &'a Finding>,
-) -> fmt::Result {
-    for (index, finding) in findings.enumerate() {
+/// What is good to know.
+fn notes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    for (index, note) in report.of(Severity::Note).enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
-        let mark = match finding.severity {
-            Severity::Error => Mark::Cross,
-            Severity::Warning | Severity::Note => Mark::Dash,
-        };
-        write!(f, "{gap}  {mark} ")?;
-        below(f, finding, 4)?;
+        let text = finding_text(note, usize::MAX);
+        write!(f, "{gap}  {} {text}", mark(note.severity))?;
     }
     Ok(())
 }
 
-/// A finding whose first line is already indented. Only its headline is broken between words: evidence and help
-/// hold paths and commands to be pasted.
-fn below(f: &mut Formatter<'_>, finding: &Finding, indent: usize) -> fmt::Result {
-    for (index, text) in finding.to_string().lines().enumerate() {
-        if index == 0 {
-            writeln!(f, "{}", wrapped(text, indent))?;
-        } else {
-            writeln!(f, "{:indent$}{text}", "")?;
+pub(crate) fn mark(severity: Severity) -> Mark {
+    match severity {
+        Severity::Error => Mark::Cross,
+        Severity::Warning | Severity::Note => Mark::Dash,
+    }
+}
+
+/// The evidence that has no room beside its finding.
+fn long_evidence(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+    for severity in [Severity::Error, Severity::Warning] {
+        for finding in report.of(severity) {
+            for (label, value) in &finding.evidence {
+                if value.lines().count() > LONG {
+                    writeln!(f, "\n{label}, for {}", finding.id)?;
+                    for text in value.lines() {
+                        writeln!(f, "  {}", printable(text))?;
+                    }
+                }
+            }
         }
     }
     Ok(())
@@ -371,13 +374,22 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn verdict(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
-    let why = match report.verdict() {
-        Verdict::Pass => "what is here fits together".to_string(),
-        Verdict::Fail if report.errors() == 1 => "1 error".to_string(),
-        Verdict::Fail => format!("{} errors", report.errors()),
-        Verdict::Unknown => report.unchecked().join("; "),
-    };
-    writeln!(f, "\nverdict: {} ({why})", report.verdict())
+    let verdict = report.verdict();
+    let mut why = Vec::new();
+    for (severity, one) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
+        match report.of(severity).count() {
+            0 => {}
+            1 => why.push(format!("1 {one}")),
+            several => why.push(format!("{several} {one}s")),
+        }
+    }
+    if verdict == Verdict::Unknown {
+        why.extend(report.unchecked().into_iter().map(String::from));
+    }
+    if why.is_empty() {
+        why.push("what is here fits together".to_string());
+    }
+    writeln!(f, "\nverdict: {verdict} ({})", why.join("; "))
 }
 
 /// `9.14.0 at /usr/local/cuda`

@@ -39,6 +39,8 @@ mod machine;
 mod matrix;
 #[cfg(target_os = "linux")]
 mod memcheck;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod newcomer;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod paths;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

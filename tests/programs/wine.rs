@@ -116,7 +116,9 @@ fn the_doctor_sees_what_is_installed_on_windows() {
     doctor(windows, &[("CUDA_PATH", &format!("\"{TOOLKIT}\""))])
         .exits_with(1)
         .says("[variable-unusable]")
-        .says("= help: set CUDA_PATH without the quotation marks, which are part of its value\n");
+        .says_in_words(
+            "= help: set CUDA_PATH without the quotation marks, which are part of its value",
+        );
     // Windows takes any spelling of names, both of files and of variables.
     doctor(windows, &[("cudnn_Path", r"c:\tools\CUDNN")])
         .says(
@@ -164,8 +166,8 @@ fn nvcc_is_given_the_visual_studio_that_is_installed() {
     fs::rename(vswhere.with_extension("away"), &vswhere).unwrap();
     let help = "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget ";
     ran.exits_with(0)
-        .says("cannot start its host compiler  [host-compiler-unsupported]\n")
-        .says(&format!("= help: {help}"));
+        .says_in_words("cannot start its host compiler [host-compiler-unsupported]")
+        .says_in_words(&format!("= help: {help}"));
 }
 
 /// LNK-01, CFG-10: a build script as cargo runs it on Windows.

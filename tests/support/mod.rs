@@ -41,6 +41,15 @@ impl Ran {
         self
     }
 
+    /// Wherever the lines are broken.
+    #[track_caller]
+    pub fn says_in_words(self, words: &str) -> Self {
+        let text = self.text();
+        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(words), "no {words:?} in\n{text}");
+        self
+    }
+
     #[track_caller]
     pub fn does_not_say(self, words: &str) -> Self {
         assert!(

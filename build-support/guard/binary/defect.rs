@@ -168,7 +168,7 @@ impl Defect {
                  that the host does not have"
             ),
             _ if self.is_lfs_pointer() => {
-                "run `git lfs pull` where that file came from: it only stands for the real one"
+                "run `git lfs pull` in the repository that the file is from: the file is a pointer to the library"
                     .to_string()
             }
             Defect::Special => format!("remove it, and install cuDNN in `{dir}` again"),

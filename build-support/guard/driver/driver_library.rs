@@ -53,7 +53,12 @@ pub fn unfit_finding(
     let summary = format!("`{}` {}, so no GPU can be used", path.display(), defect);
     let mut finding = Finding::warning(FindingId::DriverMissing, summary);
     finding = finding.with("found via", found_via);
-    finding.evidence.extend(missing.evidence);
+    // That it was not opened for that defect is said already.
+    let said = defect.to_string();
+    let other = |piece: &(&str, String)| !piece.1.contains(&said);
+    finding
+        .evidence
+        .extend(missing.evidence.into_iter().filter(other));
     match defect {
         Defect::Machine(number, own) => {
             let other = cpu_name(*number).unwrap_or("that processor");

@@ -134,6 +134,11 @@ impl Finding {
         self
     }
 
+    /// What it is, in one sentence, and its id.
+    pub(crate) fn headline(&self) -> String {
+        format!("{}  [{}]", printable(&self.summary), self.id)
+    }
+
     /// The command that tells more of it.
     pub fn page(&self) -> String {
         format!("cudnn-guard explain {}", self.id)
@@ -157,7 +162,7 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}  [{}]", printable(&self.summary), self.id)?;
+        f.write_str(&self.headline())?;
         for help in &self.help {
             write!(f, "\n  = help: {}", printable(help))?;
         }

@@ -1,7 +1,7 @@
 //! `cudnn-guard doctor`: what a build would find here, and what is wrong with it.
 
 use crate::terminal;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use cudnn_guard::{Config, Finding, Severity};
 use semver::VersionReq;
 use std::path::PathBuf;
@@ -14,7 +14,12 @@ const ANY: &str = ">=0";
 pub fn command() -> Command {
     Command::new("doctor")
         .about("Says what a build would find here, and what is wrong with it")
-        .arg(terminal::json())
+        .arg(terminal::json().conflicts_with("markdown"))
+        .arg(flag("markdown", "Print it for an issue, in a fenced block"))
+        .arg(flag(
+            "redact",
+            "Write ~, USER and HOST for your home directory, your name and that of this machine",
+        ))
         .arg(root())
         .arg(
             Arg::new("target")
@@ -44,13 +49,32 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         config = config.target(target);
     }
     let report = config.survey().examine();
-    if arguments.get_flag("json") {
-        terminal::show(format!("{}\n", report.to_json()));
-    } else {
-        terminal::show(&report);
-        explain_first(report.findings());
+    let mut text = match arguments.get_flag("json") {
+        true => format!("{}\n", report.to_json()),
+        false => format!("{report}{}", explain_first(report.findings())),
+    };
+    if arguments.get_flag("redact") {
+        text = terminal::redacted(&text);
     }
+    if arguments.get_flag("markdown") {
+        text = for_issue(&text);
+    }
+    terminal::show(text);
     terminal::exit(report.verdict())
+}
+
+/// What somebody else needs to know of this machine, as GitHub shows it.
+fn for_issue(text: &str) -> String {
+    let mut fence = "```".to_string();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!(
+        "cudnn-guard {} on {} {}\n\n{fence}text\n{text}{fence}\n",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        std::env::consts::OS
+    )
 }
 
 /// Another system than this machine's.
@@ -62,15 +86,22 @@ pub fn root() -> Arg {
         .help("Look at the system below this directory")
 }
 
-/// Says where more is said of the first error.
-pub fn explain_first(findings: &[Finding]) {
-    let mut findings = findings.iter();
-    if let Some(error) = findings.find(|one| one.severity == Severity::Error) {
-        terminal::show(format!(
-            "`cudnn-guard explain {}` tells how to see that by hand and how to mend it\n",
-            error.id
-        ));
+/// Says where more is said of the first error, or of the first warning.
+pub fn explain_first(findings: &[Finding]) -> String {
+    let mut first = None;
+    for severity in [Severity::Error, Severity::Warning] {
+        first = first.or_else(|| findings.iter().find(|one| one.severity == severity));
     }
+    first.map_or(String::new(), |finding| {
+        format!("`{}` tells how to mend this fault\n", finding.page())
+    })
+}
+
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .action(ArgAction::SetTrue)
+        .help(help)
 }
 
 fn requirement(name: &'static str, help: &'static str) -> Arg {
@@ -87,5 +118,16 @@ fn directory(text: &str) -> Result<PathBuf, String> {
         Ok(path)
     } else {
         Err("there is no such directory".to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_does_not_end_its_own_fence() {
+        let text = for_issue("  ```\n");
+        assert!(text.ends_with("\n\n````text\n  ```\n````\n"), "{text}");
     }
 }

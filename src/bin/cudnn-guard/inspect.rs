@@ -38,7 +38,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         terminal::show(format!("{}\n", inspection.to_json()));
     } else {
         terminal::show(&inspection);
-        doctor::explain_first(inspection.findings());
+        terminal::show(doctor::explain_first(inspection.findings()));
     }
     terminal::exit(inspection.verdict())
 }

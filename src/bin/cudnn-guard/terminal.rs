@@ -45,6 +45,44 @@ pub fn harmless(line: &str) -> String {
     line.chars().filter(|c| !c.is_control()).collect()
 }
 
+/// A text without the home directory, the user's name and the machine's name.
+pub fn redacted(text: &str) -> String {
+    let variable = |name| std::env::var(name).ok();
+    let home = variable("HOME").or_else(|| variable("USERPROFILE"));
+    let user = ["USER", "LOGNAME", "USERNAME"]
+        .into_iter()
+        .find_map(variable);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = host.or_else(|| variable("COMPUTERNAME"));
+    let home = home.unwrap_or_default();
+    let of_home = home.rsplit(['/', '\\']).next().map(String::from);
+    let mut out = without(text, &home, "~");
+    // JSON doubles them.
+    out = without(&out, &home.replace('\\', r"\\"), "~");
+    for user in [user, of_home].into_iter().flatten() {
+        out = without(&out, &user, "USER");
+    }
+    without(&out, host.unwrap_or_default().trim(), "HOST")
+}
+
+/// These are names of users and machines, too, and say nothing of them.
+const COMMON: [&str; 6] = ["cuda", "cudnn", "localhost", "nvidia", "root", "user"];
+
+/// A text with another word for this one, where it stands alone or between the separators of a path.
+fn without(text: &str, word: &str, instead: &str) -> String {
+    let is_common = COMMON.contains(&word) || word.len() < 2;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(word).filter(|_| !is_common) {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        out.push_str(before);
+        let alone = !out.ends_with(is_part) && !behind.starts_with(is_part);
+        out.push_str(if alone { instead } else { word });
+        rest = behind;
+    }
+    out + rest
+}
+
 fn painted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -75,6 +113,20 @@ mod tests {
             painted("  ✗ nvcc ✗\n    ✗\n"),
             "  \u{1b}[31m✗\u{1b}[0m nvcc ✗\n    ✗\n"
         );
+    }
+
+    #[test]
+    fn a_private_word_is_replaced_where_it_stands_alone() {
+        let text = "me: /home/me/a /srv/me/venv /home/me2 readme /home/me. cudnn-me\n";
+        let text = without(text, "/home/me", "~");
+        assert_eq!(
+            without(&text, "me", "USER"),
+            "USER: ~/a /srv/USER/venv /home/me2 readme ~. cudnn-USER\n"
+        );
+        for word in ["", "x", "cuda", "root"] {
+            let text = "/root/x/cuda";
+            assert_eq!(without(text, word, "USER"), text);
+        }
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Find
         finding
             .with("found via", found_via)
             .help(again(flaw, path, cudnn))
-            .help(format!("or let {via} name a directory with a whole cuDNN")),
+            .help(format!("or set {via} to a directory with a whole cuDNN")),
     )
 }
 

@@ -136,7 +136,7 @@ fn a_library_that_nothing_can_open_is_of_no_use() {
         said.to_string(),
         "`/opt/dnn/lib/libcudnn.so.9` is cut off: it ends at byte 64, and its segments reach to 4096  [library-damaged]\n  \
          = help: install that cuDNN again in `/opt/dnn/lib`, and see that the disk is not full\n  \
-         = help: or let CUDNN_PATH name a directory with a whole cuDNN\n  \
+         = help: or set CUDNN_PATH to a directory with a whole cuDNN\n  \
          found via   CUDNN_PATH: /opt/dnn"
     );
 }

@@ -62,7 +62,7 @@ fn debians_cuda_and_a_newer_gcc() {
     let error = error.to_string();
     let header = include.join("crt/host_config.h");
     for told in [
-        " is newer than CUDA 11.8 takes, which is gcc 11 or older  [host-compiler-unsupported]\n",
+        " is newer than CUDA 11.8 accepts, which is gcc 11 or older  [host-compiler-unsupported]\n",
         "  named by    nobody: the first that nvcc finds on PATH\n",
         &format!("  limit in    {}\n", header.display()),
     ] {

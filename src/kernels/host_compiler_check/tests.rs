@@ -67,9 +67,9 @@ fn a_gcc_that_is_too_new_is_told_before_nvcc_fails() {
     let (result, _) = package.compile_with(&toolchain(&package, &[]));
     assert_eq!(
         result.unwrap_err(),
-        "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 takes, which is gcc 14 or older  [host-compiler-unsupported]\n  \
+        "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 accepts, which is gcc 14 or older  [host-compiler-unsupported]\n  \
          = help: install `g++-14` (Debian, Ubuntu), `gcc14` (Arch) or `gcc14-c++` (Fedora, openSUSE), and set NVCC_CCBIN to its path\n  \
-         = help: or take CUDA 13.0, the first that takes this compiler\n  \
+         = help: or install CUDA 13.0, the first toolkit that accepts this compiler\n  \
          = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
          named by    nobody: the first that nvcc finds on PATH\n  \
          limit in    ./cuda/include/crt/host_config.h\n  \
@@ -97,7 +97,7 @@ fn a_gcc_that_fits_is_taken_if_nobody_named_one() {
     assert_eq!(
         warned(&lines),
         [
-            "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 takes, so `./path/g++-13` compiles the kernels  [host-compiler-unsupported]",
+            "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 accepts, so `./path/g++-13` compiles the kernels  [host-compiler-unsupported]",
             "  = help: set NVCC_CCBIN=./path/g++-13 to make that your own choice",
             "  named by    nobody: the first that nvcc finds on PATH",
             "  limit in    ./cuda/include/crt/host_config.h",
@@ -186,9 +186,9 @@ fn a_compiler_that_somebody_named_is_kept() {
         assert_eq!(
             error,
             format!(
-                "gcc 15.1.0 at `./other/g++` is newer than CUDA 12.9 takes, which is gcc 14 or older  [host-compiler-unsupported]\n  \
+                "gcc 15.1.0 at `./other/g++` is newer than CUDA 12.9 accepts, which is gcc 14 or older  [host-compiler-unsupported]\n  \
                  = help: set NVCC_CCBIN=./path/g++-13\n  \
-                 = help: or take CUDA 13.0, the first that takes this compiler\n  \
+                 = help: or install CUDA 13.0, the first toolkit that accepts this compiler\n  \
                  = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
                  named by    {name}=./other/g++\n  \
                  limit in    ./cuda/include/crt/host_config.h\n  \
@@ -220,7 +220,7 @@ fn who_allows_it_sees_it_and_nvcc_is_told() {
     let allow = ("CUDNN_GUARD_ALLOW", "host-compiler-unsupported");
     let (result, lines) = package.compile_with(&toolchain(&package, &[allow]));
     result.unwrap();
-    let headline = "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 takes, which is gcc 14 or older  [host-compiler-unsupported]";
+    let headline = "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 accepts, which is gcc 14 or older  [host-compiler-unsupported]";
     assert_eq!(warned(&lines)[0], headline);
     let calls = package.calls();
     assert!(

@@ -41,7 +41,7 @@ pub(super) fn native_without_gpu(request: &TargetRequest, compiler: Option<&Comp
 pub(super) fn no_gpu(targets: &[Target]) -> Finding {
     Finding::note(
         FindingId::NoGpu,
-        "this machine shows no GPU, so kernels are compiled for the first GPU of each major",
+        "this machine shows no GPU, so kernels are compiled for the first GPU of each major compute capability",
     )
     .with("compiled", listed(targets))
     .help("set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less")

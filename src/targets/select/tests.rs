@@ -104,7 +104,7 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
     assert_eq!(selection.chosen_by, ChosenBy::Default);
     assert_eq!(
         selection.findings[0].to_string(),
-        "this machine shows no GPU, so kernels are compiled for the first GPU of each major  [no-gpu]\n  \
+        "this machine shows no GPU, so kernels are compiled for the first GPU of each major compute capability  [no-gpu]\n  \
          = help: set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less\n  \
          compiled    sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120"
     );

@@ -102,7 +102,6 @@ fn a_driver_that_is_cut_short() {
 `{path}/libcuda.so.1` {defect}, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver again
   found via   LD_LIBRARY_PATH, its entry `{path}`
-  loader      not asked: `{path}/libcuda.so.1` {defect}
 "
         ),
     );

@@ -32,7 +32,7 @@ const FAULTS: [Fault; 6] = [
     (
         |file| fs::write(file, "version https://git-lfs.github.com/spec/v1\noid 1\n").unwrap(),
         "is not an ELF library, but a pointer of Git LFS to one",
-        "run `git lfs pull` where that file came from: it only stands for the real one",
+        "run `git lfs pull` in the repository that the file is from: the file is a pointer to the library",
     ),
     (
         |file| fs::write(file, "404: Not Found\n").unwrap(),

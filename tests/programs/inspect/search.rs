@@ -30,7 +30,7 @@ fn a_cudnn_off_the_loaders_way_is_named() {
          /etc/ld.so.cache\n      \
          also found  9.14.0  /usr/local/cuda/lib64/libcudnn.so.9\n\n\
          verdict: fail (1 error)\n\
-         `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+         `cudnn-guard explain cudnn-not-loadable` tells how to mend this fault\n"
     );
 }
 
@@ -88,7 +88,7 @@ fn a_cudnn_without_its_links() {
                  looked at   the program's RUNPATH, its entry `/{lib}`\n                  \
                  /etc/ld.so.cache\n\n\
                  verdict: fail (1 error)\n\
-                 `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+                 `cudnn-guard explain cudnn-not-loadable` tells how to mend this fault\n"
             )
         );
         // The help, done.
@@ -283,7 +283,7 @@ fn a_library_for_another_processor_is_told_as_such() {
              = help: start the container with `--gpus all`: the driver comes from the machine that it runs on\n      \
              found via   the system's library directories, `/usr/lib`\n\n\
              verdict: fail (1 error)\n\
-             `cudnn-guard explain cudnn-not-loadable` tells how to see that by hand and how to mend it\n"
+             `cudnn-guard explain cudnn-not-loadable` tells how to mend this fault\n"
         )
     );
     let cudarc =

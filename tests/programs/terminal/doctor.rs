@@ -60,7 +60,7 @@ fn a_machine_with_nothing_fails_and_says_what_is_missing() {
     assert!(
         shown.ends_with(
             "\nverdict: fail (2 errors)\n\
-             `cudnn-guard explain cuda-not-found` tells how to see that by hand and how to mend it\n"
+             `cudnn-guard explain cuda-not-found` tells how to mend this fault\n"
         ),
         "{shown}"
     );
@@ -171,6 +171,9 @@ fn sound_doctor(root: &Path, arguments: &[&str]) -> String {
 #[test]
 fn a_machine_with_everything_passes() {
     let root = simulated("simulated");
+    for opened in ["libcublasLt.so.13", "libnvrtc.so.13"] {
+        library(&root, &format!("lib64/{opened}"));
+    }
     let shown = sound_doctor(&root, &[]);
     assert!(
         shown.contains(&format!(

@@ -164,24 +164,26 @@ device-busy
 The GPU is in use in such a way that cuDNN could not be tried on it.
 
 What it means
-  The GPU is in exclusive mode and held by another process, or another process had it at
-  that moment. That says nothing of this cuDNN, so it is unknown, and the program goes on.
-  A GPU in exclusive mode is not tried unless CUDNN_GUARD_DEVICES asks for it: while the
-  guard has it, the next process does not get it. A program that uses CUDA already and
-  captures work into a graph is left alone too.
+  The GPU is in exclusive mode and held by another process, or another process
+  had it at that moment. That says nothing of this cuDNN, so it is unknown, and
+  the program goes on. A GPU in exclusive mode is not tried unless
+  CUDNN_GUARD_DEVICES asks for it: while the guard has it, the next process does
+  not get it. A program that uses CUDA already and captures work into a graph is
+  left alone too.
 
 See it
     nvidia-smi
     nvidia-smi --query-gpu=index,compute_mode --format=csv
 
 Mend it
-  - wait for the other process, or end it if it is yours: `nvidia-smi` shows its number
+  - wait for the other process, or end it if it is yours: `nvidia-smi` shows its
+    number
   - share the GPU again: `sudo nvidia-smi -c DEFAULT`
   - choose another GPU: `CUDA_VISIBLE_DEVICES=1`
-  - MPS: `echo get_server_list | nvidia-cuda-mps-control` shows whether it runs as you
-    expect
-  - containers: processes of other containers and of the host hold the GPU too, and only
-    the host shows them
+  - MPS: `echo get_server_list | nvidia-cuda-mps-control` shows whether it runs
+    as you expect
+  - containers: processes of other containers and of the host hold the GPU too,
+    and only the host shows them
 ";
     must_print(&explain(&["device-busy"]), 0, told, "");
     // As it stands behind a headline.

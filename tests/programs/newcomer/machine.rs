@@ -1,0 +1,164 @@
+//! A made-up machine: files, variables, and the doctor that looks at them.
+
+use crate::support::builds::{library, toolkit, write};
+use crate::support::{repository, run, simulated};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where the machine lies for who reads its screen. Where a line is broken depends on how long a path is: this is as long
+/// as the folder in which it really lies.
+const SHOWN: &str = "/home/me/broken";
+
+/// A machine below a folder.
+pub struct Machine {
+    root: PathBuf,
+    variables: Vec<(String, String)>,
+    is_image: bool,
+    /// A directory that the doctor's user may not enter.
+    closed: Option<PathBuf>,
+    /// There is one folder.
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Machine {
+    /// One with nothing on it.
+    fn new() -> Self {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = PathBuf::from(format!("/tmp/cg-{:07}", std::process::id()));
+        assert_eq!(root.as_os_str().len(), SHOWN.len());
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("bin")).unwrap();
+        Self {
+            root,
+            variables: Vec::new(),
+            is_image: false,
+            closed: None,
+            _alone: alone,
+        }
+    }
+
+    /// The system below a directory, with these in NVIDIA's usual place. Its driver is not asked.
+    pub fn image(has_cuda: bool) -> Self {
+        let mut machine = Self::new();
+        machine.is_image = true;
+        fs::create_dir_all(machine.at("usr/include")).unwrap();
+        if has_cuda {
+            toolkit(&machine.at("usr/local/cuda-13.0"), 13000, false);
+            write(&machine.at("usr/local/cuda-13.0/bin/nvcc"), "");
+        }
+        machine
+    }
+
+    /// CUDA 13.0 with an nvcc and its host compiler, cuDNN 9.14.0 and what that opens, and a driver with a GPU.
+    pub fn with_gpu() -> Self {
+        let mut machine = Self::new();
+        for program in ["sh", "tr"] {
+            symlink(
+                Path::new("/bin").join(program),
+                machine.at("bin").join(program),
+            )
+            .unwrap();
+        }
+        let cuda = machine.at("cuda");
+        simulated::install((9, 14, 0), &[], &cuda);
+        for opened in ["libcublasLt.so.13", "libnvrtc.so.13"] {
+            library(&cuda.join("lib64").join(opened));
+        }
+        fs::create_dir_all(cuda.join("bin")).unwrap();
+        for program in ["nvcc", "gcc"] {
+            let own = repository().join("fixtures/nvcc").join(program);
+            symlink(own, cuda.join("bin").join(program)).unwrap();
+        }
+        write(&cuda.join("bin/gcc.release"), "13.2.0 2.36");
+        machine.set_to("CUDA_HOME", &["cuda"]);
+        machine.set_to("CUDNN_PATH", &["cuda"]);
+        machine.set_to("LD_LIBRARY_PATH", &["cuda/driver", "cuda/lib64"]);
+        machine
+    }
+
+    /// Whether nothing of the machine that runs the test is told: the release of its driver's kernel module is.
+    pub fn is_alone(&self) -> bool {
+        self.is_image || !Path::new("/proc/driver/nvidia/version").exists()
+    }
+
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// Sets a variable to paths on this machine.
+    pub fn set_to(&mut self, variable: &str, paths: &[&str]) {
+        let paths = std::env::join_paths(paths.iter().map(|path| self.at(path))).unwrap();
+        self.set(variable, paths.to_str().unwrap());
+    }
+
+    pub fn set(&mut self, variable: &str, value: &str) {
+        self.unset(variable);
+        self.variables.push((variable.into(), value.into()));
+    }
+
+    pub fn unset(&mut self, variable: &str) {
+        self.variables.retain(|(name, _)| name != variable);
+    }
+
+    /// Lets users do that with a directory, of which the doctor's is one.
+    pub fn allow(&mut self, path: &str, mode: u32) {
+        let path = self.at(path);
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        self.closed = Some(path);
+    }
+
+    /// The program as another user than root runs it, who may read everything: from a place where that user may go.
+    fn as_another_user(&self) -> Command {
+        let own = self.at("bin/cudnn-guard");
+        // In a process of its own: what this one writes is busy while a child of another test has it open too.
+        let mut copy = Command::new("cp");
+        run(copy.arg(env!("CARGO_BIN_EXE_cudnn-guard")).arg(&own)).exits_with(0);
+        let mut doctor = Command::new(own);
+        doctor.uid(65534).gid(65534);
+        doctor
+    }
+
+    /// What the doctor says, with these arguments, and how it ends.
+    pub fn doctor(&self, arguments: &[&str]) -> (String, Option<i32>) {
+        let is_root = |closed: &PathBuf| fs::read_dir(closed).is_ok();
+        let mut doctor = match self.closed.as_ref().is_some_and(is_root) {
+            true => self.as_another_user(),
+            false => Command::new(env!("CARGO_BIN_EXE_cudnn-guard")),
+        };
+        doctor.arg("doctor").args(arguments).env_clear();
+        doctor
+            .env("PATH", self.at("bin"))
+            .env("HOME", self.at("me"));
+        doctor.envs(self.variables.iter().cloned());
+        if self.is_image {
+            doctor.arg("--root").arg(&self.root);
+        }
+        let ran = run(doctor.current_dir(&self.root));
+        assert_eq!(ran.stderr, "");
+        let said = ran.stdout.replace(self.root.to_str().unwrap(), SHOWN);
+        // What else lies on the machine that runs the test.
+        let others = said.find("\nalso found\n").filter(|_| !self.is_image);
+        let said = match others {
+            Some(start) => {
+                let end = said[start + 1..].find("\n\n").unwrap();
+                format!("{}{}", &said[..start], &said[start + 1 + end + 1..])
+            }
+            None => said,
+        };
+        (said, ran.code)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Some(closed) = &self.closed {
+            let _ = fs::set_permissions(closed, Permissions::from_mode(0o755));
+        }
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
