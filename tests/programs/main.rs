@@ -30,6 +30,8 @@ mod guard;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod inspect;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod kills;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod links;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 mod loader;

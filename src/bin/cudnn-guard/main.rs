@@ -15,6 +15,7 @@ mod page;
 mod run;
 mod targets;
 mod terminal;
+mod whole_file;
 
 use clap::Command;
 use cudnn_guard::demo::{consumer, simulator};

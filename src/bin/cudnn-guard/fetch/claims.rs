@@ -37,16 +37,17 @@ pub fn is_ours(home: &Path, folder: &str) -> bool {
     fs::read_to_string(home.join(MARKER)).is_ok_and(|text| text.lines().any(|line| line == folder))
 }
 
-/// Notes folders as put there, and forgets those that are gone.
-pub fn claim(home: &Path, folders: &[&str]) -> io::Result<()> {
+/// Notes folders as put there, and forgets those that are gone. What stops that half-way leaves its half among what is
+/// temporary.
+pub fn claim(home: &Path, folders: &[&str], temporary: &Path) -> io::Result<()> {
     let path = home.join(MARKER);
     let before = fs::read_to_string(&path).unwrap_or_default();
     let others = before
         .lines()
         .filter(|line| !folders.contains(line) && home.join(line).exists());
     let lines = others.chain(folders.iter().copied());
-    fs::write(
-        &path,
-        lines.map(|line| format!("{line}\n")).collect::<String>(),
-    )
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let fresh = temporary.join("claims");
+    fs::write(&fresh, text)?;
+    fs::rename(&fresh, &path)
 }

@@ -8,6 +8,7 @@ use crate::fetch::place;
 use crate::fetch::record::Damage;
 use crate::fetch::wheels::Wheel;
 use crate::terminal::show;
+use crate::whole_file;
 use cudnn_guard::{Finding, FindingId, quoted};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -96,13 +97,8 @@ impl Installed {
         if text == before {
             return Ok(format!("\n  ✓ {} says so already\n", path.display()));
         }
-        // Through a new file, so that the old one is there until this one is whole.
-        let real = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
-        let fresh = real.with_extension("toml.new");
         fs::create_dir_all(dir).map_err(|error| failed("create", dir, &error))?;
-        fs::write(&fresh, text)
-            .and_then(|()| fs::rename(&fresh, &real))
-            .map_err(|error| failed("write", &path, &error))?;
+        whole_file::replace(&path, &text).map_err(|error| failed("write", &path, &error))?;
         Ok(format!("\n  ✓ written into {}\n", path.display()))
     }
 }

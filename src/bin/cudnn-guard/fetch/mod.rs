@@ -114,16 +114,13 @@ pub fn fetch(
     cuda: Option<&Release>,
     cudnn: Option<&Release>,
 ) -> Result<Installed, Finding> {
-    let is_wanting = |looked: &Looked| looked.iter().any(|(_, found)| found.is_err());
     let mut lock = Lock::take_existing(home);
     let mut looked = look(home, cuda, cudnn)?;
     let mut installer = None;
-    if is_wanting(&looked) {
+    if missing(&looked).next().is_some() {
         let program = Installer::find()?;
-        for (component, found) in &looked {
-            if found.is_err() {
-                must_be_offered(&program, component)?;
-            }
+        for component in missing(&looked) {
+            must_be_offered(&program, component)?;
         }
         fs::create_dir_all(home).map_err(|error| failed("create", home, &error))?;
         if lock.is_none() {
@@ -132,6 +129,9 @@ pub fn fetch(
             looked = look(home, cuda, cudnn)?;
         }
         installer = Some(program);
+    }
+    if lock.is_some() {
+        remove_leftovers(home);
     }
     for (component, found) in &looked {
         if let Ok(release) = found {
@@ -142,23 +142,8 @@ pub fn fetch(
             ));
         }
     }
-    if let (true, Some(installer)) = (is_wanting(&looked), &installer) {
-        if lock.is_some() {
-            remove_leftovers(home);
-        }
-        show(licence_notice(home));
-        for (component, found) in &looked {
-            let Err(why) = found else { continue };
-            if let Some(why) = why {
-                show(format!("  – {:<12} {why}\n", component.title));
-            }
-            let release = fetch_one(installer, home, component)?;
-            show(format!(
-                "  ✓ {:<12} {release} in {}\n",
-                component.title,
-                place(home, component)
-            ));
-        }
+    if let Some(installer) = installer {
+        install_missing(&installer, home, &looked)?;
     }
     let components: Vec<Component> = looked.into_iter().map(|(component, _)| component).collect();
     for folder in components.iter().flat_map(|component| component.folders) {
@@ -217,6 +202,30 @@ fn look(home: &Path, cuda: Option<&Release>, cudnn: Option<&Release>) -> Result<
         Some(folder) if !wanting.is_empty() => Err(foreign(&folder, None)),
         _ => Ok(looked),
     }
+}
+
+fn missing(looked: &Looked) -> impl Iterator<Item = &Component> {
+    let wanting = looked.iter().filter(|(_, found)| found.is_err());
+    wanting.map(|(component, _)| component)
+}
+
+fn install_missing(installer: &Installer, home: &Path, looked: &Looked) -> Result<(), Finding> {
+    if missing(looked).next().is_some() {
+        show(licence_notice(home));
+    }
+    for (component, found) in looked {
+        let Err(why) = found else { continue };
+        if let Some(why) = why {
+            show(format!("  – {:<12} {why}\n", component.title));
+        }
+        let release = fetch_one(installer, home, component)?;
+        show(format!(
+            "  ✓ {:<12} {release} in {}\n",
+            component.title,
+            place(home, component)
+        ));
+    }
+    Ok(())
 }
 
 /// The folder of a component; of a toolkit in several, the one that they are in.
@@ -304,7 +313,7 @@ fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<(
             fs::rename(&wheel.info, old.join(name))?;
         }
     }
-    claim(home, component.folders)?;
+    claim(home, component.folders, temporary)?;
     if !component.is_cudnn() {
         wheels::remove_neighbours(home)?;
     }
@@ -321,7 +330,7 @@ fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<(
             fs::rename(&wheel.info, home.join(name))?;
         }
     }
-    claim(home, component.folders)
+    claim(home, component.folders, temporary)
 }
 
 /// Removes what earlier runs that were killed have left. Who has the lock is alone.

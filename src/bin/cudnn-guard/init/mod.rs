@@ -5,7 +5,7 @@ mod recipe;
 mod source;
 
 use crate::init::crate_files::CrateFiles;
-use crate::terminal;
+use crate::{terminal, whole_file};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -115,17 +115,12 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, Refusal> {
     let mut text = String::new();
     for change in files.changes() {
         let path = dir.join(&change.path);
-        // Through a new file, so that the old one is there until this one is whole.
-        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        let fresh = real.with_extension("new");
-        std::fs::write(&fresh, &change.after)
-            .and_then(|()| std::fs::rename(&fresh, &real))
-            .map_err(|error| {
-                Refusal::new(
-                    format!("`{}` cannot be written: {error}", path.display()),
-                    "let this user write it, and run the same again: what is done already is left as it is",
-                )
-            })?;
+        whole_file::replace(&path, &change.after).map_err(|error| {
+            Refusal::new(
+                format!("`{}` cannot be written: {error}", path.display()),
+                "let this user write it, and run the same again: what is done already is left as it is",
+            )
+        })?;
         let name = terminal::harmless(&change.path.display().to_string());
         text += &format!("  ✓ {name}\n");
     }
