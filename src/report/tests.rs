@@ -283,9 +283,12 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
         cudnn.library = Some(evil.into());
         for part in &mut cudnn.parts {
             part.name = evil.to_string();
-            part.version = None;
+        }
+        if let Some(owner) = &mut cudnn.owner {
+            owner.version = evil.to_string();
         }
     }
+    report.cudarc = Some(evil.to_string());
     for candidate in &mut report.candidates {
         candidate.via = FoundVia::variable(evil);
         candidate.rejected = Some(Rejection::Obstructed(Obstacle {
@@ -295,6 +298,7 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     }
     if let Some(machine) = &mut report.machine {
         machine.gpus[0].name = evil.to_string();
+        machine.host_compiler = Some(evil.to_string());
         if let Some(driver) = &mut machine.driver {
             driver.library = evil.to_string();
             driver.version = Some(evil.to_string());
