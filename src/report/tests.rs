@@ -15,7 +15,7 @@ use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::json::is_unprintable;
+use crate::runtime::facts::json::{Json, is_unprintable};
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 
@@ -320,10 +320,17 @@ fn the_short_form_is_the_chosen_stack_alone() {
     );
 }
 
+/// What turns the direction of text: Unicode's Bidi_Control.
+const TURNING: [char; 12] = [
+    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
+    '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+];
+
 #[test]
 fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     let mut report = whole();
-    let evil = "a\u{1b}[2Jb\n  ✓ c";
+    let evil = "a\u{1b}[2Jb\n  ✓ c".to_string() + &String::from_iter(TURNING);
+    let evil = &*evil;
     if let Some(toolkit) = &mut report.toolkit {
         toolkit.root = evil.into();
         toolkit.nvcc = Some(evil.into());
@@ -334,9 +341,12 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
         cudnn.library = Some(evil.into());
         for part in &mut cudnn.parts {
             part.name = evil.to_string();
-            part.version = None;
+        }
+        if let Some(owner) = &mut cudnn.owner {
+            owner.version = evil.to_string();
         }
     }
+    report.cudarc = Some(evil.to_string());
     for candidate in &mut report.candidates {
         candidate.via = FoundVia::variable(evil);
         candidate.rejected = Some(Rejection::Obstructed(Obstacle {
@@ -346,6 +356,7 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     }
     if let Some(machine) = &mut report.machine {
         machine.gpus[0].name = evil.to_string();
+        machine.host_compiler = Some(evil.to_string());
         if let Some(driver) = &mut machine.driver {
             driver.library = evil.to_string();
             driver.version = Some(evil.to_string());
@@ -353,13 +364,18 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     }
     report.findings = vec![
         Finding::error(FindingId::IoError, evil)
-            .with("found", "x\u{7}\u{202e}")
+            .with("found", format!("x\u{7}{evil}"))
             .help(evil),
     ];
     let text = report.to_string();
-    assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text}");
+    assert!(!text.contains(['\u{1b}', '\u{7}']), "{text}");
+    assert!(!text.contains(TURNING), "{text:?}");
     assert!(!text.lines().any(|line| line == "  ✓ c"), "{text}");
     assert!(!report.to_json().contains(is_unprintable));
+    assert!(!report.to_json().contains(TURNING));
+    // So it is at run time.
+    assert!(!report.findings[0].to_string().contains(TURNING));
+    assert!(!Json::text(&evil).to_string().contains(TURNING));
 }
 
 #[test]

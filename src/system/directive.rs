@@ -142,6 +142,21 @@ mod tests {
     }
 
     #[test]
+    fn words_for_a_terminal_are_escaped() {
+        let evil = "a\u{1b}[2J\ncargo::error=b\u{202e}".to_string();
+        let shown = "a\\u{1b}[2J\\ncargo::error=b\\u{202e}";
+        prints(
+            Directive::Warning(evil.clone()),
+            &format!("cargo::warning={shown}"),
+        );
+        prints(
+            Directive::Error(evil.clone()),
+            &format!("cargo::error={shown}"),
+        );
+        prints(Directive::Text(evil), shown);
+    }
+
+    #[test]
     fn each_directive_is_one_line_of_cargos_syntax() {
         prints(
             Directive::RerunIfChanged("/usr/include/cuda.h".into()),

@@ -2,6 +2,7 @@
 
 pub mod gpus;
 pub mod in_use;
+pub mod threads;
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
 use crate::support::{Ran, fresh, scratch};
 use std::fs;
@@ -119,55 +120,6 @@ fn without_a_child_check_goes_on_and_says_so() {
     let told = told(ran.stdout.trim());
     assert!(told.starts_with("fail convolution-wrong "), "{told}");
     assert!(told.ends_with(" child-not-started"), "{told}");
-}
-
-#[test]
-fn several_threads_ask_at_once() {
-    let ran = do_all(&["four-checks"], &[]).exits_with(0);
-    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
-    assert_eq!(verdicts, ["pass "; 4]);
-    // A child that hangs keeps nobody else waiting for longer than its own time.
-    let hang = [
-        ("SIM_FAULT", "hang:cudnnCreate"),
-        ("CUDNN_GUARD_DEADLINE", "1"),
-    ];
-    let began = Instant::now();
-    let ran = do_all(&["four-checks"], &hang).exits_with(0);
-    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
-    assert_eq!(verdicts, ["unknown convolution-timeout"; 4]);
-    assert!(began.elapsed() < Duration::from_secs(20));
-}
-
-/// Another thread may hold a lock when the child is made, and in the child nobody gives it back.
-#[test]
-fn locks_of_other_threads_keep_nobody_waiting() {
-    let opened = scratch("child-locks").join("libopened.so");
-    let code = "#include <unistd.h>
-        int one; int *all[2000] = {[0 ... 1999] = &one};
-        __attribute__((constructor)) static void wait(void) { usleep(500); }";
-    library(code, &opened);
-    let opened = ("ODD_LIBRARY", opened.to_str().unwrap());
-    for act in ["busy-list", "busy-loader", "busy-allocator"] {
-        let began = Instant::now();
-        let ran = do_all(&[act, "forty-checks"], &[opened]).exits_with(0);
-        let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
-        // A machine that is busy with other things may not run a child in time now and then.
-        let passed = verdicts
-            .iter()
-            .filter(|verdict| *verdict == "pass ")
-            .count();
-        let late = verdicts
-            .iter()
-            .filter(|verdict| *verdict == "unknown child-not-started");
-        assert_eq!(passed + late.count(), 40, "{act}: {verdicts:?}");
-        assert!(passed >= 36, "{act}: {verdicts:?}");
-        // Less than the time of one child.
-        assert!(
-            began.elapsed() < Duration::from_secs(55),
-            "{act}: {:?}",
-            began.elapsed()
-        );
-    }
 }
 
 /// The time in which a child has to say a word begins when it is there.

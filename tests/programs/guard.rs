@@ -8,6 +8,7 @@ pub mod driver_library;
 pub mod eager;
 pub mod elf;
 pub mod elf_bounds;
+pub mod escapes;
 #[cfg(target_arch = "x86_64")]
 pub mod farm;
 pub mod hidden;

@@ -55,6 +55,8 @@ mod real;
 mod real_wine;
 #[cfg(unix)]
 mod reruns;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod soak;
 #[path = "../support/mod.rs"]
 mod support;
 mod terminal;

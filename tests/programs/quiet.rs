@@ -285,6 +285,35 @@ fn no_set_up_below_proot_ends_a_program() {
     ]);
 }
 
+/// Below fakechroot the loader has other names of files than the process.
+#[test]
+#[ignore = "needs fakechroot"]
+fn no_set_up_below_fakechroot_ends_a_program() {
+    let (folder, driver) = ("/mnt/cudnn/lib64", "/mnt/cudnn/driver");
+    all_go_on(vec![
+        (
+            "cuDNN in the library path",
+            Nothing,
+            below_fakechroot("variable", &[folder, driver], &[]),
+        ),
+        (
+            "cuDNN in a directory that ld.so.conf names",
+            Nothing,
+            below_fakechroot("configured", &[], &[folder, driver]),
+        ),
+        (
+            "links to its files",
+            Nothing,
+            below_fakechroot("links", &[], &["/mnt/farm", driver]),
+        ),
+        (
+            "no cuDNN there, no GPU",
+            Unknown("cudnn-not-loadable"),
+            below_fakechroot("none", &[], &[]),
+        ),
+    ]);
+}
+
 fn all_go_on(rows: Vec<(&str, Said, Command)>) {
     let mut wrong = Vec::new();
     for (what, said, mut command) in rows {

@@ -58,3 +58,11 @@ pub fn do_all(acts: &[&str], variables: &[(&str, &str)]) -> Ran {
     let mut command = command(acts, &[tree.join("lib64"), tree.join("driver")]);
     run(command.envs(variables.iter().copied()))
 }
+
+/// The processes behind these lines of SIM_CALLS, in turn: one that others asked in between stands there again.
+pub fn turns(calls: &[String]) -> Vec<u32> {
+    let by = calls.iter().map(|call| call.rsplit_once(' ').unwrap().1);
+    let mut turns: Vec<u32> = by.map(|process| process.parse().unwrap()).collect();
+    turns.dedup();
+    turns
+}

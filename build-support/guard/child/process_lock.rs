@@ -1,5 +1,7 @@
 //! One thread at a time: a child that is made while another thread is within the loader may inherit its lock, which
-//! costs another child. Two guards of one program do not know each other's turns, and get by with that.
+//! costs another child. All guards over one `cudnn_guard::runtime` take turns. One that stands alone has a lock of its
+//! own and does not know the others' turns: two children at once do not harm each other, and one that a GPU in exclusive
+//! use refuses has found nothing out (`device-busy`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

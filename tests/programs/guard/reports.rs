@@ -2,6 +2,7 @@
 
 use super::program::run;
 use super::tree::{Folder, GPU, sound};
+use crate::support::circumstances::library;
 
 #[test]
 fn the_report_is_written_where_it_is_asked_for() {
@@ -65,6 +66,45 @@ fn the_report_is_written_where_it_is_asked_for() {
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_REPORT", "/nowhere/at/all")])
         .must_end_with(0)
         .must_say("cudnn-guard: cannot write the report `/nowhere/at/all`: No such file or directory (os error 2)  [io-error]\n");
+}
+
+/// Where others may write too, as in /tmp, somebody may lay a link of the name that the new file is going to have.
+#[test]
+fn a_link_that_somebody_laid_leads_the_report_nowhere() {
+    let cudnn = sound();
+    let (trap, kept, report) = (
+        cudnn.file("trap.so"),
+        cudnn.file("kept"),
+        cudnn.file("report"),
+    );
+    let code = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <sys/types.h>
+        #include <unistd.h>
+        int open64(const char *path, int flags, mode_t mode) {
+            int (*next)(const char *, int, mode_t) = dlsym(RTLD_NEXT, "open64");
+            if ((flags & 0100) && strstr(path, ".part") && symlink(getenv("TEST_KEPT"), path) != 0)
+                abort();
+            return next(path, flags, mode);
+        }
+    "#;
+    library(code, &trap);
+    std::fs::write(&kept, "kept").unwrap();
+    std::fs::write(&report, "").unwrap();
+    let variables = [
+        GPU,
+        ("LD_PRELOAD", trap.to_str().unwrap()),
+        ("TEST_KEPT", kept.to_str().unwrap()),
+        ("CUDNN_GUARD_REPORT", report.to_str().unwrap()),
+    ];
+    run("startup", &cudnn.0, &variables).must_end_with(0);
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), "kept");
+    assert!(!std::fs::read_to_string(report).unwrap().is_empty());
+    let mut names = std::fs::read_dir(&cudnn.0).unwrap();
+    assert!(names.any(|file| file.unwrap().path().extension() == Some("part".as_ref())));
 }
 
 #[test]

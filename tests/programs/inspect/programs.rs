@@ -1,9 +1,10 @@
 //! Programs of this machine, and such as cargo builds.
 
 use super::image::{Image, ids, linked};
-use crate::support::circumstances::installed;
-use crate::support::{built, cargo, fresh, out_dir, program, project, repository, run};
+use crate::support::circumstances::{installed, turns};
+use crate::support::{built, cargo, form, fresh, out_dir, program, project, repository, run};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -155,7 +156,8 @@ fn facts_survive(runtime_level: u32, ways: &[(&str, u32, &[&str])]) {
     });
 }
 
-/// Each crate of a program may have a guard of its own, which any thread may ask, several at once.
+/// Each crate of a program may have a guard of its own, which any thread may ask, several at once. Those over one runtime
+/// take turns.
 #[test]
 fn two_guards_of_one_program_answer_from_every_thread() {
     let sound = installed((9, 14, 0));
@@ -173,11 +175,15 @@ fn two_guards_of_one_program_answer_from_every_thread() {
         "{guard}fn main() {{
     let own = || guard::check().is_ok() && guard::check_version().is_ok();
     let below = || guard_below::guard::check().is_ok() && guard_below::guard::check_version().is_ok();
-    let mut passed = 0;
-    for ask in [own as fn() -> bool, below] {{
-        let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(ask)).collect();
-        passed += threads.into_iter().filter_map(|thread| thread.join().ok()).filter(|ok| *ok).count();
-    }}
+    let together = &std::sync::Barrier::new(8);
+    let passed = std::thread::scope(|scope| {{
+        let start = |number: usize| {{
+            let ask = [own as fn() -> bool, below][number % 2];
+            scope.spawn(move || {{ together.wait(); ask() }})
+        }};
+        let threads: Vec<_> = (0..8).map(start).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).filter(|ok| *ok).count()
+    }});
     println!(\"{{passed}} passed\");
 }}\n"
     );
@@ -190,15 +196,24 @@ fn two_guards_of_one_program_answer_from_every_thread() {
         .env("CUDA_HOME", &sound)
         .env("CUDNN_PATH", &sound))
     .exits_with(0);
+    let log = fresh(&format!("two-guards{}", form())).join("calls");
     let ran = |fault: &str| {
         let mut program = Command::new(built("guard-above"));
         let folders = [sound.join("lib64"), sound.join("driver")];
         let folders = std::env::join_paths(folders).unwrap();
         run(program
             .env("LD_LIBRARY_PATH", folders)
+            .env("SIM_CALLS", &log)
             .env("SIM_FAULT", fault))
     };
     ran("").exits_with(0).says("8 passed\n");
+    let calls = fs::read_to_string(&log).unwrap();
+    let turns = turns(&calls.lines().map(String::from).collect::<Vec<_>>());
+    let children: HashSet<u32> = turns.iter().copied().collect();
+    assert!(children.len() >= 8, "{turns:?}");
+    if form().is_empty() {
+        assert_eq!(turns.len(), children.len(), "{turns:?}");
+    }
     ran("abort:cudnnCreate").exits_with(0).says("0 passed\n");
     let ran = run(program(env!("CARGO_BIN_EXE_cudnn-guard"))
         .arg("inspect")

@@ -1,7 +1,7 @@
 //! The set-ups, each made as the program needs it.
 
 use crate::support::circumstances::{circumstances, command, copy, installed, library};
-use crate::support::{fresh, program};
+use crate::support::{fresh, program, simulated};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -63,6 +63,29 @@ pub fn below_proot(arguments: &str) -> Command {
         format!("mkdir -p /var/empty && exec proot -b \"$TREE\":/mnt/cudnn {arguments} \"$@\"");
     let mut command = shell(&script, &shown);
     command.env("TREE", installed(RELEASE)).env("FARM", farm());
+    command
+}
+
+/// The program in a folder that fakechroot makes its root, with cuDNN and the driver in `/mnt/cudnn` of it, this library
+/// path, and these directories in its `/etc/ld.so.conf`.
+pub fn below_fakechroot(name: &str, library_path: &[&str], configured: &[&str]) -> Command {
+    let root = fresh(&format!("quiet-root-{name}"));
+    let at = |path: &str| root.join(path);
+    simulated::copy(&installed(RELEASE), &at("mnt/cudnn"));
+    fs::create_dir(at("mnt/farm")).unwrap();
+    for file in fs::read_dir(at("mnt/cudnn/lib64")).unwrap() {
+        let file = file.unwrap().path();
+        // As `ln -s` makes them there.
+        symlink(&file, at("mnt/farm").join(file.file_name().unwrap())).unwrap();
+    }
+    fs::create_dir(at("etc")).unwrap();
+    fs::write(at("etc/ld.so.conf"), configured.join("\n") + "\n").unwrap();
+    fs::copy(circumstances(), at("program")).unwrap();
+    let script = "export PATH=/usr/sbin:/usr/bin:/sbin:/bin && shift
+        exec fakechroot chroot \"$ROOT\" /program \"$@\"";
+    let shown: Vec<PathBuf> = library_path.iter().map(PathBuf::from).collect();
+    let mut command = shell(script, &with(&shown));
+    command.env("ROOT", root);
     command
 }
 

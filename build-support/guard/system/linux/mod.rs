@@ -42,6 +42,7 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
     fn dlinfo(handle: *mut c_void, request: c_int, into: *mut c_void) -> c_int;
+    fn dladdr(address: *const c_void, info: *mut [*const c_char; 4]) -> c_int;
     fn dladdr1(
         address: *const c_void,
         info: *mut [usize; 4],
@@ -144,12 +145,7 @@ impl Library {
         if self.within.is_some() {
             return own_file();
         }
-        // SAFETY: the map belongs to a handle that is never closed; its name ends in NUL.
-        let (name, inside) = unsafe {
-            let map = self.link_map()?;
-            (path(CStr::from_ptr((*map).name)), (*map).dynamic as usize)
-        };
-        Some(current_path(name, inside))
+        Some(file_of(self.link_map()?))
     }
 
     fn link_map(self) -> Option<*const LinkMap> {
@@ -249,10 +245,23 @@ fn own_file() -> Option<PathBuf> {
     if is_program() {
         return std::env::current_exe().ok();
     }
-    let map = own_map()?;
-    // SAFETY: this code is never unloaded while it runs; the name ends in NUL.
-    let (name, inside) = unsafe { (path(CStr::from_ptr((*map).name)), (*map).dynamic as usize) };
-    Some(current_path(name, inside))
+    Some(file_of(own_map()?))
+}
+
+/// The file of what is never unloaded. Below fakechroot the map has a name that the process cannot open, and `dladdr` tells
+/// the one that it can.
+fn file_of(map: *const LinkMap) -> PathBuf {
+    let mut info = [std::ptr::null(); 4];
+    // SAFETY: the map stays valid, and both names end in NUL; `Dl_info` is four pointers, a name first.
+    let (name, inside) = unsafe {
+        let (mut name, inside) = ((*map).name, (*map).dynamic);
+        // For the program itself it tells `argv[0]`.
+        if *name != 0 && dladdr(inside.cast(), &mut info) != 0 && !info[0].is_null() {
+            name = info[0];
+        }
+        (path(CStr::from_ptr(name)), inside as usize)
+    };
+    current_path(name, inside)
 }
 
 fn own_map() -> Option<*const LinkMap> {
