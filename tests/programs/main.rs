@@ -19,6 +19,8 @@ mod consumers;
 mod crashes;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod cross;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod denied;
 #[cfg(unix)]
 mod doctor;
 #[cfg(unix)]

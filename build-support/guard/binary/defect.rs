@@ -84,7 +84,13 @@ impl Defect {
             Ok(data) if data.is_dir() => Some(Defect::Directory),
             Ok(_) => Some(Defect::Special),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                Some(Defect::Closed(closed_dir(&end)))
+                Some(match closed_dir(&end) {
+                    // A filter of system calls, which may let the loader go through.
+                    dir if std::fs::symlink_metadata(&dir).is_err() => {
+                        Defect::Unreadable(error.to_string())
+                    }
+                    dir => Defect::Closed(dir),
+                })
             }
             Err(_) if end == path => None,
             Err(_) => Some(Defect::Dangling(end)),

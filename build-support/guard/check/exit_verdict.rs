@@ -22,7 +22,10 @@ pub fn is_cudnns(outcome: &ChildOutcome) -> bool {
             }
             ExitStatus::Late => false,
             ExitStatus::Signal(number) => {
-                signal_name(number).is_some() && !dlerror_messages::no_memory(&outcome.said)
+                let said = &outcome.said;
+                signal_name(number).is_some()
+                    && !dlerror_messages::no_memory(said)
+                    && !dlerror_messages::no_waiting(said)
             }
         }
 }
@@ -89,7 +92,8 @@ pub fn judge(
         }
         ExitStatus::Signal(number) => {
             // Before it starts, nothing of cuDNN's has run.
-            let name = signal_name(number).filter(|_| stage != "starting");
+            let is_known = stage != "starting" && !dlerror_messages::no_waiting(&outcome.said);
+            let name = signal_name(number).filter(|_| is_known);
             match name {
                 Some(name) if is_cudnns => {
                     let headline = format!(

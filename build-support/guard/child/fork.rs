@@ -2,10 +2,11 @@
 
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
+use crate::runtime::child::process_lock::pause;
 use crate::runtime::child::task::Task;
 use crate::runtime::system::platform;
 use std::ffi::{c_int, c_short, c_ulong, c_void};
-use std::io::Error;
+use std::io::{Error, ErrorKind};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ const PR_SET_PDEATHSIG: c_int = 1;
 const RLIMIT_CORE: c_int = 4;
 const SIGKILL: c_int = 9;
 const WNOHANG: c_int = 1;
+const ECHILD: c_int = 10;
 /// Signals by which a library takes the process down: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
 const DEADLY: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
 /// How many milliseconds a child may take to its first word before another one is made; the last one may take all
@@ -153,12 +155,12 @@ fn one_child(
         return Err(format!("fork: {}", failed));
     }
     let mut gone = None;
-    let (whole, answer_bytes, said_bytes) =
-        read_until_end(answer, said, [first_word, until], &mut || {
-            gone = gone.or_else(|| reaped(pid));
-            gone.is_some()
-        });
-    gone = gone.or_else(|| reaped(pid));
+    let told = read_until_end(answer, said, [first_word, until], &mut || {
+        gone = gone.or_else(|| reaped(pid).ok());
+        gone.is_some()
+    });
+    gone = gone.or_else(|| reaped(pid).ok());
+    let whole = matches!(told, Ok((true, ..)));
     if !whole && gone.is_none() {
         // It has not ended, so the number is still its own.
         // SAFETY: kill has no conditions.
@@ -169,6 +171,7 @@ fn one_child(
     let least = Instant::now() + LEAST_WAIT;
     let limit = if whole { until.max(least) } else { least };
     let status = gone.unwrap_or_else(|| wait_status(pid, limit));
+    let (_, answer_bytes, said_bytes) = told?;
     let answer = String::from_utf8_lossy(&answer_bytes).into_owned();
     let (answer, told) = match answer.rsplit_once("\nsignal\t") {
         Some((answer, number)) => (answer.to_string(), number.trim().parse().ok()),
@@ -191,8 +194,10 @@ fn become_child(parent: c_int, sink: c_int, say: c_int) {
     // crash in here does not start its crash reporter.
     unsafe {
         prctl(PR_SET_PDEATHSIG, SIGKILL as c_ulong);
-        // The parent may have ended before that; 0 is a parent outside the child's own process namespace.
-        if ![parent, 0].contains(&getppid()) {
+        // The parent may have ended before that; 0 is a parent outside the child's own process namespace, and less is
+        // the error of a system that does not tell.
+        let now = getppid();
+        if parent > 0 && now > 0 && now != parent {
             _exit(0);
         }
         setrlimit(RLIMIT_CORE, &[0, 0]);
@@ -240,7 +245,7 @@ fn write_all(fd: c_int, mut bytes: &[u8]) {
         match byte_count(written) {
             Some(0) => return,
             Some(count) => bytes = bytes.get(count..).unwrap_or(&[]),
-            None if Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
+            None if Error::last_os_error().kind() == ErrorKind::Interrupted => {}
             None => return,
         }
     }
@@ -248,13 +253,13 @@ fn write_all(fd: c_int, mut bytes: &[u8]) {
 
 /// Reads both pipes until the first one ends (true) or the time is over (false), which is so earlier while nothing
 /// was answered. Somebody else's child may hold the pipes too, so that what is `gone` counts as well, when there is
-/// nothing left to read.
+/// nothing left to read. The error says why it cannot be waited for them.
 fn read_until_end(
     answer: c_int,
     said: c_int,
     [first_word, until]: [Instant; 2],
     gone: &mut dyn FnMut() -> bool,
-) -> (bool, Vec<u8>, Vec<u8>) {
+) -> Result<(bool, Vec<u8>, Vec<u8>), String> {
     let (mut answer_bytes, mut said_bytes) = (Vec::new(), Vec::new());
     let (mut answer_open, mut said_open) = (true, true);
     let mut buffer = vec![0_u8; 1 << 16];
@@ -266,7 +271,7 @@ fn read_until_end(
         };
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return (false, answer_bytes, said_bytes);
+            return Ok((false, answer_bytes, said_bytes));
         }
         let wait = 1 + left.as_millis().min(100) as c_int;
         let mut fds = [
@@ -285,7 +290,11 @@ fn read_until_end(
         match unsafe { poll(fds.as_mut_ptr(), 2, wait) } {
             0 if gone() => break,
             1.. => {}
-            _ => continue,
+            0 => continue,
+            _ => match Error::last_os_error() {
+                error if is_passing(&error) => continue,
+                error => return Err(format!("poll: {}", error)),
+            },
         }
         // The end of the answer comes last, so that what was printed before it is not lost.
         if fds[0].revents & POLLIN == 0 && fds[1].revents != 0 {
@@ -294,7 +303,12 @@ fn read_until_end(
             answer_open = read_once(answer, &mut buffer, &mut answer_bytes, ANSWER_LIMIT);
         }
     }
-    (true, answer_bytes, said_bytes)
+    Ok((true, answer_bytes, said_bytes))
+}
+
+/// Whether the same call may go well the next time.
+fn is_passing(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }
 
 /// Reads once; what is over the limit is dropped. False at the end.
@@ -308,7 +322,7 @@ fn read_once(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> 
             into.extend(buffer.iter().take(count.min(room)));
             true
         }
-        None => Error::last_os_error().kind() == std::io::ErrorKind::Interrupted,
+        None => Error::last_os_error().kind() == ErrorKind::Interrupted,
     }
 }
 
@@ -316,26 +330,25 @@ fn read_once(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> 
 /// that hangs in the kernel is waited for no longer than this.
 fn wait_status(pid: c_int, until: Instant) -> Option<c_int> {
     loop {
-        if let Some(status) = reaped(pid) {
-            return status;
+        match reaped(pid) {
+            Ok(status) => return status,
+            Err(refused) if refused || Instant::now() >= until => return None,
+            Err(_) => pause(Duration::from_millis(1)),
         }
-        if Instant::now() >= until {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Whether it has ended, and its status, if it can be had.
-fn reaped(pid: c_int) -> Option<Option<c_int>> {
+/// The status of a child that has ended, if it can be had; else whether the system refuses to tell about it.
+fn reaped(pid: c_int) -> Result<Option<c_int>, bool> {
     let mut status = 0;
     // SAFETY: waits for the child made here.
     let ended = unsafe { waitpid(pid, &mut status, WNOHANG) };
-    if ended == pid {
-        return Some(Some(status));
+    match (ended, Error::last_os_error()) {
+        (0, _) => Err(false),
+        (1.., _) => Ok(Some(status)),
+        (_, error) if error.raw_os_error() == Some(ECHILD) => Ok(None),
+        (_, error) => Err(!is_passing(&error)),
     }
-    let failed = ended < 0 && Error::last_os_error().kind() != std::io::ErrorKind::Interrupted;
-    if failed { Some(None) } else { None }
 }
 
 /// What read or write counted; none on an error.

@@ -3,6 +3,7 @@
 
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
+use crate::runtime::child::process_lock::pause;
 use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::{self, Library};
 use std::ffi::c_int;
@@ -58,7 +59,7 @@ pub fn in_thread(
             if Instant::now() >= until {
                 break ExitStatus::Late;
             }
-            std::thread::sleep(TICK);
+            pause(TICK);
         },
     };
     let answer = told.lock().map(|lines| lines.clone());

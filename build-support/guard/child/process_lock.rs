@@ -4,6 +4,7 @@
 //! use refuses has found nothing out (`device-busy`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -25,8 +26,16 @@ impl ProcessLock {
             if mine || Instant::now() >= until {
                 return Self { mine };
             }
-            std::thread::sleep(Duration::from_millis(2));
+            pause(Duration::from_millis(2));
         }
+    }
+}
+
+/// Waits so long, or shorter. `std::thread::sleep` panics where a filter refuses its system call.
+pub fn pause(time: Duration) {
+    let nobodys = Mutex::new(());
+    if let Ok(held) = nobodys.lock() {
+        let _ = Condvar::new().wait_timeout(held, time);
     }
 }
 

@@ -104,6 +104,11 @@ pub fn missed_function<'a>(said: &'a str) -> Option<&'a str> {
     said.lines().rev().find_map(words)
 }
 
+/// Whether glibc ended the process because the system refuses that one thread waits for another.
+pub fn no_waiting(said: &str) -> bool {
+    said.contains("The futex facility returned an unexpected error code")
+}
+
 /// Whether Rust's allocator found no memory, or C++'s where memory is limited, and ended the process for that.
 pub fn no_memory(said: &str) -> bool {
     let begins = |line: &str| line.starts_with("memory allocation of ");

@@ -1,0 +1,318 @@
+//! A sound set-up where the system refuses a call, as the filters of containers do and those that a program sets for
+//! itself: nothing is wrong with cuDNN then, and no program ends or hangs over it.
+
+use crate::support::circumstances::{circumstances, command, do_all, installed};
+use crate::support::{Ran, fresh};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const EPERM: u32 = 1;
+const ENOSYS: u32 = 38;
+/// Less than the deadline: nothing waits for that.
+const MOST: Duration = Duration::from_secs(15);
+
+/// The ids that are told in all runs without a call.
+enum Told {
+    Exactly(&'static [&'static str]),
+    /// What is told depends on which thread is the first.
+    AtMost(&'static [&'static str]),
+}
+use Told::{AtMost, Exactly};
+
+const NOTHING: Told = Exactly(&[]);
+const NO_CHILD: Told = Exactly(&["child-not-started"]);
+const UNREAD: Told = Exactly(&["io-error", "unknown-newer-version"]);
+const NOT_OPENED: Told = Exactly(&["cudnn-not-loadable", "driver-missing"]);
+
+/// Calls as the kernel for x86_64 numbers them. Those that stand together are refused together: they are not made here,
+/// but may be with another C library.
+///
+/// Not here are `brk` (glibc takes the error for an address, and `malloc` writes there), `close` (Rust's `read_dir`
+/// panics over it), `exit` and `exit_group`.
+const CALLS: &[(&str, &[u32], Told)] = &[
+    (
+        "read",
+        &[0],
+        Exactly(&[
+            "child-not-started",
+            "cudnn-not-loadable",
+            "io-error",
+            "unknown-newer-version",
+        ]),
+    ),
+    ("write", &[1], NOTHING),
+    ("poll", &[7], NO_CHILD),
+    ("lseek", &[8], UNREAD),
+    ("mmap", &[9], NOT_OPENED),
+    ("mprotect", &[10], NOT_OPENED),
+    ("munmap", &[11], NOTHING),
+    ("rt_sigaction", &[13], NOTHING),
+    ("rt_sigprocmask", &[14], NOTHING),
+    ("pread64", &[17], NOTHING),
+    ("access", &[21], NOTHING),
+    ("madvise", &[28], NOTHING),
+    ("dup2", &[33], NOTHING),
+    ("getpid", &[39], NOTHING),
+    ("clone", &[56], NO_CHILD),
+    ("execve", &[59], NOTHING),
+    ("wait4", &[61], NOTHING),
+    ("kill", &[62], NOTHING),
+    ("fcntl", &[72], NO_CHILD),
+    ("getcwd", &[79], NOTHING),
+    ("rename", &[82], Exactly(&["io-error"])),
+    ("unlink", &[87], NOTHING),
+    ("readlink", &[89], NOTHING),
+    ("fchmod", &[91], NOTHING),
+    ("getppid", &[110], NOTHING),
+    ("sigaltstack", &[131], NOTHING),
+    ("prctl", &[157], NOTHING),
+    ("arch_prctl", &[158], NOTHING),
+    ("gettid", &[186], NOTHING),
+    ("futex", &[202], AtMost(&["child-not-started"])),
+    ("sched_getaffinity", &[204], NOTHING),
+    ("getdents64", &[217], NOTHING),
+    ("set_tid_address", &[218], NOTHING),
+    ("restart_syscall", &[219], NOTHING),
+    ("clock_nanosleep", &[230], NOTHING),
+    (
+        "openat",
+        &[257],
+        Exactly(&[
+            "cudnn-not-loadable",
+            "driver-missing",
+            "io-error",
+            "unknown-newer-version",
+        ]),
+    ),
+    ("newfstatat", &[262], NOT_OPENED),
+    ("set_robust_list", &[273], NOTHING),
+    ("pipe2", &[293], NO_CHILD),
+    ("prlimit64", &[302], NOTHING),
+    ("getrandom", &[318], NOTHING),
+    ("statx", &[332], UNREAD),
+    ("rseq", &[334], NO_CHILD),
+    ("clone3", &[435], NOTHING),
+    // open, stat, fstat, lstat, fork, vfork, getdents, getrlimit, setrlimit, readlinkat, faccessat, openat2, faccessat2
+    (
+        "other calls for files and processes",
+        &[2, 4, 5, 6, 57, 58, 78, 97, 160, 267, 269, 437, 439],
+        NOTHING,
+    ),
+    // ioctl, pipe, select, sched_yield, mremap, dup, nanosleep, socket, uname, flock, gettimeofday, sysinfo, getuid,
+    // getgid, geteuid, getegid, statfs, tkill, sched_setaffinity, clock_gettime, tgkill, waitid, ppoll, eventfd2, dup3,
+    // renameat2, memfd_create, membarrier, close_range
+    (
+        "calls for much else",
+        &[
+            16, 22, 23, 24, 25, 32, 35, 41, 63, 73, 96, 99, 102, 104, 107, 108, 137, 200, 203, 228,
+            234, 247, 271, 290, 292, 316, 319, 324, 436,
+        ],
+        NOTHING,
+    ),
+];
+
+/// Without these the loader, or Rust's std, starts no program: they are refused once it runs.
+const STARTING: &[&str] = &[
+    "read",
+    "poll",
+    "mmap",
+    "mprotect",
+    "rt_sigaction",
+    "pread64",
+    "execve",
+    "arch_prctl",
+    "openat",
+    "newfstatat",
+];
+
+/// What is done, the first two without the call from the start.
+const ACTS: &[&[&str]] = &[
+    &["refuse", "exec", "startup", "check"],
+    &["refuse", "exec", "version", "check"],
+    // When cuDNN is open already, and Rust's std has seen which calls there are.
+    &["startup", "refuse", "check", "version"],
+];
+
+#[test]
+fn no_call_that_is_refused_makes_a_sound_cudnn_fail() {
+    let reports = fresh("denied");
+    let mut rows = Vec::new();
+    for number in 0..CALLS.len() {
+        for errno in [EPERM, ENOSYS] {
+            rows.extend(ACTS.iter().map(|acts| (number, errno, *acts)));
+        }
+    }
+    let (next, told) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while let Some((call, errno, acts)) = rows.get(next.fetch_add(1, Ordering::Relaxed))
+                {
+                    let row = (*call, row(&CALLS[*call], *errno, acts, &reports));
+                    told.lock().unwrap().push(row);
+                }
+            });
+        }
+    });
+    let told = told.into_inner().unwrap();
+    let mut wrong: Vec<String> = told
+        .iter()
+        .filter_map(|(_, row)| row.clone().err())
+        .collect();
+    for (number, (name, _, expected)) in CALLS.iter().enumerate() {
+        let rows = told.iter().filter(|row| row.0 == number);
+        let ids: BTreeSet<&str> = rows
+            .flat_map(|row| row.1.iter().flatten().map(String::as_str))
+            .collect();
+        let (as_wanted, list) = match expected {
+            Exactly(list) => (ids.iter().copied().eq(list.iter().copied()), list),
+            AtMost(list) => (ids.iter().all(|id| list.contains(id)), list),
+        };
+        if !as_wanted {
+            wrong.push(format!("{name}: {ids:?} are told, and not {list:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The ids that are told without these calls; the error is what is not sound.
+fn row(
+    call: &(&str, &[u32], Told),
+    errno: u32,
+    acts: &[&str],
+    reports: &Path,
+) -> Result<Vec<String>, String> {
+    let (name, numbers, _) = call;
+    let mut acts = acts.to_vec();
+    if STARTING.contains(name) {
+        acts.retain(|act| *act != "exec");
+    }
+    if *name == "write" {
+        // The program itself ends over it where it prints.
+        acts.retain(|act| !["check", "version"].contains(act));
+    } else {
+        acts.push("went-on");
+    }
+    let report = reports.join(format!("{name}-{errno}-{}", acts.join("-")));
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    let variables = [
+        ("ODD_REFUSE", format!("{} {errno}", numbers.join(","))),
+        ("CUDNN_GUARD_REPORT", report.display().to_string()),
+        ("CUDNN_GUARD_DEADLINE", "30".to_string()),
+        ("RUST_BACKTRACE", "0".to_string()),
+    ];
+    let (ran, took) = ends(&acts, &variables);
+    let mut ids = Vec::new();
+    let mut is_sound = ran.code == Some(0) && took < MOST;
+    is_sound &= *name == "write" || ran.stdout.ends_with("went on\n");
+    for line in ran.stderr.lines() {
+        is_sound &= line.starts_with("cudnn-guard: ") || line.starts_with("  ");
+        if let Some((_, id)) = line
+            .strip_suffix(']')
+            .and_then(|line| line.rsplit_once("  ["))
+        {
+            ids.push(id.to_string());
+        }
+    }
+    let written = fs::read_to_string(&report).unwrap_or_default();
+    for line in ran
+        .stdout
+        .lines()
+        .chain(written.lines())
+        .filter(|line| *line != "went on")
+    {
+        let json: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
+        is_sound &= ["pass", "unknown"]
+            .iter()
+            .any(|verdict| json["verdict"] == *verdict);
+        let findings = json["findings"].as_array().into_iter().flatten();
+        ids.extend(findings.filter_map(|finding| Some(finding["id"].as_str()?.to_string())));
+    }
+    let acts = acts.join(" ");
+    let errno = if errno == EPERM { "EPERM" } else { "ENOSYS" };
+    match is_sound {
+        true => Ok(ids),
+        false => Err(format!(
+            "{name}, {errno}, `{acts}`, in {took:?}: {:?}\n{}",
+            ran.code,
+            ran.text()
+        )),
+    }
+}
+
+/// The program with these acts, to its end, or to that of its time.
+fn ends(acts: &[&str], variables: &[(&str, String)]) -> (Ran, Duration) {
+    let tree = installed((9, 14, 0));
+    let mut program = command(acts, &[tree.join("lib64"), tree.join("driver")]);
+    program.envs(variables.iter().map(|(name, value)| (name, value)));
+    let began = Instant::now();
+    let mut child = program
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // What it prints has room in the pipes.
+    while child.try_wait().unwrap().is_none() && began.elapsed() < MOST {
+        thread::sleep(Duration::from_millis(2));
+    }
+    let took = began.elapsed();
+    let _ = child.kill();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let ran = Ran {
+        code: output.status.code(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    };
+    (ran, took)
+}
+
+/// The verdict and the first id of a line.
+fn verdict(line: &str) -> String {
+    let json: serde_json::Value =
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    let id = json["findings"][0]["id"].as_str().unwrap_or_default();
+    format!("{} {id}", json["verdict"].as_str().unwrap())
+}
+
+/// `clock_nanosleep`, without which Rust's own pauses panic: the guard makes some where another thread is within it, and
+/// where no child can be made.
+#[test]
+fn a_pause_that_is_refused_ends_no_program() {
+    for (refused, act, told) in [
+        ("230 1", "four-checks", "pass "),
+        ("56,230 38", "check", "pass child-not-started"),
+    ] {
+        let ran = do_all(&["refuse", act], &[("ODD_REFUSE", refused)]).exits_with(0);
+        assert!(
+            !ran.stdout.is_empty() && ran.stdout.lines().all(|line| verdict(line) == told),
+            "{}",
+            ran.text()
+        );
+    }
+}
+
+/// `wait4`: that the system does not tell whether a child has ended does not mean that it has.
+#[test]
+fn a_child_that_nobody_may_wait_for_has_its_time() {
+    let variables = [
+        ("ODD_REFUSE", "61 1"),
+        ("SIM_FAULT", "hang:cudnnCreate"),
+        ("CUDNN_GUARD_DEADLINE", "1.5"),
+    ];
+    circumstances();
+    let began = Instant::now();
+    let ran = do_all(&["refuse", "check"], &variables).exits_with(0);
+    assert_eq!(verdict(&ran.stdout), "unknown convolution-timeout");
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+}
