@@ -259,7 +259,7 @@ impl Build {
         (said, contents(&self.out, &[".stamp", "durations"]))
     }
 
-    fn from_nothing(&self) -> (String, BTreeMap<PathBuf, Vec<u8>>) {
+    fn anew(&self) -> (String, BTreeMap<PathBuf, Vec<u8>>) {
         fs::remove_dir_all(&self.out).unwrap();
         fs::create_dir(&self.out).unwrap();
         self.done()
@@ -272,10 +272,10 @@ fn a_build_that_was_killed_leaves_nothing_half_made_that_is_used() {
     let (build, shim) = (Build::new(), shim("build"));
     let log = scratch("kills-build").join("log");
     build.write_sources(1);
-    let expected = [(), ()].map(|()| build.from_nothing());
+    let expected = [(), ()].map(|()| build.anew());
     same(&expected[0].1, &expected[1].1, "twice from nothing");
     build.write_sources(0);
-    let first = build.from_nothing();
+    let first = build.anew();
     build.write_sources(1);
     let mut undisturbed = build.script();
     run(watched(
