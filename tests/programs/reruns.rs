@@ -128,6 +128,11 @@ fn a_cuda_that_appears_runs_the_build_script() {
     ];
     assert!(runs(&dir, ask, &named), "variables name one");
     assert!(!runs(&dir, ask, &named), "nothing changed");
+
+    // Who needs CUDA alone lacks nothing.
+    runs(&dir, "cuda=>=12", &named);
+    write(&cache, "another package");
+    assert!(!runs(&dir, "cuda=>=12", &named), "another package");
 }
 
 #[test]
