@@ -1,6 +1,7 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
 
 use crate::runtime::check::{self, CheckMode};
+use crate::runtime::child::in_process::on_enough_stack;
 use crate::runtime::child::task::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::allowed;
@@ -22,6 +23,10 @@ pub fn startup(built: &Built) {
 
 /// The same by these functions.
 pub fn startup_with(built: &Built, functions: Functions) {
+    on_enough_stack(&|| start(built, functions));
+}
+
+fn start(built: &Built, functions: Functions) {
     let env_config = EnvConfig::read();
     for complaint in &env_config.complaints {
         write_stderr(&format!("cudnn-guard: {}", complaint));

@@ -7,7 +7,7 @@ pub mod foreign_parts;
 pub mod pin;
 pub mod second_try;
 
-use crate::runtime::child::in_process;
+use crate::runtime::child::in_process::{self, on_enough_stack};
 use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::task::{Functions, REAL, Task};
 use crate::runtime::child::work;
@@ -33,6 +33,10 @@ use crate::runtime::system::platform;
 /// them by their names: the program may open them too, or name their directory to `AddDllDirectory`, before it calls
 /// cuDNN. `startup` and `check` open them themselves where a GPU is there.
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
+    on_enough_stack(&|| version_of(built))
+}
+
+fn version_of(built: &Built) -> Result<Report, Failure> {
     let env_config = EnvConfig::read();
     let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
@@ -67,7 +71,7 @@ pub fn check(built: &Built) -> Result<Report, Failure> {
 /// The same by these functions.
 pub fn check_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
     let how = CheckMode::Anywhere(Extent::Quick);
-    check_for(built, &EnvConfig::read(), how, functions)
+    on_enough_stack(&|| check_for(built, &EnvConfig::read(), how, functions))
 }
 
 /// The same with every kind of convolution and every algorithm that cuDNN offers. It may take many times as long.
@@ -78,7 +82,7 @@ pub fn check_thoroughly(built: &Built) -> Result<Report, Failure> {
 /// The same by these functions.
 pub fn check_thoroughly_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
     let how = CheckMode::Anywhere(Extent::Thorough);
-    check_for(built, &EnvConfig::read(), how, functions)
+    on_enough_stack(&|| check_for(built, &EnvConfig::read(), how, functions))
 }
 
 /// How much is convolved, and whether cuDNN may be called in this process itself.

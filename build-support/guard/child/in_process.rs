@@ -88,6 +88,27 @@ pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
     }
 }
 
+/// More than a check takes of the stack of who asks, in a debug build.
+const ENOUGH: usize = 256 << 10;
+
+/// Does the work where it was asked for, or on a stack of its own if little is left of that one.
+pub fn on_enough_stack<T: Send>(work: &(dyn Fn() -> T + Sync)) -> T {
+    if platform::stack_left().map_or(true, |left| left >= ENOUGH) {
+        return work();
+    }
+    let done = Mutex::new(None);
+    with_large_stack(&|| {
+        let result = work();
+        if let Ok(mut done) = done.lock() {
+            *done = Some(result);
+        }
+    });
+    match done.into_inner() {
+        Ok(Some(result)) => result,
+        _ => work(),
+    }
+}
+
 /// # Safety
 /// What the work borrows outlives the thread.
 unsafe fn spawn(work: Box<dyn FnOnce() + Send + '_>) -> std::io::Result<JoinHandle<()>> {

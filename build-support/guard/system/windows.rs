@@ -231,6 +231,11 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
+/// Not known.
+pub fn stack_left() -> Option<usize> {
+    None
+}
+
 /// Whether whatever is printed has somewhere to go: a program with windows has no stderr.
 pub fn stderr_is_open() -> bool {
     // SAFETY: GetStdHandle has no conditions.

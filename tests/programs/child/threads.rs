@@ -23,6 +23,24 @@ fn several_threads_ask_at_once() {
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
+/// glibc gives a thread as little; before the guard has a stack of its own, it takes next to nothing of it.
+#[test]
+fn a_thread_with_the_least_stack_gets_an_answer() {
+    let acts = [
+        "least-stack",
+        "check",
+        "version",
+        "thorough",
+        "startup",
+        "went-on",
+    ];
+    let ran = do_all(&acts, &[]).exits_with(0);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 4, "{}", ran.text());
+    assert_eq!([lines[0], lines[1], lines[2]].map(told), ["pass "; 3]);
+    assert_eq!(lines[3], "went on");
+}
+
 /// None is doubled while another one is within the loader, so that fifty need hardly more than fifty children.
 #[test]
 fn fifty_threads_that_ask_at_once_take_turns() {
