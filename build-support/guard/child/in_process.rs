@@ -93,7 +93,7 @@ const ENOUGH: usize = 256 << 10;
 
 /// Does the work where it was asked for, or on a stack of its own if little is left of that one.
 pub fn on_enough_stack<T: Send>(work: &(dyn Fn() -> T + Sync)) -> T {
-    if platform::stack_left().map_or(true, |left| left >= ENOUGH) {
+    if platform::stack_left().unwrap_or(ENOUGH) >= ENOUGH {
         return work();
     }
     let done = Mutex::new(None);
