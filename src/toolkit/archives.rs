@@ -200,6 +200,8 @@ mod tests {
     #[test]
     fn archives_stand_in_the_order_of_their_calls() {
         constraints(&[], None, Os::Linux, "cudart");
+        let helpful = "cusparse nvJitLink? culibos? cudart";
+        constraints(&["cusparse"], None, Os::Linux, helpful);
         constraints(
             &["culibos", "cublas", "mine"],
             None,
