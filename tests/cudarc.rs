@@ -19,9 +19,10 @@ fn build() {
     run(&mut cargo(consumers(), &["build", "-p", "with-cudarc"])).exits_with(0);
 }
 
-/// The libraries of a simulated installation of this release.
-fn simulated(cudnn: (u32, u32, u32)) -> PathBuf {
-    let into = fresh(&format!("cudarc-{}.{}.{}", cudnn.0, cudnn.1, cudnn.2));
+/// The libraries of a simulated installation of this release, for this test.
+fn simulated(test: &str, cudnn: (u32, u32, u32)) -> PathBuf {
+    let (major, minor, patch) = cudnn;
+    let into = fresh(&format!("cudarc-{test}-{major}.{minor}.{patch}"));
     let what = Simulated {
         cudnn,
         cuda: (13, 0),
@@ -125,9 +126,9 @@ fn in_lock() -> String {
 fn the_guard_judges_the_file_that_cudarc_uses() {
     build();
     let (new, old, eight) = (
-        simulated((9, 14, 0)),
-        simulated((9, 10, 2)),
-        simulated((8, 9, 7)),
+        simulated("judged", (9, 14, 0)),
+        simulated("judged", (9, 10, 2)),
+        simulated("judged", (8, 9, 7)),
     );
     let driver = &*new.join("driver");
     let with =
@@ -241,7 +242,7 @@ fn init_guards_an_application_that_uses_cudarc() {
         ((9, 14, 0), 0, "cuDNN 91400\n"),
         ((8, 9, 7), 78, "[cudnn-version-mismatch]"),
     ] {
-        let tree = simulated(release);
+        let tree = simulated("init", release);
         let path = std::env::join_paths([tree.join("lib64"), tree.join("driver")]).unwrap();
         let mut guarded = program(support::target().join("debug/cudarc-init"));
         run(guarded.env("LD_LIBRARY_PATH", path))
