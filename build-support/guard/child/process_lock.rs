@@ -34,9 +34,8 @@ impl ProcessLock {
 /// Waits so long, or shorter. `std::thread::sleep` panics where a filter refuses its system call.
 pub fn pause(time: Duration) {
     let nobodys = Mutex::new(());
-    if let Ok(held) = nobodys.lock() {
-        let _ = Condvar::new().wait_timeout(held, time);
-    }
+    let held = nobodys.lock();
+    let _ = held.map(|held| drop(Condvar::new().wait_timeout(held, time)));
 }
 
 impl Drop for ProcessLock {
