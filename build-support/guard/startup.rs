@@ -7,8 +7,8 @@ use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Verdict, printable};
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::report::env_config::{EnvConfig, Mode};
+use crate::runtime::report::output::UNWRITTEN;
 use crate::runtime::system::platform;
 use std::io::Write;
 
@@ -46,7 +46,7 @@ fn start(built: &Built, functions: Functions) {
     };
     for finding in findings
         .iter()
-        .filter(|finding| env_config.report.is_some() && finding.id == FindingId::IoError)
+        .filter(|finding| finding.summary.starts_with(UNWRITTEN))
     {
         write_stderr(&format!("cudnn-guard: {}", finding));
     }

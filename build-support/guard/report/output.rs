@@ -12,6 +12,9 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
+/// How it is said that the report cannot be written.
+pub const UNWRITTEN: &str = "cannot write the report";
+
 /// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
 pub fn write(
     mut result: Result<Report, Failure>,
@@ -29,7 +32,7 @@ pub fn write(
     if let Err(error) = write_file(path, &format!("{}\n", words)) {
         let finding = Finding::warning(
             FindingId::IoError,
-            format!("cannot write the report `{}`: {}", path.display(), error),
+            format!("{} `{}`: {}", UNWRITTEN, path.display(), error),
         );
         match &mut result {
             Ok(report) => report.findings.push(finding),

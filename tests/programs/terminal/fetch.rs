@@ -61,23 +61,10 @@ fn a_machine_without_python_is_told_what_to_install() {
 #[cfg(unix)]
 #[test]
 fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
-    use std::os::unix::fs::PermissionsExt;
     let dir = folder("failing");
-    file(
-        &dir,
-        "bin/uv",
-        "#!/bin/sh\nprintf 'ERROR: no \\033[31mwheel\\n' >&2\nexit 1\n",
-    );
-    let uv = dir.join("bin/uv");
-    fs::set_permissions(&uv, fs::Permissions::from_mode(0o755)).expect("a program");
-    let to = dir.join("to");
-    let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
-        .args(["fetch", "--to"])
-        .arg(&to)
-        .env_clear()
-        .env("PATH", dir.join("bin"))
-        .output()
-        .expect("cudnn-guard runs");
+    file(&dir, "bin/uv.broken", "");
+    let (uv, to) = (dir.join("bin/uv"), dir.join("to"));
+    let output = fetch(&dir, &[]);
     must_exit(&output, 1);
     let shown = text(&output);
     assert!(
@@ -163,7 +150,10 @@ fn a_folder_that_cannot_be_made_is_told() {
     let output = fetch(&dir, &[]);
     must_exit(&output, 1);
     let to = dir.join("to").display().to_string();
-    let told = format!("\ncannot create `{to}`: File exists (os error 17)  [io-error]\n");
+    let told = format!(
+        "\ncannot create `{to}`: File exists (os error 17)  [io-error]\n  \
+         = help: name a directory that this user may make or write into: `--to DIR`\n"
+    );
     assert_eq!(text(&output), told);
 }
 

@@ -1,101 +1,43 @@
 //! `.cargo/config.toml`, as far as its `[env]` table goes.
 
+use toml_edit::{DocumentMut, Item, Table, value};
+
 /// Why variables were not written.
 #[derive(Debug, PartialEq)]
 pub enum Refused {
     /// This variable is named there already.
     Named(String),
-    /// It sets `env` in a way that a line cannot simply be added to.
+    /// It is not TOML, or its `env` is no table.
     Shape,
 }
 
 /// The `[env]` table for these variables.
 pub fn table(variables: &[(&str, String)]) -> String {
-    format!("[env]\n{}", lines(variables))
+    with("", variables).unwrap_or_default()
 }
 
 /// The file's text with these variables in its `[env]` table. All else in it stays as it is, to the byte.
 pub fn with(text: &str, variables: &[(&str, String)]) -> Result<String, Refused> {
-    let code: Vec<&str> = text.lines().map(str::trim).collect();
-    if lines(variables).lines().all(|line| code.contains(&line)) {
+    let mut toml: DocumentMut = text.parse().map_err(|_| Refused::Shape)?;
+    let env = toml.entry("env").or_insert(Item::Table(Table::new()));
+    let env = env.as_table_like_mut().ok_or(Refused::Shape)?;
+    let mut all = variables.iter();
+    if all.all(|(name, value)| env.get(name).and_then(Item::as_str) == Some(value.as_str())) {
         return Ok(text.to_string());
     }
-    if let Some((name, _)) = variables
-        .iter()
-        .find(|(name, _)| code.iter().any(|line| names(line, name)))
-    {
+    if let Some((name, _)) = variables.iter().find(|(name, _)| names(text, name)) {
         return Err(Refused::Named((*name).to_string()));
     }
-    let headers = code.iter().filter(|line| is_env_header(line)).count();
-    let elsewhere = code
-        .iter()
-        .any(|line| line.starts_with("env.") || line.starts_with("[env.") || is_env_key(line));
-    if headers > 1 || elsewhere {
-        return Err(Refused::Shape);
+    for (name, text) in variables {
+        env.insert(name, value(text));
     }
-    let mut out = String::with_capacity(text.len() + 200);
-    if headers == 0 {
-        out.push_str(text);
-        if !text.is_empty() {
-            out.push_str(if text.ends_with('\n') { "\n" } else { "\n\n" });
-        }
-        out.push_str(&table(variables));
-        return Ok(out);
-    }
-    for line in text.split_inclusive('\n') {
-        out.push_str(line);
-        if is_env_header(line.trim()) {
-            if !line.ends_with('\n') {
-                out.push('\n');
-            }
-            out.push_str(&lines(variables));
-        }
-    }
-    Ok(out)
+    Ok(toml.to_string())
 }
 
-fn lines(variables: &[(&str, String)]) -> String {
-    variables
-        .iter()
-        .map(|(name, value)| format!("{name} = {}\n", quoted(value)))
-        .collect()
-}
-
-/// Whether a line mentions a variable, be it in a comment: then a person has thought about it.
-fn names(line: &str, name: &str) -> bool {
-    line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+/// Whether a text mentions a variable, be it in a comment: then a person has thought about it.
+fn names(text: &str, name: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .any(|word| word == name)
-}
-
-fn is_env_header(line: &str) -> bool {
-    let Some(rest) = line.strip_prefix('[') else {
-        return false;
-    };
-    let Some((name, after)) = rest.split_once(']') else {
-        return false;
-    };
-    let after = after.trim_start();
-    name.trim() == "env" && (after.is_empty() || after.starts_with('#'))
-}
-
-fn is_env_key(line: &str) -> bool {
-    line.strip_prefix("env")
-        .is_some_and(|rest| rest.trim_start().starts_with('='))
-}
-
-/// A basic string of TOML.
-fn quoted(value: &str) -> String {
-    let mut out = String::from("\"");
-    for character in value.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]
@@ -110,30 +52,35 @@ mod tests {
     fn a_new_file_gets_the_table() {
         assert_eq!(
             with("", &home()),
-            Ok("[env]\nCUDNN_GUARD_HOME = \"/opt/a \\\"b\\\"\"\n".to_string())
+            Ok("[env]\nCUDNN_GUARD_HOME = '/opt/a \"b\"'\n".to_string())
         );
     }
 
     #[test]
-    fn a_file_without_the_table_gets_it_at_its_end() {
-        assert_eq!(
-            with("[alias]\nb = \"build\"", &home()),
-            Ok(
-                "[alias]\nb = \"build\"\n\n[env]\nCUDNN_GUARD_HOME = \"/opt/a \\\"b\\\"\"\n"
-                    .to_string()
-            )
-        );
-    }
-
-    #[test]
-    fn a_table_that_is_there_gets_the_lines() {
-        assert_eq!(
-            with("[ env ] # mine\nA = \"1\"\n[build]\n", &home()),
-            Ok(
-                "[ env ] # mine\nCUDNN_GUARD_HOME = \"/opt/a \\\"b\\\"\"\nA = \"1\"\n[build]\n"
-                    .to_string()
-            )
-        );
+    fn what_is_there_stays_and_the_table_gets_the_lines() {
+        for (before, after) in [
+            (
+                "[alias]\nb = \"build\"\n",
+                "[alias]\nb = \"build\"\n\n[env]\nHOME_OF = \"/opt\"\n",
+            ),
+            (
+                "[ env ] # mine\nA = \"1\"\n[build]\n",
+                "[ env ] # mine\nA = \"1\"\nHOME_OF = \"/opt\"\n[build]\n",
+            ),
+            (
+                "env = { A = \"1\" }\n",
+                "env = { A = \"1\" , HOME_OF = \"/opt\" }\n",
+            ),
+            ("env.A = \"1\"\n", "env.A = \"1\"\nenv.HOME_OF = \"/opt\"\n"),
+            // A line within a text is none of the file's own.
+            (
+                "[alias]\nb = [\"\"\"\n[env]\n\"\"\"]\n",
+                "[alias]\nb = [\"\"\"\n[env]\n\"\"\"]\n\n[env]\nHOME_OF = \"/opt\"\n",
+            ),
+        ] {
+            let variables = [("HOME_OF", "/opt".to_string())];
+            assert_eq!(with(before, &variables).as_deref(), Ok(after));
+        }
     }
 
     #[test]
@@ -152,12 +99,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_line_cannot_be_added_to_is_left_alone() {
-        for text in [
-            "env = { A = \"1\" }\n",
-            "env.A = \"1\"\n",
-            "[env.A]\nvalue = \"1\"\n",
-        ] {
+    fn what_has_no_place_for_it_is_left_alone() {
+        for text in ["env = 1\n", "[env\n"] {
             assert_eq!(with(text, &home()), Err(Refused::Shape), "{text}");
         }
     }

@@ -231,15 +231,21 @@ impl Component {
         Some(first.version)
     }
 
+    /// The same as `fetch` is asked for it: two numbers of a toolkit, three of a cuDNN.
+    pub fn asked_release(&self, dir: &Path) -> Option<Release> {
+        let most = if self.is_cudnn() { 3 } else { 2 };
+        let release = self.release(dir)?;
+        Some(Release::of_wheel(&release).first(most))
+    }
+
     /// The option that asks `fetch` for what is in a folder. Of a toolkit whose first wheel is gone only the CUDA is
     /// known.
     pub fn option(&self, dir: &Path) -> String {
-        let (name, most) = match self.is_cudnn() {
-            true => ("--cudnn", 3),
-            false => ("--cuda", 2),
-        };
-        let release = self.release(dir).unwrap_or_else(|| self.cuda.to_string());
-        format!("{name} {}", Release::of_wheel(&release).first(most))
+        let name = if self.is_cudnn() { "--cudnn" } else { "--cuda" };
+        match self.asked_release(dir) {
+            Some(release) => format!("{name} {release}"),
+            None => format!("{name} {}", self.cuda),
+        }
     }
 
     /// Its release in a folder if it is there, whole and the one that is wanted; else why not, or nothing if

@@ -91,7 +91,9 @@ impl Installed {
         let text = cargo_config::with(&before, &self.variables()).map_err(|why| {
             refused(match why {
                 Refused::Named(name) => format!("`{}` names {name} already", path.display()),
-                Refused::Shape => format!("`{}` sets `env` in its own way", path.display()),
+                Refused::Shape => {
+                    format!("`{}` is not TOML whose `env` is a table", path.display())
+                }
             })
         })?;
         if text == before {
@@ -191,7 +193,8 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding>
         damaged.push(format!("and {more} more"));
     }
     let remove = unseen.map_or(String::new(), |path| {
-        format!("remove `{}`, then ", home.join(path).display())
+        let path = home.join(path);
+        format!("remove `{}`, then ", quoted(&path.to_string_lossy()))
     });
     let summary = format!("the {title} in `{place}` is not as it was fetched");
     let finding = Finding::error(FindingId::FetchFailed, summary).help(format!(

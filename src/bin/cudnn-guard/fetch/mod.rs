@@ -122,7 +122,10 @@ pub fn fetch(
         for component in missing(&looked) {
             must_be_offered(&program, component)?;
         }
-        fs::create_dir_all(home).map_err(|error| failed("create", home, &error))?;
+        fs::create_dir_all(home).map_err(|error| {
+            failed("create", home, &error)
+                .help("name a directory that this user may make or write into: `--to DIR`")
+        })?;
         if lock.is_none() {
             // Another one that found nothing here either may have come first.
             lock = Lock::take(home);
@@ -183,9 +186,16 @@ fn look(home: &Path, cuda: Option<&Release>, cudnn: Option<&Release>) -> Result<
     if major > MAJORS[0] {
         return Err(unknown_cuda(major));
     }
+    // Who names no release keeps the one that is there, also where it is damaged.
+    let there = |any: Component| {
+        let ours = ours(home, &any).filter(|one| one.cuda == major)?;
+        ours.asked_release(home)
+    };
+    let toolkit = there(Component::toolkit(0, None));
+    let library = there(Component::cudnn(0, None));
     let components = [
-        Component::toolkit(major, cuda),
-        Component::cudnn(major, cudnn),
+        Component::toolkit(major, cuda.or(toolkit.as_ref())),
+        Component::cudnn(major, cudnn.or(library.as_ref())),
     ];
     let looked = Vec::from(components.map(|component| {
         let found = component.check(home);

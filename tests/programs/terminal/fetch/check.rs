@@ -62,7 +62,7 @@ fn a_file_with_other_contents_is_found_and_the_help_mends_it() {
             "  ✓ CUDA toolkit 13.5.37, 14 files checked: {home}/nvidia/cu13\n  \
              ✗ cuDNN        9.28.1.4, 2 files checked: {home}/nvidia/cudnn\n\n\
              the cuDNN in `{home}/nvidia/cudnn` is not as it was fetched  [fetch-failed]\n  \
-             = help: remove `{home}/{library}`, then run `{help}`, which fetches all of it anew\n  \
+             = help: remove `'{home}/{library}'`, then run `{help}`, which fetches all of it anew\n  \
              damaged     {library} has other contents\n"
         )
     );
@@ -98,6 +98,35 @@ fn what_is_missing_is_named_and_the_help_mends_it() {
         )
     );
     must_mend(&dir, &help, "CUDA toolkit");
+}
+
+/// Who names no release keeps the one that is there.
+#[test]
+fn what_is_damaged_is_fetched_in_its_own_release() {
+    let dir = folder("check-12");
+    must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
+    let library = "nvidia/cuda_runtime/lib/libnvidia_cuda_runtime_cu12.so.1";
+    let library = dir.join("to").join(library);
+    fs::remove_file(&library).expect("a file removed");
+    let output = fetch(&dir, &[]);
+    must_exit(&output, 0);
+    let shown = text(&output);
+    assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
+    assert!(library.is_file());
+}
+
+/// For a machine without a network it is copied there.
+#[test]
+fn what_was_fetched_is_whole_in_another_place_too() {
+    let (dir, other) = (fetched("check-here"), folder("check-there"));
+    fs::rename(dir.join("to"), other.join("to")).expect("moved");
+    must_exit(&check(&other), 0);
+    for library in [
+        "cudnn/lib64/libnvidia_cudnn_cu13.so",
+        "cublas/lib/libnvidia_cublas.so",
+    ] {
+        assert!(other.join("to/nvidia").join(library).is_file(), "{library}");
+    }
 }
 
 /// Where one of the two was never fetched, or nothing.
