@@ -3,6 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use clap::{Arg, ArgAction};
 use cudnn_guard::Verdict;
+use cudnn_guard::runtime::facts::json::is_unprintable;
 use std::fmt::Display;
 use std::io::Write;
 use std::process::ExitCode;
@@ -40,9 +41,16 @@ pub fn heading(text: &str) -> String {
     format!("{style}{text}{style:#}\n")
 }
 
-/// One line of another program, made harmless.
+/// One line of another program or of a file, made harmless.
 pub fn harmless(line: &str) -> String {
-    line.chars().filter(|c| !c.is_control()).collect()
+    line.chars()
+        .filter(|c| *c == '\t' || !is_unprintable(*c))
+        .collect()
+}
+
+/// The same for each line of a text.
+pub fn harmless_lines(text: &str) -> String {
+    text.lines().map(|line| harmless(line) + "\n").collect()
 }
 
 /// A text without the home directory, the user's name and the machine's name.
@@ -131,6 +139,6 @@ mod tests {
 
     #[test]
     fn a_line_of_another_program_cannot_move_the_cursor() {
-        assert_eq!(harmless("a\u{1b}[2Jb\rc"), "a[2Jbc");
+        assert_eq!(harmless("\ta\u{1b}[2Jb\rc\u{202e}"), "\ta[2Jbc");
     }
 }

@@ -105,6 +105,30 @@ Nothing was changed yet. To make these changes: cudnn-guard init --write DIR
     );
 }
 
+/// A crate may be somebody else's.
+#[test]
+fn what_a_file_holds_does_not_reach_the_terminal_as_it_is() {
+    let dir = package("escapes", "");
+    let evil = "\u{1b}[2J\u{202e}";
+    file(
+        &dir,
+        "src/main.rs",
+        &format!("\t// {evil}\nfn main() {{}}\n"),
+    );
+    let shown = text(&init(&dir, &[]));
+    assert!(shown.contains(" \t// [2J\n"), "{shown:?}");
+    assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
+    file(&dir, "Cargo.toml", &format!("[package]\nname = {evil}\n"));
+    let refused = init(&dir, &[]);
+    must_exit(&refused, 1);
+    let stderr = String::from_utf8(refused.stderr).expect("text");
+    assert!(
+        stderr.contains("cannot be read: TOML parse error"),
+        "{stderr:?}"
+    );
+    assert!(!stderr.contains(['\u{1b}', '\u{202e}']), "{stderr:?}");
+}
+
 #[test]
 fn the_lines_are_those_for_what_the_crate_uses() {
     for (dependency, line) in [

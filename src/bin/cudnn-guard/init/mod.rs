@@ -74,11 +74,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     });
     match done {
         Ok(text) => {
-            terminal::show(text);
+            terminal::show(terminal::harmless_lines(&text));
             ExitCode::SUCCESS
         }
         Err(refusal) => {
-            terminal::complain(refusal);
+            terminal::complain(terminal::harmless_lines(&refusal.to_string()));
             ExitCode::from(1)
         }
     }
@@ -92,7 +92,7 @@ fn preview(dir: &Path, files: &CrateFiles) -> String {
     }
     let mut text = files.recipe().reason().to_string();
     for change in changes {
-        let name = terminal::harmless(&change.path.display().to_string());
+        let name = change.path.display().to_string();
         let diff = similar::TextDiff::from_lines(&change.before, &change.after);
         let old = if change.before.is_empty() {
             "/dev/null"
@@ -121,7 +121,7 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, Refusal> {
                 "let this user write it, and run the same again: what is done already is left as it is",
             )
         })?;
-        let name = terminal::harmless(&change.path.display().to_string());
+        let name = change.path.display();
         text += &format!("  ✓ {name}\n");
     }
     if text.is_empty() {
