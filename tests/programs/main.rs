@@ -23,6 +23,8 @@ mod cross;
 mod denied;
 #[cfg(unix)]
 mod doctor;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod documents;
 #[cfg(unix)]
 mod fault_matrix;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

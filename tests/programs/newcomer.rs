@@ -3,7 +3,7 @@
 //!
 //! The screens lie in `newcomer/*.txt`; `BLESS=1` writes them anew.
 
-mod machine;
+pub mod machine;
 mod stacks;
 
 use crate::support::builds::{cudnn, wheel};

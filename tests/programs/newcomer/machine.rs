@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Where the machine lies for who reads its screen. Where a line is broken depends on how long a path is: this is as long
 /// as the folder in which it really lies.
-const SHOWN: &str = "/home/me/broken";
+pub const SHOWN: &str = "/home/me/broken";
 
 /// A machine below a folder.
 pub struct Machine {
