@@ -158,9 +158,9 @@ fn for_older_cuda(
     let is_dropped = finding.id == FindingId::ArchDroppedByCudnn;
     if is_dropped && last(cudnn.version, cudnn.cuda).is_none() {
         let newest = Version::new(u32::MAX, 0, 0);
-        let older = (11..cudnn.cuda).rev();
-        let served = older.filter_map(|cuda| Some((cuda, last(newest, cuda)?)));
-        if let Some((cuda, release)) = served.into_iter().next() {
+        let mut older = (11..cudnn.cuda).rev();
+        let served = older.find_map(|cuda| Some((cuda, last(newest, cuda)?)));
+        if let Some((cuda, release)) = served {
             finding.help = vec![format!(
                 "install a toolkit of CUDA {cuda} and cuDNN {release} for CUDA {cuda}, the last that is known to serve it"
             )];

@@ -130,6 +130,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "startup",
     "system/linux/mapped",
     "system/linux/mod",
+    "system/linux/stack",
     "system/mod",
     "system/names",
     "system/other",

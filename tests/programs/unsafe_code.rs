@@ -75,6 +75,10 @@ const FILES: &[(&str, &str)] = &[
         "build-support/guard/system/linux/mod.rs",
         "asks the loader and the C library",
     ),
+    (
+        "build-support/guard/system/linux/stack.rs",
+        "asks the C library for the thread's stack",
+    ),
     ("build-support/guard/system/windows.rs", "asks the loader"),
     (
         "src/bin/cudnn-guard/fetch/lock.rs",

@@ -1,6 +1,7 @@
 //! What Linux with glibc does in its own way: opening libraries, and where the loader looks for them.
 
 pub mod mapped;
+pub mod stack;
 
 use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::system::linux::mapped::{current_path, path};
@@ -14,6 +15,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 pub use crate::runtime::system::linux::mapped::{mapped, replaced};
+pub use crate::runtime::system::linux::stack::stack_left;
 
 /// Whether the guard knows this system.
 /// A library that a program without a loader of its own opens brings a second C library into the process.
@@ -42,16 +44,6 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
     fn dlinfo(handle: *mut c_void, request: c_int, into: *mut c_void) -> c_int;
-    fn getpid() -> c_int;
-    fn syscall(number: c_long, ...) -> c_long;
-    fn pthread_self() -> usize;
-    fn pthread_getattr_np(thread: usize, attributes: *mut [u64; 8]) -> c_int;
-    fn pthread_attr_getstack(
-        attributes: *const [u64; 8],
-        lowest: *mut *mut c_void,
-        size: *mut usize,
-    ) -> c_int;
-    fn pthread_attr_destroy(attributes: *mut [u64; 8]) -> c_int;
     fn dladdr(address: *const c_void, info: *mut [*const c_char; 4]) -> c_int;
     fn dladdr1(
         address: *const c_void,
@@ -373,28 +365,6 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
         (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
         _ => false,
     }
-}
-
-/// How many bytes are left of the stack of this thread. Of the first one, whose stack grows, it is not told.
-pub fn stack_left() -> Option<usize> {
-    // glibc has a function of that name since 2.30 alone.
-    const GETTID: c_long = if cfg!(target_arch = "x86_64") {
-        186
-    } else {
-        178
-    };
-    // `pthread_attr_t` has 56 bytes on x86_64, and 64 on aarch64.
-    let mut attributes = [0_u64; 8];
-    let (mut lowest, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: the functions ask for nothing but the thread that runs, and fill what is large enough.
-    let known = unsafe {
-        c_long::from(getpid()) != syscall(GETTID)
-            && pthread_getattr_np(pthread_self(), &mut attributes) == 0
-            && pthread_attr_getstack(&attributes, &mut lowest, &mut size) == 0
-            && pthread_attr_destroy(&mut attributes) == 0
-    };
-    let here = std::ptr::addr_of!(attributes) as usize;
-    here.checked_sub(lowest as usize).filter(|_| known)
 }
 
 /// Whether whatever is printed has somewhere to go. To write into a pipe that nobody reads would end a program that

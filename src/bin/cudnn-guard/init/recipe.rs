@@ -1,5 +1,21 @@
 //! The lines of a build script, by how the crate comes to cuDNN.
 
+/// For a cuDNN that is opened while the program runs, by this [`cudnn_guard::Loader`].
+macro_rules! opened_by {
+    ($loader:literal) => {
+        concat!(
+            "    cudnn_guard::build(|| {
+        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
+        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().loader(cudnn_guard::Loader::",
+            $loader,
+            ").write()
+    });
+"
+        )
+    };
+}
+
 /// How a crate comes to cuDNN. The texts stand in README.md and docs/linking.md too, which a test sees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Recipe {
@@ -41,14 +57,7 @@ impl Recipe {
     });
 "
             }
-            Recipe::Cudarc => {
-                "    cudnn_guard::build(|| {
-        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
-        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
-        gpu.guard().loader(cudnn_guard::Loader::Cudarc).write()
-    });
-"
-            }
+            Recipe::Cudarc => opened_by!("Cudarc"),
             Recipe::Candle => {
                 "    cudnn_guard::build(|| {
         let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
@@ -58,14 +67,7 @@ impl Recipe {
     });
 "
             }
-            Recipe::Ort => {
-                "    cudnn_guard::build(|| {
-        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
-        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
-        gpu.guard().loader(cudnn_guard::Loader::Dlopen).write()
-    });
-"
-            }
+            Recipe::Ort => opened_by!("Dlopen"),
         }
     }
 }
