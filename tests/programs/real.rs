@@ -23,3 +23,5 @@ pub mod reference;
 pub mod releases;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod signatures;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod tch;
