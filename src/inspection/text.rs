@@ -4,7 +4,7 @@ use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::Format;
-use crate::report::layout::{INDENT, Mark, shown, wrapped};
+use crate::report::layout::{INDENT, Mark, columns, finding_text, shown, wrapped};
 use crate::report::text::{mark, parts, with_flavour};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
@@ -23,7 +23,7 @@ pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt:
     let text = format!("{program}, {format} for {cpu}");
     line(f, Mark::Tick, "program", &text)?;
     for guard in &input.guards {
-        let text = wrapped(&printable(&built(guard)), INDENT);
+        let text = wrapped(&printable(&built(guard)), INDENT, columns(f));
         writeln!(f, "{:INDENT$}{text}", "")?;
     }
     if input.guards.is_empty() {
@@ -111,7 +111,8 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     line(f, mark, "cuDNN", &text)?;
     let found_via = printable(&inspection.input.found_via);
     writeln!(f, "{:INDENT$}found via {found_via}", "")?;
-    line(f, inspection.mark(OF_PARTS), "parts", &parts(cudnn))
+    let parts = parts(cudnn, columns(f));
+    line(f, inspection.mark(OF_PARTS), "parts", &parts)
 }
 
 /// `9.14.0 for CUDA 13`
@@ -158,7 +159,8 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         Mark::Tick if !names.is_empty() => Mark::Dash,
         mark => mark,
     };
-    line(f, mark, "libraries", &wrapped(&printable(&text), INDENT))
+    let text = wrapped(&printable(&text), INDENT, columns(f));
+    line(f, mark, "libraries", &text)
 }
 
 fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
@@ -184,15 +186,11 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Only a headline is broken between words: evidence and help hold paths and commands to be pasted.
 fn findings(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     for (index, finding) in inspection.findings.iter().enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
-        let headline = wrapped(&finding.headline(), 4);
-        writeln!(f, "{gap}  {} {headline}", mark(finding.severity))?;
-        for text in finding.to_string().lines().skip(1) {
-            writeln!(f, "    {text}")?;
-        }
+        let text = finding_text(finding, usize::MAX, columns(f));
+        write!(f, "{gap}  {} {text}", mark(finding.severity))?;
     }
     Ok(())
 }

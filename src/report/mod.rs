@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 
 /// What this machine has, what was passed over, and what is thought of it.
 ///
-/// `{}` prints all of it for an 80-column terminal, `{:#}` the chosen CUDA and cuDNN alone.
+/// `{}` prints all of it for a terminal of 80 columns, `{:120}` for one of 120; `{:#}` the chosen CUDA and cuDNN alone.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub(crate) toolkit: Option<Toolkit>,

@@ -11,7 +11,7 @@ use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Part};
 use crate::model::found_via::FoundVia;
 use crate::report::Report;
-use crate::report::layout::{INDENT, Mark, finding_text, pieces, shown, wrapped};
+use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, shown, wrapped};
 use crate::report::section::{ReportSection, forbids_search, is_search_result, thing};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
@@ -28,7 +28,8 @@ const LONG: usize = 4;
 pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
         for finding in report.of(severity) {
-            write!(f, "  {} {}", mark(severity), finding_text(finding, LONG))?;
+            let text = finding_text(finding, LONG, columns(f));
+            write!(f, "  {} {text}", mark(severity))?;
             writeln!(f)?;
         }
     }
@@ -139,12 +140,12 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
     }
     let (mark, text) = match cudnn.parts.is_empty() {
         true => (Mark::Dash, "none seen".to_string()),
-        false => (Mark::Tick, parts(cudnn)),
+        false => (Mark::Tick, parts(cudnn, columns(f))),
     };
     line(f, report, ReportSection::Parts, mark, "parts", &text)?;
     #[cfg(feature = "cli")] // a build reads none
     if !f.alternate() && !cudnn.gpu_codes.is_empty() {
-        let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT);
+        let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT, columns(f));
         line(
             f,
             report,
@@ -164,13 +165,13 @@ pub(crate) fn with_flavour(version: Version, cuda_major: Option<u32>) -> String 
 }
 
 /// `graph 9.14.0, ops 9.14.0`: a part and its release stay together.
-pub(crate) fn parts(cudnn: &Cudnn) -> String {
+pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
     let last = cudnn.parts.len().saturating_sub(1);
     let parts = cudnn.parts.iter().enumerate();
     let parts: Vec<String> = parts
         .map(|(index, of)| part(of) + if index < last { "," } else { "" })
         .collect();
-    pieces(parts.iter().map(String::as_str), INDENT)
+    pieces(parts.iter().map(String::as_str), INDENT, columns)
 }
 
 /// `graph 9.14.0`; a part that does not tell its release is named alone.
@@ -261,7 +262,7 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             "none",
         )?;
     } else {
-        let text = wrapped(&targets.join(" "), INDENT);
+        let text = wrapped(&targets.join(" "), INDENT, columns(f));
         line(
             f,
             report,
@@ -283,7 +284,7 @@ fn cudarc(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         return Ok(());
     };
     let text = printable(&format!("{release} in Cargo.lock: {advice}"));
-    let text = wrapped(&text, INDENT);
+    let text = wrapped(&text, INDENT, columns(f));
     line(
         f,
         report,
@@ -324,7 +325,7 @@ fn via(f: &mut Formatter<'_>, via: Option<&FoundVia>) -> fmt::Result {
 fn notes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for (index, note) in report.of(Severity::Note).enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
-        let text = finding_text(note, usize::MAX);
+        let text = finding_text(note, usize::MAX, columns(f));
         write!(f, "{gap}  {} {text}", mark(note.severity))?;
     }
     Ok(())
@@ -368,7 +369,8 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             None => "not looked into".into(),
         };
         writeln!(f, "    found via {}", printable(&other.via.to_string()))?;
-        writeln!(f, "    not chosen: {}", wrapped(&printable(&reason), 4))?;
+        let reason = wrapped(&printable(&reason), 4, columns(f));
+        writeln!(f, "    not chosen: {reason}")?;
     }
     Ok(())
 }

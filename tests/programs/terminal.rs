@@ -113,13 +113,67 @@ fn a_shell_completes_commands_and_options() {
 }
 
 #[test]
+fn a_text_is_as_wide_as_is_asked_for() {
+    for (columns, least, most) in [
+        ("30", 50, 60),
+        ("100", 90, 100),
+        ("400", 110, 120),
+        ("", 70, 80),
+    ] {
+        let page = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+            .args(["explain", "driver-missing"])
+            .env_clear()
+            .env("COLUMNS", columns)
+            .output()
+            .expect("cudnn-guard runs");
+        let page = text(&page);
+        let prose = page
+            .lines()
+            .filter(|line| !line.contains(['`', '/']) && !line.starts_with("    "));
+        let widest = prose.map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!((least..=most).contains(&widest), "{columns}: {widest}");
+    }
+}
+
+#[test]
+fn colours_are_as_asked_for() {
+    let coloured = |arguments: &[&str], variable: &str| {
+        let page = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+            .args(arguments)
+            .env_clear()
+            .env(variable, "1")
+            .output()
+            .expect("cudnn-guard runs");
+        text(&page).contains('\u{1b}')
+    };
+    assert!(!coloured(&["explain", "no-gpu"], "NOTHING"));
+    assert!(coloured(&["explain", "no-gpu"], "CLICOLOR_FORCE"));
+    assert!(coloured(
+        &["--color", "always", "explain", "no-gpu"],
+        "NO_COLOR"
+    ));
+    assert!(!coloured(
+        &["explain", "no-gpu", "--color=never"],
+        "CLICOLOR_FORCE"
+    ));
+}
+
+#[test]
 fn each_command_has_a_page_for_man() {
     let dir = folder("manual");
     must_exit(&cudnn_guard(&["manual", dir.to_str().expect("text")]), 0);
     let help = text(&cudnn_guard(&["--help"]));
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let commands = commands.map_while(|line| line.split_whitespace().next());
-    for command in commands.filter(|command| *command != "help") {
+    let commands = commands.take_while(|line| !line.is_empty());
+    // The lines that go on with what a command is for are indented further.
+    let names = commands.filter_map(|line| {
+        line.strip_prefix("  ")
+            .filter(|name| !name.starts_with(' '))
+    });
+    for command in names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+    {
         let page =
             fs::read_to_string(dir.join(format!("cudnn-guard-{command}.1"))).expect("a page");
         assert!(page.contains(".SH SYNOPSIS"), "{page}");

@@ -14,7 +14,7 @@ mod place;
 
 use crate::demo::place::Place;
 use crate::simulator::{self, Simulated};
-use crate::terminal::show;
+use crate::terminal::{columns, show};
 use crate::variables::{Kind, Variable};
 use crate::{consumer, fetch, terminal};
 use clap::{Arg, ArgAction, ArgMatches, Command as Cli};
@@ -130,7 +130,7 @@ fn fetched() -> Result<Stack, String> {
         .map_err(|finding| finding.to_string())?;
     let build = installed.variables();
     let report = look(&build, &wishes());
-    show(format!("\n{report:#}\n"));
+    show(format!("\n{report:#0$}\n", columns()));
     if !report.is_complete() {
         return Err(texts(report.findings()));
     }
@@ -153,7 +153,8 @@ fn present() -> Option<Stack> {
     let report = look(&[], &[]);
     if report.is_complete() && report.verdict() != Verdict::Fail {
         show(format!(
-            "CUDA and cuDNN are on this machine: this runs on them.\n\n{report:#}\n"
+            "CUDA and cuDNN are on this machine: this runs on them.\n\n{report:#0$}\n",
+            columns()
         ));
         return Some(Stack {
             consumer: if report.has_nvcc() {
@@ -195,7 +196,8 @@ fn simulated(place: &Place) -> Result<Stack, String> {
     simulator::build(&place.sources(), &root, &what)?;
     let home = root.display().to_string();
     let build = vec![("CUDA_HOME", home.clone()), ("CUDNN_PATH", home)];
-    show(format!("{:#}\n", look(&build, &wishes())));
+    let found = look(&build, &wishes());
+    show(format!("{found:#0$}\n", columns()));
     Ok(Stack {
         consumer: APPLICATION,
         build,

@@ -51,7 +51,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let report = config.survey().examine();
     let mut text = match arguments.get_flag("json") {
         true => format!("{}\n", report.to_json()),
-        false => format!("{report}{}", explain_first(report.findings())),
+        false => format!(
+            "{report:0$}{1}",
+            terminal::columns(),
+            explain_first(report.findings())
+        ),
     };
     if arguments.get_flag("redact") {
         text = terminal::redacted(&text);

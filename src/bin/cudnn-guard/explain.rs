@@ -24,7 +24,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let asked = asked.trim_matches(['[', ']']).to_ascii_lowercase();
     match page::all().find(|(id, _)| *id == asked) {
         Some((id, text)) => {
-            terminal::show(terminal::heading(id) + &page::laid_out(text));
+            let text = page::laid_out(text, terminal::columns());
+            terminal::show(terminal::heading(id) + &text);
             ExitCode::SUCCESS
         }
         None => {

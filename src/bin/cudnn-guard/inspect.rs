@@ -37,7 +37,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     if arguments.get_flag("json") {
         terminal::show(format!("{}\n", inspection.to_json()));
     } else {
-        terminal::show(&inspection);
+        terminal::show(format!("{inspection:0$}", terminal::columns()));
         terminal::show(doctor::explain_first(inspection.findings()));
     }
     terminal::exit(inspection.verdict())

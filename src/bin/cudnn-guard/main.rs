@@ -24,6 +24,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let matches = cli().get_matches();
+    terminal::set_color(&matches);
     match matches.subcommand() {
         Some(("doctor", arguments)) => doctor::run(arguments),
         Some(("inspect", arguments)) => inspect::run(arguments),
@@ -46,6 +47,8 @@ fn cli() -> Command {
         .after_help("Exit codes: 0 nothing is wrong, 1 something is, 2 the command line is.")
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .max_term_width(100)
+        .arg(terminal::color())
         .subcommand(doctor::command())
         .subcommand(inspect::command())
         .subcommand(run::command())

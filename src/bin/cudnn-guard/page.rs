@@ -4,9 +4,6 @@
 
 use crate::terminal;
 
-/// Lines are broken between words so as to stay within this. A command is never broken.
-const COLUMNS: usize = 80;
-
 const TEXTS: &str = include_str!("../../../docs/findings.md");
 
 /// Every id with the text below it.
@@ -20,8 +17,8 @@ pub fn summary(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// The whole text.
-pub fn laid_out(text: &str) -> String {
+/// The whole text. Lines are broken between words so as to stay within so many columns; a command is never broken.
+pub fn laid_out(text: &str, columns: usize) -> String {
     let mut out = String::new();
     let mut paragraph = Paragraph::default();
     let mut command = false;
@@ -35,17 +32,17 @@ pub fn laid_out(text: &str) -> String {
             out.push_str(&format!("\n{}", terminal::heading(title)));
             indent = "  ";
         } else if let Some(item) = line.strip_prefix("- ") {
-            paragraph.end(&mut out);
+            paragraph.end(&mut out, columns);
             paragraph.begin(&format!("{indent}- "), item);
         } else if line.is_empty() {
-            paragraph.end(&mut out);
+            paragraph.end(&mut out, columns);
         } else if paragraph.words.is_empty() {
             paragraph.begin(indent, line);
         } else {
             paragraph.add(line);
         }
     }
-    paragraph.end(&mut out);
+    paragraph.end(&mut out, columns);
     out
 }
 
@@ -67,12 +64,12 @@ impl Paragraph {
         self.words.extend(words(&bare(line)));
     }
 
-    fn end(&mut self, out: &mut String) {
+    fn end(&mut self, out: &mut String, columns: usize) {
         let mut line = std::mem::take(&mut self.first);
         let indent = " ".repeat(line.chars().count());
         let mut empty = true;
         for word in std::mem::take(&mut self.words) {
-            if !empty && line.chars().count() + 1 + word.chars().count() > COLUMNS {
+            if !empty && line.chars().count() + 1 + word.chars().count() > columns {
                 out.push_str(&format!("{line}\n"));
                 line.clone_from(&indent);
                 empty = true;
@@ -125,7 +122,7 @@ mod tests {
         let command = format!("`sudo apt {}`", "install a-package ".repeat(8).trim_end());
         let text = format!("One.\n\n## Mend it\n\n- Debian: {command}, then\n  restart\n- no\n");
         assert_eq!(
-            laid_out(&text),
+            laid_out(&text, 80),
             format!(
                 "One.\n\n{}  - Debian:\n    {command},\n    then restart\n  - no\n",
                 terminal::heading("Mend it")
@@ -136,9 +133,9 @@ mod tests {
     #[test]
     fn lines_stay_within_the_terminal() {
         let text = "word ".repeat(100);
-        for line in laid_out(&text).lines() {
+        for line in laid_out(&text, 80).lines() {
             assert!(
-                (76..=COLUMNS).contains(&line.chars().count()) || line.len() == 19,
+                (76..=80).contains(&line.chars().count()) || line.len() == 19,
                 "{line}"
             );
         }

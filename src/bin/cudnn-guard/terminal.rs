@@ -1,7 +1,9 @@
 //! Speaking to people: marks in colour, and nothing from the machine that moves the cursor.
 
+use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
-use clap::{Arg, ArgAction};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches};
 use cudnn_guard::Verdict;
 use cudnn_guard::runtime::facts::json::is_unprintable;
 use std::fmt::Display;
@@ -20,6 +22,37 @@ pub fn show(text: impl Display) {
 pub fn complain(text: impl Display) {
     let mut out = anstream::stderr().lock();
     let _ = out.write_all(text.to_string().as_bytes());
+}
+
+/// The argument that all commands have.
+pub fn color() -> Arg {
+    Arg::new("color")
+        .long("color")
+        .global(true)
+        .display_order(900)
+        .value_name("WHEN")
+        .value_parser(PossibleValuesParser::new(["auto", "always", "never"]))
+        .default_value("auto")
+        .help("Colours: where a terminal wants them, always, or never")
+}
+
+/// Does what it says.
+pub fn set_color(arguments: &ArgMatches) {
+    let choice = match arguments.get_one::<String>("color").map(String::as_str) {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    };
+    choice.write_global();
+}
+
+/// How many columns a text may have: as COLUMNS says or the terminal has, and 80 in a file or a pipe. A text is not
+/// readable in fewer than 60, and lines of more than 120 are none to read.
+pub fn columns() -> usize {
+    let named = std::env::var("COLUMNS").ok();
+    let named = named.and_then(|columns| columns.parse().ok());
+    let terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0);
+    named.or_else(terminal).unwrap_or(80).clamp(60, 120).into()
 }
 
 /// The argument by which a command speaks to programs.

@@ -121,15 +121,18 @@ impl Image {
         serde_json::from_str(&self.inspect(&["--json"]).stdout).unwrap()
     }
 
-    /// What is printed of the findings and the verdict, with the image as `/` and headlines in one line.
+    /// What is printed of the findings and the verdict, with the image as `/` and each headline, help and line of evidence
+    /// in one line.
     pub fn said(&self, ran: &Ran) -> String {
         let from = ran.stdout.find("\n\n").unwrap();
         let mut text = String::new();
         for line in ran.stdout[from + 2..].lines() {
-            let broken = line
-                .strip_prefix("    ")
-                .filter(|rest| !rest.starts_with(' '));
-            match broken {
+            // Of a headline, a help and a line of evidence.
+            let mut broken = [4, 14, 20].into_iter().filter_map(|indent| {
+                let rest = line.strip_prefix(&" ".repeat(indent))?;
+                (!rest.starts_with(' ')).then_some(rest)
+            });
+            match broken.next() {
                 Some(rest) => {
                     text.pop();
                     // How far a path reaches decides where a line is broken, and the id stands two spaces behind it.

@@ -28,7 +28,7 @@ fn a_cudnn_off_the_loaders_way_is_named() {
          = help: or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
          looked at   the program's RUNPATH, its entry `/opt/lib`\n                  \
          /etc/ld.so.cache\n      \
-         also found  9.14.0  /usr/local/cuda/lib64/libcudnn.so.9\n\n\
+         also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
          verdict: fail (1 error)\n\
          `cudnn-guard explain cudnn-not-loadable` tells how to mend this fault\n"
     );
