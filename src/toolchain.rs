@@ -108,8 +108,9 @@ impl Config {
     /// The same of a machine whose environment has been read.
     #[cfg(feature = "cli")]
     pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
+        let is_built_without = self.link == Link::Runtime;
         let needs = Needs {
-            toolkit: true,
+            toolkit: !is_built_without,
             cudnn: true,
         };
         let mut toolchain = Toolchain::find(self.clone(), host, needs);
@@ -118,6 +119,9 @@ impl Config {
         if !allowed.contains(FindingId::PartsMissing.as_str()) {
             environment_checks::stop_at_missing_parts(&mut toolchain.findings);
         }
+        let is_needed =
+            |one: &Finding| !is_built_without || one.id != FindingId::CudnnHeadersMissing;
+        toolchain.findings.retain(is_needed);
         // A build goes by the tables instead: on a hard disk, reading so many headers takes seconds.
         let os = toolchain.host.platform.os;
         if let Some(cudnn) = &mut toolchain.cudnn {

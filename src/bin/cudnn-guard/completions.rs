@@ -9,7 +9,7 @@ use std::process::ExitCode;
 pub fn command() -> Command {
     Command::new("completions")
         .about("Prints what a shell completes command lines with")
-        .after_help("Example: cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard")
+        .after_help("Example:\n  cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard")
         .arg(
             Arg::new("shell")
                 .value_name("SHELL")

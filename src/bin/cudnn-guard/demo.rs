@@ -40,6 +40,7 @@ const ANY: &str = ">=0";
 pub fn command() -> Cli {
     Cli::new("demo")
         .about("Builds a program with the guard in it and runs it: on this machine's CUDA and cuDNN, else on a simulator")
+        .after_help("Examples:\n  cudnn-guard demo\n  cudnn-guard demo --broken")
         .arg(
             Arg::new("real")
                 .long("real")

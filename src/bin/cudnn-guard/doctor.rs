@@ -2,7 +2,7 @@
 
 use crate::terminal;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use cudnn_guard::{Config, Finding, Severity};
+use cudnn_guard::{Config, Finding, Link, Severity};
 use semver::VersionReq;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,6 +14,7 @@ const ANY: &str = ">=0";
 pub fn command() -> Command {
     Command::new("doctor")
         .about("Says what a build would find here, and what is wrong with it")
+        .after_help("Examples:\n  cudnn-guard doctor --cudnn \">=9.1, <10\"\n  cudnn-guard doctor --link runtime\n  cudnn-guard doctor --markdown --redact")
         .arg(terminal::json().conflicts_with("markdown"))
         .arg(flag("markdown", "Print it for an issue, in a fenced block"))
         .arg(flag(
@@ -26,6 +27,13 @@ pub fn command() -> Command {
                 .long("target")
                 .value_name("TRIPLE")
                 .help("Look for libraries of this target"),
+        )
+        .arg(
+            Arg::new("link")
+                .long("link")
+                .value_name("HOW")
+                .value_parser(["dynamic", "runtime"])
+                .help("A program that is linked with cuDNN, or one that opens it: that needs no toolkit and no headers"),
         )
         .arg(requirement("cuda", "Need a CUDA that meets this: '>=12.0'"))
         .arg(requirement(
@@ -47,6 +55,12 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
     if let Some(target) = arguments.get_one::<String>("target") {
         config = config.target(target);
+    }
+    if arguments
+        .get_one::<String>("link")
+        .is_some_and(|how| how == "runtime")
+    {
+        config = config.link(Link::Runtime);
     }
     let report = config.survey().examine();
     let mut text = match arguments.get_flag("json") {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 pub fn command() -> Command {
     Command::new("explain")
         .about("Tells what a finding means, how to see it by hand and how to mend it")
+        .after_help("Example:\n  cudnn-guard explain cudnn-not-found")
         .arg(
             Arg::new("id")
                 .value_name("ID")

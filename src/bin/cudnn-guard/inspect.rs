@@ -10,6 +10,7 @@ use std::process::ExitCode;
 pub fn command() -> Command {
     Command::new("inspect")
         .about("Says whether a compiled program will run here, or on the system below a directory")
+        .after_help("Examples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs rootfs/app/app")
         .arg(
             Arg::new("program")
                 .value_name("PROGRAM")

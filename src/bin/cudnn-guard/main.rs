@@ -60,3 +60,40 @@ fn cli() -> Command {
         .subcommand(completions::command())
         .subcommand(manual::command())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::cli;
+    use clap::error::ErrorKind;
+
+    /// The words of an example, as a shell would split them.
+    fn words(line: &str) -> Vec<String> {
+        let line = line.split(" > ").next().unwrap_or_default();
+        let mut words = Vec::new();
+        for (index, piece) in line.split('"').enumerate() {
+            match index % 2 {
+                0 => words.extend(piece.split_whitespace().map(String::from)),
+                _ => words.push(piece.to_string()),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn every_command_has_an_example_that_it_understands() {
+        for command in cli().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            let own = format!("  cudnn-guard {}", command.get_name());
+            let examples: Vec<&str> = help.lines().filter(|line| line.starts_with(&own)).collect();
+            assert!(!examples.is_empty(), "{}", command.get_name());
+            for example in examples {
+                match cli().try_get_matches_from(words(example)) {
+                    Ok(_) => {}
+                    // A file that it names is not there.
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::ValueValidation, "{example}"),
+                }
+            }
+        }
+    }
+}

@@ -10,7 +10,7 @@ pub fn command() -> Command {
     Command::new("manual")
         .about("Writes the pages for `man`")
         .after_help(
-            "Example: cudnn-guard manual ~/.local/share/man/man1, then man cudnn-guard-doctor",
+            "Example:\n  cudnn-guard manual ~/.local/share/man/man1\n  man cudnn-guard-doctor",
         )
         .arg(
             Arg::new("dir")

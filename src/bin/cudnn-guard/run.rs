@@ -15,7 +15,8 @@ pub fn command() -> Command {
     Command::new("run")
         .about("Starts a program, or says why it would not run here")
         .after_help(
-            "Exit codes: those of the program; 78 if it would not run here, and with CUDNN_GUARD=warn or =off it is \
+            "Example:\n  cudnn-guard run ./app --an-option-of-its-own\n\n\
+             Exit codes: those of the program; 78 if it would not run here, and with CUDNN_GUARD=warn or =off it is \
              started all the same; 127 if there is no such program.",
         )
         .arg(

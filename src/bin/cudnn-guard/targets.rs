@@ -9,6 +9,7 @@ use std::process::ExitCode;
 pub fn command() -> Command {
     Command::new("targets")
         .about("Says which flags of nvcc a list of GPU targets comes to")
+        .after_help("Examples:\n  cudnn-guard targets \"80 90+PTX\"\n  cudnn-guard targets \"RTX 4090\" --cuda 12.8")
         .arg(
             Arg::new("list")
                 .value_name("LIST")

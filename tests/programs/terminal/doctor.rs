@@ -47,6 +47,38 @@ pub fn library(root: &Path, path: &str) {
 }
 
 #[test]
+fn a_program_that_opens_cudnn_needs_no_toolkit_and_no_headers() {
+    let root = folder("runtime");
+    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
+    for part in [""].into_iter().chain(needed.split(' ')) {
+        library(&root, &format!("usr/lib64/libcudnn{part}.so.9"));
+    }
+    let doctor = |how| {
+        cudnn_guard(&[
+            "doctor",
+            "--link",
+            how,
+            "--root",
+            root.to_str().expect("text"),
+        ])
+    };
+    let linked = doctor("dynamic");
+    must_exit(&linked, 1);
+    assert!(
+        text(&linked).contains("[cudnn-headers-missing]"),
+        "{}",
+        text(&linked)
+    );
+    let opened = doctor("runtime");
+    must_exit(&opened, 0);
+    assert!(
+        text(&opened).contains("  – toolkit   not asked for\n"),
+        "{}",
+        text(&opened)
+    );
+}
+
+#[test]
 fn a_machine_with_nothing_fails_and_says_what_is_missing() {
     let root = folder("nothing");
     let root = root.to_str().expect("text");

@@ -41,6 +41,7 @@ const TEMPORARY: &str = ".fetching-";
 pub fn command() -> Command {
     Command::new("fetch")
         .about("Installs CUDA and cuDNN without root, from NVIDIA's Python wheels")
+        .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --check")
         .arg(
             Arg::new("cuda")
                 .long("cuda")

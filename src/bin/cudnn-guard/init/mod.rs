@@ -48,6 +48,7 @@ pub fn command() -> Command {
             "Example: cudnn-guard init, then cudnn-guard init --write and cargo run. The lines are those for a crate \
              that uses cudarc, candle or ort, if it does.",
         )
+        .after_help("Examples:\n  cudnn-guard init\n  cudnn-guard init --write")
         .arg(
             Arg::new("write")
                 .long("write")
