@@ -4,6 +4,7 @@
 //! The screens lie in `newcomer/*.txt`; `BLESS=1` writes them anew.
 
 pub mod machine;
+mod screens;
 mod stacks;
 
 use crate::support::builds::{cudnn, wheel};

@@ -123,8 +123,13 @@ impl Machine {
         doctor
     }
 
-    /// What the doctor says, with these arguments, and how it ends.
+    /// What the doctor says in 80 columns, with these arguments, and how it ends.
     pub fn doctor(&self, arguments: &[&str]) -> (String, Option<i32>) {
+        self.doctor_in(80, arguments)
+    }
+
+    /// The same in so many columns.
+    pub fn doctor_in(&self, columns: usize, arguments: &[&str]) -> (String, Option<i32>) {
         let is_root = |closed: &PathBuf| fs::read_dir(closed).is_ok();
         let mut doctor = match self.closed.as_ref().is_some_and(is_root) {
             true => self.as_another_user(),
@@ -133,7 +138,8 @@ impl Machine {
         doctor.arg("doctor").args(arguments).env_clear();
         doctor
             .env("PATH", self.at("bin"))
-            .env("HOME", self.at("me"));
+            .env("HOME", self.at("me"))
+            .env("COLUMNS", columns.to_string());
         doctor.envs(self.variables.iter().cloned());
         if self.is_image {
             doctor.arg("--root").arg(&self.root);
