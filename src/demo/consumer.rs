@@ -3,16 +3,27 @@
 use std::path::Path;
 use std::{fs, io};
 
-/// Copies the consumers from `fixtures/consumers` of `repository` to `into`, with their manifests' `.in` taken off and
-/// the path of cudnn-guard filled in. Files that are the same already are left alone, so that cargo sees no change.
-/// Each text is edited on the way.
-pub fn stage(repository: &Path, into: &Path, edit: &dyn Fn(&str) -> String) -> io::Result<()> {
-    let edit = |text: &str| {
-        let path = repository.to_string_lossy().replace('\\', "/");
-        edit(&text.replace("@CUDNN_GUARD@", &path))
-    };
-    copy(&repository.join("fixtures/consumers"), into, &edit)?;
-    // One lock for both: nested builds need nothing that this repository has not downloaded already.
+/// Copies the consumers from `fixtures` to `into`, with their manifests' `.in` taken off. They depend on cudnn-guard by
+/// `source`, `path = ".."` or `version = ".."`. Files that are the same already are left alone, so that cargo sees no
+/// change. Each text is edited on the way.
+pub fn stage(
+    fixtures: &Path,
+    source: &str,
+    into: &Path,
+    edit: &dyn Fn(&str) -> String,
+) -> io::Result<()> {
+    let edit = |text: &str| edit(&text.replace("path = \"@CUDNN_GUARD@\"", source));
+    copy(&fixtures.join("consumers"), into, &edit)
+}
+
+/// What names the crate in this directory to cargo.
+pub fn by_path(repository: &Path) -> String {
+    let path = repository.to_string_lossy().replace('\\', "/");
+    format!("path = {path:?}")
+}
+
+/// One lock for all: nested builds need nothing that this repository has not downloaded already.
+pub fn lock(repository: &Path, into: &Path) -> io::Result<()> {
     let lock = into.join("Cargo.lock");
     if !lock.exists() && repository.join("Cargo.lock").exists() {
         fs::copy(repository.join("Cargo.lock"), lock)?;

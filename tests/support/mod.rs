@@ -211,7 +211,9 @@ pub fn consumers() -> &'static Path {
     static STAGED: OnceLock<PathBuf> = OnceLock::new();
     STAGED.get_or_init(|| {
         let dir = scratch(&format!("consumers{}", form()));
-        consumer::stage(repository(), &dir, &in_form).unwrap();
+        let source = consumer::by_path(repository());
+        consumer::stage(&repository().join("fixtures"), &source, &dir, &in_form).unwrap();
+        consumer::lock(repository(), &dir).unwrap();
         for text in fs::read_dir(repository().join("fixtures/programs")).unwrap() {
             let text = fs::read_to_string(text.unwrap().path()).unwrap();
             unpack(&text, &dir);

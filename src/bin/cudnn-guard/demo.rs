@@ -4,13 +4,15 @@
 //! target/demo/           in a clone of the repository; installed, ~/.cache/cudnn-guard/demo
 //!   simulator/           the simulated cuDNN and GPU
 //!   older/, broken/      for `--broken`: an older one, and a copy in which something is broken
-//!   consumers/           fixtures/consumers, made ready to be built
+//!   fixtures/            the sources of the simulator and of the programs
+//!   consumers/           those programs, made ready to be built
 //!   target/              what cargo builds of it
 //!   report.json          what the guard wrote
 //! ```
 
 mod broken;
 mod place;
+mod sources;
 
 use crate::demo::place::Place;
 use crate::simulator::{self, Simulated};
@@ -54,13 +56,21 @@ pub fn command() -> Cli {
                 .action(ArgAction::SetTrue)
                 .help("Break a simulated cuDNN in five ways, and show what the guard says of each"),
         )
+        .arg(
+            Arg::new("dir")
+                .long("dir")
+                .value_name("DIR")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Where to work; unless given, target/demo in a clone, else below the user's cache"),
+        )
 }
 
 /// Builds and runs: 0 for pass and unknown, 1 for fail.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let dir = arguments.get_one::<PathBuf>("dir");
     let done = match arguments.get_flag("broken") {
-        true => demo_broken(),
-        false => demo(arguments.get_flag("real")),
+        true => demo_broken(dir),
+        false => demo(dir, arguments.get_flag("real")),
     };
     match done {
         Ok((verdict, of_what)) => {
@@ -93,8 +103,8 @@ struct Stack {
 }
 
 /// What follows the verdict is what it is about.
-fn demo(real: bool) -> Result<(Verdict, &'static str), String> {
-    let place = Place::find()?;
+fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), String> {
+    let place = Place::make(dir)?;
     let stack = if real {
         fetched()?
     } else {
@@ -112,8 +122,8 @@ fn demo(real: bool) -> Result<(Verdict, &'static str), String> {
     Ok((start(&place, &stack, &program)?, stack.name))
 }
 
-fn demo_broken() -> Result<(Verdict, &'static str), String> {
-    let place = Place::find()?;
+fn demo_broken(dir: Option<&PathBuf>) -> Result<(Verdict, &'static str), String> {
+    let place = Place::make(dir)?;
     show("A program is built with a simulated cuDNN, and started on five that are broken.\n\n");
     let stack = simulated(&place)?;
     let program = build(&place, &stack)?;
@@ -188,13 +198,14 @@ fn present() -> Option<Stack> {
 
 /// A cuDNN and a GPU that compute on the CPU.
 fn simulated(place: &Place) -> Result<Stack, String> {
+    show("  compiling the simulator\n");
     let root = place.work.join("simulator");
     let what = Simulated {
         cudnn: CUDNN,
         cuda: CUDA,
         leave_out: Vec::new(),
     };
-    simulator::build(&place.sources(), &root, &what)?;
+    simulator::build(&place.fixtures().join("simulator"), &root, &what)?;
     let home = root.display().to_string();
     let build = vec![("CUDA_HOME", home.clone()), ("CUDNN_PATH", home)];
     let found = look(&build, &wishes());
@@ -233,14 +244,20 @@ fn look(variables: &[(&'static str, String)], without: &[&'static str]) -> Repor
 /// Builds the consumer; cargo's own words are shown only if it fails.
 fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
     let consumers = place.work.join("consumers");
-    consumer::stage(place.repository, &consumers, &str::to_string).map_err(|error| {
-        format!(
-            "cannot copy fixtures/consumers to `{}`: {error}",
-            consumers.display()
-        )
-    })?;
+    let staged = consumer::stage(
+        &place.fixtures(),
+        &place.crate_source(),
+        &consumers,
+        &str::to_string,
+    );
+    let staged = staged.and_then(|()| match place.repository {
+        Some(repository) => consumer::lock(repository, &consumers),
+        None => Ok(()),
+    });
+    staged.map_err(|error| format!("cannot write `{}`: {error}", consumers.display()))?;
     let target = place.work.join("target");
     let manifest = consumers.join(stack.consumer).join("Cargo.toml");
+    show(format!("  building {} with cargo\n", stack.consumer));
     let began = Instant::now();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let run = |offline: bool| {

@@ -5,14 +5,16 @@
 use super::machine::{Machine, SHOWN};
 use crate::support::builds::wheel;
 use crate::support::{repository, run};
-use anstyle_svg::Term;
+use anstyle_svg::{Term, WIN10_CONSOLE};
 use std::fs;
 use std::process::Command;
 
 const DARK: Term = Term::new()
+    .palette(WIN10_CONSOLE)
     .fg_color(anstyle::Color::Rgb(anstyle::RgbColor(0xd0, 0xd0, 0xd0)))
     .bg_color(anstyle::Color::Rgb(anstyle::RgbColor(0x10, 0x14, 0x18)));
 const LIGHT: Term = Term::new()
+    .palette(WIN10_CONSOLE)
     .fg_color(anstyle::Color::Rgb(anstyle::RgbColor(0x18, 0x18, 0x18)))
     .bg_color(anstyle::Color::Rgb(anstyle::RgbColor(0xff, 0xff, 0xff)));
 

@@ -1,6 +1,8 @@
 //! What `cudnn-guard demo` shows.
 
 use super::{must_exit, text};
+use crate::support::{cargo, fresh, program, repository, run, scratch};
+use std::fs;
 use std::process::Command;
 
 #[test]
@@ -31,4 +33,51 @@ fn each_of_five_broken_stacks_is_told() {
             .unwrap_or_else(|| panic!("no {told} in\n{rest}\nof\n{shown}"))
             .1;
     }
+}
+
+/// As `cargo install` leaves it once cargo has cleaned its cache up. The release of cudnn-guard that cargo would take from
+/// the registry is that of this repository.
+#[test]
+#[ignore = "builds the terminal program once more"]
+fn an_installed_program_needs_none_of_its_sources() {
+    let package = fresh("demo-package");
+    let list = run(&mut cargo(
+        repository(),
+        &["package", "--list", "--allow-dirty"],
+    ))
+    .stdout;
+    for path in list
+        .lines()
+        .filter(|path| repository().join(path).is_file())
+    {
+        let to = package.join(path);
+        fs::create_dir_all(to.parent().expect("a parent")).expect("a folder");
+        fs::copy(repository().join(path), to).expect("a copy");
+    }
+    // cargo leaves tests out of a package's manifest whose files are not in it.
+    let manifest = fs::read_to_string(package.join("Cargo.toml")).expect("a manifest");
+    let manifest = manifest.replace(
+        "[[test]]\nname = \"cudarc\"\nrequired-features = [\"cudarc\"]\n",
+        "",
+    );
+    fs::write(package.join("Cargo.toml"), manifest).expect("a file");
+    let target = scratch("demo-target");
+    let mut build = cargo(
+        &package,
+        &["build", "--features", "cli", "--bin", "cudnn-guard"],
+    );
+    run(build.env("CARGO_TARGET_DIR", &target)).exits_with(0);
+    fs::remove_dir_all(&package).expect("it goes");
+    let home = fresh("demo-home");
+    let config = format!(
+        "[patch.crates-io]\ncudnn-guard = {{ path = {:?} }}\n",
+        repository()
+    );
+    fs::create_dir(home.join(".cargo")).expect("a folder");
+    fs::write(home.join(".cargo/config.toml"), config).expect("a file");
+    let mut demo = program(target.join("debug/cudnn-guard"));
+    demo.args(["demo", "--dir", "work"]).current_dir(&home);
+    run(&mut demo)
+        .exits_with(0)
+        .says("\nverdict: pass (simulated");
 }

@@ -60,7 +60,7 @@ pub fn run(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, Stri
         cuda: CUDA,
         leave_out: Vec::new(),
     };
-    simulator::build(&place.sources(), &older, &what)?;
+    simulator::build(&place.fixtures().join("simulator"), &older, &what)?;
     let mut ended = 0;
     for fault in &FAULTS {
         let lib = broken(place, stack, fault, &older.join("lib64"))

@@ -1,36 +1,54 @@
 //! Where the demo happens.
 
+use super::sources;
+use crate::consumer;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The sources, and the directory for what is made of them.
+/// The directory that it happens in, and where the programs that it builds get cudnn-guard from.
 pub struct Place {
-    /// The clone of the repository, or what cargo unpacked to install from.
-    pub repository: &'static Path,
     /// What is made lies below it.
     pub work: PathBuf,
+    /// The clone of the repository, or what cargo unpacked to install from, if it is still there.
+    pub repository: Option<&'static Path>,
 }
 
 impl Place {
-    /// Finds it.
-    pub fn find() -> Result<Self, String> {
+    /// Finds it, unless it is named, and writes the sources there.
+    pub fn make(named: Option<&PathBuf>) -> Result<Self, String> {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-        if !repository.join("fixtures/consumers").is_dir() {
-            return Err(format!(
-                "`{}` is not there any more: run `cargo demo` in a clone of the repository",
-                repository.join("fixtures/consumers").display()
-            ));
-        }
         let variable = |name: &str| env::var_os(name).map(PathBuf::from);
-        Ok(Self {
-            repository,
-            work: work_folder(repository, variable)?,
-        })
+        let work = match named {
+            Some(dir) => std::path::absolute(dir).map_err(|error| error.to_string())?,
+            None => work_folder(repository, variable)?,
+        };
+        let place = Self {
+            work,
+            repository: repository
+                .join("Cargo.toml")
+                .is_file()
+                .then_some(repository),
+        };
+        sources::write(&place.fixtures()).map_err(|error| {
+            format!(
+                "cannot write into `{}`: {error}\n  = help: name another directory: `--dir DIR`",
+                place.work.display()
+            )
+        })?;
+        Ok(place)
     }
 
-    /// Those of the simulator.
-    pub fn sources(&self) -> PathBuf {
-        self.repository.join("fixtures/simulator")
+    /// The sources that were written.
+    pub fn fixtures(&self) -> PathBuf {
+        self.work.join("fixtures")
+    }
+
+    /// What names cudnn-guard to cargo: its directory, or the release that this program is of.
+    pub fn crate_source(&self) -> String {
+        match self.repository {
+            Some(repository) => consumer::by_path(repository),
+            None => format!("version = \"={}\"", env!("CARGO_PKG_VERSION")),
+        }
     }
 }
 
