@@ -318,6 +318,7 @@ mod tests {
             ("D:/CUDA", Some(own), None),
             ("/cuda", None, None),
             ("/the cuda", None, None),
+            ("\"/cuda", None, None),
         ] {
             let told = |os| misspelt(value, "CUDA_HOME", os);
             assert_eq!(told(Os::Linux).as_deref(), on_linux, "{value}");

@@ -277,6 +277,9 @@ mod tests {
             assert!(said.starts_with(begins), "{said}");
             assert!(!said.contains("-fPIC"), "no host code: {said}");
         }
+        let told = [("NVCC_APPEND_FLAGS", "-Xcompiler=-fPIC,-Wall")];
+        let said = command(Product::Object, linux, &told, None);
+        assert!(!said.contains("-fPIC"), "nvcc is told already: {said}");
         let windows = "x86_64-pc-windows-msvc";
         assert!(command(Product::Object, windows, &[], None).contains(" -O3 -Xcompiler /MD "));
         let fixed = [("CARGO_CFG_TARGET_FEATURE", "sse2,crt-static")];

@@ -102,28 +102,40 @@ fn a_package_leads_to_its_directories() {
 #[test]
 #[ignore = "needs pkg-config"]
 fn a_package_that_leads_nowhere_or_is_refused_is_named() {
-    let root = folder("pkg-config-gone");
-    let dir = root.join("pkgconfig");
-    let gone = root.join("gone");
-    let variables = format!("includedir={}/include", gone.display());
-    package(&dir, "cudart-99.4", &variables, "-lcudart");
-    file(&dir, "cudnn.pc", "Requires: nothing-of-this-name\n");
-    let path = std::env::var_os("PATH").expect("a PATH");
-    let env = [
-        ("PKG_CONFIG_PATH", dir.as_path()),
-        ("PATH", Path::new(&path)),
-    ];
-    let said = text(&doctor(&FAR, &env));
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let file = |name: &str| dir.join(name).display().to_string();
-    let leads = format!(
-        "pkg-config ({}) leads to `{}`, which is not there",
-        file("cudart-99.4.pc"),
-        gone.display()
-    );
-    assert!(said.contains(&leads), "{said}");
-    let refused = format!("`{}`, which pkg-config refuses: Package", file("cudnn.pc"));
-    assert!(said.contains(&refused), "{said}");
+    for (name, libs, other) in [
+        ("cudart-99.4", "-lcudart", "cudnn"),
+        ("cudnn", "-lcudnn", "cudart-99.4"),
+    ] {
+        let root = folder("pkg-config-gone");
+        let dir = root.join("pkgconfig");
+        let gone = root.join("gone");
+        let variables = format!("includedir={}/include", gone.display());
+        package(&dir, name, &variables, libs);
+        file(
+            &dir,
+            &format!("{other}.pc"),
+            "Requires: nothing-of-this-name\n",
+        );
+        let path = std::env::var_os("PATH").expect("a PATH");
+        let env = [
+            ("PKG_CONFIG_PATH", dir.as_path()),
+            ("PATH", Path::new(&path)),
+        ];
+        let said = text(&doctor(&FAR, &env));
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let file = |name: &str| dir.join(name).display().to_string();
+        let leads = format!(
+            "pkg-config ({}) leads to `{}`, which is not there",
+            file(&format!("{name}.pc")),
+            gone.display()
+        );
+        assert!(said.contains(&leads), "{said}");
+        let refused = format!(
+            "`{}`, which pkg-config refuses: Package",
+            file(&format!("{other}.pc"))
+        );
+        assert!(said.contains(&refused), "{said}");
+    }
 }
 
 /// CFG-03
