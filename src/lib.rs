@@ -163,7 +163,8 @@ pub mod demo {
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub use {
-    model::environment as variables, model::invocation, runtime::facts::finding::quoted,
+    compat::fitting::fitting, model::environment as variables, model::invocation,
+    report::machine::driver, runtime::facts::finding::quoted,
     system::programs::end_with_this_process, system::programs::on_path,
 };
 

@@ -7,7 +7,7 @@ use crate::model::platform::Os;
 use crate::report::Machine;
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query;
-use crate::runtime::driver::query::DriverProblem;
+use crate::runtime::driver::query::{Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::gpus::{DEADLINE, gpus, within};
@@ -58,6 +58,15 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         findings.extend(unserved);
     }
     machine
+}
+
+/// The driver here, if it answers.
+pub fn driver() -> Option<Driver> {
+    match within(DEADLINE, query::ask) {
+        Ok(Ok(driver)) => Some(driver),
+        Ok(Err(problem)) => problem.driver().cloned(),
+        Err(_) => None,
+    }
 }
 
 /// What kernels would be compiled for.

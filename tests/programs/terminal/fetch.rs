@@ -4,6 +4,8 @@
 mod at_once;
 #[cfg(unix)]
 mod check;
+#[cfg(unix)]
+mod remove;
 
 use super::{cudnn_guard, file, folder, must_exit, text};
 use std::fs;
@@ -105,6 +107,65 @@ fn command(dir: &Path, arguments: &[&str]) -> Command {
 fn fetch(dir: &Path, arguments: &[&str]) -> std::process::Output {
     let mut command = command(dir, arguments);
     command.output().expect("cudnn-guard runs")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_crate_names_the_releases_that_it_needs() {
+    let dir = folder("of-a-crate");
+    let manifest = "[package.metadata.cudnn-guard]\ncuda = \"12.4\"\ncudnn = \"9.10.2\"\n";
+    file(&dir, "Cargo.toml", manifest);
+    let fetched = || {
+        command(&dir, &[])
+            .current_dir(&dir)
+            .output()
+            .expect("cudnn-guard runs")
+    };
+    let output = fetched();
+    must_exit(&output, 0);
+    let shown = text(&output);
+    let chosen = "  – chosen       CUDA 12.4 and cuDNN 9.10.2, with Cargo.toml\n";
+    assert!(shown.starts_with(chosen), "{shown}");
+    assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
+    assert!(shown.contains("  ✓ cuDNN        9.10.2.21 in "), "{shown}");
+    file(&dir, "Cargo.toml", &manifest.replace("12.4", ">=12"));
+    let output = fetched();
+    must_exit(&output, 1);
+    assert_eq!(
+        text(&output),
+        "\n`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is \">=12\"  [config-invalid]\n  \
+         = help: write a release there, such as `cuda = \"13.0\"`\n"
+    );
+}
+
+/// A driver for CUDA 12, and a GPU that the newest cuDNN does not serve.
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#[test]
+fn the_releases_fit_the_driver_and_the_gpu() {
+    let dir = folder("of-a-machine");
+    let driver = crate::support::simulated::simulated((9, 14, 0)).join("driver");
+    let fetched = |gpu: &str, arguments: &[&str]| {
+        let mut command = command(&dir, arguments);
+        command.env("LD_LIBRARY_PATH", &driver);
+        command.env("SIM_CUDA", "12020").env("SIM_CAPABILITY", gpu);
+        let output = command.output().expect("cudnn-guard runs");
+        must_exit(&output, 0);
+        text(&output)
+    };
+    let shown = fetched("6.1", &[]);
+    let chosen = "  – chosen       CUDA 12, for the driver here, which runs CUDA up to 12.2, and cuDNN 9.10.2, the last \
+        for Simulated GPU\n";
+    assert!(shown.starts_with(chosen), "{shown}");
+    assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
+    assert!(shown.contains("  ✓ cuDNN        9.10.2.21 in "), "{shown}");
+    // What is there stays, and who names a release gets it.
+    assert!(!fetched("9.0", &[]).contains("chosen"));
+    assert!(!fetched("9.0", &["--cuda", "13"]).contains("chosen"));
+    fs::remove_dir_all(dir.join("to")).expect("it goes");
+    let chosen = "  – chosen       CUDA 12, for the driver here, which runs CUDA up to 12.2\n";
+    let shown = fetched("9.0", &[]);
+    assert!(shown.starts_with(chosen), "{shown}");
+    assert!(shown.contains("  ✓ cuDNN        9.28.0.42 in "), "{shown}");
 }
 
 #[cfg(unix)]

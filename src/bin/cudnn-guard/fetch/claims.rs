@@ -5,7 +5,8 @@ use crate::fetch::wheels;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-const MARKER: &str = ".cudnn-guard";
+/// The note, in the home.
+pub const FILE: &str = ".cudnn-guard";
 
 /// A folder below `nvidia` that this program did not put there: then the home is a virtual environment, or what
 /// pip was told to fill, and nothing is added to it.
@@ -34,13 +35,13 @@ pub fn is_ours_there(home: &Path, component: &Component) -> bool {
 
 /// Whether this program put that folder there.
 pub fn is_ours(home: &Path, folder: &str) -> bool {
-    fs::read_to_string(home.join(MARKER)).is_ok_and(|text| text.lines().any(|line| line == folder))
+    fs::read_to_string(home.join(FILE)).is_ok_and(|text| text.lines().any(|line| line == folder))
 }
 
 /// Notes folders as put there, and forgets those that are gone. What stops that half-way leaves its half among what is
 /// temporary.
 pub fn claim(home: &Path, folders: &[&str], temporary: &Path) -> io::Result<()> {
-    let path = home.join(MARKER);
+    let path = home.join(FILE);
     let before = fs::read_to_string(&path).unwrap_or_default();
     let others = before
         .lines()

@@ -19,6 +19,11 @@ impl Release {
         }
     }
 
+    /// That of these numbers.
+    pub fn of<const N: usize>(numbers: [Option<u32>; N]) -> Self {
+        Self(numbers.into_iter().flatten().collect())
+    }
+
     /// That of a wheel, as far as it is numbers: `12.4.127` of `12.4.127.post1`.
     pub fn of_wheel(version: &str) -> Self {
         Self(version.split('.').map_while(|n| n.parse().ok()).collect())

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The file in the folder that is locked. It stays: another `fetch` may have opened it already.
-const FILE: &str = ".fetch.lock";
+pub const FILE: &str = ".fetch.lock";
 
 /// How long to wait before the lock is tried again.
 const TICK: Duration = Duration::from_millis(100);

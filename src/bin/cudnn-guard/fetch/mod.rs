@@ -13,6 +13,8 @@
 //! ```
 
 mod cargo_config;
+mod check;
+pub mod choice;
 mod claims;
 mod component;
 mod driver_stub;
@@ -20,22 +22,24 @@ mod installed;
 mod installer;
 mod lock;
 mod record;
+mod remove;
+mod replacement;
 mod wheels;
 
-use crate::fetch::claims::{claim, is_ours, is_ours_there, ours, somebody_elses};
+use crate::fetch::choice::Choice;
+use crate::fetch::claims::{is_ours, is_ours_there, ours, somebody_elses};
 use crate::fetch::component::{Component, MAJORS, Release};
 use crate::fetch::installed::{Installed, failed, without_nvcc};
 use crate::fetch::installer::Installer;
 use crate::fetch::lock::Lock;
+use crate::fetch::replacement::{fetch_one, remove_leftovers};
 use crate::terminal::show;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use cudnn_guard::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{env, fs, io};
-
-const TEMPORARY: &str = ".fetching-";
+use std::{env, fs};
 
 /// Its command line.
 pub fn command() -> Command {
@@ -47,14 +51,15 @@ pub fn command() -> Command {
                 .long("cuda")
                 .value_name("X.Y")
                 .value_parser(|text: &str| Release::parse(text, 2))
-                .help("The release of CUDA, 11, 12 or 13; what is there, else the newest 13 unless given"),
+                .help("The release of CUDA, 11, 12 or 13; unless given, that of [package.metadata.cudnn-guard] in ./Cargo.toml, what is \
+                 there, what fits the driver here, or the newest"),
         )
         .arg(
             Arg::new("cudnn")
                 .long("cudnn")
                 .value_name("X.Y")
                 .value_parser(|text: &str| Release::parse(text, 3))
-                .help("The release of cuDNN; what is there, else the newest for that CUDA unless given"),
+                .help("The release of cuDNN; unless given, likewise"),
         )
         .arg(
             Arg::new("to")
@@ -76,6 +81,13 @@ pub fn command() -> Command {
                 .conflicts_with_all(["cuda", "cudnn", "write-config"])
                 .help("Install nothing: compare every file that was fetched with the hash in its wheel's RECORD"),
         )
+        .arg(
+            Arg::new("remove")
+                .long("remove")
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(["cuda", "cudnn", "write-config", "check"])
+                .help("Remove what was fetched, and nothing else"),
+        )
 }
 
 /// Fetches, and says what is needed to use it.
@@ -85,7 +97,10 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         None => home(),
     };
     let findings = match home {
-        Ok(home) if arguments.get_flag("check") => installed::check(&home),
+        Ok(home) if arguments.get_flag("check") => check::check(&home),
+        Ok(home) if arguments.get_flag("remove") => {
+            remove::remove(&home).err().into_iter().collect()
+        }
         Ok(home) => fetch_and_tell(&home, arguments).err().into_iter().collect(),
         Err(finding) => vec![finding],
     };
@@ -96,11 +111,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 }
 
 fn fetch_and_tell(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
-    let installed = fetch(
-        home,
-        arguments.get_one::<Release>("cuda"),
-        arguments.get_one::<Release>("cudnn"),
-    )?;
+    let named = Choice {
+        cuda: arguments.get_one::<Release>("cuda").cloned(),
+        cudnn: arguments.get_one::<Release>("cudnn").cloned(),
+    };
+    let installed = fetch(home, named.or_of_crate()?)?;
     show(installed.how_to_use());
     if arguments.get_flag("write-config") {
         show(installed.write_config()?);
@@ -110,33 +125,29 @@ fn fetch_and_tell(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
 
 /// Fetches what is not there yet. Everything is looked at before anything is written: a folder that is somebody
 /// else's stays as it is, whole or not.
-pub fn fetch(
-    home: &Path,
-    cuda: Option<&Release>,
-    cudnn: Option<&Release>,
-) -> Result<Installed, Finding> {
-    let mut lock = Lock::take_existing(home);
-    let mut looked = look(home, cuda, cudnn)?;
-    let mut installer = None;
-    if missing(&looked).next().is_some() {
-        let program = Installer::find()?;
-        for component in missing(&looked) {
-            must_be_offered(&program, component)?;
-        }
-        fs::create_dir_all(home).map_err(|error| {
-            failed("create", home, &error)
-                .help("name a directory that this user may make or write into: `--to DIR`")
-        })?;
-        if lock.is_none() {
-            // Another one that found nothing here either may have come first.
-            lock = Lock::take(home);
-            looked = look(home, cuda, cudnn)?;
-        }
-        installer = Some(program);
-    }
+pub fn fetch(home: &Path, mut choice: Choice) -> Result<Installed, Finding> {
+    let lock = Lock::take_existing(home);
     if lock.is_some() {
         remove_leftovers(home);
     }
+    if choice.cuda.is_none() && ours(home, &Component::toolkit(0, None)).is_none() {
+        choice = choice.or_of_machine();
+    }
+    let mut looked = look(home, &choice)?;
+    let installer = installer(&looked)?;
+    let _lock = match lock {
+        None if installer.is_some() => {
+            fs::create_dir_all(home).map_err(|error| {
+                failed("create", home, &error)
+                    .help("name a directory that this user may make or write into: `--to DIR`")
+            })?;
+            let lock = Lock::take(home);
+            // Another one that found nothing here either may have come first.
+            looked = look(home, &choice)?;
+            lock
+        }
+        held => held,
+    };
     for (component, found) in &looked {
         if let Ok(release) = found {
             show(format!(
@@ -176,10 +187,23 @@ pub fn fetch(
     })
 }
 
+/// Who installs what is missing, and has it to offer; none if all is there.
+fn installer(looked: &Looked) -> Result<Option<Installer>, Finding> {
+    if missing(looked).next().is_none() {
+        return Ok(None);
+    }
+    let installer = Installer::find()?;
+    for component in missing(looked) {
+        must_be_offered(&installer, component)?;
+    }
+    Ok(Some(installer))
+}
+
 /// The toolkit and cuDNN that are wanted, each with its release in the folder, or why it is to be fetched.
 type Looked = Vec<(Component, Result<String, Option<String>>)>;
 
-fn look(home: &Path, cuda: Option<&Release>, cudnn: Option<&Release>) -> Result<Looked, Finding> {
+fn look(home: &Path, choice: &Choice) -> Result<Looked, Finding> {
+    let (cuda, cudnn) = (choice.cuda.as_ref(), choice.cudnn.as_ref());
     let major = match cuda {
         Some(cuda) => cuda.major(),
         None => ours(home, &Component::toolkit(0, None)).map_or(MAJORS[0], |toolkit| toolkit.cuda),
@@ -275,82 +299,6 @@ fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), F
         )),
         None => finding,
     })
-}
-
-/// Installs a component into a folder of its own, looks at it, and moves it in whole.
-fn fetch_one(installer: &Installer, home: &Path, component: &Component) -> Result<String, Finding> {
-    let temporary = home.join(format!("{TEMPORARY}{}", std::process::id()));
-    let fresh = temporary.join("new");
-    let result = fs::create_dir_all(&fresh)
-        .map_err(|error| failed("create", &fresh, &error))
-        .and_then(|()| {
-            let count = component.packages.len();
-            let wheels = if count == 1 { "wheel" } else { "wheels" };
-            show(format!(
-                "  fetching {} ({count} {wheels})\n",
-                component.title
-            ));
-            let damaged = component.wheels(home);
-            let anew = damaged
-                .iter()
-                .flatten()
-                .any(|wheel| wheel.damage().is_some());
-            installer.install(component, &fresh, anew)?;
-            let release = component.check(&fresh).map_err(|why| {
-                let why = why.unwrap_or_else(|| "nothing was installed".to_string());
-                Finding::error(
-                    FindingId::FetchFailed,
-                    format!("what was fetched is not whole: {why}"),
-                )
-                .help("run the same command again")
-            })?;
-            move_in(home, component, &temporary).map_err(|error| failed("change", home, &error))?;
-            Ok(release)
-        });
-    let _ = fs::remove_dir_all(&temporary);
-    result
-}
-
-/// Puts a component in the place of the one that is there, be it for another CUDA. The records go first and come last:
-/// whatever stops this half-way, the next `fetch` sees a component that is not whole.
-fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<()> {
-    let old = temporary.join("old");
-    let fresh = temporary.join("new");
-    fs::create_dir_all(old.join("nvidia"))?;
-    fs::create_dir_all(home.join("nvidia"))?;
-    let every = component.every();
-    for wheel in every.iter().flat_map(|one| one.wheels(home)).flatten() {
-        if let Some(name) = wheel.info.file_name() {
-            fs::rename(&wheel.info, old.join(name))?;
-        }
-    }
-    claim(home, component.folders, temporary)?;
-    if !component.is_cudnn() {
-        wheels::remove_neighbours(home)?;
-    }
-    for folder in every.iter().flat_map(|one| one.folders) {
-        if home.join(folder).exists() {
-            fs::rename(home.join(folder), old.join(folder))?;
-        }
-    }
-    for folder in component.folders {
-        fs::rename(fresh.join(folder), home.join(folder))?;
-    }
-    for wheel in component.wheels(&fresh).into_iter().flatten() {
-        if let Some(name) = wheel.info.file_name() {
-            fs::rename(&wheel.info, home.join(name))?;
-        }
-    }
-    claim(home, component.folders, temporary)
-}
-
-/// Removes what earlier runs that were killed have left. Who has the lock is alone.
-fn remove_leftovers(home: &Path) {
-    for entry in fs::read_dir(home).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
 }
 
 /// Where to fetch into unless somebody says: `CUDNN_GUARD_HOME`, else the user's data folder.

@@ -1,0 +1,102 @@
+//! A component beside the one that is there, which it takes the place of once it is whole.
+
+use crate::fetch::claims::claim;
+use crate::fetch::component::Component;
+use crate::fetch::installed::failed;
+use crate::fetch::installer::Installer;
+use crate::fetch::wheels;
+use crate::terminal::show;
+use cudnn_guard::{Finding, FindingId};
+use std::path::Path;
+use std::{fs, io};
+
+const TEMPORARY: &str = ".fetching-";
+
+/// Installs a component into a folder of its own, looks at it, and moves it in whole.
+pub fn fetch_one(
+    installer: &Installer,
+    home: &Path,
+    component: &Component,
+) -> Result<String, Finding> {
+    let temporary = home.join(format!("{TEMPORARY}{}", std::process::id()));
+    let fresh = temporary.join("new");
+    let result = fs::create_dir_all(&fresh)
+        .map_err(|error| failed("create", &fresh, &error))
+        .and_then(|()| {
+            let count = component.packages.len();
+            let wheels = if count == 1 { "wheel" } else { "wheels" };
+            show(format!(
+                "  fetching {} ({count} {wheels})\n",
+                component.title
+            ));
+            let damaged = component.wheels(home);
+            let anew = damaged
+                .iter()
+                .flatten()
+                .any(|wheel| wheel.damage().is_some());
+            installer.install(component, &fresh, anew)?;
+            let release = component.check(&fresh).map_err(|why| {
+                let why = why.unwrap_or_else(|| "nothing was installed".to_string());
+                Finding::error(
+                    FindingId::FetchFailed,
+                    format!("what was fetched is not whole: {why}"),
+                )
+                .help("run the same command again")
+            })?;
+            move_in(home, component, &temporary).map_err(|error| failed("change", home, &error))?;
+            Ok(release)
+        });
+    let _ = fs::remove_dir_all(&temporary);
+    result
+}
+
+/// Puts a component in the place of the one that is there, be it for another CUDA. The records go first and come last:
+/// whatever stops this half-way, the next `fetch` sees a component that is not whole.
+fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<()> {
+    let old = temporary.join("old");
+    let fresh = temporary.join("new");
+    fs::create_dir_all(old.join("nvidia"))?;
+    fs::create_dir_all(home.join("nvidia"))?;
+    let every = component.every();
+    for wheel in every.iter().flat_map(|one| one.wheels(home)).flatten() {
+        if let Some(name) = wheel.info.file_name() {
+            fs::rename(&wheel.info, old.join(name))?;
+        }
+    }
+    claim(home, component.folders, temporary)?;
+    if !component.is_cudnn() {
+        wheels::remove_neighbours(home)?;
+    }
+    for folder in every.iter().flat_map(|one| one.folders) {
+        if home.join(folder).exists() {
+            fs::rename(home.join(folder), old.join(folder))?;
+        }
+    }
+    for folder in component.folders {
+        fs::rename(fresh.join(folder), home.join(folder))?;
+    }
+    for wheel in component.wheels(&fresh).into_iter().flatten() {
+        if let Some(name) = wheel.info.file_name() {
+            fs::rename(&wheel.info, home.join(name))?;
+        }
+    }
+    claim(home, component.folders, temporary)
+}
+
+/// Removes what earlier runs that were killed have left. Who has the lock is alone. The records of what was to be replaced
+/// go back: they tell which release that was.
+pub fn remove_leftovers(home: &Path) {
+    for entry in fs::read_dir(home).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
+            let known = wheels::installed(home);
+            for wheel in wheels::installed(&entry.path().join("old")) {
+                if let Some(name) = wheel.info.file_name() {
+                    if known.iter().all(|one| one.name != wheel.name) {
+                        let _ = fs::rename(&wheel.info, home.join(name));
+                    }
+                }
+            }
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Which releases fit a machine, for who installs them there.
+
+use crate::compat::{gpus, newest_cuda};
+use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::tables::CudnnTargets;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::gpu_support::{self, GpuSupport};
+
+/// What fits a driver and its GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fitting {
+    /// The major release of CUDA.
+    pub cuda: u32,
+    /// The minor one, where the newest of that major writes PTX that the driver does not take.
+    pub minor: Option<u32>,
+    /// The last cuDNN that is known to serve every one of the GPUs, where the newest does not.
+    pub cudnn: Option<Version>,
+}
+
+/// The newest of these majors of CUDA that fits a driver, which serves programs up to `driver`, and whose cuDNN serves
+/// these GPUs.
+pub fn fitting(
+    majors: &[u32],
+    driver: Version,
+    devices: &[ComputeCapability],
+    cpu: &str,
+) -> Option<Fitting> {
+    let rows = gpus(cpu);
+    let mut majors = majors.iter().filter(|major| **major <= driver.major);
+    majors.find_map(|&cuda| {
+        let is_older = newest_cuda().is_some_and(|newest| driver < newest);
+        Some(Fitting {
+            cuda,
+            minor: (cuda == driver.major && is_older).then_some(driver.minor),
+            cudnn: cudnn(&rows, cuda, devices)?,
+        })
+    })
+}
+
+/// The last cuDNN for this CUDA that serves all of them, if the newest does not; none if no release does.
+fn cudnn(
+    rows: &[CudnnTargets],
+    cuda: u32,
+    devices: &[ComputeCapability],
+) -> Option<Option<Version>> {
+    let newest = Version::new(u32::MAX, 0, 0);
+    let mut last = None;
+    for &gpu in devices {
+        if gpu_support::serves(rows, newest, cuda, gpu) == GpuSupport::No {
+            let of_gpu = gpu_support::last_with(rows, newest, cuda, gpu)?;
+            last = Some(last.map_or(of_gpu, |known: Version| known.min(of_gpu)));
+        }
+    }
+    Some(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_that_fits_is_taken() {
+        let fitting = |driver: (u32, u32), gpus: &[(u32, u32)]| {
+            let gpus: Vec<_> = gpus
+                .iter()
+                .map(|gpu| ComputeCapability::new(gpu.0, gpu.1))
+                .collect();
+            let driver = Version::new(driver.0, driver.1, 0);
+            let fits = super::fitting(&[13, 12, 11], driver, &gpus, "x86_64")?;
+            let cudnn = fits.cudnn.map(|cudnn| cudnn.to_string());
+            Some((fits.cuda, fits.minor, cudnn))
+        };
+        let last = |cudnn: &str| Some(cudnn.to_string());
+        for (driver, gpus, fits) in [
+            ((13, 5), &[][..], (13, None, None)),
+            ((13, 0), &[(9, 0)], (13, Some(0), None)),
+            ((14, 0), &[(9, 0)], (13, None, None)),
+            ((12, 2), &[(8, 6)], (12, Some(2), None)),
+            // Pascal, alone and beside an Ampere: CUDA 13 has nothing for it.
+            ((13, 0), &[(6, 1)], (12, None, last("9.10.2"))),
+            ((12, 8), &[(8, 0), (6, 1)], (12, Some(8), last("9.10.2"))),
+            ((11, 4), &[(3, 5)], (11, Some(4), last("8.7.0"))),
+        ] {
+            assert_eq!(fitting(driver, gpus), Some(fits), "{driver:?} {gpus:?}");
+        }
+        assert_eq!(fitting((10, 2), &[]), None);
+        assert_eq!(fitting((13, 0), &[(2, 0)]), None);
+    }
+}

@@ -1,0 +1,92 @@
+//! What `fetch --remove` takes away, and what it leaves.
+
+use super::{command, fetch, installed, listing};
+use crate::terminal::{file, folder, must_exit, text};
+use std::fs;
+
+#[test]
+fn what_was_fetched_goes_and_what_is_somebody_elses_stays() {
+    let dir = folder("remove");
+    must_exit(&fetch(&dir, &[]), 0);
+    let to = dir.join("to");
+    let output = fetch(&dir, &["--remove"]);
+    must_exit(&output, 0);
+    assert_eq!(
+        text(&output),
+        "  ✓ removed      cuDNN 9.28.1.4, 1 MB\n  ✓ removed      CUDA toolkit 13.5.37, 1 MB\n"
+    );
+    assert!(!to.exists(), "{:?}", listing(&to));
+
+    must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
+    file(&to, "nvidia/own/file", "");
+    file(&to, "numpy-2.0.dist-info/RECORD", "");
+    file(
+        &dir,
+        ".cargo/config.toml",
+        "[env]\nCUDNN_GUARD_HOME = \"/opt/cuda\"\n",
+    );
+    let mut remove = command(&dir, &["--remove"]);
+    let output = remove.current_dir(&dir).output().expect("cudnn-guard runs");
+    must_exit(&output, 0);
+    let shown = text(&output);
+    let told = "  – .cargo/config.toml here still sets CUDNN_GUARD_HOME: take its lines out\n";
+    assert!(shown.ends_with(told), "{shown}");
+    let left = [
+        "numpy-2.0.dist-info",
+        "numpy-2.0.dist-info/RECORD",
+        "nvidia",
+        "nvidia/own",
+        "nvidia/own/file",
+    ];
+    assert_eq!(
+        listing(&to),
+        left.map(|path| to.join(path).display().to_string())
+    );
+
+    let output = fetch(&dir, &["--remove"]);
+    must_exit(&output, 1);
+    assert_eq!(
+        text(&output),
+        format!(
+            "\ncudnn-guard has put nothing into `{}`  [fetch-failed]\n  \
+             = help: name the folder that was fetched into with `--to DIR`\n",
+            to.display()
+        )
+    );
+}
+
+/// Killed between the folders and the records, or before the last notes.
+#[test]
+fn one_that_was_killed_is_gone_on_with() {
+    let dir = folder("remove-killed");
+    let to = dir.join("to");
+    for gone in ["nvidia/cudnn", "nvidia_cudnn_cu13-9.28.1.4.dist-info"] {
+        must_exit(&fetch(&dir, &[]), 0);
+        fs::remove_dir_all(to.join(gone)).expect("it goes");
+        must_exit(&fetch(&dir, &["--remove"]), 0);
+        assert!(!to.exists(), "{:?}", listing(&to));
+    }
+}
+
+/// The records of what is to be replaced have been moved away, and nothing else was done.
+#[test]
+fn a_replacement_that_was_killed_is_of_the_same_release() {
+    let dir = folder("replace-killed");
+    let to = dir.join("to");
+    must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
+    let old = to.join(".fetching-4194305/old");
+    fs::create_dir_all(&old).expect("a folder");
+    for entry in fs::read_dir(&to).expect("a folder").flatten() {
+        let name = entry.file_name();
+        if name.to_string_lossy().contains("_cu12-12.4") {
+            fs::rename(entry.path(), old.join(name)).expect("it moves");
+        }
+    }
+    fs::remove_dir_all(to.join("nvidia/cublas")).expect("it goes");
+    must_exit(&fetch(&dir, &[]), 0);
+    let releases = installed(&to);
+    assert!(
+        releases.contains("nvidia_cuda_runtime_cu12-12.4.127"),
+        "{releases}"
+    );
+}
