@@ -137,7 +137,7 @@ fn fetched() -> Result<Stack, String> {
         "This fetches NVIDIA's CUDA and cuDNN, about 1.5 GB unless they are there, and runs on them.\n\n",
     );
     let installed = fetch::home()
-        .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default()))
+        .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default(), None))
         .map_err(|finding| finding.to_string())?;
     let build = installed.variables();
     let report = look(&build, &wishes());

@@ -5,6 +5,8 @@ mod at_once;
 #[cfg(unix)]
 mod check;
 #[cfg(unix)]
+mod lock;
+#[cfg(unix)]
 mod remove;
 
 use super::{cudnn_guard, file, folder, must_exit, text};

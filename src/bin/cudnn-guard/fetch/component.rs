@@ -1,5 +1,6 @@
 //! What `fetch` installs: the toolkit and cuDNN, each a few of NVIDIA's wheels.
 
+use crate::fetch::pinned::Pin;
 use crate::fetch::wheels::{self, Wheel};
 use cudnn_guard::{Finding, FindingId};
 use std::fmt;
@@ -151,6 +152,8 @@ pub struct Component {
     pub dependencies: bool,
     /// The release that somebody asked for.
     pub wanted: Option<Release>,
+    /// The exact wheels that somebody asked for, in the order of `packages`.
+    pub pins: Vec<Pin>,
 }
 
 impl Component {
@@ -178,6 +181,7 @@ impl Component {
             asked,
             dependencies: wheels.cuda == 13,
             wanted: wanted.cloned(),
+            pins: Vec::new(),
         }
     }
 
@@ -193,6 +197,7 @@ impl Component {
             asked: vec![format!("{}{release}", wheels.cudnn)],
             dependencies: false,
             wanted: wanted.cloned(),
+            pins: Vec::new(),
         }
     }
 
@@ -261,12 +266,19 @@ impl Component {
             return Err(self.another(dir));
         }
         let mut release = None;
+        let mut pins = self.pins.iter();
         for (wheel, name) in wheels.iter().zip(self.packages) {
+            let pin = pins.next();
             let Some(wheel) = wheel else {
                 return Err(Some(format!("{name} is missing")));
             };
             if let Some(damage) = wheel.damage() {
                 return Err(Some(format!("{name} is damaged: {damage}")));
+            }
+            let is_it = |pin: &&Pin| pin.version == wheel.version;
+            if let Some(pin) = pin.filter(|pin| !is_it(pin)) {
+                let (there, wanted) = (&wheel.version, &pin.version);
+                return Err(Some(format!("{name} {there} is there, {wanted} is wanted")));
             }
             release.get_or_insert(wheel.version.clone());
         }

@@ -1,14 +1,17 @@
 //! `uv` or `pip`, whichever is here.
 
 use crate::fetch::component::{Component, Release};
+use crate::fetch::installed::failed;
+use crate::fetch::pinned::{self, Pin};
 use crate::invocation::Invocation;
-use crate::terminal::{harmless, show};
+use crate::terminal::{harmless, harmless_lines, show};
 use cudnn_guard::{Finding, FindingId, end_with_this_process, on_path};
-use std::env;
-use std::io::{BufRead, BufReader, Read};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
+use std::{env, fs};
 
 /// How many lines of its words are kept: the reason stands at the end.
 const LAST_LINES: usize = 12;
@@ -22,11 +25,41 @@ pub struct Installer {
     anew: &'static [&'static str],
     /// What comes before a package whose releases are asked for.
     index: &'static [&'static str],
+    /// Whether it is uv, else pip.
+    is_uv: bool,
 }
 
 /// uv cannot tell them, and runs the pip that can.
 const UV_INDEX: &[&str] = &["tool", "run", "pip", "index", "versions"];
 const PIP_INDEX: &[&str] = &["-m", "pip", "index", "versions"];
+
+const UV_HASHES: &[&str] = &[
+    "pip",
+    "compile",
+    "--quiet",
+    "--generate-hashes",
+    "--no-deps",
+    "--no-header",
+    "--no-annotate",
+    "--only-binary",
+    ":all:",
+    "-",
+];
+const PIP_HASHES: &[&str] = &[
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--disable-pip-version-check",
+    "--no-input",
+    "--dry-run",
+    "--ignore-installed",
+    "--no-deps",
+    "--only-binary",
+    ":all:",
+    "--report",
+    "-",
+];
 
 const UV: &[&str] = &["pip", "install", "--only-binary", ":all:"];
 const PIP: &[&str] = &[
@@ -49,6 +82,7 @@ impl Installer {
                 arguments: UV,
                 anew: &["--no-cache"],
                 index: UV_INDEX,
+                is_uv: true,
             });
         }
         let mut without_pip = Vec::new();
@@ -67,6 +101,7 @@ impl Installer {
                     arguments: PIP,
                     anew: &[],
                     index: PIP_INDEX,
+                    is_uv: false,
                 });
             }
             without_pip.push(program.display().to_string());
@@ -101,10 +136,58 @@ impl Installer {
         releases.map(Release::of_wheel).collect()
     }
 
+    /// The hashes of wheels, `nvidia-cublas==13.1.0.3`: with uv those for all systems, with pip those for this one.
+    pub fn hashes(&self, wheels: &[String]) -> Result<Vec<Pin>, Finding> {
+        let (arguments, listed): (&[&str], &[String]) = match self.is_uv {
+            true => (UV_HASHES, &[]),
+            false => (PIP_HASHES, wheels),
+        };
+        let arguments = arguments.iter().map(ToString::to_string);
+        let invocation = Invocation {
+            program: self.program.clone(),
+            args: arguments.chain(listed.iter().cloned()).collect(),
+            ..Invocation::default()
+        };
+        let finding = |words: String| {
+            let summary = "the hashes of the wheels cannot be told";
+            Finding::error(FindingId::FetchFailed, summary)
+                .with("command", &invocation)
+                .with("it said", words)
+                .help("run this again where the index of the wheels is reached")
+        };
+        let mut command = Command::new(&invocation.program);
+        end_with_this_process(&mut command);
+        let mut child = command
+            .args(&invocation.args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| finding(error.to_string()))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // pip reads none.
+            let _ = stdin.write_all(wheels.join("\n").as_bytes());
+        }
+        let output = child
+            .wait_with_output()
+            .map_err(|error| finding(error.to_string()))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let pins = match self.is_uv {
+            true => pinned::parse(&said),
+            false => reported(&said),
+        };
+        match output.status.success() && pins.len() == wheels.len() {
+            true => Ok(pins),
+            false => Err(finding(harmless_lines(&String::from_utf8_lossy(
+                &output.stderr,
+            )))),
+        }
+    }
+
     /// Installs a component into a folder, showing what is downloaded. It ends when this process does.
     pub fn install(&self, component: &Component, target: &Path, anew: bool) -> Result<(), Finding> {
         let mut args: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
-        if !component.dependencies {
+        if !component.dependencies || !component.pins.is_empty() {
             args.push("--no-deps".to_string());
         }
         if anew {
@@ -112,24 +195,38 @@ impl Installer {
         }
         args.push("--target".to_string());
         args.push(target.display().to_string());
-        args.extend(component.asked.iter().cloned());
+        if component.pins.is_empty() {
+            args.extend(component.asked.iter().cloned());
+        } else {
+            let list = target.with_extension("txt");
+            fs::write(&list, pinned::text(&component.pins))
+                .map_err(|error| failed("write", &list, &error))?;
+            args.extend(["--require-hashes".to_string(), "-r".to_string()]);
+            args.push(list.display().to_string());
+        }
         let invocation = Invocation {
             program: self.program.clone(),
             args,
             ..Invocation::default()
         };
         let finding = |words: String| {
-            Finding::error(
+            let finding = Finding::error(
                 FindingId::FetchFailed,
                 "NVIDIA's wheels could not be fetched",
             )
             .with("command", &invocation)
-            .with("it said", words)
-            .help("run that command to see all it says")
-            .help(format!(
-                "look up which releases there are at https://pypi.org/project/{}/#history",
-                component.project()
-            ))
+            .with("it said", words);
+            if !component.pins.is_empty() {
+                return finding.help(
+                    "where a hash differs, the index has another file than the one that was locked: ask who runs it",
+                );
+            }
+            finding
+                .help("run that command to see all it says")
+                .help(format!(
+                    "look up which releases there are at https://pypi.org/project/{}/#history",
+                    component.project()
+                ))
         };
         let mut command = Command::new(&invocation.program);
         end_with_this_process(&mut command);
@@ -178,6 +275,22 @@ fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
             words.push(text.to_string());
         }
     }
+}
+
+/// What pip's report says it would install.
+fn reported(report: &str) -> Vec<Pin> {
+    let report: Value = serde_json::from_str(report).unwrap_or_default();
+    let installs = report["install"].as_array().into_iter().flatten();
+    let pin = |one: &Value| {
+        let text = |value: &Value| value.as_str().map(str::to_string);
+        let hash = text(&one["download_info"]["archive_info"]["hashes"]["sha256"])?;
+        Some(Pin {
+            package: text(&one["metadata"]["name"])?,
+            version: text(&one["metadata"]["version"])?,
+            hashes: vec![format!("sha256:{hash}")],
+        })
+    };
+    installs.filter_map(pin).collect()
 }
 
 /// The wheel that a line is about, without the systems that it is for: `nvidia_nvvm-13.5.37 (75.1 MB)`.

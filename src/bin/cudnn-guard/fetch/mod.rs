@@ -21,6 +21,7 @@ mod driver_stub;
 mod installed;
 mod installer;
 mod lock;
+mod pinned;
 mod record;
 mod remove;
 mod replacement;
@@ -32,6 +33,7 @@ use crate::fetch::component::{Component, MAJORS, Release};
 use crate::fetch::installed::{Installed, failed, without_nvcc};
 use crate::fetch::installer::Installer;
 use crate::fetch::lock::Lock;
+use crate::fetch::pinned::Pinned;
 use crate::fetch::replacement::{fetch_one, remove_leftovers};
 use crate::terminal::show;
 
@@ -78,14 +80,21 @@ pub fn command() -> Command {
             Arg::new("check")
                 .long("check")
                 .action(ArgAction::SetTrue)
-                .conflicts_with_all(["cuda", "cudnn", "write-config"])
+                .conflicts_with_all(["cuda", "cudnn", "write-config", "lock"])
                 .help("Install nothing: compare every file that was fetched with the hash in its wheel's RECORD"),
+        )
+        .arg(
+            Arg::new("lock")
+                .long("lock")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Fetch exactly the wheels with the hashes in this file; write it if it is not there"),
         )
         .arg(
             Arg::new("remove")
                 .long("remove")
                 .action(ArgAction::SetTrue)
-                .conflicts_with_all(["cuda", "cudnn", "write-config", "check"])
+                .conflicts_with_all(["cuda", "cudnn", "write-config", "check", "lock"])
                 .help("Remove what was fetched, and nothing else"),
         )
 }
@@ -115,7 +124,22 @@ fn fetch_and_tell(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
         cuda: arguments.get_one::<Release>("cuda").cloned(),
         cudnn: arguments.get_one::<Release>("cudnn").cloned(),
     };
-    let installed = fetch(home, named.or_of_crate()?)?;
+    let lock = arguments.get_one::<PathBuf>("lock");
+    let pinned = lock.map(|path| Pinned::read(path)).transpose()?.flatten();
+    let choice = match &pinned {
+        Some(pinned) if named == Choice::default() => pinned.choice()?,
+        Some(_) => {
+            let summary = "the file of `--lock` names the releases already";
+            let finding = Finding::error(FindingId::ConfigInvalid, summary);
+            return Err(finding.help("leave --cuda and --cudnn out, or remove the file"));
+        }
+        None => named.or_of_crate()?,
+    };
+    let installed = fetch(home, choice, pinned.as_ref())?;
+    if let (Some(path), None) = (lock, &pinned) {
+        pinned::write(path, home, &installed.components)?;
+        show(format!("  ✓ {:<12} {}\n", "locked", path.display()));
+    }
     show(installed.how_to_use());
     if arguments.get_flag("write-config") {
         show(installed.write_config()?);
@@ -125,7 +149,11 @@ fn fetch_and_tell(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
 
 /// Fetches what is not there yet. Everything is looked at before anything is written: a folder that is somebody
 /// else's stays as it is, whole or not.
-pub fn fetch(home: &Path, mut choice: Choice) -> Result<Installed, Finding> {
+pub fn fetch(
+    home: &Path,
+    mut choice: Choice,
+    pinned: Option<&Pinned>,
+) -> Result<Installed, Finding> {
     let lock = Lock::take_existing(home);
     if lock.is_some() {
         remove_leftovers(home);
@@ -133,7 +161,7 @@ pub fn fetch(home: &Path, mut choice: Choice) -> Result<Installed, Finding> {
     if choice.cuda.is_none() && ours(home, &Component::toolkit(0, None)).is_none() {
         choice = choice.or_of_machine();
     }
-    let mut looked = look(home, &choice)?;
+    let mut looked = look(home, &choice, pinned)?;
     let installer = installer(&looked)?;
     let _lock = match lock {
         None if installer.is_some() => {
@@ -143,7 +171,7 @@ pub fn fetch(home: &Path, mut choice: Choice) -> Result<Installed, Finding> {
             })?;
             let lock = Lock::take(home);
             // Another one that found nothing here either may have come first.
-            looked = look(home, &choice)?;
+            looked = look(home, &choice, pinned)?;
             lock
         }
         held => held,
@@ -202,7 +230,7 @@ fn installer(looked: &Looked) -> Result<Option<Installer>, Finding> {
 /// The toolkit and cuDNN that are wanted, each with its release in the folder, or why it is to be fetched.
 type Looked = Vec<(Component, Result<String, Option<String>>)>;
 
-fn look(home: &Path, choice: &Choice) -> Result<Looked, Finding> {
+fn look(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Looked, Finding> {
     let (cuda, cudnn) = (choice.cuda.as_ref(), choice.cudnn.as_ref());
     let major = match cuda {
         Some(cuda) => cuda.major(),
@@ -218,10 +246,15 @@ fn look(home: &Path, choice: &Choice) -> Result<Looked, Finding> {
     };
     let toolkit = there(Component::toolkit(0, None));
     let library = there(Component::cudnn(0, None));
-    let components = [
+    let mut components = [
         Component::toolkit(major, cuda.or(toolkit.as_ref())),
         Component::cudnn(major, cudnn.or(library.as_ref())),
     ];
+    for component in &mut components {
+        if let Some(pinned) = pinned {
+            component.pins = pinned.of(component)?;
+        }
+    }
     let looked = Vec::from(components.map(|component| {
         let found = component.check(home);
         (component, found)

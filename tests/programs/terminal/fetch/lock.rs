@@ -1,0 +1,75 @@
+//! `fetch --lock`: the same wheels once more.
+
+use super::{command, fetch, installed};
+use crate::terminal::{folder, must_exit, text};
+use std::fs;
+
+#[test]
+fn what_was_locked_is_fetched_again_and_nothing_else() {
+    let dir = folder("lock");
+    let file = dir.join("cuda.lock");
+    let path = file.to_str().expect("text");
+    let (to, log) = (dir.join("to"), dir.join("bin/uv.log"));
+    let output = fetch(&dir, &["--lock", path]);
+    must_exit(&output, 0);
+    let locked = format!("  ✓ locked       {path}\n");
+    assert!(text(&output).contains(&locked), "{}", text(&output));
+    let written = fs::read_to_string(&file).expect("the file");
+    let head = format!(
+        "# `cudnn-guard fetch --lock {path}` fetches these wheels again, and nothing else.\n"
+    );
+    assert!(written.starts_with(&head), "{written}");
+    let cudnn = "nvidia-cudnn-cu13==9.28.1.4 \\\n    --hash=sha256:0a\n";
+    assert!(written.ends_with(cudnn), "{written}");
+    assert_eq!(written.matches("==").count(), 8, "{written}");
+
+    // What is there already is not asked for again, and the file stays as it is.
+    let calls = || fs::read_to_string(&log).expect("the calls").lines().count();
+    must_exit(&fetch(&dir, &["--lock", path]), 0);
+    assert_eq!(calls(), 2);
+    assert_eq!(fs::read_to_string(&file).expect("the file"), written);
+
+    // One of the toolkit's wheels and the cuDNN are others.
+    let other = written
+        .replace("nvvm==13.5.37", "nvvm==13.5.99")
+        .replace("9.28.1.4", "9.12.0.46");
+    fs::write(&file, other).expect("a file");
+    must_exit(&fetch(&dir, &["--lock", path]), 0);
+    let releases = installed(&to);
+    for wheel in [
+        "nvidia_nvvm-13.5.99",
+        "nvidia_cublas-13.5.37",
+        "nvidia_cudnn_cu13-9.12.0.46",
+    ] {
+        assert!(releases.contains(wheel), "{releases}");
+    }
+    let calls = fs::read_to_string(&log).expect("the calls");
+    assert!(calls.contains(" --require-hashes -r "), "{calls}");
+}
+
+#[test]
+fn a_file_that_lacks_a_wheel_or_is_contradicted_is_refused() {
+    let dir = folder("lock-refused");
+    let refused = |file: &str, arguments: &[&str]| {
+        fs::write(dir.join("cuda.lock"), file).expect("a file");
+        let mut fetch = command(&dir, &[&["--lock", "cuda.lock"], arguments].concat());
+        let output = fetch.current_dir(&dir).output().expect("cudnn-guard runs");
+        must_exit(&output, 1);
+        text(&output)
+    };
+    let anew = "\n  = help: remove it, and run `cudnn-guard fetch --lock cuda.lock`, which writes it anew\n";
+    assert_eq!(
+        refused("", &[]),
+        format!("\n`cuda.lock` does not name a toolkit and a cuDNN  [fetch-failed]{anew}")
+    );
+    let two = "nvidia-cuda-nvcc==13.5.37 --hash=sha256:0a\nnvidia-cudnn-cu13==9.28.1.4 --hash=sha256:0a\n";
+    assert_eq!(
+        refused(two, &[]),
+        format!("\n`cuda.lock` does not name nvidia-cuda-runtime  [fetch-failed]{anew}")
+    );
+    assert_eq!(
+        refused(two, &["--cuda", "13"]),
+        "\nthe file of `--lock` names the releases already  [config-invalid]\n  \
+         = help: leave --cuda and --cudnn out, or remove the file\n"
+    );
+}
