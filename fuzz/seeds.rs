@@ -170,6 +170,10 @@ fn texts(corpus: &Corpus) {
             "config",
             "[alias]\nb = \"build\"\n[env] # x\nA = \"1\"\nenv.A = 1\n",
         ),
+        (
+            "requirements",
+            "# x\nnvidia-cudnn-cu13==9.28.1.4 \\\n    --hash=sha256:0a \\\n    --hash=sha256:0b\n",
+        ),
     ] {
         corpus.text("packages", name, text);
     }

@@ -1,9 +1,12 @@
-//! What installers and cargo write down: records of wheels, names of files, `Cargo.lock`, cargo's configuration.
+//! What installers and cargo write down: records of wheels, names of files, `Cargo.lock`, cargo's configuration, pip's
+//! requirements.
 
 #![no_main]
 
 #[path = "../../src/bin/cudnn-guard/fetch/cargo_config.rs"]
 mod cargo_config;
+#[path = "../../src/bin/cudnn-guard/fetch/requirements.rs"]
+mod requirements;
 
 use cudnn_guard::fuzzing::{LibraryName, cudarc};
 use cudnn_guard::runtime::binary::package_record;
@@ -31,6 +34,9 @@ fuzz_target!(|bytes: &[u8]| {
     let (last, only) = (cudarc::in_lock(text), cudarc::only_in_lock(text));
     assert!(only.is_none() || last.is_some());
     assert!(last.is_none_or(|version| cudarc::holds(text, "cudarc", version)));
+
+    let pins = requirements::parse(text);
+    assert_eq!(requirements::parse(&requirements::text(&pins)), pins);
 
     let variables = [
         ("CUDNN_GUARD_HOME", "/opt/a \"b\"".to_string()),

@@ -1,6 +1,6 @@
 //! What `fetch` installs: the toolkit and cuDNN, each a few of NVIDIA's wheels.
 
-use crate::fetch::pinned::Pin;
+use crate::fetch::requirements::Pin;
 use crate::fetch::wheels::{self, Wheel};
 use cudnn_guard::{Finding, FindingId};
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use crate::fetch::component::{Component, Release};
 use crate::fetch::installed::failed;
-use crate::fetch::pinned::{self, Pin};
+use crate::fetch::requirements::{self, Pin};
 use crate::invocation::Invocation;
 use crate::terminal::{harmless, harmless_lines, show};
 use cudnn_guard::{Finding, FindingId, end_with_this_process, on_path};
@@ -173,7 +173,7 @@ impl Installer {
             .map_err(|error| finding(error.to_string()))?;
         let said = String::from_utf8_lossy(&output.stdout);
         let pins = match self.is_uv {
-            true => pinned::parse(&said),
+            true => requirements::parse(&said),
             false => reported(&said),
         };
         match output.status.success() && pins.len() == wheels.len() {
@@ -199,7 +199,7 @@ impl Installer {
             args.extend(component.asked.iter().cloned());
         } else {
             let list = target.with_extension("txt");
-            fs::write(&list, pinned::text(&component.pins))
+            fs::write(&list, requirements::text(&component.pins))
                 .map_err(|error| failed("write", &list, &error))?;
             args.extend(["--require-hashes".to_string(), "-r".to_string()]);
             args.push(list.display().to_string());

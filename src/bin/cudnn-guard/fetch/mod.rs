@@ -25,6 +25,7 @@ mod pinned;
 mod record;
 mod remove;
 mod replacement;
+mod requirements;
 mod wheels;
 
 use crate::fetch::choice::Choice;
