@@ -136,6 +136,24 @@ fn a_text_is_as_wide_as_is_asked_for() {
 }
 
 #[test]
+fn the_help_is_as_wide_as_the_texts() {
+    for (columns, least, most) in [("60", 50, 60), ("400", 110, 120), ("", 70, 80)] {
+        let help = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+            .args(["doctor", "--help"])
+            .env_clear()
+            .env("COLUMNS", columns)
+            .output()
+            .expect("cudnn-guard runs");
+        let help = text(&help);
+        let widest = help.lines().map(|line| line.chars().count()).max();
+        assert!(
+            (least..=most).contains(&widest.unwrap_or(0)),
+            "{columns}: {widest:?}"
+        );
+    }
+}
+
+#[test]
 fn colours_are_as_asked_for() {
     let coloured = |arguments: &[&str], variable: &str| {
         let page = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))

@@ -47,7 +47,7 @@ fn cli() -> Command {
         .after_help("Exit codes: 0 nothing is wrong, 1 something is, 2 the command line is.")
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .max_term_width(100)
+        .term_width(terminal::columns())
         .arg(terminal::color())
         .subcommand(doctor::command())
         .subcommand(inspect::command())
@@ -64,7 +64,6 @@ fn cli() -> Command {
 #[cfg(test)]
 mod tests {
     use super::cli;
-    use clap::error::ErrorKind;
 
     /// The words of an example, as a shell would split them.
     fn words(line: &str) -> Vec<String> {
@@ -80,6 +79,17 @@ mod tests {
     }
 
     #[test]
+    fn init_says_below_its_examples_which_lines_it_adds() {
+        let cli = cli();
+        let init = cli.find_subcommand("init").unwrap();
+        let help = init.get_after_help().unwrap().to_string();
+        assert!(
+            help.contains("cudnn-guard init --write\n\nThe lines are those for"),
+            "{help}"
+        );
+    }
+
+    #[test]
     fn every_command_has_an_example_that_it_understands() {
         for command in cli().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string);
@@ -90,8 +100,11 @@ mod tests {
             for example in examples {
                 match cli().try_get_matches_from(words(example)) {
                     Ok(_) => {}
-                    // A file that it names is not there.
-                    Err(error) => assert_eq!(error.kind(), ErrorKind::ValueValidation, "{example}"),
+                    // A file or directory that it names is not there.
+                    Err(error) => {
+                        let error = error.to_string();
+                        assert!(error.contains("there is no such "), "{example}: {error}");
+                    }
                 }
             }
         }

@@ -8,6 +8,10 @@ mod check;
 mod lock;
 #[cfg(unix)]
 mod remove;
+#[cfg(unix)]
+mod stopped;
+#[cfg(unix)]
+mod write_config;
 
 use super::{cudnn_guard, file, folder, must_exit, text};
 use std::fs;

@@ -66,11 +66,12 @@ impl Installed {
         let dir = Path::new(".cargo");
         let path = dir.join("config.toml");
         let refused = |why: String| Finding::error(FindingId::FetchFailed, why);
-        let by_hand = format!("add the lines above to `{}` by hand", path.display());
-        if dir.join("config").exists() {
+        let old = dir.join("config");
+        if old.exists() {
             // Where both are, cargo reads this one and not config.toml.
-            let why = "`.cargo/config` is there, in its old form";
-            return Err(refused(why.to_string()).help(by_hand));
+            let why = format!("`{}` is there, in its old form", old.display());
+            let by_hand = format!("add the lines above to `{}` by hand", old.display());
+            return Err(refused(why).help(by_hand));
         }
         let before = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -78,9 +79,11 @@ impl Installed {
             Err(error) => return Err(failed("read", &path, &error)),
         };
         let text = cargo_config::with(&before, &self.variables()).map_err(|why| match why {
-            Refused::Named(name) => {
-                refused(format!("`{}` names {name} already", path.display())).help(by_hand)
-            }
+            Refused::Named(name) => refused(format!("`{}` names {name} already", path.display()))
+                .help(format!(
+                    "change `{}` by hand to have the lines above",
+                    path.display()
+                )),
             Refused::Shape => refused(format!(
                 "`{}` is not TOML whose `env` is a table",
                 path.display()

@@ -4,7 +4,7 @@ use crate::fetch::claims::{self, is_ours};
 use crate::fetch::component::Component;
 use crate::fetch::installed::failed;
 use crate::fetch::lock::{self, Lock};
-use crate::fetch::replacement::remove_leftovers;
+use crate::fetch::replacement::{leftovers, remove_leftovers};
 use crate::fetch::wheels;
 use crate::terminal::show;
 use cudnn_guard::{Finding, FindingId};
@@ -14,10 +14,18 @@ use std::{fs, io};
 /// Removes both components and says so. What stops this half-way leaves its folders claimed: the next one goes on.
 pub fn remove(home: &Path) -> Result<(), Finding> {
     let lock = Lock::take_existing(home);
+    let mut is_there = false;
     if lock.is_some() {
+        for left in leftovers(home) {
+            is_there = true;
+            let size = size_of(&left).map_err(|error| failed("read", &left, &error))?;
+            show(format!(
+                "  ✓ removed      what a stopped fetch left, {} MB\n",
+                size.div_ceil(1_000_000)
+            ));
+        }
         remove_leftovers(home);
     }
-    let mut is_there = false;
     for any in [Component::cudnn(0, None), Component::toolkit(0, None)] {
         let every = any.every();
         let claimed = every.iter().flat_map(|one| one.folders);
@@ -26,22 +34,18 @@ pub fn remove(home: &Path) -> Result<(), Finding> {
         }
         is_there = true;
         let release = every.iter().find_map(|one| one.release(home));
+        let release = release.map_or(String::new(), |release| format!(" {release}"));
         let size = remove_one(home, &every).map_err(|error| failed("empty", home, &error))?;
-        show(format!(
-            "  ✓ removed      {} {}, {size}\n",
-            any.title,
-            release.unwrap_or_default()
-        ));
+        show(format!("  ✓ removed      {}{release}, {size}\n", any.title));
     }
     if !is_there {
         let summary = format!("cudnn-guard has put nothing into `{}`", home.display());
         return Err(Finding::error(FindingId::FetchFailed, summary)
             .help("name the folder that was fetched into with `--to DIR`"));
     }
+    let _ = fs::remove_file(home.join(claims::FILE));
     drop(lock);
-    for note in [claims::FILE, lock::FILE] {
-        let _ = fs::remove_file(home.join(note));
-    }
+    let _ = fs::remove_file(home.join(lock::FILE));
     // A folder with something of somebody else's in it stays.
     let _ = fs::remove_dir(home.join("nvidia"));
     let _ = fs::remove_dir(home);
@@ -64,7 +68,10 @@ fn remove_one(home: &Path, every: &[Component]) -> io::Result<String> {
             fs::remove_dir_all(path)?;
         }
     }
-    for wheel in every.iter().flat_map(|one| one.wheels(home)).flatten() {
+    // Those for another CUDA may be somebody else's.
+    let is_claimed = |one: &&Component| one.folders.iter().all(|folder| is_ours(home, folder));
+    let ours = every.iter().filter(is_claimed);
+    for wheel in ours.flat_map(|one| one.wheels(home)).flatten() {
         size += size_of(&wheel.info)?;
         fs::remove_dir_all(wheel.info)?;
     }

@@ -4,13 +4,16 @@ use crate::fetch::claims::claim;
 use crate::fetch::component::Component;
 use crate::fetch::installed::failed;
 use crate::fetch::installer::Installer;
-use crate::fetch::wheels;
+use crate::fetch::wheels::{self, Wheel};
 use crate::terminal::show;
 use cudnn_guard::{Finding, FindingId};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 const TEMPORARY: &str = ".fetching-";
+
+/// What `old` is called there once the new folders are in its place.
+const REPLACED: &str = "replaced";
 
 /// Installs a component into a folder of its own, looks at it, and moves it in whole.
 pub fn fetch_one(
@@ -46,7 +49,11 @@ pub fn fetch_one(
             move_in(home, component, &temporary).map_err(|error| failed("change", home, &error))?;
             Ok(release)
         });
-    let _ = fs::remove_dir_all(&temporary);
+    match result {
+        Ok(_) => drop(fs::remove_dir_all(&temporary)),
+        // The records of what was there go back.
+        Err(_) => remove_leftovers(home),
+    }
     result
 }
 
@@ -58,11 +65,8 @@ fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<(
     fs::create_dir_all(old.join("nvidia"))?;
     fs::create_dir_all(home.join("nvidia"))?;
     let every = component.every();
-    for wheel in every.iter().flat_map(|one| one.wheels(home)).flatten() {
-        if let Some(name) = wheel.info.file_name() {
-            fs::rename(&wheel.info, old.join(name))?;
-        }
-    }
+    let records = every.iter().flat_map(|one| one.wheels(home)).flatten();
+    move_records(records, &old)?;
     claim(home, component.folders, temporary)?;
     if !component.is_cudnn() {
         wheels::remove_neighbours(home)?;
@@ -75,28 +79,41 @@ fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<(
     for folder in component.folders {
         fs::rename(fresh.join(folder), home.join(folder))?;
     }
-    for wheel in component.wheels(&fresh).into_iter().flatten() {
-        if let Some(name) = wheel.info.file_name() {
-            fs::rename(&wheel.info, home.join(name))?;
-        }
-    }
+    fs::rename(&old, temporary.join(REPLACED))?;
+    move_records(component.wheels(&fresh).into_iter().flatten(), home)?;
     claim(home, component.folders, temporary)
 }
 
-/// Removes what earlier runs that were killed have left. Who has the lock is alone. The records of what was to be replaced
-/// go back: they tell which release that was.
-pub fn remove_leftovers(home: &Path) {
-    for entry in fs::read_dir(home).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
-            let known = wheels::installed(home);
-            for wheel in wheels::installed(&entry.path().join("old")) {
-                if let Some(name) = wheel.info.file_name() {
-                    if known.iter().all(|one| one.name != wheel.name) {
-                        let _ = fs::rename(&wheel.info, home.join(name));
-                    }
-                }
-            }
-            let _ = fs::remove_dir_all(entry.path());
+fn move_records(wheels: impl Iterator<Item = Wheel>, to: &Path) -> io::Result<()> {
+    for wheel in wheels {
+        if let Some(name) = wheel.info.file_name() {
+            fs::rename(&wheel.info, to.join(name))?;
         }
+    }
+    Ok(())
+}
+
+/// What earlier runs that were killed have left.
+pub fn leftovers(home: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(TEMPORARY))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// Removes it. Who has the lock is alone. The records of what was to be replaced go back, since they tell which release
+/// that was; once the new folders are in place, the new records go in.
+pub fn remove_leftovers(home: &Path) {
+    for temporary in leftovers(home) {
+        let records = match temporary.join(REPLACED).exists() {
+            true => "new",
+            false => "old",
+        };
+        let _ = move_records(
+            wheels::installed(&temporary.join(records)).into_iter(),
+            home,
+        );
+        let _ = fs::remove_dir_all(temporary);
     }
 }

@@ -45,10 +45,9 @@ pub fn command() -> Command {
     Command::new("init")
         .about("Puts the guard into a crate: shows the changes, and makes them with --write")
         .after_help(
-            "Example: cudnn-guard init, then cudnn-guard init --write and cargo run. The lines are those for a crate \
-             that uses cudarc, candle or ort, if it does.",
+            "Examples:\n  cudnn-guard init\n  cudnn-guard init --write\n\n\
+             The lines are those for a crate that uses cudarc, candle or ort, if it does.",
         )
-        .after_help("Examples:\n  cudnn-guard init\n  cudnn-guard init --write")
         .arg(
             Arg::new("write")
                 .long("write")

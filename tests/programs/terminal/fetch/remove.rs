@@ -90,3 +90,43 @@ fn a_replacement_that_was_killed_is_of_the_same_release() {
         "{releases}"
     );
 }
+
+/// As pip puts it there with `--target`, in the same folder.
+#[test]
+fn the_records_of_another_cuda_that_is_somebody_elses_stay() {
+    let dir = folder("remove-beside");
+    let to = dir.join("to");
+    must_exit(&fetch(&dir, &[]), 0);
+    file(&to, "nvidia/cuda_runtime/lib/libcudart.so.12", "");
+    file(
+        &to,
+        "nvidia_cuda_runtime_cu12-12.4.127.dist-info/RECORD",
+        "",
+    );
+    must_exit(&fetch(&dir, &["--remove"]), 0);
+    assert_eq!(
+        installed(&to),
+        "cuda_runtime\nnvidia_cuda_runtime_cu12-12.4.127.dist-info"
+    );
+}
+
+/// The first `fetch` was killed, or a `--remove` before its last notes were gone.
+#[test]
+fn what_is_left_of_one_that_was_killed_is_said() {
+    let dir = folder("remove-leftovers");
+    let to = dir.join("to");
+    file(&to, ".fetch.lock", "");
+    file(&to, ".fetching-4194305/new/file", "1");
+    let output = fetch(&dir, &["--remove"]);
+    must_exit(&output, 0);
+    assert_eq!(
+        text(&output),
+        "  ✓ removed      what a stopped fetch left, 1 MB\n"
+    );
+    assert!(!to.exists(), "{:?}", listing(&to));
+
+    file(&to, ".cudnn-guard", "nvidia/cu13\n");
+    let output = fetch(&dir, &["--remove"]);
+    must_exit(&output, 0);
+    assert_eq!(text(&output), "  ✓ removed      CUDA toolkit, 0 MB\n");
+}

@@ -1,0 +1,45 @@
+//! A `fetch` that cannot put one release in the place of another, and the one after it.
+
+use super::{fetch, installed};
+use crate::terminal::{file, folder, must_exit, text};
+use std::fs;
+
+/// A link that leads nowhere stands in the place of a folder.
+#[test]
+fn a_damaged_release_comes_again_where_it_could_not_be_moved_in() {
+    let dir = folder("stopped");
+    must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
+    let whole = installed(&dir.join("to"));
+    let cublas = dir.join("to/nvidia/cublas");
+    fs::remove_dir_all(&cublas).expect("a folder removed");
+    std::os::unix::fs::symlink("nowhere", &cublas).expect("a link");
+    let output = fetch(&dir, &[]);
+    must_exit(&output, 1);
+    let told = format!("\ncannot change `{}`: ", dir.join("to").display());
+    assert!(text(&output).contains(&told), "{}", text(&output));
+    fs::remove_file(&cublas).expect("the link removed");
+    must_exit(&fetch(&dir, &[]), 0);
+    assert_eq!(installed(&dir.join("to")), whole);
+}
+
+/// The new folders are in place, the records of the new release are not.
+#[test]
+fn one_that_was_killed_at_its_end_is_ended_by_the_next() {
+    let dir = folder("stopped-at-its-end");
+    let to = dir.join("to");
+    must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
+    let whole = installed(&to);
+    let temporary = to.join(".fetching-4194305");
+    file(
+        &temporary,
+        "replaced/nvidia_cudnn_cu13-9.28.1.4.dist-info/RECORD",
+        "",
+    );
+    let record = "nvidia_cudnn_cu12-9.28.0.42.dist-info";
+    fs::create_dir_all(temporary.join("new")).expect("a folder");
+    fs::rename(to.join(record), temporary.join("new").join(record)).expect("it moves");
+    let output = fetch(&dir, &[]);
+    must_exit(&output, 0);
+    assert!(!text(&output).contains("fetching"), "{}", text(&output));
+    assert_eq!(installed(&to), whole);
+}

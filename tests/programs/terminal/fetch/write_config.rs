@@ -1,0 +1,32 @@
+//! `fetch --write-config` where the lines are to be written by hand: into the file that cargo reads.
+
+use super::{command, fetch};
+use crate::terminal::{file, folder, must_exit, text};
+
+#[test]
+fn what_is_to_be_written_by_hand_names_the_file_that_cargo_reads() {
+    let dir = folder("write-config-by-hand");
+    must_exit(&fetch(&dir, &[]), 0);
+    for (path, lines, told) in [
+        (
+            ".cargo/config.toml",
+            "[env]\nCUDNN_GUARD_HOME = \"/opt\"\n",
+            "`.cargo/config.toml` names CUDNN_GUARD_HOME already  [fetch-failed]\n  \
+             = help: change `.cargo/config.toml` by hand to have the lines above\n",
+        ),
+        (
+            ".cargo/config",
+            "[build]\n",
+            "`.cargo/config` is there, in its old form  [fetch-failed]\n  \
+             = help: add the lines above to `.cargo/config` by hand\n",
+        ),
+    ] {
+        file(&dir, path, lines);
+        let mut command = command(&dir, &["--write-config"]);
+        let output = command.current_dir(&dir).output().expect("it runs");
+        must_exit(&output, 1);
+        let shown = text(&output);
+        let (_, end) = shown.rsplit_once("\n\n").expect("a finding");
+        assert_eq!(end, told);
+    }
+}
