@@ -46,6 +46,11 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
+/// What is said of what went wrong.
+fn complaint(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("text")
+}
+
 #[track_caller]
 fn must_exit(output: &Output, code: i32) {
     assert_eq!(

@@ -16,7 +16,7 @@ mod sources;
 
 use crate::demo::place::Place;
 use crate::simulator::{self, Simulated};
-use crate::terminal::{columns, show};
+use crate::terminal::{columns, complain, show};
 use crate::variables::{Kind, Variable};
 use crate::{consumer, fetch, terminal};
 use clap::{Arg, ArgAction, ArgMatches, Command as Cli};
@@ -78,9 +78,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             terminal::exit(verdict)
         }
         Err(error) => {
-            show(format!(
-                "\n{error}\n\nverdict: fail (the demo could not be run)\n"
-            ));
+            complain(format!("\n{error}\n"));
+            show("\nverdict: fail (the demo could not be run)\n");
             ExitCode::from(1)
         }
     }
@@ -133,9 +132,7 @@ fn demo_broken(dir: Option<&PathBuf>) -> Result<(Verdict, &'static str), String>
 
 /// NVIDIA's files, fetched if they are not there yet.
 fn fetched() -> Result<Stack, String> {
-    show(
-        "This fetches NVIDIA's CUDA and cuDNN, about 1.5 GB unless they are there, and runs on them.\n\n",
-    );
+    show("This fetches NVIDIA's CUDA and cuDNN, unless they are there, and runs on them.\n\n");
     let installed = fetch::home()
         .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default(), None))
         .map_err(|finding| finding.to_string())?;

@@ -6,9 +6,15 @@ use cudnn_guard::{Config, Finding, Link, Severity};
 use semver::VersionReq;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 /// Any release will do: somebody who asks the doctor wants both to be there.
 const ANY: &str = ">=0";
+
+/// How long to look in silence.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Its command line.
 pub fn command() -> Command {
@@ -62,7 +68,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     {
         config = config.link(Link::Runtime);
     }
-    let report = config.survey().examine();
+    let report = with_sign_of_life(|| config.survey().examine());
     let mut text = match arguments.get_flag("json") {
         true => format!("{}\n", report.to_json()),
         false => format!(
@@ -79,6 +85,21 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
     terminal::show(text);
     terminal::exit(report.verdict())
+}
+
+/// Says that the work goes on where it takes long. A program that is waited for is named besides.
+fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
+    let (end, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                terminal::complain("still at work: a slow disk or a network may be looked at\n");
+            }
+        });
+        let done = work();
+        drop(end);
+        done
+    })
 }
 
 /// What somebody else needs to know of this machine, as GitHub shows it.

@@ -360,3 +360,44 @@ fn what_this_user_may_not_read_is_not_missing() {
         "{private}"
     );
 }
+
+/// A library that is loaded first has the program wait when it opens a header.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_slow_disk_is_waited_for_with_a_word() {
+    let root = folder("slow");
+    usr_local(&root);
+    let shim = folder("slow-shim").join("libslow.so");
+    let code = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+int open64(const char *path, int flags, ...) {
+    static int (*next)(const char *, int, ...);
+    static int slept;
+    if (!next) next = dlsym(RTLD_NEXT, "open64");
+    if (!slept && strstr(path, "/cudnn_version.h")) { slept = 1; sleep(3); }
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = va_arg(rest, mode_t);
+    va_end(rest);
+    return next(path, flags, mode);
+}
+"#;
+    crate::support::circumstances::library(code, &shim);
+    let doctor = |shim: &Path| {
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        let doctor = doctor.arg("doctor").arg("--root").arg(&root);
+        let output = doctor.env("LD_PRELOAD", shim).output();
+        String::from_utf8_lossy(&output.expect("it runs").stderr).into_owned()
+    };
+    assert_eq!(
+        doctor(&shim),
+        "still at work: a slow disk or a network may be looked at\n"
+    );
+    assert_eq!(doctor(Path::new("")), "");
+}

@@ -13,7 +13,7 @@ mod stopped;
 #[cfg(unix)]
 mod write_config;
 
-use super::{cudnn_guard, file, folder, must_exit, text};
+use super::{complaint, cudnn_guard, file, folder, must_exit, text};
 use std::fs;
 use std::path::Path;
 #[cfg(unix)]
@@ -40,7 +40,7 @@ fn nothing_is_written_into_a_folder_of_somebody_elses() {
     let output = cudnn_guard(&["fetch", "--to", to.to_str().expect("text")]);
     must_exit(&output, 1);
     assert_eq!(
-        text(&output),
+        complaint(&output),
         format!(
             "\n`{}/nvidia/cudnn` was not put there by cudnn-guard, which adds nothing to it  [fetch-failed]\n  \
              = help: fetch into another folder with `--to DIR`\n",
@@ -57,7 +57,7 @@ fn a_machine_without_python_is_told_what_to_install() {
     let output = cudnn_guard(&["fetch", "--to", to.to_str().expect("text")]);
     must_exit(&output, 1);
     assert_eq!(
-        text(&output),
+        complaint(&output),
         "\nneither uv nor a Python with pip is on PATH  [fetch-failed]\n  \
          = help: install uv (https://docs.astral.sh/uv/), which needs no root\n  \
          = help: or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`\n"
@@ -74,7 +74,7 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
     let (uv, to) = (dir.join("bin/uv"), dir.join("to"));
     let output = fetch(&dir, &[]);
     must_exit(&output, 1);
-    let shown = text(&output);
+    let shown = complaint(&output);
     assert!(
         shown.contains("NVIDIA's wheels could not be fetched  [fetch-failed]\n"),
         "{shown}"
@@ -138,7 +138,7 @@ fn a_crate_names_the_releases_that_it_needs() {
     let output = fetched();
     must_exit(&output, 1);
     assert_eq!(
-        text(&output),
+        complaint(&output),
         "\n`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is \">=12\"  [config-invalid]\n  \
          = help: write a release there, such as `cuda = \"13.0\"`\n"
     );
@@ -203,7 +203,7 @@ fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
     ] {
         let output = fetch(&dir, &arguments);
         must_exit(&output, 1);
-        assert_eq!(text(&output), format!("\n{told}"));
+        assert_eq!(complaint(&output), format!("\n{told}"));
         assert!(!dir.join("to").exists(), "{arguments:?}");
     }
 }
@@ -221,7 +221,7 @@ fn a_folder_that_cannot_be_made_is_told() {
         "\ncannot create `{to}`: File exists (os error 17)  [io-error]\n  \
          = help: name a directory that this user may make or write into: `--to DIR`\n"
     );
-    assert_eq!(text(&output), told);
+    assert_eq!(complaint(&output), told);
 }
 
 /// The folders below `nvidia` and the records, sorted.
@@ -265,11 +265,12 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
     assert_eq!(
         done,
         format!(
-            "  – CUDA toolkit 13.5.37 for CUDA 13 is there, one for CUDA 12 is wanted\n  \
-             fetching CUDA toolkit (5 wheels)\n  \
+            "  – to fetch     CUDA toolkit (5 wheels, about 0.7 GB), cuDNN (1 wheel, about 0.7 GB)\n  \
+             – CUDA toolkit 13.5.37 for CUDA 13 is there, one for CUDA 12 is wanted\n  \
+             fetching CUDA toolkit\n  \
              ✓ CUDA toolkit 12.4.127 in {home}/nvidia\n  \
              – cuDNN        9.28.1.4 for CUDA 13 is there, one for CUDA 12 is wanted\n  \
-             fetching cuDNN (1 wheel)\n  \
+             fetching cuDNN\n  \
              ✓ cuDNN        9.28.0.42 in {home}/nvidia/cudnn\n{no_nvcc}"
         )
     );

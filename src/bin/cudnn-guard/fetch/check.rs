@@ -18,7 +18,7 @@ const NAMED: usize = 5;
 pub fn check(home: &Path) -> Vec<Finding> {
     // What another `fetch` is at work on is not whole yet.
     let _lock = Lock::take_existing(home);
-    let any = [Component::toolkit(0, None), Component::cudnn(0, None)];
+    let any = Component::both();
     let there = any.each_ref().map(|one| ours(home, one));
     let fetch = command_for(home, &there);
     let damaged = there.iter().flatten();

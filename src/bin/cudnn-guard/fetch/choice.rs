@@ -1,7 +1,8 @@
 //! Which releases are fetched where the command line names none: those that the crate here names, else those that fit the
 //! driver and the GPUs here.
 
-use crate::fetch::component::{MAJORS, Release};
+use crate::fetch::component::MAJORS;
+use crate::fetch::release::Release;
 use crate::terminal::{harmless, show};
 use cudnn_guard::{Finding, FindingId, driver, fitting};
 use std::{fmt, fs};

@@ -1,74 +1,10 @@
 //! What `fetch` installs: the toolkit and cuDNN, each a few of NVIDIA's wheels.
 
+use crate::fetch::release::Release;
 use crate::fetch::requirements::Pin;
 use crate::fetch::wheels::{self, Wheel};
 use cudnn_guard::{Finding, FindingId};
-use std::fmt;
 use std::path::Path;
-
-/// A release as somebody asks for it: `13`, `13.0`, `9.14.0`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Release(Vec<u32>);
-
-impl Release {
-    /// Reads it; CUDA's have at most two numbers, cuDNN's three.
-    pub fn parse(text: &str, most: usize) -> Result<Self, String> {
-        let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
-        match numbers {
-            Ok(numbers) if numbers.len() <= most => Ok(Self(numbers)),
-            _ => Err(format!("write it as {}", ["", "13", "13.0", "9.14"][most])),
-        }
-    }
-
-    /// That of these numbers.
-    pub fn of<const N: usize>(numbers: [Option<u32>; N]) -> Self {
-        Self(numbers.into_iter().flatten().collect())
-    }
-
-    /// That of a wheel, as far as it is numbers: `12.4.127` of `12.4.127.post1`.
-    pub fn of_wheel(version: &str) -> Self {
-        Self(version.split('.').map_while(|n| n.parse().ok()).collect())
-    }
-
-    /// Its first numbers, at most so many.
-    pub fn first(&self, most: usize) -> Self {
-        Self(self.0.iter().copied().take(most).collect())
-    }
-
-    /// Its first number.
-    pub fn major(&self) -> u32 {
-        self.0.first().copied().unwrap_or(0)
-    }
-
-    /// Of the releases that there are the last before this one and the first after it; nothing if it is among them or
-    /// there are none.
-    fn nearest(&self, offered: &[Self]) -> Option<Vec<Self>> {
-        if offered.iter().any(|one| one.0.starts_with(&self.0)) {
-            return None;
-        }
-        let length = self.0.len().max(2);
-        let short = |one: &Self| Self(one.0.iter().copied().take(length).collect());
-        let before = offered.iter().filter(|one| *one < self).max();
-        let after = offered.iter().filter(|one| *one > self).min();
-        let nearest: Vec<Self> = before.into_iter().chain(after).map(short).collect();
-        (!nearest.is_empty()).then_some(nearest)
-    }
-
-    /// Whether a wheel's release begins with these numbers.
-    pub fn is_start_of(&self, version: &str) -> bool {
-        let mut numbers = version.split('.').map(str::parse);
-        self.0
-            .iter()
-            .all(|wanted| numbers.next() == Some(Ok(*wanted)))
-    }
-}
-
-impl fmt::Display for Release {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let numbers: Vec<String> = self.0.iter().map(u32::to_string).collect();
-        f.write_str(&numbers.join("."))
-    }
-}
 
 /// The wheels of one CUDA. The first package of a toolkit tells its release.
 struct Wheels {
@@ -76,6 +12,9 @@ struct Wheels {
     folders: &'static [&'static str],
     packages: &'static [&'static str],
     cudnn: &'static str,
+    /// How large the toolkit's and cuDNN's are to download, in GB: the newest on PyPI for Linux on x86_64 at the end of
+    /// 2026. Neither pip nor uv tells that beforehand.
+    gigabytes: [f32; 2],
 }
 
 /// nvcc where there is one as a wheel, headers, cudart, and what cuDNN opens when it computes: cuBLAS, NVRTC.
@@ -94,6 +33,7 @@ const WHEELS: [Wheels; 3] = [
             "nvidia-cuda-nvrtc",
         ],
         cudnn: "nvidia-cudnn-cu13",
+        gigabytes: [0.6, 0.5],
     },
     Wheels {
         cuda: 12,
@@ -112,6 +52,7 @@ const WHEELS: [Wheels; 3] = [
             "nvidia-cuda-cccl-cu12",
         ],
         cudnn: "nvidia-cudnn-cu12",
+        gigabytes: [0.7, 0.7],
     },
     Wheels {
         cuda: 11,
@@ -128,6 +69,7 @@ const WHEELS: [Wheels; 3] = [
             "nvidia-cublas-cu11",
         ],
         cudnn: "nvidia-cudnn-cu11",
+        gigabytes: [0.5, 0.5],
     },
 ];
 
@@ -146,6 +88,8 @@ pub struct Component {
     pub folders: &'static [&'static str],
     /// Its wheels. The first one's release is the component's.
     pub packages: &'static [&'static str],
+    /// About how large they are to download, in GB.
+    pub gigabytes: f32,
     /// What the installer is asked for.
     pub asked: Vec<String>,
     /// Whether that names the others and their releases.
@@ -178,6 +122,7 @@ impl Component {
             cuda: wheels.cuda,
             folders: wheels.folders,
             packages: wheels.packages,
+            gigabytes: wheels.gigabytes[0],
             asked,
             dependencies: wheels.cuda == 13,
             wanted: wanted.cloned(),
@@ -194,11 +139,18 @@ impl Component {
             cuda: wheels.cuda,
             folders: CUDNN,
             packages: std::slice::from_ref(&wheels.cudnn),
+            gigabytes: wheels.gigabytes[1],
             asked: vec![format!("{}{release}", wheels.cudnn)],
             dependencies: false,
             wanted: wanted.cloned(),
             pins: Vec::new(),
         }
+    }
+
+    /// A toolkit and a cuDNN, to ask for what is the same for every CUDA.
+    pub fn both() -> [Self; 2] {
+        let [newest, ..] = MAJORS;
+        [Self::toolkit(newest, None), Self::cudnn(newest, None)]
     }
 
     /// Whether it is cuDNN.
@@ -291,6 +243,14 @@ impl Component {
         }
     }
 
+    /// What is to be downloaded.
+    pub fn download(&self) -> String {
+        let count = self.packages.len();
+        let wheels = if count == 1 { "wheel" } else { "wheels" };
+        let (title, size) = (self.title, self.gigabytes);
+        format!("{title} ({count} {wheels}, about {size} GB)")
+    }
+
     /// That the one for another CUDA is there.
     fn another(&self, dir: &Path) -> Option<String> {
         self.every().iter().find_map(|other| {
@@ -339,23 +299,6 @@ fn wheels_for(cuda: u32) -> &'static Wheels {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_release_is_the_start_of_a_wheels() {
-        let release = |text| Release::parse(text, 3).expect("a release");
-        assert!(release("9.1").is_start_of("9.1.0.70"));
-        assert!(!release("9.1").is_start_of("9.14.0.64"));
-        assert!(!release("9.14.0.64".get(..6).expect("six")).is_start_of("9.14"));
-        assert!(release("13").is_start_of("13.5.37"));
-    }
-
-    #[test]
-    fn a_release_that_cannot_be_read_is_refused() {
-        for text in ["", "x", "9.", ".9", "9.1.2.3", "-1", "9 .1"] {
-            assert!(Release::parse(text, 3).is_err(), "{text}");
-        }
-        assert!(Release::parse("13.0.1", 2).is_err());
-    }
 
     fn release(text: &str) -> Release {
         Release::of_wheel(text)

@@ -1,7 +1,8 @@
 //! What is in the folder of `cudnn-guard fetch`, and how to use it.
 
 use crate::fetch::cargo_config::{self, Refused};
-use crate::fetch::component::{Component, Release};
+use crate::fetch::component::Component;
+use crate::fetch::release::Release;
 use crate::whole_file;
 use cudnn_guard::{Finding, FindingId, quoted};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! `uv` or `pip`, whichever is here.
 
-use crate::fetch::component::{Component, Release};
+use crate::fetch::component::Component;
 use crate::fetch::installed::failed;
+use crate::fetch::release::Release;
 use crate::fetch::requirements::{self, Pin};
 use crate::invocation::Invocation;
 use crate::terminal::{harmless, harmless_lines, show};

@@ -23,6 +23,7 @@ mod installer;
 mod lock;
 mod pinned;
 mod record;
+mod release;
 mod remove;
 mod replacement;
 mod requirements;
@@ -30,13 +31,14 @@ mod wheels;
 
 use crate::fetch::choice::Choice;
 use crate::fetch::claims::{is_ours, is_ours_there, ours, somebody_elses};
-use crate::fetch::component::{Component, MAJORS, Release};
+use crate::fetch::component::{Component, MAJORS};
 use crate::fetch::installed::{Installed, failed, without_nvcc};
 use crate::fetch::installer::Installer;
 use crate::fetch::lock::Lock;
 use crate::fetch::pinned::Pinned;
+use crate::fetch::release::Release;
 use crate::fetch::replacement::{fetch_one, remove_leftovers};
-use crate::terminal::show;
+use crate::terminal::{complain, show};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use cudnn_guard::{Finding, FindingId};
@@ -48,7 +50,7 @@ use std::{env, fs};
 pub fn command() -> Command {
     Command::new("fetch")
         .about("Installs CUDA and cuDNN without root, from NVIDIA's Python wheels")
-        .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --check")
+        .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check\n  cudnn-guard fetch --remove")
         .arg(
             Arg::new("cuda")
                 .long("cuda")
@@ -114,8 +116,13 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         Ok(home) => fetch_and_tell(&home, arguments).err().into_iter().collect(),
         Err(finding) => vec![finding],
     };
+    // What is wrong is what `--check` is asked for.
+    let tell: fn(String) = match arguments.get_flag("check") {
+        true => show,
+        false => complain,
+    };
     for finding in &findings {
-        show(format!("\n{finding}\n"));
+        tell(format!("\n{finding}\n"));
     }
     ExitCode::from(u8::from(!findings.is_empty()))
 }
@@ -159,7 +166,8 @@ pub fn fetch(
     if lock.is_some() {
         remove_leftovers(home);
     }
-    if choice.cuda.is_none() && ours(home, &Component::toolkit(0, None)).is_none() {
+    let [toolkit, _] = Component::both();
+    if choice.cuda.is_none() && ours(home, &toolkit).is_none() {
         choice = choice.or_of_machine();
     }
     let mut looked = look(home, &choice, pinned)?;
@@ -233,20 +241,19 @@ type Looked = Vec<(Component, Result<String, Option<String>>)>;
 
 fn look(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Looked, Finding> {
     let (cuda, cudnn) = (choice.cuda.as_ref(), choice.cudnn.as_ref());
-    let major = match cuda {
-        Some(cuda) => cuda.major(),
-        None => ours(home, &Component::toolkit(0, None)).map_or(MAJORS[0], |toolkit| toolkit.cuda),
+    let there = Component::both().map(|any| ours(home, &any));
+    let major = match (cuda, &there) {
+        (Some(cuda), _) => cuda.major(),
+        (None, [toolkit, _]) => toolkit.as_ref().map_or(MAJORS[0], |toolkit| toolkit.cuda),
     };
     if major > MAJORS[0] {
         return Err(unknown_cuda(major));
     }
     // Who names no release keeps the one that is there, also where it is damaged.
-    let there = |any: Component| {
-        let ours = ours(home, &any).filter(|one| one.cuda == major)?;
-        ours.asked_release(home)
-    };
-    let toolkit = there(Component::toolkit(0, None));
-    let library = there(Component::cudnn(0, None));
+    let [toolkit, library] = there.map(|one| {
+        let one = one.filter(|one| one.cuda == major)?;
+        one.asked_release(home)
+    });
     let mut components = [
         Component::toolkit(major, cuda.or(toolkit.as_ref())),
         Component::cudnn(major, cudnn.or(library.as_ref())),
@@ -279,8 +286,10 @@ fn missing(looked: &Looked) -> impl Iterator<Item = &Component> {
 }
 
 fn install_missing(installer: &Installer, home: &Path, looked: &Looked) -> Result<(), Finding> {
-    if missing(looked).next().is_some() {
+    let list: Vec<String> = missing(looked).map(Component::download).collect();
+    if !list.is_empty() {
         show(licence_notice(home));
+        show(format!("  – {:<12} {}\n", "to fetch", list.join(", ")));
     }
     for (component, found) in looked {
         let Err(why) = found else { continue };

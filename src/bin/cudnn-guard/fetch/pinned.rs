@@ -1,9 +1,10 @@
 //! The file of `fetch --lock`: exact wheels with the hashes of their archives.
 
 use crate::fetch::choice::Choice;
-use crate::fetch::component::{Component, MAJORS, Release};
+use crate::fetch::component::{Component, MAJORS};
 use crate::fetch::installed::failed;
 use crate::fetch::installer::Installer;
+use crate::fetch::release::Release;
 use crate::fetch::requirements::{self, Pin};
 use crate::whole_file;
 use cudnn_guard::{Finding, FindingId, quoted};

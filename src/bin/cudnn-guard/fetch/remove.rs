@@ -26,7 +26,7 @@ pub fn remove(home: &Path) -> Result<(), Finding> {
         }
         remove_leftovers(home);
     }
-    for any in [Component::cudnn(0, None), Component::toolkit(0, None)] {
+    for any in Component::both().into_iter().rev() {
         let every = any.every();
         let claimed = every.iter().flat_map(|one| one.folders);
         if !claimed.clone().any(|folder| is_ours(home, folder)) {

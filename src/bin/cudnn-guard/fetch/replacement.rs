@@ -26,12 +26,7 @@ pub fn fetch_one(
     let result = fs::create_dir_all(&fresh)
         .map_err(|error| failed("create", &fresh, &error))
         .and_then(|()| {
-            let count = component.packages.len();
-            let wheels = if count == 1 { "wheel" } else { "wheels" };
-            show(format!(
-                "  fetching {} ({count} {wheels})\n",
-                component.title
-            ));
+            show(format!("  fetching {}\n", component.title));
             let damaged = component.wheels(home);
             let anew = damaged
                 .iter()
@@ -106,14 +101,15 @@ pub fn leftovers(home: &Path) -> Vec<PathBuf> {
 /// that was; once the new folders are in place, the new records go in.
 pub fn remove_leftovers(home: &Path) {
     for temporary in leftovers(home) {
-        let records = match temporary.join(REPLACED).exists() {
+        let records = temporary.join(match temporary.join(REPLACED).exists() {
             true => "new",
             false => "old",
-        };
-        let _ = move_records(
-            wheels::installed(&temporary.join(records)).into_iter(),
-            home,
-        );
+        });
+        for any in Component::both() {
+            let every = any.every();
+            let wheels = every.iter().flat_map(|one| one.wheels(&records)).flatten();
+            let _ = move_records(wheels, home);
+        }
         let _ = fs::remove_dir_all(temporary);
     }
 }

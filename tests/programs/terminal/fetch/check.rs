@@ -182,7 +182,7 @@ fn must_mend(dir: &Path, help: &str, title: &str) {
     must_exit(&output, 0);
     let shown = text(&output);
     assert_eq!(shown.matches("  fetching ").count(), 1, "{shown}");
-    assert!(shown.contains(&format!("  fetching {title} (")), "{shown}");
+    assert!(shown.contains(&format!("  fetching {title}\n")), "{shown}");
     must_exit(&command(dir, &["--check"]).output().expect("it runs"), 0);
 }
 

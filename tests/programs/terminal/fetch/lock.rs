@@ -1,7 +1,7 @@
 //! `fetch --lock`: the same wheels once more.
 
 use super::{command, fetch, installed};
-use crate::terminal::{folder, must_exit, text};
+use crate::terminal::{complaint, folder, must_exit, text};
 use std::fs;
 
 #[test]
@@ -55,7 +55,7 @@ fn a_file_that_lacks_a_wheel_or_is_contradicted_is_refused() {
         let mut fetch = command(&dir, &[&["--lock", "cuda.lock"], arguments].concat());
         let output = fetch.current_dir(&dir).output().expect("cudnn-guard runs");
         must_exit(&output, 1);
-        text(&output)
+        complaint(&output)
     };
     let anew = "\n  = help: remove it, and run `cudnn-guard fetch --lock cuda.lock`, which writes it anew\n";
     assert_eq!(

@@ -1,7 +1,7 @@
 //! What `fetch --remove` takes away, and what it leaves.
 
 use super::{command, fetch, installed, listing};
-use crate::terminal::{file, folder, must_exit, text};
+use crate::terminal::{complaint, file, folder, must_exit, text};
 use std::fs;
 
 #[test]
@@ -46,7 +46,7 @@ fn what_was_fetched_goes_and_what_is_somebody_elses_stays() {
     let output = fetch(&dir, &["--remove"]);
     must_exit(&output, 1);
     assert_eq!(
-        text(&output),
+        complaint(&output),
         format!(
             "\ncudnn-guard has put nothing into `{}`  [fetch-failed]\n  \
              = help: name the folder that was fetched into with `--to DIR`\n",

@@ -1,7 +1,7 @@
 //! A `fetch` that cannot put one release in the place of another, and the one after it.
 
 use super::{fetch, installed};
-use crate::terminal::{file, folder, must_exit, text};
+use crate::terminal::{complaint, file, folder, must_exit, text};
 use std::fs;
 
 /// A link that leads nowhere stands in the place of a folder.
@@ -16,7 +16,7 @@ fn a_damaged_release_comes_again_where_it_could_not_be_moved_in() {
     let output = fetch(&dir, &[]);
     must_exit(&output, 1);
     let told = format!("\ncannot change `{}`: ", dir.join("to").display());
-    assert!(text(&output).contains(&told), "{}", text(&output));
+    assert!(complaint(&output).contains(&told), "{}", complaint(&output));
     fs::remove_file(&cublas).expect("the link removed");
     must_exit(&fetch(&dir, &[]), 0);
     assert_eq!(installed(&dir.join("to")), whole);

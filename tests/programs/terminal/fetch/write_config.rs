@@ -1,7 +1,7 @@
 //! `fetch --write-config` where the lines are to be written by hand: into the file that cargo reads.
 
 use super::{command, fetch};
-use crate::terminal::{file, folder, must_exit, text};
+use crate::terminal::{complaint, file, folder, must_exit};
 
 #[test]
 fn what_is_to_be_written_by_hand_names_the_file_that_cargo_reads() {
@@ -25,8 +25,6 @@ fn what_is_to_be_written_by_hand_names_the_file_that_cargo_reads() {
         let mut command = command(&dir, &["--write-config"]);
         let output = command.current_dir(&dir).output().expect("it runs");
         must_exit(&output, 1);
-        let shown = text(&output);
-        let (_, end) = shown.rsplit_once("\n\n").expect("a finding");
-        assert_eq!(end, told);
+        assert_eq!(complaint(&output), format!("\n{told}"));
     }
 }

@@ -1,0 +1,89 @@
+//! The releases of CUDA and cuDNN, as people write them and as wheels have them.
+
+use std::fmt;
+
+/// A release as somebody asks for it: `13`, `13.0`, `9.14.0`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Release(Vec<u32>);
+
+impl Release {
+    /// Reads it; CUDA's have at most two numbers, cuDNN's three.
+    pub fn parse(text: &str, most: usize) -> Result<Self, String> {
+        let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
+        match numbers {
+            Ok(numbers) if numbers.len() <= most => Ok(Self(numbers)),
+            _ => Err(format!("write it as {}", ["", "13", "13.0", "9.14"][most])),
+        }
+    }
+
+    /// That of these numbers.
+    pub fn of<const N: usize>(numbers: [Option<u32>; N]) -> Self {
+        Self(numbers.into_iter().flatten().collect())
+    }
+
+    /// That of a wheel, as far as it is numbers: `12.4.127` of `12.4.127.post1`.
+    pub fn of_wheel(version: &str) -> Self {
+        Self(version.split('.').map_while(|n| n.parse().ok()).collect())
+    }
+
+    /// Its first numbers, at most so many.
+    pub fn first(&self, most: usize) -> Self {
+        Self(self.0.iter().copied().take(most).collect())
+    }
+
+    /// Its first number.
+    pub fn major(&self) -> u32 {
+        self.0.first().copied().unwrap_or(0)
+    }
+
+    /// Of the releases that there are the last before this one and the first after it; nothing if it is among them or
+    /// there are none.
+    pub fn nearest(&self, offered: &[Self]) -> Option<Vec<Self>> {
+        if offered.iter().any(|one| one.0.starts_with(&self.0)) {
+            return None;
+        }
+        let length = self.0.len().max(2);
+        let short = |one: &Self| Self(one.0.iter().copied().take(length).collect());
+        let before = offered.iter().filter(|one| *one < self).max();
+        let after = offered.iter().filter(|one| *one > self).min();
+        let nearest: Vec<Self> = before.into_iter().chain(after).map(short).collect();
+        (!nearest.is_empty()).then_some(nearest)
+    }
+
+    /// Whether a wheel's release begins with these numbers.
+    pub fn is_start_of(&self, version: &str) -> bool {
+        let mut numbers = version.split('.').map(str::parse);
+        self.0
+            .iter()
+            .all(|wanted| numbers.next() == Some(Ok(*wanted)))
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<String> = self.0.iter().map(u32::to_string).collect();
+        f.write_str(&numbers.join("."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_the_start_of_a_wheels() {
+        let release = |text| Release::parse(text, 3).expect("a release");
+        assert!(release("9.1").is_start_of("9.1.0.70"));
+        assert!(!release("9.1").is_start_of("9.14.0.64"));
+        assert!(!release("9.14.0.64".get(..6).expect("six")).is_start_of("9.14"));
+        assert!(release("13").is_start_of("13.5.37"));
+    }
+
+    #[test]
+    fn a_release_that_cannot_be_read_is_refused() {
+        for text in ["", "x", "9.", ".9", "9.1.2.3", "-1", "9 .1"] {
+            assert!(Release::parse(text, 3).is_err(), "{text}");
+        }
+        assert!(Release::parse("13.0.1", 2).is_err());
+    }
+}
