@@ -13,7 +13,9 @@ mod stopped;
 #[cfg(unix)]
 mod write_config;
 
-use super::{complaint, cudnn_guard, file, folder, must_exit, text};
+#[cfg(unix)]
+use super::text;
+use super::{complaint, cudnn_guard, file, folder, must_exit};
 use std::fs;
 use std::path::Path;
 #[cfg(unix)]
