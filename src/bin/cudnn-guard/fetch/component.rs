@@ -69,7 +69,7 @@ const WHEELS: [Wheels; 3] = [
             "nvidia-cublas-cu11",
         ],
         cudnn: "nvidia-cudnn-cu11",
-        gigabytes: [0.5, 0.5],
+        gigabytes: [0.5, 0.4],
     },
 ];
 
