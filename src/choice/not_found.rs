@@ -110,12 +110,11 @@ impl CheckContext<'_> {
             }
             None => format!("set {variable} to the directory that holds {contents}"),
         };
-        let fetch = "run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs CUDA and \
-                     cuDNN without root";
+        let fetch = self.fetch("without root");
         let last = match self.install(kind) {
-            _ if led_to.is_some() || !self.is_native() => vec![set, fetch.into()],
-            Some(command) => vec![command, set, fetch.into()],
-            None => vec![fetch.into(), set],
+            _ if led_to.is_some() || !self.is_native() => vec![set, fetch],
+            Some(command) => vec![command, set, fetch],
+            None => vec![fetch, set],
         };
         help.extend(last);
         for (index, help) in help.into_iter().enumerate() {
@@ -123,6 +122,35 @@ impl CheckContext<'_> {
             finding = finding.help(format!("{or}{help}"));
         }
         finding
+    }
+
+    /// That `cudnn-guard fetch` installs both: for the toolkit that was found, and as the requirements want them. Unless
+    /// it is told, it takes the newest that the driver serves.
+    pub(super) fn fetch(&self, place: &str) -> String {
+        let found = self.choice.of(Kind::Toolkit);
+        let found = found.and_then(|index| self.candidates.get(index)?.version());
+        let asked = |kind| self.requirements.of(kind)?.to_fetch(kind);
+        let cudnn = asked(Kind::Cudnn);
+        let cuda = match (found, &cudnn) {
+            (Some(toolkit), _) if matches!(toolkit.major, 11 | 12) => {
+                Some(toolkit.major.to_string())
+            }
+            (Some(_), _) => None,
+            // The wheels of cuDNN 8 end with CUDA 12.
+            (None, Some(cudnn)) if cudnn.starts_with('8') => {
+                asked(Kind::Toolkit).or_else(|| Some("12".into()))
+            }
+            (None, _) => asked(Kind::Toolkit),
+        };
+        let option = |name: &str, value: Option<String>| {
+            value.map_or(String::new(), |value| format!(" --{name} {value}"))
+        };
+        format!(
+            "run `cudnn-guard fetch{}{}` (from `cargo install cudnn-guard --features cli`), which installs CUDA and \
+             cuDNN {place}",
+            option("cuda", cuda),
+            option("cudnn", cudnn)
+        )
     }
 
     /// What installs a cuDNN for the toolkit that was found, where an environment is active or NVIDIA's packages are known.

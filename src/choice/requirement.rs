@@ -77,6 +77,23 @@ impl Requirement {
         (self.below? <= next).then_some(self.from.major)
     }
 
+    /// The release that `cudnn-guard fetch` is to be asked for, where the newest might not meet this.
+    pub fn to_fetch(&self, kind: Kind) -> Option<String> {
+        let below = self.below?;
+        let newest = match kind {
+            Kind::Toolkit => 13,
+            Kind::Cudnn => 9,
+        };
+        let whole_majors = (below.minor, below.patch) == (0, 0);
+        match self.from {
+            _ if whole_majors && below.major > newest => None,
+            _ if whole_majors => Some(below.major.saturating_sub(1).to_string()),
+            from if from.major == 0 => None,
+            from if from.patch == 0 || kind == Kind::Toolkit => Some(from.short()),
+            from => Some(from.to_string()),
+        }
+    }
+
     /// Whether this release meets it.
     pub fn admits(&self, version: Version) -> bool {
         version >= self.from && self.below.is_none_or(|below| version < below)
@@ -167,6 +184,25 @@ mod tests {
             }
         }
         assert_eq!(compared, texts.len() * 160);
+    }
+
+    #[test]
+    fn fetch_is_asked_for_a_release_that_meets_it() {
+        for (kind, text, asked) in [
+            (Kind::Toolkit, ">=12.0", None),
+            (Kind::Toolkit, ">=12, <14", None),
+            (Kind::Toolkit, ">=12, <13", Some("12")),
+            (Kind::Toolkit, "=12.8", Some("12.8")),
+            (Kind::Toolkit, "=12.8.1", Some("12.8")),
+            (Kind::Cudnn, ">=9.1, <10", None),
+            (Kind::Cudnn, "<9", Some("8")),
+            (Kind::Cudnn, ">=9.1, <9.5", Some("9.1")),
+            (Kind::Cudnn, "=9.10.1", Some("9.10.1")),
+            (Kind::Cudnn, "<9.5", None),
+        ] {
+            let requirement = Requirement::parse(text, kind.name()).unwrap();
+            assert_eq!(requirement.to_fetch(kind).as_deref(), asked, "{text}");
+        }
     }
 
     #[test]

@@ -161,12 +161,7 @@ impl CheckContext<'_> {
         let help = match variable {
             _ if !exists && misspelt.is_some() => misspelt.unwrap_or_default(),
             Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
-            Variable::GuardHome => {
-                format!(
-                    "run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs CUDA \
-                     and cuDNN into {name}"
-                )
-            }
+            Variable::GuardHome => self.fetch(&format!("into {name}")),
             Variable::CudnnIncludeDir | Variable::CudnnIncludePath => match nearby {
                 Some(dir) => format!("set {name} to `{}`, which holds cudnn.h", dir.display()),
                 None => format!("set {name} to the directory that holds cudnn.h"),
