@@ -131,16 +131,14 @@ impl CheckContext<'_> {
         let found = found.and_then(|index| self.candidates.get(index)?.version());
         let asked = |kind| self.requirements.of(kind)?.to_fetch(kind);
         let cudnn = asked(Kind::Cudnn);
-        let cuda = match (found, &cudnn) {
-            (Some(toolkit), _) if matches!(toolkit.major, 11 | 12) => {
-                Some(toolkit.major.to_string())
-            }
-            (Some(_), _) => None,
+        let cuda = match found.map(|toolkit| toolkit.major) {
+            Some(major @ (11 | 12)) => Some(major.to_string()),
             // The wheels of cuDNN 8 end with CUDA 12.
-            (None, Some(cudnn)) if cudnn.starts_with('8') => {
+            _ if cudnn.as_ref().is_some_and(|asked| asked.starts_with('8')) => {
                 asked(Kind::Toolkit).or_else(|| Some("12".into()))
             }
-            (None, _) => asked(Kind::Toolkit),
+            Some(_) => None,
+            None => asked(Kind::Toolkit),
         };
         let option = |name: &str, value: Option<String>| {
             value.map_or(String::new(), |value| format!(" --{name} {value}"))
