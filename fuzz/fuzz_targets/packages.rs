@@ -7,6 +7,8 @@
 mod cargo_config;
 #[path = "../../src/bin/cudnn-guard/fetch/requirements.rs"]
 mod requirements;
+#[path = "../../src/bin/cudnn-guard/whole_file.rs"]
+mod whole_file;
 
 use cudnn_guard::fuzzing::{LibraryName, cudarc};
 use cudnn_guard::runtime::binary::package_record;
@@ -42,7 +44,9 @@ fuzz_target!(|bytes: &[u8]| {
         ("CUDNN_GUARD_HOME", "/opt/a \"b\"".to_string()),
         ("CUDA_HOME", "/opt/é\n".to_string()),
     ];
-    if let Ok(written) = cargo_config::with(text, &variables) {
+    let edited = &*whole_file::as_edited(text);
+    assert_eq!(whole_file::in_form_of(text, edited), text);
+    if let Ok(written) = cargo_config::with(edited, &variables) {
         for line in cargo_config::table(&variables).lines().skip(1) {
             assert!(
                 written.lines().any(|known| known.trim() == line),
@@ -55,7 +59,7 @@ fuzz_target!(|bytes: &[u8]| {
             Some(written.clone())
         );
         let mut lines = written.lines();
-        for line in text.lines() {
+        for line in edited.lines() {
             assert!(
                 lines.any(|known| known.trim() == line.trim()),
                 "{line:?} of {written:?}"

@@ -1,17 +1,103 @@
-//! A text file that is replaced whole: whatever stops that half-way, the old one is there.
+//! A text file that is edited and replaced whole: whatever stops that half-way, the old one is there.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// Writes it under another name first. A link stays, and what it leads to is replaced.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Its text as editors show it: without a byte order mark, and with `\n` where each line ends with `\r\n`.
+pub fn read(path: &Path) -> io::Result<String> {
+    Ok(as_edited(&fs::read_to_string(path)?))
+}
+
+/// Writes it under another name first, with the byte order mark, the line ends and the mode of the old one. A link stays,
+/// and what it leads to is replaced.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let mut name = real.file_name().unwrap_or_default().to_os_string();
     name.push(".new");
     let fresh = real.with_file_name(name);
-    let replaced = fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, &real));
+    let write = || {
+        match fs::read_to_string(&real) {
+            Ok(old) => {
+                fs::write(&fresh, in_form_of(&old, text))?;
+                fs::set_permissions(&fresh, fs::metadata(&real)?.permissions())?;
+            }
+            Err(_) => fs::write(&fresh, text)?,
+        }
+        fs::rename(&fresh, &real)
+    };
+    let replaced = write();
     if replaced.is_err() {
         let _ = fs::remove_file(&fresh);
     }
     replaced
+}
+
+/// What the file holds, as `read` gives it.
+pub fn as_edited(file: &str) -> String {
+    let text = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
+    match has_windows_lines(text) {
+        true => text.replace("\r\n", "\n"),
+        false => text.to_string(),
+    }
+}
+
+/// A new text in the form in which the old file was.
+pub fn in_form_of(old: &str, text: &str) -> String {
+    let text = match has_windows_lines(old) {
+        true => text.replace('\n', "\r\n"),
+        false => text.to_string(),
+    };
+    match old.starts_with(BYTE_ORDER_MARK) {
+        true => format!("{BYTE_ORDER_MARK}{text}"),
+        false => text,
+    }
+}
+
+/// Whether all lines end with `\r\n`.
+fn has_windows_lines(text: &str) -> bool {
+    let mut lines = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'))
+        .peekable();
+    lines.peek().is_some() && lines.all(|line| line.ends_with("\r\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_edited_keeps_its_form() {
+        for (file, edited) in [
+            ("", ""),
+            ("a\nb", "a\nb"),
+            ("a\r\nb", "a\nb"),
+            ("\u{feff}a\r\nb\r\n", "a\nb\n"),
+            ("\u{feff}a\n", "a\n"),
+            // Lines of both kinds stay.
+            ("a\r\nb\n", "a\r\nb\n"),
+            ("\u{feff}\u{feff}a\r", "\u{feff}a\r"),
+        ] {
+            assert_eq!(as_edited(file), edited, "{file:?}");
+            assert_eq!(in_form_of(file, edited), file);
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_replaced_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = std::env::temp_dir().join(format!("cudnn-guard-whole-{}", std::process::id()));
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        replace(&path, "new").unwrap();
+        let (text, mode) = (
+            fs::read_to_string(&path),
+            fs::metadata(&path).unwrap().permissions().mode(),
+        );
+        fs::remove_file(&path).unwrap();
+        assert_eq!((text.unwrap().as_str(), mode & 0o777), ("new", 0o600));
+    }
 }

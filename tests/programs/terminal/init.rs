@@ -193,6 +193,27 @@ fn what_is_there_stays() {
     );
 }
 
+/// As editors of Windows write files: with a byte order mark, and `\r\n` at the end of each line.
+#[test]
+fn files_of_windows_stay_what_they_are() {
+    let dir = package("form", "");
+    let of_windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let paths = ["Cargo.toml", "src/main.rs"];
+    let before = paths.map(|path| read(&dir, path));
+    let shown = text(&init(&dir, &[]));
+    must_exit(&init(&dir, &["--write"]), 0);
+    let after = paths.map(|path| read(&dir, path));
+    fs::remove_file(dir.join("build.rs")).expect("removed");
+    for (path, before) in paths.iter().zip(&before) {
+        file(&dir, path, &of_windows(before));
+    }
+    assert_eq!(text(&init(&dir, &[])), shown);
+    must_exit(&init(&dir, &["--write"]), 0);
+    for (path, after) in paths.iter().zip(&after) {
+        assert_eq!(read(&dir, path), of_windows(after));
+    }
+}
+
 #[test]
 fn a_library_gets_the_guard_for_the_programs_above_it() {
     let dir = package("some-library", "");

@@ -74,7 +74,7 @@ impl Installed {
             let by_hand = format!("add the lines above to `{}` by hand", old.display());
             return Err(refused(why).help(by_hand));
         }
-        let before = match fs::read_to_string(&path) {
+        let before = match whole_file::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failed("read", &path, &error)),

@@ -3,6 +3,7 @@
 use crate::init::recipe::Recipe;
 use crate::init::source;
 use crate::init::{Change, Refusal};
+use crate::whole_file;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
@@ -204,7 +205,7 @@ impl CrateFiles {
 /// The text of one of the crate's files; none where there is no such file.
 fn read(dir: &Path, path: &Path) -> Result<Option<String>, Refusal> {
     let path = dir.join(path);
-    match fs::read_to_string(&path) {
+    match whole_file::read(&path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Refusal::new(
