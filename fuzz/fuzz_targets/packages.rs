@@ -7,6 +7,7 @@
 mod cargo_config;
 #[path = "../../src/bin/cudnn-guard/fetch/requirements.rs"]
 mod requirements;
+#[allow(dead_code)]
 #[path = "../../src/bin/cudnn-guard/whole_file.rs"]
 mod whole_file;
 

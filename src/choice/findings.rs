@@ -1,6 +1,6 @@
 //! What is wrong with the choice: why a kind is missing, or what the chosen one lacks.
 
-use crate::choice::message_format::{also, brief, found_via, is_gone, landmark, named};
+use crate::choice::message_format::{also, brief, found_via, is_gone, named, variable};
 use crate::choice::requirement::{Requirement, Requirements};
 use crate::choice::select_pair::{
     Choice, has_library, is_offered, is_usable, kind_of, other_cpu, unfit_path,
@@ -138,7 +138,7 @@ impl CheckContext<'_> {
             Kind::Cudnn => FindingId::CudnnRequirementUnmet,
         };
         let product = kind.product();
-        let (variable, _) = landmark(kind, self.platform.os);
+        let variable = variable(kind);
         let version = first.version().unwrap_or(asked.from);
         let older = version < asked.from;
         let wanted = if older {

@@ -1,18 +1,35 @@
 //! How candidates are named in messages.
 
+use crate::choice::requirement::Requirement;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::platform::Os;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use std::path::Path;
 
-/// The variable that names such a directory, and what has to be in it.
-pub fn landmark(kind: Kind, os: Os) -> (&'static str, &'static str) {
+/// The variable that names such a directory.
+pub fn variable(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Toolkit => "CUDA_HOME",
+        Kind::Cudnn => "CUDNN_PATH",
+    }
+}
+
+/// What has to be in it for these releases.
+pub fn contents(kind: Kind, os: Os, asked: Option<&Requirement>) -> &'static str {
+    let is_before_9 = |asked: &Requirement| {
+        asked
+            .below
+            .is_some_and(|below| below <= Version::new(9, 0, 0))
+    };
     match (kind, os) {
-        (Kind::Toolkit, Os::Windows) => ("CUDA_HOME", "include/cuda.h and bin/nvcc.exe"),
-        (Kind::Toolkit, _) => ("CUDA_HOME", "include/cuda.h and bin/nvcc"),
-        (Kind::Cudnn, Os::Windows) => ("CUDNN_PATH", "include/cudnn.h and lib/x64/cudnn.lib"),
-        (Kind::Cudnn, _) => ("CUDNN_PATH", "include/cudnn.h and lib/libcudnn.so.9"),
+        (Kind::Toolkit, Os::Windows) => "include/cuda.h and bin/nvcc.exe",
+        (Kind::Toolkit, _) => "include/cuda.h and bin/nvcc",
+        (Kind::Cudnn, Os::Windows) => "include/cudnn.h and lib/x64/cudnn.lib",
+        (Kind::Cudnn, _) if asked.is_some_and(is_before_9) => {
+            "include/cudnn.h and lib/libcudnn.so.8"
+        }
+        (Kind::Cudnn, _) => "include/cudnn.h and lib/libcudnn.so.9",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::choice::findings::CheckContext;
 use crate::choice::incomplete_toolkit::packages;
-use crate::choice::message_format::{also, is_gone, landmark, named};
+use crate::choice::message_format::{also, contents, is_gone, named, variable};
 use crate::choice::select_pair::{has_library, is_offered, kind_of, other_cpu};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::Candidate;
@@ -68,7 +68,8 @@ impl CheckContext<'_> {
         help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
         let silent = self.left_out.iter().filter(|one| one.kind == kind);
         help.extend(silent.filter_map(|one| one.help.clone()));
-        let (variable, contents) = landmark(kind, self.platform.os);
+        let variable = variable(kind);
+        let contents = contents(kind, self.platform.os, self.requirements.of(kind));
         help.extend(foreign.map(|_| {
             format!("install a {product} for {cpu}, and set {variable} to its directory")
         }));

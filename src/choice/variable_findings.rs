@@ -1,7 +1,7 @@
 //! What is wrong with the variables that ask for a place.
 
 use crate::choice::findings::CheckContext;
-use crate::choice::message_format::{found_via, landmark};
+use crate::choice::message_format::{contents, found_via};
 use crate::choice::select_pair::kind_of;
 use crate::choice::unusable_variables::Unusable;
 use crate::model::candidate::{Candidate, Cudnn};
@@ -153,7 +153,7 @@ impl CheckContext<'_> {
     ) -> Finding {
         let name = self.env.spelling(variable);
         let misspelt = misspelt(&self.value(variable), &name, self.platform.os);
-        let (_, contents) = landmark(kind, self.platform.os);
+        let contents = contents(kind, self.platform.os, self.requirements.of(kind));
         let file = match self.platform.os {
             Os::Windows => "cudnn.lib",
             _ => "libcudnn.so or libcudnn.so.9",
