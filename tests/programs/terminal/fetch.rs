@@ -92,6 +92,46 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
     assert_eq!(listing(&to), [to.join(".fetch.lock").display().to_string()]);
 }
 
+/// On a terminal the installer draws its bars and says what is wrong, and the finding does not say it again.
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_the_installer_shows_its_own_bars() {
+    let dir = folder("on-a-terminal");
+    file(&dir, "bin/uv.broken", "");
+    let shown = |arguments: &[&str]| {
+        let command = command(&dir, arguments);
+        let mut words = vec![command.get_program()];
+        words.extend(command.get_args());
+        let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
+        let mut terminal = Command::new("script");
+        terminal.args(["-qec", &words.join(" "), "/dev/null"]);
+        terminal.env(
+            "PATH",
+            format!("{}:/usr/bin:/bin", dir.join("bin").display()),
+        );
+        terminal.env_remove("NO_COLOR");
+        let output = terminal.stdin(std::process::Stdio::null()).output();
+        text(&output.expect("script, of util-linux")).replace("\r\n", "\n")
+    };
+    let plain = shown(&["--color", "never"]);
+    let order = [
+        "to fetch",
+        "\na bar, NO_COLOR=1\nERROR: no \u{1b}[31mwheel\n",
+        "NVIDIA's wheels could not be fetched  [fetch-failed]\n",
+        "\n  it said     what stands above; exit status: 1\n",
+    ];
+    let mut rest = plain.as_str();
+    for part in order {
+        let (_, behind) = rest
+            .split_once(part)
+            .unwrap_or_else(|| panic!("{part}:\n{plain}"));
+        rest = behind;
+    }
+    fs::remove_file(dir.join("bin/uv.broken")).unwrap();
+    let coloured = shown(&["--color", "auto"]);
+    assert!(coloured.contains("\na bar, NO_COLOR=\n"), "{coloured}");
+}
+
 /// `fetch` into the folder `to` with the installer in `fetch/uv`. A link leads there: a program that was just written may
 /// be busy, in a child that another test has made.
 #[cfg(unix)]

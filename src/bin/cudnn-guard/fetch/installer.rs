@@ -6,9 +6,10 @@ use crate::fetch::release::Release;
 use crate::fetch::requirements::{self, Pin};
 use crate::invocation::Invocation;
 use crate::terminal::{harmless, harmless_lines, show};
+use anstream::ColorChoice;
 use cudnn_guard::{Finding, FindingId, end_with_this_process, on_path};
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -185,7 +186,8 @@ impl Installer {
         }
     }
 
-    /// Installs a component into a folder, showing what is downloaded. It ends when this process does.
+    /// Installs a component into a folder. The installer draws its own bars on a terminal; elsewhere what it downloads
+    /// is shown. It ends when this process does.
     pub fn install(&self, component: &Component, target: &Path, anew: bool) -> Result<(), Finding> {
         let mut args: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
         if !component.dependencies || !component.pins.is_empty() {
@@ -231,14 +233,24 @@ impl Installer {
         };
         let mut command = Command::new(&invocation.program);
         end_with_this_process(&mut command);
+        if ColorChoice::global() == ColorChoice::Never {
+            command.env("NO_COLOR", "1");
+        }
+        let on_terminal = io::stderr().is_terminal();
+        let stream = || match on_terminal {
+            true => io::stderr().into(),
+            false => Stdio::piped(),
+        };
         let mut child = command
             .args(&invocation.args)
             // Settings of the user's that cannot go together with --target.
             .env("PIP_USER", "0")
             .env("PIP_REQUIRE_VIRTUALENV", "0")
+            // Its warning is about packages of the system's.
+            .env("PIP_ROOT_USER_ACTION", "ignore")
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdout(stream())
+            .stderr(stream())
             .spawn()
             .map_err(|error| finding(error.to_string()))?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
@@ -250,6 +262,7 @@ impl Installer {
         let words = words.into_inner().unwrap_or_default().join("\n");
         match child.wait() {
             Ok(status) if status.success() => Ok(()),
+            Ok(status) if on_terminal => Err(finding(format!("what stands above; {status}"))),
             Ok(status) if words.is_empty() => Err(finding(status.to_string())),
             Ok(_) => Err(finding(words)),
             Err(error) => Err(finding(error.to_string())),
