@@ -111,7 +111,7 @@ fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), St
             Some(stack) => stack,
             None => {
                 show(
-                    "this runs on a simulated cuDNN\nand a simulated GPU, which compute on the CPU.\n\n",
+                    "this runs on a simulated cuDNN and a simulated GPU, which compute on the CPU.\n\n",
                 );
                 simulated(&place)?
             }
