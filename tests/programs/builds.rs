@@ -17,6 +17,12 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
         .replace(test.to_str().unwrap(), "$T")
         .replace(all, "$S")
         .replace(target().to_str().unwrap(), "$B");
+    // A command quotes a path with a blank.
+    while let Some(from) = shown.find("'$B") {
+        shown.remove(from);
+        let length = shown[from..].find('\'').expect("the closing quote");
+        shown.remove(from + length);
+    }
     let home = std::env::var("HOME").unwrap_or_default();
     for below in [".local", "cuda-", "cudnn-"] {
         shown = shown.replace(&format!("{home}/{below}"), &format!("$HOME/{below}"));

@@ -7,9 +7,7 @@ use std::process::{Command, Stdio};
 
 /// A folder of this test's own, empty.
 fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("doctor")
-        .join(name);
+    let path = crate::support::temporary().join("doctor").join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).expect("a folder");
     path

@@ -2,7 +2,8 @@
 
 use crate::quiet::setup::environment_of;
 use crate::support::circumstances::{command, installed};
-use crate::support::{Ran, run};
+use crate::support::{Ran, run, scratch};
+use std::fs;
 use std::process::Command;
 use std::time::Instant;
 
@@ -23,9 +24,12 @@ const NOTHING_LEFT: &str = "left: /proc/1 /tmp/* /tmp/.[!.]* /dev/shm/* /dev/shm
 fn alone(times: u32, acts: &[&str], variables: &[(&str, &str)]) -> Ran {
     let tree = installed((9, 14, 0));
     let program = command(acts, &[tree.join("lib64"), tree.join("driver")]);
+    // The clone may be in /tmp, over which is mounted.
+    let copy = scratch("soak").join("program");
+    fs::copy(program.get_program(), &copy).unwrap();
     let mut shell = Command::new("unshare");
     shell.args(["-rmpf", "--mount-proc", "sh", "-c", ALONE, "sh"]);
-    shell.arg(times.to_string()).arg(program.get_program());
+    shell.arg(times.to_string()).arg(&copy);
     shell.args(program.get_args());
     environment_of(&program, &mut shell);
     shell.envs(variables.iter().copied()).env_remove("TMPDIR");

@@ -18,9 +18,7 @@ use std::process::{Command, Output};
 
 /// A folder of this test's own, empty.
 fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("terminal")
-        .join(name);
+    let path = crate::support::temporary().join("terminal").join(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).expect("a folder");
     path

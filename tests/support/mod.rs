@@ -12,6 +12,7 @@ pub use cudnn_guard::demo::consumer;
 #[cfg(unix)]
 pub use cudnn_guard::demo::simulator;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -82,9 +83,46 @@ pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A folder below cargo's own for tests.
+/// Returns the directory that tests write to: `target/tmp`, or one in `/var/tmp` if `target/tmp` [cannot be used by every
+/// tool](is_plain). The product itself is tested in directories of all kinds, whatever the path of the clone.
+pub fn temporary() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        if is_plain(own) {
+            return own.into();
+        }
+        let mut hasher = DefaultHasher::new();
+        own.hash(&mut hasher);
+        let dir = Path::new("/var/tmp").join(format!("guard-tests-{:x}", hasher.finish()));
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    })
+}
+
+/// Returns `true` if `LD_PRELOAD` and a linker's flags can name this directory (no blank or colon), a message does not
+/// depend on its length, other users may enter it, and no test mounts anything over it.
+fn is_plain(dir: &Path) -> bool {
+    let path = dir.to_str().unwrap_or("\0");
+    let is_open = |dir: &Path| {
+        #[cfg(unix)]
+        return fs::metadata(dir).is_ok_and(|dir| {
+            std::os::unix::fs::PermissionsExt::mode(&dir.permissions()) & 0o001 != 0
+        });
+        #[cfg(not(unix))]
+        return dir.is_dir();
+    };
+    let is_named = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    cfg!(not(unix))
+        || path.len() <= 80
+            && path.bytes().all(is_named)
+            && !dir.starts_with("/tmp")
+            && dir.ancestors().all(is_open)
+}
+
+/// A folder of the tests.
 pub fn scratch(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let dir = temporary().join(name);
     fs::create_dir_all(&dir).unwrap();
     dir
 }

@@ -130,5 +130,5 @@ fn sources() -> PathBuf {
 }
 
 fn below(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+    super::temporary().join(name)
 }

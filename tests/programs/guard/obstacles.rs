@@ -1,6 +1,6 @@
 //! What lies where a library belongs and is none: it is told as what it is, by the path that has the fault.
 
-use super::program::{command, run};
+use super::program::{command_of, run};
 use super::tree::{Folder, GPU, sound};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -170,7 +170,11 @@ fn a_sound_one_behind_is_taken_where_the_loader_takes_it() {
 
 /// What the program says when a user runs it who is not the owner of these files.
 fn as_another(cudnn: &Folder, folder: &Path) -> String {
-    let mut program = command("startup", folder);
+    // The clone may be in a directory that only its owner may enter.
+    let place = Folder::new();
+    let copy = place.file("program");
+    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    let mut program = command_of(&copy, "startup", folder);
     program.envs([GPU]);
     if fs::metadata(&cudnn.0).unwrap().permissions().mode() & 0o777 != 0o755 {
         fs::set_permissions(&cudnn.0, Permissions::from_mode(0o755)).unwrap();

@@ -115,7 +115,12 @@ pub fn must_be_true(text: &str) {
 
 /// The command alone.
 pub fn command(task: &str, folder: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    command_of(&std::env::current_exe().unwrap(), task, folder)
+}
+
+/// Like [`command`], but runs a copy of the program.
+pub fn command_of(program: &Path, task: &str, folder: &Path) -> Command {
+    let mut command = Command::new(program);
     command
         .args([
             "guard::program::is_run",

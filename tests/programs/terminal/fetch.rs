@@ -102,7 +102,11 @@ fn on_a_terminal_the_installer_shows_its_own_bars() {
         let command = command(&dir, arguments);
         let mut words = vec![command.get_program()];
         words.extend(command.get_args());
-        let words: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
+        // For a shell: the clone's path may contain a blank.
+        let words: Vec<_> = words
+            .iter()
+            .map(|word| format!("'{}'", word.to_str().unwrap()))
+            .collect();
         let mut terminal = Command::new("script");
         terminal.args(["-qec", &words.join(" "), "/dev/null"]);
         terminal.env(
