@@ -3,7 +3,6 @@
 use crate::quiet::setup::environment_of;
 use crate::support::circumstances::{command, installed};
 use crate::support::{Ran, run, scratch};
-use std::fs;
 use std::process::Command;
 use std::time::Instant;
 
@@ -26,7 +25,7 @@ fn alone(times: u32, acts: &[&str], variables: &[(&str, &str)]) -> Ran {
     let program = command(acts, &[tree.join("lib64"), tree.join("driver")]);
     // The clone may be in /tmp, over which is mounted.
     let copy = scratch("soak").join("program");
-    fs::copy(program.get_program(), &copy).unwrap();
+    run(Command::new("cp").arg(program.get_program()).arg(&copy)).exits_with(0);
     let mut shell = Command::new("unshare");
     shell.args(["-rmpf", "--mount-proc", "sh", "-c", ALONE, "sh"]);
     shell.arg(times.to_string()).arg(&copy);

@@ -6,6 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 const SHIM: &str = "libcudnn.so.9";
 const PART: &str = "libcudnn_cnn.so.9";
@@ -173,7 +174,10 @@ fn as_another(cudnn: &Folder, folder: &Path) -> String {
     // The clone may be in a directory that only its owner may enter.
     let place = Folder::new();
     let copy = place.file("program");
-    fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    // By another process: a program that this one has open for writing, or a child of another test's, cannot be run.
+    let mut copier = Command::new("cp");
+    copier.arg(std::env::current_exe().unwrap()).arg(&copy);
+    assert!(copier.status().unwrap().success());
     let mut program = command_of(&copy, "startup", folder);
     program.envs([GPU]);
     if fs::metadata(&cudnn.0).unwrap().permissions().mode() & 0o777 != 0o755 {
