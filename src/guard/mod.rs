@@ -76,7 +76,8 @@ impl Guard<'_> {
         self
     }
 
-    /// A machine without a usable GPU is then a failure, not unknown.
+    /// Makes it a failure if the program finds no GPU, no driver that answers, or no cuDNN. By default the verdict is then
+    /// unknown.
     pub fn require_gpu(mut self) -> Self {
         self.require_gpu = true;
         self

@@ -270,6 +270,32 @@ fn no_set_up_that_is_sound_or_unknown_ends_a_program() {
     all_go_on(rows);
 }
 
+/// `CUDNN_GUARD_REQUIRE_GPU=1` asks for a GPU, a driver that answers and a cuDNN. Whatever else is unknown stays unknown,
+/// so that a container that is restarted over it does not crash again and again; `strict` ends the program then.
+#[test]
+fn a_required_gpu_ends_a_program_only_if_it_is_missing() {
+    let absent = [
+        "cudnn-not-loadable",
+        "driver-missing",
+        "driver-stub",
+        "driver-error",
+        "no-gpu",
+    ];
+    let mut wrong = Vec::new();
+    for value in ["1", "strict"] {
+        for (what, said, mut command) in rows() {
+            let ends = matches!(said, Unknown(id) if id != "io-error" && (value == "strict" || absent.contains(&id)));
+            command.env("CUDNN_GUARD_REQUIRE_GPU", value);
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            if output.status.code() != Some(if ends { 78 } else { 0 }) {
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                wrong.push(format!("{value}: {what}: {:?}\n{stderr}", output.status));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Below PRoot files have other names than the kernel knows, and `statx` finds none of them.
 #[test]
 #[ignore = "needs PRoot"]

@@ -191,6 +191,7 @@ fn not_loadable(
     env_config: &EnvConfig,
     asked: Option<Functions>,
 ) {
+    report.is_cudnn_absent = finding.severity == Severity::Error;
     let task = |functions| Task {
         functions,
         main_library: None,

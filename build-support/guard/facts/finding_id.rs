@@ -87,6 +87,18 @@ impl FindingId {
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|id| id.as_str() == word)
     }
+
+    /// Returns `true` for a finding that says why a program has no GPU, if the driver shows none.
+    pub(crate) fn is_gpu_absent(self) -> bool {
+        matches!(
+            self,
+            Self::NoGpu
+                | Self::DriverMissing
+                | Self::DriverStub
+                | Self::DriverError
+                | Self::BuiltWithoutCuda
+        )
+    }
 }
 
 impl fmt::Display for FindingId {

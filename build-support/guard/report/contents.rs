@@ -35,6 +35,8 @@ pub struct Contents {
     pub(crate) unchecked: Vec<String>,
     /// The id of the first finding for which the verdict is not known.
     pub(crate) unknown: Option<FindingId>,
+    /// The program finds no cuDNN, and not for want of memory or files.
+    pub(crate) is_cudnn_absent: bool,
 }
 
 impl Contents {

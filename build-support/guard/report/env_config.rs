@@ -25,6 +25,17 @@ pub enum Mode {
     Off,
 }
 
+/// What an unknown verdict needs to become a failure (`CUDNN_GUARD_REQUIRE_GPU`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequireGpu {
+    /// Nothing makes it one.
+    No,
+    /// No GPU, no driver that answers, or no cuDNN.
+    Present,
+    /// Any reason.
+    Strict,
+}
+
 /// The variables, read.
 #[derive(Clone, Debug)]
 pub struct EnvConfig {
@@ -39,7 +50,7 @@ pub struct EnvConfig {
     /// `CUDNN_GUARD_ALLOW`
     pub allow: Allowed,
     /// `CUDNN_GUARD_REQUIRE_GPU`
-    pub require_gpu: bool,
+    pub require_gpu: RequireGpu,
     /// `CUDNN_GUARD_DEVICES`
     pub devices: Devices,
     /// Values that are not followed, one line each.
@@ -99,7 +110,7 @@ impl EnvConfig {
                     }
                 }
             };
-        let (mut mode, mut deadline, mut require_gpu) = (Mode::Deny, None, false);
+        let (mut mode, mut deadline, mut require_gpu) = (Mode::Deny, None, RequireGpu::No);
         read("CUDNN_GUARD", "deny, warn or off", "deny", &mut |value| {
             mode = match value {
                 "deny" => Mode::Deny,
@@ -124,10 +135,20 @@ impl EnvConfig {
                 }
             },
         );
-        read("CUDNN_GUARD_REQUIRE_GPU", "0 or 1", "0", &mut |value| {
-            require_gpu = value == "1";
-            value == "0" || value == "1"
-        });
+        read(
+            "CUDNN_GUARD_REQUIRE_GPU",
+            "0, 1 or strict",
+            "0",
+            &mut |value| {
+                require_gpu = match value {
+                    "0" => RequireGpu::No,
+                    "1" => RequireGpu::Present,
+                    "strict" => RequireGpu::Strict,
+                    _ => return false,
+                };
+                true
+            },
+        );
         let rank = RANKS.iter().find_map(|name| variable(name)?.parse().ok());
         let mut devices = rank.map_or(Devices::First, Devices::Rank);
         read(

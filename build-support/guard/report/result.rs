@@ -11,7 +11,7 @@ use crate::runtime::parts::main_library::MainLibrary;
 use crate::runtime::parts::part_files::Parts;
 use crate::runtime::parts::refusal;
 use crate::runtime::report::contents::{Contents, LoadedCudnn};
-use crate::runtime::report::env_config::EnvConfig;
+use crate::runtime::report::env_config::{EnvConfig, RequireGpu};
 use crate::runtime::report::{json_members, text};
 use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform;
@@ -63,6 +63,7 @@ impl Report {
             findings: Vec::new(),
             unchecked: Vec::new(),
             unknown: None,
+            is_cudnn_absent: false,
         };
         Self {
             contents: ManuallyDrop::new(Box::new(contents)),
@@ -157,13 +158,19 @@ impl Report {
 
     /// Applies what the operator lets pass, and what is asked for on top.
     pub(crate) fn finish(mut self, env_config: &EnvConfig) -> Result<Self, Failure> {
-        let required = if env_config.require_gpu {
-            Some("CUDNN_GUARD_REQUIRE_GPU=1")
-        } else if self.built.require_gpu {
-            Some("this program")
-        } else {
-            None
+        let required = match env_config.require_gpu {
+            RequireGpu::Strict => {
+                Some("CUDNN_GUARD_REQUIRE_GPU=strict asks for a check that passes")
+            }
+            RequireGpu::Present => {
+                Some("CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU, its driver and cuDNN")
+            }
+            RequireGpu::No if self.built.require_gpu => {
+                Some("this program asks for a GPU, its driver and cuDNN")
+            }
+            RequireGpu::No => None,
         };
+        let has_gpu = self.device_count() > 0;
         let contents = &mut *self.contents;
         env_config.allow.apply(&mut contents.findings);
         for finding in &mut contents.findings {
@@ -171,12 +178,16 @@ impl Report {
                 load_origin::without_library_path(finding);
             }
             let allowed = env_config.allow.contains(finding.id.as_str());
-            let unknown = Some(finding.id) == contents.unknown;
-            if let (Some(by), false, true) = (required, allowed, unknown) {
+            let ends = match env_config.require_gpu {
+                RequireGpu::Strict => Some(finding.id) == contents.unknown,
+                _ => {
+                    finding.id.is_gpu_absent() && !has_gpu
+                        || finding.id == FindingId::CudnnNotLoadable && contents.is_cudnn_absent
+                }
+            };
+            if let (Some(by), false, true) = (required, allowed, ends) {
                 finding.severity = Severity::Error;
-                finding
-                    .evidence
-                    .push(("required", format!("{} asks for a GPU that works", by)));
+                finding.evidence.push(("required", by.to_string()));
             }
         }
         // What stops the program comes first. To sort would be much code to compile for so few.

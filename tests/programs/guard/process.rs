@@ -195,7 +195,7 @@ cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
   = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in
   loader      libcuda.so.1:
               no
-  required    CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU that works
+  required    CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU, its driver and cuDNN
   see         cudnn-guard explain driver-missing
   = help: set CUDNN_GUARD=warn",
         );

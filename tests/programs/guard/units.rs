@@ -16,7 +16,7 @@ use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::judge::rules;
 use cudnn_guard::runtime::loader::file_name;
 use cudnn_guard::runtime::parts::part_lookup;
-use cudnn_guard::runtime::report::env_config::{EnvConfig, Mode};
+use cudnn_guard::runtime::report::env_config::{EnvConfig, Mode, RequireGpu};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -314,7 +314,7 @@ fn the_operators_wishes_are_read() {
     let none = read(&[]);
     assert_eq!(
         (none.mode, none.deadline, none.require_gpu),
-        (Mode::Deny, Duration::from_secs(60), false)
+        (Mode::Deny, Duration::from_secs(60), RequireGpu::No)
     );
     assert_eq!(none.thorough_deadline, Duration::from_secs(300));
     assert!(none.complaints.is_empty() && none.report.is_none());
@@ -327,7 +327,7 @@ fn the_operators_wishes_are_read() {
     ]);
     assert_eq!(
         (some.mode, some.deadline, some.require_gpu),
-        (Mode::Warn, Duration::from_secs(86_400), true)
+        (Mode::Warn, Duration::from_secs(86_400), RequireGpu::Present)
     );
     assert_eq!(some.thorough_deadline, some.deadline);
     assert!(
@@ -354,6 +354,10 @@ fn the_operators_wishes_are_read() {
         ("CUDNN_GUARD_DEVICES", "0,-1"),
     ]);
     assert_eq!(bad.complaints.len(), 3);
+    assert_eq!(
+        bad.complaints[1],
+        "CUDNN_GUARD_REQUIRE_GPU=\"yes\" is not 0, 1 or strict; 0 it is"
+    );
     assert_eq!(
         bad.findings()[2].to_string(),
         "CUDNN_GUARD_DEVICES=\"0,-1\" is not all, or numbers with commas between them; the first visible GPU it is  [variable-unusable]"

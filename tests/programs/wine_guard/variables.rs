@@ -73,7 +73,7 @@ fn a_gpu_may_be_required() {
         .says("went on");
     sound(&[none, ("CUDNN_GUARD_REQUIRE_GPU", "1")])
         .exits_with(78)
-        .says("CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU that works");
+        .says("CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU, its driver and cuDNN");
     sound(&[("CUDNN_GUARD_REQUIRE_GPU", "1")]).exits_with(0);
 }
 
