@@ -43,7 +43,7 @@
 //! |---|---|
 //! | `CUDNN_GUARD=deny\|warn\|off` | whether `startup()` ends the program; `deny` unless set |
 //! | `CUDNN_GUARD_REPORT=file.json` | the report is written there; `%p` is the process id |
-//! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs that are tried, or `all`; unless set the first one, or the one of this rank (`SLURM_LOCALID`, `OMPI_COMM_WORLD_LOCAL_RANK`, `LOCAL_RANK`) |
+//! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs that are tried, or `all`; unless set the first one, or the one of this rank (`LOCAL_RANK`, `OMPI_COMM_WORLD_LOCAL_RANK`, `MPI_LOCALRANKID`, `PMI_LOCAL_RANK`, `PALS_LOCAL_RANKID`, `FLUX_TASK_LOCAL_ID`, `SLURM_LOCALID`, the first that is set) |
 //! | `CUDNN_GUARD_DEADLINE=seconds` | how long the child may take; 60 unless set, and 300 for `check_thoroughly()` |
 //! | `CUDNN_GUARD_REQUIRE_GPU=1` | no GPU, no driver that answers, or no cuDNN is a failure; `strict`: so is everything else that is unknown |
 //! | `CUDNN_GUARD_ALLOW=id,id` | findings that are let pass, visibly |

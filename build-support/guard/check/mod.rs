@@ -314,6 +314,12 @@ fn run_checks(
             .help("set CUDNN_GUARD_DEVICES=0 to try it all the same"),
         );
     }
+    if let (true, Some(rank)) = (
+        built.convolution,
+        env_config.devices.shared_rank(report.device_count()),
+    ) {
+        report.unknown(devices::left_to_rank(rank, report.device_count()));
+    }
     if built.convolution && !can && report.device_count() > 0 {
         report.unknown(
             Finding::warning(

@@ -51,7 +51,9 @@ impl Devices {
                     }
                 }
             }
-            Devices::Rank(rank) if count > 0 => selected.push(rank % count),
+            Devices::Rank(rank) if count > 0 && self.shared_rank(count).is_none() => {
+                selected.push(rank % count);
+            }
             Devices::Rank(_) => {}
             Devices::First | Devices::All => {
                 for number in 0..count {
@@ -62,6 +64,17 @@ impl Devices {
             }
         }
         selected
+    }
+
+    /// Returns the local rank of this process if it shares its GPU with a lower rank, which tests the GPU.
+    ///
+    /// A launcher that gives each process a GPU of its own sets CUDA_VISIBLE_DEVICES.
+    pub fn shared_rank(&self, count: usize) -> Option<usize> {
+        let is_bound = count == 1 && std::env::var_os("CUDA_VISIBLE_DEVICES").is_some();
+        match self {
+            Devices::Rank(rank) if *rank >= count && count > 0 && !is_bound => Some(*rank),
+            _ => None,
+        }
     }
 
     /// Those that are asked for and not there.
@@ -78,8 +91,30 @@ impl Devices {
     }
 }
 
-/// What a process that starts several gives to each.
-pub const RANKS: [&str; 3] = ["SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK"];
+/// Returns the finding that this process leaves the convolution to a lower rank on the same GPU.
+pub fn left_to_rank(rank: usize, count: usize) -> Finding {
+    let number = rank % count;
+    let summary = format!(
+        "local rank {} shares GPU {} with local rank {}, which tests it",
+        rank, number, number
+    );
+    Finding::warning(FindingId::DeviceBusy, summary).help(format!(
+        "set CUDNN_GUARD_DEVICES={} to test the GPU in this process too",
+        number
+    ))
+}
+
+/// The variables in which launchers give each process its number on this machine (torchrun, Open MPI, Intel MPI, Hydra,
+/// PALS, Flux, Slurm). One launcher often starts another (`srun torchrun`), and the inner one knows best.
+pub const RANKS: [&str; 7] = [
+    "LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "PMI_LOCAL_RANK",
+    "PALS_LOCAL_RANKID",
+    "FLUX_TASK_LOCAL_ID",
+    "SLURM_LOCALID",
+];
 
 /// That a GPU in this mode is not tried unasked: while the guard has it, other processes do not get it.
 pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
@@ -142,13 +177,20 @@ pub fn shared_by() -> Option<PathBuf> {
     }
 }
 
-/// Whether nobody answers any more: a service that was killed leaves its pipe.
+/// Returns `true` if no process serves this socket: a service that was killed leaves its socket.
+///
+/// A datagram socket cannot connect to the service's stream socket, so this never waits in the queue of a service that
+/// was stopped. Linux refuses with ECONNREFUSED if the socket is left behind, and with EPROTOTYPE otherwise.
 #[cfg(unix)]
 fn is_left_behind(control: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
+    use std::os::unix::net::UnixDatagram;
     let is_socket = std::fs::metadata(control).is_ok_and(|it| it.file_type().is_socket());
     let refused = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionRefused;
-    is_socket && std::os::unix::net::UnixStream::connect(control).is_err_and(refused)
+    is_socket
+        && UnixDatagram::unbound()
+            .and_then(|socket| socket.connect(control))
+            .is_err_and(refused)
 }
 
 #[cfg(not(unix))]

@@ -5,6 +5,17 @@ use crate::support::circumstances::do_all;
 use crate::support::fresh;
 use std::fs;
 
+/// The variables of launchers, from the inner one to the outer one.
+const RANKS: [&str; 7] = [
+    "LOCAL_RANK",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "PMI_LOCAL_RANK",
+    "PALS_LOCAL_RANKID",
+    "FLUX_TASK_LOCAL_ID",
+    "SLURM_LOCALID",
+];
+
 /// The verdict, the ids, and the GPUs that were tried.
 fn tried(variables: &[(&str, &str)]) -> String {
     let ran = do_all(&["check"], variables).exits_with(0);
@@ -56,6 +67,35 @@ fn a_multi_process_service_that_is_gone_hinders_nobody() {
     assert_eq!(tried(&mps), "unknown device-busy: ");
     drop(listens);
     assert_eq!(tried(&mps), "pass : Simulated GPU");
+    fs::remove_dir_all(&pipes).unwrap();
+}
+
+/// Nobody takes what waits in its queue: a service that was stopped. To connect as a client does would wait for ever.
+#[test]
+fn a_multi_process_service_that_is_stopped_holds_nobody_up() {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    unsafe extern "C" {
+        fn listen(socket: i32, backlog: i32) -> i32;
+    }
+    let pipes = std::env::temp_dir().join(format!("guard-mps-full-{}", std::process::id()));
+    fs::create_dir_all(&pipes).unwrap();
+    let control = pipes.join("control");
+    let stopped = UnixListener::bind(&control).unwrap();
+    // SAFETY: the socket is open, and only its queue gets shorter.
+    assert_eq!(unsafe { listen(stopped.as_raw_fd(), 0) }, 0);
+    let waiting = UnixStream::connect(&control).unwrap();
+    // What is held up goes on then, and does not see the service.
+    let ends = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_secs(10));
+        drop(stopped);
+    });
+    let began = std::time::Instant::now();
+    let mps = [("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap())];
+    assert_eq!(tried(&mps), "unknown device-busy: ");
+    assert!(began.elapsed().as_secs() < 9);
+    drop(waiting);
+    ends.join().unwrap();
     fs::remove_dir_all(&pipes).unwrap();
 }
 
@@ -146,14 +186,14 @@ fn what_is_not_supported_on_a_gpu_that_nobody_knew_is_unknown() {
 #[test]
 fn each_rank_tries_its_own_gpu() {
     let four = ("SIM_DEVICES", "4");
-    for variable in ["SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK"] {
+    let bound = ("CUDA_VISIBLE_DEVICES", "0");
+    for variable in RANKS {
         assert_eq!(
             tried(&[four, (variable, "2")]),
             "pass : Simulated GPU, GPU 2"
         );
-        // More ranks than GPUs, or one GPU for each.
-        assert_eq!(tried(&[four, (variable, "4")]), "pass : Simulated GPU");
-        assert_eq!(tried(&[(variable, "3")]), "pass : Simulated GPU");
+        // The launcher gave this process a GPU of its own.
+        assert_eq!(tried(&[bound, (variable, "3")]), "pass : Simulated GPU");
         let asked = ("CUDNN_GUARD_DEVICES", "1");
         assert_eq!(
             tried(&[four, (variable, "2"), asked]),
@@ -161,6 +201,40 @@ fn each_rank_tries_its_own_gpu() {
         );
         assert_eq!(tried(&[four, (variable, "x")]), "pass : Simulated GPU");
     }
+}
+
+/// A launcher starts another one: `srun --ntasks-per-node=1 torchrun`.
+#[test]
+fn the_inner_launcher_gives_the_rank() {
+    let four = ("SIM_DEVICES", "4");
+    for pair in RANKS.windows(2) {
+        let (inner, outer) = ((pair[0], "2"), (pair[1], "0"));
+        assert_eq!(tried(&[four, outer, inner]), "pass : Simulated GPU, GPU 2");
+    }
+}
+
+/// 64 processes on 4 GPUs: four of them convolve.
+#[test]
+fn ranks_that_share_a_gpu_leave_the_convolution_to_the_first() {
+    let four = ("SIM_DEVICES", "4");
+    assert_eq!(tried(&[four, ("LOCAL_RANK", "5")]), "unknown device-busy: ");
+    assert_eq!(tried(&[("LOCAL_RANK", "3")]), "unknown device-busy: ");
+    let required = ("CUDNN_GUARD_REQUIRE_GPU", "1");
+    let ran = do_all(&["startup"], &[four, ("LOCAL_RANK", "5"), required]).exits_with(0);
+    assert_eq!(
+        ran.stderr,
+        "cudnn-guard: unknown: local rank 5 shares GPU 1 with local rank 1, which tests it  [device-busy]
+  = help: set CUDNN_GUARD_DEVICES=1 to test the GPU in this process too
+"
+    );
+    assert_eq!(
+        tried(&[four, ("LOCAL_RANK", "5"), ("CUDNN_GUARD_DEVICES", "1")]),
+        "pass : Simulated GPU, GPU 1"
+    );
+    // The files and the driver are checked all the same.
+    let old = ("SIM_CUDA", "11080");
+    let told = tried(&[four, ("LOCAL_RANK", "5"), old]);
+    assert!(told.starts_with("fail driver-too-old "), "{told}");
 }
 
 /// Who starts the program may have TF32 everywhere: it is told, and nothing is unknown for it.
