@@ -3,10 +3,11 @@
 
 pub mod planted;
 
-use crate::support::circumstances::{circumstances, do_all, installed};
+use crate::support::circumstances::{circumstances, do_all, installed, library};
 use crate::support::fresh;
 use planted::{Planted, System};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// All of them.
 fn all_must_be_told(planted: Vec<Planted>) {
@@ -211,4 +212,44 @@ fn a_crash_while_the_context_is_made_is_not_cudnns() {
             assert_eq!(set.is_string(), variables.len() == 2, "{finding}");
         }
     }
+}
+
+/// A profiler, a sanitizer or a library that divides a GPU sits between cuDNN and the driver, and may crash there.
+#[test]
+fn a_crash_under_a_tool_is_unknown() {
+    let abort = ("SIM_FAULT", "abort:cudnnConvolutionForward");
+    do_all(&["startup"], &[abort]).exits_with(78);
+    let required = ("CUDNN_GUARD_REQUIRE_GPU", "1");
+    for name in ["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"] {
+        let tool = (name, "/opt/tools/libprofiler.so");
+        let ran = do_all(&["startup", "went-on"], &[abort, tool, required]).exits_with(0);
+        let words = format!(
+            "  [cudnn-aborted]\n  = help: unset {name} to test cuDNN without the tool\n  tool        {name}=/opt/tools/libprofiler.so\n"
+        );
+        assert!(
+            ran.stderr
+                .starts_with("cudnn-guard: unknown: the test process crashed (SIGABRT) while ")
+                && ran.stderr.contains(&words),
+            "{}",
+            ran.stderr
+        );
+    }
+
+    let folder = fresh("crashes-tool");
+    let between = folder.join("libvgpu.so");
+    library("int cuInit(unsigned flags) { return 3; }", &between);
+    let preload = |file: &Path| ("LD_PRELOAD", file.display().to_string());
+    let (name, file) = preload(&between);
+    let aborts = ("SIM_FAULT", "abort:cudnnGetVersion");
+    let ran = do_all(&["startup", "went-on"], &[aborts, (name, &file)]).exits_with(0);
+    let words = format!(
+        "  = help: remove `{file}` from LD_PRELOAD and /etc/ld.so.preload to test cuDNN without it\n  tool        {file}\n"
+    );
+    assert!(ran.stderr.contains(&words), "{}", ran.stderr);
+
+    // An allocator is none.
+    let allocator = folder.join("liballoc.so");
+    library("void *allocate(void) { return 0; }", &allocator);
+    let (name, file) = preload(&allocator);
+    do_all(&["startup"], &[abort, (name, &file)]).exits_with(78);
 }

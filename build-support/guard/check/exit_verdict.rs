@@ -1,5 +1,6 @@
 //! What it means that the child ended as it did.
 
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
 use crate::runtime::child::work::{ASKING_DRIVER, ChildOutcome};
 use crate::runtime::convolution::case_result::MAKING_CONTEXT;
@@ -9,13 +10,17 @@ use crate::runtime::loader::elf::dlerror_messages;
 use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::parts::missing_dlopen::MissingDlopen;
 use crate::runtime::report::result::Report;
-use crate::runtime::system::by_system;
+use crate::runtime::system::platform;
+use crate::runtime::system::{by_system, proc};
+use std::path::PathBuf;
 
-/// Whether cuDNN, or the loader on its behalf, took the child down.
+/// Returns `true` if cuDNN, or the loader on its behalf, took the child down. A crash under a tool may be the tool's.
 pub fn is_cudnns(outcome: &ChildOutcome) -> bool {
-    let stage = stage(outcome);
-    let is_cudnn_asked = !["starting", ASKING_DRIVER, MAKING_CONTEXT].contains(&stage);
-    is_cudnn_asked
+    is_in_cudnn(outcome) && (outcome.end == ExitStatus::Itself || tool().is_none())
+}
+
+fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
+    is_cudnn_asked(stage(outcome))
         && match outcome.end {
             ExitStatus::Itself => {
                 !outcome.answer.whole && dlerror_messages::missed_function(&outcome.said).is_some()
@@ -28,6 +33,10 @@ pub fn is_cudnns(outcome: &ChildOutcome) -> bool {
                     && !dlerror_messages::no_waiting(said)
             }
         }
+}
+
+fn is_cudnn_asked(stage: &str) -> bool {
+    !["starting", ASKING_DRIVER, MAKING_CONTEXT].contains(&stage)
 }
 
 /// What it was doing last.
@@ -79,6 +88,8 @@ pub fn judge(
         )
         .help(if compiles {
             compiled_once()
+        } else if !is_cudnn_asked(stage) {
+            "set CUDNN_GUARD_DEADLINE=300: other processes may be starting CUDA too, and take turns in the driver".to_string()
         } else {
             "set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow".to_string()
         }),
@@ -95,6 +106,7 @@ pub fn judge(
             let is_known = stage != "starting" && !dlerror_messages::no_waiting(&outcome.said);
             let name = signal_name(number).filter(|_| is_known);
             match name {
+                Some(name) if is_in_cudnn(outcome) && !is_cudnns => under_tool(name, stage),
                 Some(name) if is_cudnns => {
                     let headline = format!(
                         "cuDNN ended the process that tried it with {} while {}",
@@ -158,6 +170,55 @@ pub fn did_not_recur(finding: &mut Finding, words: &str) {
     finding
         .evidence
         .insert(0, ("second try", words.to_string()));
+}
+
+/// Returns the finding for a crash while a tool was in the process.
+fn under_tool(signal: &str, stage: &str) -> Finding {
+    let (tool, help) = tool().unwrap_or_default();
+    let summary = format!(
+        "the test process crashed ({}) while {}, under a tool that may be the cause",
+        signal, stage
+    );
+    Finding::warning(FindingId::CudnnAborted, summary)
+        .with("tool", tool)
+        .help(help)
+}
+
+/// Returns what may crash in place of cuDNN, with the help against it: a profiler or sanitizer that CUDA loads, a tracer,
+/// or a preloaded library that replaces functions of the driver.
+fn tool() -> Option<(String, String)> {
+    for name in ["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"] {
+        if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
+            let set = format!("{}={}", name, value.to_string_lossy());
+            return Some((
+                set,
+                format!("unset {} to test cuDNN without the tool", name),
+            ));
+        }
+    }
+    let status = proc::text("self/status").unwrap_or_default();
+    let tracer = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"));
+    if let Some(process) = tracer.map(str::trim).filter(|process| *process != "0") {
+        let help = "start the program without the debugger or tracer to test cuDNN";
+        return Some((
+            format!("process {} traces this one", process),
+            help.to_string(),
+        ));
+    }
+    let replaces = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_driver = name.starts_with("libcuda.so");
+        name.contains(".so") && !is_driver && Elf::open(path).is_ok_and(|it| it.defines("cuInit"))
+    };
+    let library = platform::mapped().into_iter().find(replaces)?;
+    let library = library.display().to_string();
+    let help = format!(
+        "remove `{}` from LD_PRELOAD and /etc/ld.so.preload to test cuDNN without it",
+        library
+    );
+    Some((library, help))
 }
 
 /// A crash within the driver, or within a tool that somebody put into it.

@@ -251,6 +251,32 @@ fn tf32_by_the_operators_choice_passes_with_a_note() {
     assert_eq!(ran.text(), "");
 }
 
+/// Where many processes start CUDA at once they take turns in the driver, and the last one waits.
+#[test]
+fn a_deadline_met_while_the_driver_starts_names_contention() {
+    let deadline = ("CUDNN_GUARD_DEADLINE", "1");
+    for (call, stage) in [
+        ("cuInit", "asking the driver"),
+        ("cuDevicePrimaryCtxRetain", "making the GPU's context"),
+    ] {
+        let fault = format!("hang:{call}");
+        let late = [deadline, ("SIM_FAULT", &fault)];
+        for mode in [("CUDNN_GUARD_REQUIRE_GPU", "1"), ("CUDNN_GUARD", "deny")] {
+            let ran = do_all(&["startup"], &[&late[..], &[mode]].concat()).exits_with(0);
+            assert_eq!(
+                ran.stderr,
+                format!(
+                    "cudnn-guard: unknown: the child process that tries cuDNN was still {stage} when its time was over  [convolution-timeout]
+  = help: set CUDNN_GUARD_DEADLINE=300: other processes may be starting CUDA too, and take turns in the driver
+"
+                )
+            );
+        }
+        let strict = ("CUDNN_GUARD_REQUIRE_GPU", "strict");
+        do_all(&["startup"], &[&late[..], &[strict]].concat()).exits_with(78);
+    }
+}
+
 /// The driver compiles all of cuDNN for a GPU that came later, which takes minutes once.
 #[test]
 fn a_deadline_met_while_ptx_is_compiled_says_so() {
