@@ -6,6 +6,7 @@ use crate::support::circumstances::{copy, installed};
 use setup::*;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// What a program says of a set-up.
 enum Said {
@@ -15,6 +16,9 @@ enum Said {
     Unknown(&'static str),
 }
 use Said::{Nothing, Unknown};
+
+/// The rows write to the same folders.
+static ROWS: Mutex<()> = Mutex::new(());
 
 /// A row for each set-up: what it is, what is said, the program in it.
 fn rows() -> Vec<(&'static str, Said, Command)> {
@@ -265,6 +269,7 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
 
 #[test]
 fn no_set_up_that_is_sound_or_unknown_ends_a_program() {
+    let _alone = ROWS.lock().unwrap_or_else(PoisonError::into_inner);
     let rows = rows();
     assert!(rows.len() >= 25);
     all_go_on(rows);
@@ -274,6 +279,7 @@ fn no_set_up_that_is_sound_or_unknown_ends_a_program() {
 /// so that a container that is restarted over it does not crash again and again; `strict` ends the program then.
 #[test]
 fn a_required_gpu_ends_a_program_only_if_it_is_missing() {
+    let _alone = ROWS.lock().unwrap_or_else(PoisonError::into_inner);
     let absent = [
         "cudnn-not-loadable",
         "driver-missing",
