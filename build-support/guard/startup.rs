@@ -40,16 +40,6 @@ fn start(built: &Built, functions: Functions) {
         CheckMode::InChild(Extent::Quick),
         functions,
     );
-    let findings = match &result {
-        Ok(report) => report.findings(),
-        Err(failure) => failure.findings(),
-    };
-    for finding in findings
-        .iter()
-        .filter(|finding| finding.summary.starts_with(UNWRITTEN))
-    {
-        write_stderr(&format!("cudnn-guard: {}", finding));
-    }
     let failure = match result {
         Err(failure) if failure.verdict() == Verdict::Fail => failure,
         goes_on => {
@@ -58,6 +48,9 @@ fn start(built: &Built, functions: Functions) {
                 Err(failure) => (failure.report(), Some(failure.brief())),
             };
             for finding in report.findings() {
+                if finding.summary.starts_with(UNWRITTEN) {
+                    write_stderr(&format!("cudnn-guard: {}", finding));
+                }
                 if let Some(by) = allowed::let_pass(finding) {
                     let summary = printable(&finding.summary);
                     write_stderr(&format!(

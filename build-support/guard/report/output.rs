@@ -5,11 +5,11 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::report::text;
-use crate::runtime::system::platform;
+use crate::runtime::system::{platform, proc};
 use std::collections::hash_map::RandomState;
 use std::fs::OpenOptions;
 use std::hash::{BuildHasher, Hasher};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 
 /// How it is said that the report cannot be written.
@@ -61,8 +61,8 @@ fn line(result: &Result<Report, Failure>) -> String {
     line
 }
 
-/// A regular file is replaced whole, so that nobody reads half of it; anything else, and a file that cannot be
-/// replaced (mounted by itself, in a folder that is not ours), is written as it stands.
+/// Replaces a regular file whole, so that nobody reads half of it. What is no regular file, or cannot be replaced, is
+/// written in place.
 fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
     // A link stays, and what it leads to is replaced.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -78,11 +78,59 @@ fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
         let reason = "`ulimit -f` does not let a file be so large";
         return Err(std::io::Error::other(reason));
     }
-    let replaced = replace(&path, text);
-    if replaced.is_err() && path.exists() {
-        return platform::write_in_place(&path, text);
+    match replace(&path, text) {
+        // A writer in another container took this one for dead: see `remove_abandoned`.
+        Err(error) if error.kind() == ErrorKind::NotFound => replace(&path, text),
+        Err(error) if is_kept(error.kind()) && path.exists() => write_over(&path, text),
+        replaced => replaced,
     }
-    replaced
+}
+
+/// Returns `true` if a directory does not let a file be replaced, whether or not there is room for another one: a file
+/// that is mounted by itself, as Kubernetes' termination log, one in a directory of another user, and a sandbox that refuses
+/// a call.
+fn is_kept(error: ErrorKind) -> bool {
+    matches!(
+        error,
+        ErrorKind::PermissionDenied
+            | ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::ResourceBusy
+            | ErrorKind::AlreadyExists
+            | ErrorKind::Unsupported
+    )
+}
+
+/// Writes over what a file contains, and restores that if there is no room.
+fn write_over(path: &Path, text: &str) -> std::io::Result<()> {
+    let old = std::fs::read(path).unwrap_or_default();
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    let mut write = |bytes: &[u8]| {
+        file.rewind()?;
+        file.write_all(bytes)?;
+        file.set_len(bytes.len() as u64)
+    };
+    let written = write(text.as_bytes());
+    if written.is_err() {
+        let _ = write(&old);
+    }
+    written
+}
+
+/// Removes what writers of this file left that were killed meanwhile.
+fn remove_abandoned(path: &Path) -> Option<()> {
+    let file = path.file_name()?.to_str()?;
+    for entry in std::fs::read_dir(path.parent()?).ok()?.flatten() {
+        let name = entry.file_name();
+        let part = name.to_str().and_then(|name| {
+            let rest = name.strip_prefix(file)?.strip_prefix('.')?;
+            rest.strip_suffix(".part")
+        });
+        let process = part.and_then(|part| part.split_once('-')?.0.parse::<u32>().ok());
+        if process.is_some_and(|process| !proc::is_running(process)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    None
 }
 
 /// By a new file beside it, whose name nobody can know before: a link or a pipe of that name would be somebody's trap.
@@ -90,7 +138,7 @@ fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let random = RandomState::new().build_hasher().finish();
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{:016x}.part", random));
+    name.push(format!(".{}-{:016x}.part", std::process::id(), random));
     let part = path.with_file_name(name);
     let mut file = OpenOptions::new()
         .write(true)
@@ -105,5 +153,6 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     if written.is_err() {
         let _ = std::fs::remove_file(&part);
     }
+    remove_abandoned(path);
     written
 }

@@ -12,3 +12,8 @@ pub fn read(file: &str) -> Option<Vec<u8>> {
 pub fn text(file: &str) -> Option<String> {
     String::from_utf8(read(file)?).ok()
 }
+
+/// Returns `false` if no process has this number; `true` if that cannot be known.
+pub fn is_running(process: u32) -> bool {
+    read("self/stat").is_none() || read(&format!("{}/stat", process)).is_some()
+}

@@ -1,8 +1,10 @@
 //! Where the report goes, in whole runs.
 
-use super::program::run;
+use super::program::{command, run};
 use super::tree::{Folder, GPU, sound};
 use crate::support::circumstances::library;
+use std::path::Path;
+use std::process::{Command, Output};
 
 #[test]
 fn the_report_is_written_where_it_is_asked_for() {
@@ -221,4 +223,127 @@ fn the_report_of_a_start_has_all_that_check_finds() {
         let verdict = json["verdict"].as_str().unwrap();
         run("check", &folder.0, variables).must_be(verdict, ids);
     }
+}
+
+/// Runs `startup` by a script in a mount namespace of its own, which gets `place` as `$0` and the program as `$@`.
+fn mounted(script: &str, cudnn: &Folder, place: &Path, report: &Path) -> Output {
+    let program = command("startup", &cudnn.0);
+    let mut shell = Command::new("unshare");
+    shell.args(["-rm", "sh", "-c", script]).arg(place);
+    shell.arg(program.get_program()).args(program.get_args());
+    let set = program.get_envs();
+    shell.env_clear();
+    shell.envs(set.filter_map(|(name, value)| Some((name, value?))));
+    shell.env(GPU.0, GPU.1);
+    shell.env("CUDNN_GUARD_REPORT", report).output().unwrap()
+}
+
+/// The old report stays, and the program says once why there is no new one.
+#[test]
+fn a_report_that_cannot_be_written_leaves_the_old_one() {
+    let cudnn = Folder::new().with_cudnn("9.10.2");
+    let (full, report) = (cudnn.file("full.so"), cudnn.file("report.json"));
+    let code = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <errno.h>
+        #include <sys/stat.h>
+        #include <unistd.h>
+        ssize_t write(int file, const void *bytes, size_t count) {
+            struct stat status;
+            if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
+                errno = ENOSPC;
+                return -1;
+            }
+            ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+            return next(file, bytes, count);
+        }
+    "#;
+    library(code, &full);
+    std::fs::write(&report, "old\n").unwrap();
+    let variables = [
+        GPU,
+        ("LD_PRELOAD", full.to_str().unwrap()),
+        ("CUDNN_GUARD_REPORT", report.to_str().unwrap()),
+    ];
+    let ran = run("startup", &cudnn.0, &variables);
+    ran.must_end_with(78);
+    let words = format!(
+        "\nwarning: cannot write the report `{}`: No space left on device (os error 28)  [io-error]\n",
+        report.display()
+    );
+    assert!(ran.stderr.contains(&words), "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.matches("cannot write").count(),
+        1,
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(std::fs::read_to_string(&report).unwrap(), "old\n");
+    let files = std::fs::read_dir(&cudnn.0).unwrap();
+    let mut names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    assert!(!names.any(|name| name.ends_with(".part")));
+}
+
+/// A file system of 64 kB that is full.
+#[test]
+#[ignore = "needs the right to mount"]
+fn a_full_disk_leaves_the_report_that_was_there() {
+    let cudnn = Folder::new().with_cudnn("9.10.2");
+    let disk = cudnn.file("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let script = r#"
+        mount -t tmpfs -o size=64k none "$0" || exit 125
+        printf 'old\n' > "$0/report.json"
+        dd if=/dev/zero of="$0/full" bs=4k 2>/dev/null
+        "$@"; code=$?
+        cat "$0/report.json"; ls -A "$0" | tr '\n' ' '
+        exit $code
+    "#;
+    let output = mounted(script, &cudnn, &disk, &disk.join("report.json"));
+    assert_eq!(output.status.code(), Some(78));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.ends_with("old\nfull report.json "), "{stdout}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(
+        stderr.matches("cannot write the report").count(),
+        1,
+        "{stderr}"
+    );
+    assert!(stderr.contains("No space left on device"), "{stderr}");
+}
+
+/// Kubernetes mounts one file, which can be written and not replaced; so is a file in a directory of another user.
+#[test]
+#[ignore = "needs the right to mount"]
+fn a_file_that_cannot_be_replaced_is_written() {
+    let cudnn = sound();
+    let log = cudnn.file("mounted.json");
+    std::fs::write(&log, "x".repeat(100_000)).unwrap();
+    let script = r#"mount --bind "$0" "$0" || exit 125; exec "$@""#;
+    let output = mounted(script, &cudnn, &log, &log);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(json["verdict"], "pass");
+}
+
+/// A program that was killed while it wrote leaves its new file, and the next one removes it.
+#[test]
+fn what_a_killed_program_was_writing_is_removed() {
+    let cudnn = sound();
+    let report = cudnn.file("report.json");
+    let dead = cudnn.file("report.json.4194305-0123456789abcdef.part");
+    let alive = format!("report.json.{}-0123456789abcdef.part", std::process::id());
+    let alive = cudnn.file(&alive);
+    let other = cudnn.file("report.json.old.part");
+    for file in [&dead, &alive, &other] {
+        std::fs::write(file, "{").unwrap();
+    }
+    let asked = ("CUDNN_GUARD_REPORT", report.to_str().unwrap());
+    run("startup", &cudnn.0, &[GPU, asked])
+        .must_end_with(0)
+        .must_say("");
+    assert!(report.is_file() && !dead.exists() && alive.exists() && other.exists());
 }
