@@ -318,7 +318,7 @@ fn run_checks(
         built.convolution,
         env_config.devices.shared_rank(report.device_count()),
     ) {
-        report.unknown(devices::left_to_rank(rank, report.device_count()));
+        report.unknown(devices::left_to_rank(rank));
     }
     if built.convolution && !can && report.device_count() > 0 {
         report.unknown(

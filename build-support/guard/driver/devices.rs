@@ -51,10 +51,11 @@ impl Devices {
                     }
                 }
             }
-            Devices::Rank(rank) if count > 0 && self.shared_rank(count).is_none() => {
-                selected.push(rank % count);
+            Devices::Rank(rank) => {
+                if self.shared_rank(count).is_none() {
+                    selected.extend(rank.checked_rem(count));
+                }
             }
-            Devices::Rank(_) => {}
             Devices::First | Devices::All => {
                 for number in 0..count {
                     if number == 0 || *self == Devices::All {
@@ -66,13 +67,15 @@ impl Devices {
         selected
     }
 
-    /// Returns the local rank of this process if it shares its GPU with a lower rank, which tests the GPU.
+    /// Returns the local rank of this process and its GPU if it shares the GPU with a lower rank, which tests it.
     ///
     /// A launcher that gives each process a GPU of its own sets CUDA_VISIBLE_DEVICES.
-    pub fn shared_rank(&self, count: usize) -> Option<usize> {
+    pub fn shared_rank(&self, count: usize) -> Option<(usize, usize)> {
         let is_bound = count == 1 && std::env::var_os("CUDA_VISIBLE_DEVICES").is_some();
         match self {
-            Devices::Rank(rank) if *rank >= count && count > 0 && !is_bound => Some(*rank),
+            Devices::Rank(rank) if *rank >= count && !is_bound => {
+                Some((*rank, rank.checked_rem(count)?))
+            }
             _ => None,
         }
     }
@@ -92,15 +95,14 @@ impl Devices {
 }
 
 /// Returns the finding that this process leaves the convolution to a lower rank on the same GPU.
-pub fn left_to_rank(rank: usize, count: usize) -> Finding {
-    let number = rank % count;
+pub fn left_to_rank((rank, gpu): (usize, usize)) -> Finding {
     let summary = format!(
         "local rank {} shares GPU {} with local rank {}, which tests it",
-        rank, number, number
+        rank, gpu, gpu
     );
     Finding::warning(FindingId::DeviceBusy, summary).help(format!(
         "set CUDNN_GUARD_DEVICES={} to test the GPU in this process too",
-        number
+        gpu
     ))
 }
 
