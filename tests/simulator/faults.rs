@@ -134,6 +134,25 @@ fn an_algorithm_that_is_not_offered_is_no_fault() {
         .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
 }
 
+/// What an engine writes right behind its result need not be a fault: buffers are larger than what is asked for.
+#[test]
+fn writing_right_behind_a_buffer_is_unknown() {
+    for version in ALL {
+        fault(version, "tile").must_have("unknown None");
+    }
+    fault(V9_14, "tile").must_be(
+        "\"Simulated GPU\" unknown None
+warning: cuDNN 9.14.0 wrote within 512 bytes past the end of its output buffer in a forward convolution in f32 on Simulated GPU  [convolution-wrong]
+  = help: run the program under `compute-sanitizer` to see whether cuDNN writes past the program's own buffers
+  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
+  shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
+",
+    );
+    // Wrong numbers are told all the same.
+    fault(V9_14, "wrong-tile")
+        .must_have(": off by 2.5e-1, where 1.2e-4 is allowed  [convolution-wrong]");
+}
+
 /// DRV-15
 #[test]
 fn a_full_gpu_is_unknown() {
@@ -188,7 +207,16 @@ warning: Simulated GPU could not be used for a convolution: the GPU is in exclus
   driver      `cuDevicePrimaryCtxRetain` answered CUDA_ERROR_DEVICE_UNAVAILABLE (46)
 ",
     );
-    fault(V9_14, "status:cuCtxSynchronize:999").must_have("[device-busy]");
+    for (code, name) in [
+        ("4", "CUDA_ERROR_DEINITIALIZED (4)"),
+        ("702", "CUDA_ERROR_LAUNCH_TIMEOUT (702)"),
+        ("999", "CUDA_ERROR_UNKNOWN (999)"),
+    ] {
+        fault(V9_14, &format!("status:cuCtxSynchronize:{code}"))
+            .must_have("unknown None")
+            .must_have("[device-busy]")
+            .must_have(name);
+    }
 }
 
 #[test]

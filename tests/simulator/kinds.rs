@@ -359,7 +359,7 @@ fn an_error_of_the_gpu_is_not_left_out() {
             algorithm: None,
             last_error: String::new(),
             gpu,
-            free: None,
+            memory: None,
         })
     };
     let version = Version::new(9, 14, 0);

@@ -98,6 +98,13 @@ warning: Simulated GPU has 1024 MiB of free memory, which may be too little to t
             convolve(version, &before).must_have(low);
         }
     }
+    // What is little for a large GPU is half of a small one.
+    let half = [
+        ("SIM_FAULT", "status:cudnnCreate:4000"),
+        ("SIM_MEMORY", GIB),
+        ("SIM_MEMORY_LATER", GIB),
+    ];
+    convolve(V9_14, &[&half[..], &[("SIM_TOTAL", "2147483648")]].concat()).must_have("fail None");
     // Other statuses have other reasons.
     let served = [
         ("SIM_FAULT", "status:cudnnConvolutionForward:3007"),

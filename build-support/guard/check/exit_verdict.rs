@@ -29,7 +29,7 @@ fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
             ExitStatus::Signal(number) => {
                 let said = &outcome.said;
                 signal_name(number).is_some()
-                    && !dlerror_messages::no_memory(said)
+                    && missing_resource(outcome).is_none()
                     && !dlerror_messages::no_waiting(said)
             }
         }
@@ -37,6 +37,25 @@ fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
 
 fn is_cudnn_asked(stage: &str) -> bool {
     !["starting", ASKING_DRIVER, MAKING_CONTEXT].contains(&stage)
+}
+
+/// Returns what the system did not give to the child, with the help against it, if the child said so.
+fn missing_resource(outcome: &ChildOutcome) -> Option<(&'static str, &'static str)> {
+    let (said, is_opening) = (&outcome.said, stage(outcome).starts_with("opening "));
+    if dlerror_messages::no_memory(said)
+        || is_opening && dlerror_messages::no_memory_for_library(said)
+    {
+        let help = by_system!(
+            "raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left",
+            "close other programs, or let Windows' page file grow"
+        );
+        return Some(("found no memory", help));
+    }
+    let help = by_system!(
+        "raise the limit on processes and threads: `ulimit -u`, or the container's limit on pids",
+        "close other programs"
+    );
+    dlerror_messages::no_thread(said).then_some(("could start no thread", help))
 }
 
 /// What it was doing last.
@@ -93,19 +112,17 @@ pub fn judge(
         } else {
             "set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow".to_string()
         }),
-        ExitStatus::Signal(_) if dlerror_messages::no_memory(&outcome.said) => {
-            let summary = format!("{} that tries cuDNN found no memory while {}", who, stage);
-            Finding::warning(FindingId::ChildNotStarted, summary)
-                .help(by_system!(
-                    "raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left",
-                    "close other programs, or let Windows' page file grow"
-                ))
-        }
         ExitStatus::Signal(number) => {
+            let missing = missing_resource(outcome);
             // Before it starts, nothing of cuDNN's has run.
             let is_known = stage != "starting" && !dlerror_messages::no_waiting(&outcome.said);
             let name = signal_name(number).filter(|_| is_known);
             match name {
+                _ if missing.is_some() => {
+                    let (what, help) = missing.unwrap_or_default();
+                    let summary = format!("{} that tries cuDNN {} while {}", who, what, stage);
+                    Finding::warning(FindingId::ChildNotStarted, summary).help(help)
+                }
                 Some(name) if is_in_cudnn(outcome) && !is_cudnns => under_tool(name, stage),
                 Some(name) if is_cudnns => {
                     let headline = format!(

@@ -86,8 +86,8 @@ pub struct CudnnError {
     pub last_error: String,
     /// What CUDA says of the GPU after that.
     pub gpu: Option<i32>,
-    /// Bytes of memory that were free on the GPU, before or after it: the fewer.
-    pub free: Option<usize>,
+    /// The GPU's memory before or after it, whichever had less that was free.
+    pub memory: Option<device_memory::Memory>,
 }
 
 impl CudnnError {
@@ -125,7 +125,9 @@ impl CudnnError {
         } else {
             LOW_MEMORY
         };
-        self.free.filter(|free| *free < enough)
+        let memory = self.memory?;
+        // What is little for a large GPU is half of a small one.
+        Some(memory.free).filter(|free| *free < enough.min(memory.total / 2))
     }
 
     /// What it means for a program.
@@ -202,7 +204,7 @@ pub fn is_memory(code: i32) -> bool {
 
 /// Whether a `CUresult` says that the GPU is in use, or at its end, rather than that something does not fit.
 pub fn is_elsewhere(code: i32) -> bool {
-    is_hardware(code) || matches!(code, 46 | 101 | 800 | 802 | 805..=810 | 999)
+    is_hardware(code) || matches!(code, 4 | 46 | 101 | 702 | 800 | 802 | 805..=810 | 999)
 }
 
 /// Whether a `CUresult` tells of the GPU's memory, its links or the system under it.

@@ -10,8 +10,9 @@ use crate::runtime::convolution::tolerance::Comparison;
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::shape::{dimensions, indices};
 use crate::runtime::cudnn::status;
+use crate::runtime::driver::device_memory::Breach;
 use crate::runtime::driver::{cuda_status, device_memory};
-use crate::runtime::facts::finding::{Finding, Verdict};
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 
@@ -63,7 +64,7 @@ pub enum CaseFailure {
         /// The buffer's use.
         buffer: &'static str,
         /// On which side of it.
-        place: &'static str,
+        place: Breach,
         /// What ran.
         algorithm: Algorithm,
     },
@@ -261,14 +262,23 @@ impl CaseFailure {
                 (Verdict::Fail, self.with_case(finding, case).help(BELONG))
             }
             CaseFailure::Breach { buffer, place, .. } => {
-                let finding = Finding::error(
-                    FindingId::ConvolutionWrong,
-                    format!(
-                        "{} wrote {} of its {} buffer in a {} on {}",
-                        cudnn, place, buffer, words, device
-                    ),
+                let is_near = *place == Breach::JustPast;
+                let place = match place {
+                    Breach::Before => "before the beginning",
+                    Breach::JustPast => "within 512 bytes past the end",
+                    Breach::FarPast => "past the end",
+                };
+                let summary = format!(
+                    "{} wrote {} of its {} buffer in a {} on {}",
+                    cudnn, place, buffer, words, device
                 );
-                (Verdict::Fail, self.with_case(finding, case).help(BELONG))
+                let finding = Finding::error(FindingId::ConvolutionWrong, summary);
+                let mut finding = self.with_case(finding, case);
+                if !is_near {
+                    return (Verdict::Fail, finding.help(BELONG));
+                }
+                finding.severity = Severity::Warning;
+                (Verdict::Unknown, finding.help(SANITIZER))
             }
             CaseFailure::Rounded {
                 comparison,
@@ -353,6 +363,7 @@ impl CaseFailure {
 }
 
 const BELONG: &str = "install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here";
+const SANITIZER: &str = "run the program under `compute-sanitizer` to see whether cuDNN writes past the program's own buffers";
 const HARDWARE: &str = "run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory";
 
 /// What makes cuDNN round single precision, or not, whatever the program says. Who sets it knows.

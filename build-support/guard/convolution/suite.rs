@@ -111,7 +111,8 @@ pub fn run_kinds(
         return first.emit(emit, clock);
     }
     // Asked before cuDNN is, which may end the process for lack of it.
-    let free = current.free_memory();
+    let memory = current.memory();
+    let free = memory.map(|memory| memory.free);
     if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
         first.fail(&CaseFailure::Full { free }, version, true);
         return first.emit(emit, clock);
@@ -123,7 +124,7 @@ pub fn run_kinds(
         Ok(handle) => handle,
         Err(status) => {
             first.fail(
-                &run_case::refused_by(&cudnn, &current, status, None, free),
+                &run_case::refused_by(&cudnn, &current, status, None, memory),
                 version,
                 true,
             );
@@ -142,7 +143,7 @@ pub fn run_kinds(
             version,
             capability: device.capability,
             is_quick: scope.extent == Extent::Quick,
-            free_before: Cell::new(None),
+            memory_before: Cell::new(None),
         },
         device: &name,
         in_program: scope.in_program,
@@ -286,8 +287,8 @@ impl Suite<'_> {
         row.outcome.start = start;
         let reference = Reference::of(known, &case, false);
         let clock = Instant::now();
-        let free = self.runner.current.free_memory();
-        self.runner.free_before.set(free);
+        let memory = self.runner.current.memory();
+        self.runner.memory_before.set(memory);
         let mut compute = |operands: &Operands, expected: &[Expected]| match case.api {
             Api::Graph => self.runner.by_engines(&case, operands, expected, emit),
             Api::Legacy => self.runner.attempt(&case, offer, operands, expected, emit),
@@ -326,6 +327,7 @@ impl Suite<'_> {
                             .set(self.first_failed.get() || failed && is_basic);
                         match failure {
                             CaseFailure::Rounded { .. } => Control::On,
+                            CaseFailure::Breach { .. } if !failed => Control::On,
                             _ if failure.ends_the_context() => Control::Ended,
                             _ if failed => Control::Failed,
                             CaseFailure::Cudnn(error) if !error.lacks_memory(version.major) => {

@@ -33,6 +33,11 @@ pub fn explain(code: i32) -> Explanation {
             "CUDA cannot be used in this process",
             "start CUDA after forking, not before: a child of a process that uses CUDA cannot use it",
         ),
+        4 => (
+            "CUDA_ERROR_DEINITIALIZED",
+            "NVIDIA's driver is shutting down",
+            "start the program again",
+        ),
         34 => (
             "CUDA_ERROR_STUB_LIBRARY",
             "the library is the toolkit's stub, not NVIDIA's driver",
@@ -92,6 +97,11 @@ pub fn explain(code: i32) -> Explanation {
             "CUDA_ERROR_ILLEGAL_ADDRESS",
             "code on the GPU touched memory that it may not touch",
             "run it under `compute-sanitizer` to see where",
+        ),
+        702 => (
+            "CUDA_ERROR_LAUNCH_TIMEOUT",
+            "code on the GPU took longer than the system allows where the GPU drives a display",
+            "use a GPU that drives no display, or raise the limit on run time",
         ),
         719 => (
             "CUDA_ERROR_LAUNCH_FAILED",

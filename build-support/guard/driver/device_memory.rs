@@ -14,12 +14,35 @@ pub struct CudaStatus {
     pub code: Option<i32>,
 }
 
+/// Where something was written beside a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// Before its beginning.
+    Before,
+    /// Within the first 512 bytes past its end, and not beyond them.
+    JustPast,
+    /// Further past its end.
+    FarPast,
+}
+
+/// The memory of a GPU, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// What is free.
+    pub free: usize,
+    /// All of it.
+    pub total: usize,
+}
+
 type Address = u64;
 type Context = *mut c_void;
 
-/// Bytes before and after every buffer that nobody may touch. cuDNN wants buffers aligned to 16; 512 keeps what
-/// `cuMemAlloc` gives, and what engines with wide loads like.
+/// Bytes before every buffer that nobody may touch. cuDNN wants buffers aligned to 16; 512 keeps what `cuMemAlloc`
+/// gives, and what engines with wide loads like.
 const MARGIN: usize = 512;
+/// Bytes behind every buffer that nobody may touch. An engine may write a whole tile, whose end lies in the first
+/// half: no release says that none does.
+const BEHIND: usize = 1024;
 /// What stands there; as a float an unlikely 9.1e-16, as a pointer never valid.
 const CANARY: u32 = 0x2684_C5A3;
 /// What every byte of a buffer holds before it is written: a NaN in each format, of four bytes and of two.
@@ -165,19 +188,19 @@ impl CurrentContext {
         })
     }
 
-    /// Bytes of memory that are free on the GPU; none if it does not say.
-    pub fn free_memory(&self) -> Option<usize> {
+    /// The GPU's memory; none if it does not say.
+    pub fn memory(&self) -> Option<Memory> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: a context is current, both numbers outlive the call.
         let code = unsafe { (self.functions.info)(&mut free, &mut total) };
-        if code == 0 { Some(free) } else { None }
+        (code == 0).then_some(Memory { free, total })
     }
 
     /// A buffer of so many bytes, poisoned, with canaries before and after it. It is made of whole words: up to three
     /// bytes more are its user's, though nobody asked for them.
     pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>, CudaStatus> {
         let words = bytes / 4 + usize::from(bytes % 4 != 0);
-        let bytes = words.saturating_mul(4).saturating_add(2 * MARGIN);
+        let bytes = words.saturating_mul(4).saturating_add(MARGIN + BEHIND);
         let mut start: Address = 0;
         // SAFETY: a context is current, `start` outlives the call.
         check("cuMemAlloc", unsafe {
@@ -263,18 +286,22 @@ impl Buffer<'_> {
         Ok(bytes)
     }
 
-    /// Whether nobody wrote before its beginning or past its end; if somebody did, where.
-    pub fn breach(&self) -> Result<Option<&'static str>, CudaStatus> {
+    /// Whether nobody wrote before its beginning or past its end; if somebody did, where: the worst place.
+    pub fn breach(&self) -> Result<Option<Breach>, CudaStatus> {
         let end = self.address().wrapping_add(self.words as u64 * 4);
-        for (at, place) in [(end, "past the end"), (self.start, "before the beginning")] {
-            let mut bytes = [0; MARGIN];
-            self.current.read(at, &mut bytes)?;
-            let canary = CANARY.to_ne_bytes();
-            if bytes.chunks(4).any(|word| word != canary) {
-                return Ok(Some(place));
-            }
-        }
-        Ok(None)
+        let canary = CANARY.to_ne_bytes();
+        let is_touched = |bytes: &[u8]| bytes.chunks(4).any(|word| word != canary);
+        let (mut before, mut behind) = ([0; MARGIN], [0; BEHIND]);
+        self.current.read(self.start, &mut before)?;
+        self.current.read(end, &mut behind)?;
+        let (near, far) = behind.split_at(BEHIND / 2);
+        Ok(if is_touched(&before) {
+            Some(Breach::Before)
+        } else if is_touched(far) {
+            Some(Breach::FarPast)
+        } else {
+            is_touched(near).then_some(Breach::JustPast)
+        })
     }
 }
 

@@ -116,6 +116,46 @@ fn a_child_that_finds_no_memory_proves_nothing() {
     );
 }
 
+/// A library that finds no memory, or may start no thread, while it is opened says nothing of the cuDNN that it is.
+#[test]
+fn a_library_that_is_opened_without_memory_or_threads_proves_nothing() {
+    let cudnn = sound();
+    let opened = |words: &str| {
+        let code = format!(
+            "const unsigned char cudnn_ops_infer_version[4] = {{ 0, 14, 9, 0 }};
+             long write(int, const void *, unsigned long); void abort(void);
+             __attribute__((constructor)) static void start(void) {{ write(2, \"{words}\", {}); abort(); }}",
+            words.len()
+        );
+        compile(&code, &cudnn.file("libcudnn_ops.so.9"), &[]);
+        let ran = run("startup", &cudnn.0, &[GPU]);
+        let first = ran.stderr.lines().take(2).collect::<Vec<_>>().join("\n");
+        (
+            ran.code,
+            first.replace(&cudnn.0.display().to_string(), "TREE"),
+        )
+    };
+    let memory = "cudnn-guard: unknown: the child process that tries cuDNN found no memory while opening TREE/libcudnn_ops.so.9  [child-not-started]
+  = help: raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left";
+    let threads = "cudnn-guard: unknown: the child process that tries cuDNN could start no thread while opening TREE/libcudnn_ops.so.9  [child-not-started]
+  = help: raise the limit on processes and threads: `ulimit -u`, or the container's limit on pids";
+    for (words, told) in [
+        (
+            "terminate called after throwing an instance of 'std::bad_alloc'",
+            memory,
+        ),
+        ("  what():  Resource temporarily unavailable", threads),
+        (
+            "OpenBLAS blas_thread_init: pthread_create failed for thread 3 of 64",
+            threads,
+        ),
+    ] {
+        assert_eq!(opened(words), (Some(0), told.to_string()));
+    }
+    let other = opened("the library has another reason");
+    assert_eq!(other.0, Some(78), "{}", other.1);
+}
+
 #[test]
 fn a_cudnn_that_dies_when_asked_for_its_release_is_told_of() {
     let cudnn = sound();

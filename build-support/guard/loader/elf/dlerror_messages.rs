@@ -115,3 +115,13 @@ pub fn no_memory(said: &str) -> bool {
     let limited = || said.contains("std::bad_alloc") && map_failures::is_limited();
     said.lines().any(begins) || limited()
 }
+
+/// Whether a library found no memory.
+pub fn no_memory_for_library(said: &str) -> bool {
+    said.contains("std::bad_alloc")
+}
+
+/// Whether no thread could be started.
+pub fn no_thread(said: &str) -> bool {
+    said.contains("Resource temporarily unavailable") || said.contains("pthread_create failed")
+}
