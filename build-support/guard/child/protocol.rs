@@ -1,6 +1,6 @@
 //! What the child tells its parent: lines of fields, so that whatever was told before a crash is known.
 
-use crate::runtime::convolution::case_result::{Api, CaseResult, SetupTimes};
+use crate::runtime::convolution::case_result::{self, Api, CaseResult, SetupTimes};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Verdict, printable};
@@ -153,6 +153,7 @@ pub fn outcome_lines(outcome: &CaseResult) -> Vec<String> {
     ];
     let [time, context, handle] = &times;
     let tf32 = outcome.tf32.map_or_else(String::new, |it| it.to_string());
+    let declined = if outcome.declined { "declined" } else { "" };
     let fields = [
         &outcome.device,
         outcome.api.name(),
@@ -167,6 +168,7 @@ pub fn outcome_lines(outcome: &CaseResult) -> Vec<String> {
         handle,
         &tf32,
         outcome.left_out.as_deref().unwrap_or(""),
+        declined,
     ];
     let mut lines = vec![line("outcome", &fields)];
     if let Some(finding) = &outcome.finding {
@@ -183,6 +185,7 @@ impl ChildReport {
         each_line(text, &mut |kind, fields| {
             answer.parse_line(kind, fields, token);
         });
+        case_result::excuse_declined(&mut answer.outcomes);
         answer
     }
 
@@ -249,6 +252,7 @@ fn outcome(fields: &[&str]) -> Option<CaseResult> {
         handle,
         tf32,
         left_out,
+        declined,
     ] = fields
     else {
         return None;
@@ -279,6 +283,7 @@ fn outcome(fields: &[&str]) -> Option<CaseResult> {
         start,
         tf32: tf32.parse().ok(),
         left_out: Some(left_out.to_string()).filter(|reason| !reason.is_empty()),
+        declined: !declined.is_empty(),
         finding: None,
     })
 }

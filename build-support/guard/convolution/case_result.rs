@@ -1,7 +1,7 @@
 //! How a convolution went, as a report shows it.
 
 use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::{Finding, Verdict};
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 
 /// The stage before cuDNN is asked for anything on a GPU.
 pub const MAKING_CONTEXT: &str = "making the GPU's context";
@@ -91,8 +91,39 @@ pub struct CaseResult {
     pub tf32: Option<bool>,
     /// Why it was left out, if this GPU or this cuDNN does not serve it.
     pub left_out: Option<String>,
+    /// Whether cuDNN declined it, and the graph API may compute it all the same.
+    pub declined: bool,
     /// Why it did not pass.
     pub finding: Option<Finding>,
+}
+
+/// Makes unknown what the legacy API declined where the graph API computes in the same format. A GPU's first
+/// convolution is one that every cuDNN computes: where it is excused, others are too.
+pub fn excuse_declined(rows: &mut [CaseResult]) {
+    let mut excused = Vec::new();
+    for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.declined) {
+        let mut on_device = rows.iter().filter(|other| other.device == row.device);
+        let first = on_device.clone().next().filter(|first| first.declined);
+        let by_graph = on_device.find(|other| {
+            let is_same = other.data_type == row.data_type
+                || first.is_some_and(|first| other.data_type == first.data_type);
+            is_same && other.api == Api::Graph && other.verdict == Verdict::Pass
+        });
+        if let Some(by_graph) = by_graph {
+            excused.push((index, by_graph.data_type));
+        }
+    }
+    for (index, format) in excused {
+        let Some(row) = rows.get_mut(index) else {
+            continue;
+        };
+        row.verdict = Verdict::Unknown;
+        if let Some(finding) = &mut row.finding {
+            finding.severity = Severity::Warning;
+            let words = format!("it computes in {} on this GPU", format);
+            finding.evidence.push(("graph API", words));
+        }
+    }
 }
 
 /// What is done once before all convolutions, in milliseconds.

@@ -114,6 +114,16 @@ impl CaseFailure {
         }
     }
 
+    /// Whether the legacy API declined what the graph API may compute.
+    pub fn is_declined(&self, version: Version) -> bool {
+        match self {
+            CaseFailure::Cudnn(error) => {
+                version.major >= 9 && error.gpu.is_none() && status::is_declined(error.status)
+            }
+            _ => false,
+        }
+    }
+
     /// The reason, if it only says that this kind is not served. What cuDNN calls a wrong parameter is no more than
     /// that either: the first convolution is set up by the same calls, and must pass. Where no refusal `counts`, each
     /// is a reason that shows neither a mixture of parts nor a lack of memory.

@@ -175,6 +175,7 @@ impl ResultRow {
             start: None,
             tf32: None,
             left_out: None,
+            declined: false,
             finding: None,
         };
         Self { case, outcome }
@@ -250,15 +251,23 @@ impl Suite<'_> {
         emit: &mut dyn FnMut(SuiteEvent),
     ) {
         let (mut start, mut failed, mut known) = (Some(start), 0, Vec::new());
-        let mut goes_on = |case: &Case, offer, emit: &mut dyn FnMut(SuiteEvent)| match self
-            .run_case(*case, offer, start.take(), &mut known, emit)
-        {
-            Control::On => true,
-            Control::Failed => {
-                failed += 1;
-                failed < MOST_FAILED
+        let mut declined = 0;
+        let mut goes_on = |case: &Case, offer, emit: &mut dyn FnMut(SuiteEvent)| {
+            if case.api == Api::Legacy && declined == MOST_FAILED {
+                return true;
             }
-            Control::Ended => false,
+            match self.run_case(*case, offer, start.take(), &mut known, emit) {
+                Control::On => true,
+                Control::Declined => {
+                    declined += 1;
+                    true
+                }
+                Control::Failed => {
+                    failed += 1;
+                    failed < MOST_FAILED
+                }
+                Control::Ended => false,
+            }
         };
         if !kinds.iter().all(|case| goes_on(case, None, emit)) {
             return;
@@ -323,12 +332,15 @@ impl Suite<'_> {
                             row.doubt();
                         }
                         let failed = row.outcome.verdict == Verdict::Fail;
+                        row.outcome.declined =
+                            failed && case.api == Api::Legacy && failure.is_declined(version);
                         self.first_failed
                             .set(self.first_failed.get() || failed && is_basic);
                         match failure {
                             CaseFailure::Rounded { .. } => Control::On,
                             CaseFailure::Breach { .. } if !failed => Control::On,
                             _ if failure.ends_the_context() => Control::Ended,
+                            _ if failed && row.outcome.declined => Control::Declined,
                             _ if failed => Control::Failed,
                             CaseFailure::Cudnn(error) if !error.lacks_memory(version.major) => {
                                 Control::On
@@ -362,6 +374,8 @@ impl Suite<'_> {
 enum Control {
     /// It passed or was left out.
     On,
+    /// The legacy API declined it, and the graph API may compute it.
+    Declined,
     /// It failed, and others may tell more.
     Failed,
     /// There is no use in going on.

@@ -60,8 +60,13 @@ pub fn is_not_supported(code: i32, major: u32) -> bool {
     if major < 9 {
         code == 9
     } else {
-        matches!(code, 3000..=3004 | 3010 | 3011)
+        matches!(code, 3000..=3004 | 3010..=3014)
     }
+}
+
+/// Whether a `cudnnStatus_t` of 9 declines what was asked for, by this API and on this machine. A missing part is a fault.
+pub fn is_declined(code: i32) -> bool {
+    matches!(code, 3000..=3999) && code != 3009
 }
 
 /// Whether a `cudnnStatus_t` may say no more than that a kind of convolution is not for this release or this GPU.

@@ -40,6 +40,7 @@ pub fn run(
         }),
         tf32: Some(false),
         left_out: None,
+        declined: false,
         finding: None,
     };
     match std::env::var("TEST_CONVOLUTION")

@@ -209,6 +209,7 @@ fn a_childs_answer_keeps_its_outcomes() {
         }),
         tf32: Some(true),
         left_out: None,
+        declined: false,
         finding: None,
     };
     let left_out = CaseResult {
@@ -258,7 +259,7 @@ fn the_words_of_a_child_are_few_and_printable() {
     let outcome = |word: usize| {
         let word = word.to_string();
         let fields = [
-            "", "graph", &word, "f16", "NHWC", "", "pass", "", "0", "", "", "", "",
+            "", "graph", &word, "f16", "NHWC", "", "pass", "", "0", "", "", "", "", "",
         ];
         line("outcome", &fields)
     };
