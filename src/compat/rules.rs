@@ -117,12 +117,16 @@ fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<
 }
 
 /// Whether the cuDNN may have something for the GPU: all but a plain no, and a Jetson's, of which the tables know
-/// nothing. They alone are asked, as in a build, whatever was read besides.
+/// nothing. They alone are asked, as in a build, whatever was read besides. A release that is newer than they are counts
+/// as the newest that they know.
 pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> bool {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return true;
     };
     let rows = compat::gpus(&platform.cpu);
+    let known = rows.iter().filter(|row| row.cuda == cuda);
+    let newest = known.map(|row| row.last).max();
+    let version = newest.map_or(version, |newest| newest.min(version));
     !gpu_support::is_jetson(gpu) && gpu_support::serves(&rows, version, cuda, gpu) != GpuSupport::No
 }
 

@@ -31,6 +31,8 @@ pub enum FoundVia {
     PkgConfig(Option<PathBuf>),
     /// A directory that is always looked at, in words.
     Directory(&'static str),
+    /// The user's data directory, where `cudnn-guard fetch` installs.
+    Fetched,
 }
 
 /// A variable as it is spelt in the environment.
@@ -65,6 +67,11 @@ impl FoundVia {
     /// Whether packages there come from conda-forge.
     pub fn is_conda(&self) -> bool {
         matches!(self, Self::Conda | Self::CondaBuild | Self::InactivePixi)
+    }
+
+    /// Whether `cudnn-guard fetch` installed it.
+    pub fn is_fetched(&self) -> bool {
+        *self == Self::Fetched || self.to_string() == "CUDNN_GUARD_HOME"
     }
 
     /// Whether PATH led there.
@@ -107,6 +114,7 @@ impl fmt::Display for FoundVia {
             Self::PkgConfig(None) => f.write_str("pkg-config"),
             Self::PkgConfig(Some(file)) => write!(f, "pkg-config ({})", file.display()),
             Self::Directory(name) => f.write_str(name),
+            Self::Fetched => f.write_str("fetched by cudnn-guard"),
         }
     }
 }

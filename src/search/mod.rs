@@ -141,8 +141,7 @@ impl At<'_> {
         };
         // What was fetched for this machine is not part of an image.
         let dir = self.below_root(&data.join("cudnn-guard"));
-        let via = FoundVia::Directory("fetched by cudnn-guard");
-        self.wheels(&via, true, &dir, PACKAGES)
+        self.wheels(&FoundVia::Fetched, true, &dir, PACKAGES)
     }
 
     /// NVIDIA's wheels: from CUDA 13 one directory, before that one for each component; cuDNN has its own.

@@ -18,7 +18,7 @@ use crate::system::{Host, files};
 use crate::toolchain::environment_checks::{self, compiler_skew};
 use crate::toolchain::findings::{config_faults, forbids_search, is_blocked, join, verdict};
 use crate::toolchain::static_link::Archives;
-use crate::toolkit;
+use crate::toolkit::{self, find_library, missing_library};
 
 /// What a probe goes by.
 #[derive(Clone, Copy, Debug)]
@@ -156,6 +156,7 @@ impl Probe<'_> {
         if self.needs.toolkit {
             findings.extend(context.partial());
         }
+        findings.extend(self.missing_libraries(candidates));
         findings.extend(self.releases(candidates));
         findings.extend(archives.lacking.iter().cloned());
         self.allowed.apply(&mut findings);
@@ -196,6 +197,24 @@ impl Probe<'_> {
             }
         }
         (each_once, toolkit)
+    }
+
+    /// The libraries of `.libs(..)` that are not there to be linked.
+    fn missing_libraries(&self, candidates: &[Candidate]) -> Vec<Finding> {
+        let mut chosen = candidates.iter().filter(|one| one.chosen);
+        let toolkit = chosen.find(|one| one.toolkit().is_some());
+        let Some(toolkit) = toolkit.filter(|_| self.config.link == Link::Dynamic) else {
+            return Vec::new();
+        };
+        let is_missing = |name: &&String| {
+            let absent = toolkit.toolkit().map(|toolkit| &toolkit.absent);
+            absent.is_some_and(|absent| absent.contains(name))
+                && !find_library::is_on_linker_path(name, self.host)
+        };
+        let missing = self.config.libs.iter().filter(is_missing);
+        missing
+            .filter_map(|name| missing_library::finding(toolkit, name, &self.host.platform))
+            .collect()
     }
 
     /// What the program meets when it opens the cuDNN. One with `Link::Static` opens none.

@@ -4,8 +4,10 @@ use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
+use crate::search::install_layout;
+use crate::search::search_step::Kind;
 use crate::system::directive::Library;
-use crate::system::files;
+use crate::system::{Host, files};
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,33 @@ pub fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option
             _ => dir.join(format!("lib{name}.so")),
         })
     })
+}
+
+/// Whether the linker finds a shared library of this name without being told a directory.
+pub fn is_on_linker_path(name: &str, host: &Host) -> bool {
+    let platform = &host.platform;
+    let root = host.root.as_deref().unwrap_or(Path::new("/"));
+    let separator = if platform.os == Os::Windows { ';' } else { ':' };
+    let variable = if platform.os == Os::Windows {
+        "LIB"
+    } else {
+        "LIBRARY_PATH"
+    };
+    let listed = host.env.var(variable).unwrap_or_default();
+    let mut dirs: Vec<PathBuf> = listed.split(separator).map(PathBuf::from).collect();
+    for usr in ["usr", "usr/local", ""] {
+        let usr = root.join(usr);
+        let tree = install_layout::system(Kind::Cudnn, platform, &usr);
+        dirs.extend(tree.lib.iter().map(|dir| usr.join(dir)));
+    }
+    dirs.retain(|dir| dir.is_absolute());
+    let is_in = |dir: &PathBuf| {
+        matches!(
+            library_in(dir, name, platform, None),
+            Some(Library::Dynamic(_))
+        )
+    };
+    dirs.iter().any(is_in)
 }
 
 /// The form in which a directory holds a shared library, if it does. Without the link for the linker it is the one of

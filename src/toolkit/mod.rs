@@ -4,6 +4,7 @@ pub mod archives;
 pub mod closure;
 pub mod dependencies;
 pub mod find_library;
+pub mod missing_library;
 pub mod nvcc;
 pub mod nvcc_command;
 pub mod nvcc_optimisation;

@@ -143,6 +143,28 @@ fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
         default(&by(Version::new(9, 1, 0), 12)),
         "sm_50 sm_60 sm_70 sm_80 sm_90 sm_100 sm_120 compute_120"
     );
+    // A release that came after the tables is taken for the newest that they know, of the same processor.
+    let thirteen = Compiler::from_table(None, Version::new(13, 0, 0));
+    for (triple, targets) in [
+        (
+            "x86_64-unknown-linux-gnu",
+            "sm_75 sm_80 sm_90 sm_100 sm_120 compute_120",
+        ),
+        (
+            "aarch64-unknown-linux-gnu",
+            "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120",
+        ),
+    ] {
+        let platform = Platform::from_triple(triple);
+        let cudnn = Cudnn {
+            library_version: Some(Version::new(9, 28, 1)),
+            cuda_major: Some(13),
+            ..Cudnn::default()
+        };
+        let is_served = |gpu| rules::may_serve(&cudnn, gpu, &platform);
+        let selection = default_targets(thirteen.as_ref(), &[], &is_served);
+        assert_eq!(listed(&selection.targets), targets, "{triple}");
+    }
     assert_eq!(
         default(&|_| false),
         default(&|_| true),
