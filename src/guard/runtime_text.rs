@@ -76,6 +76,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "facts/allowed",
     "facts/built",
     "facts/compute_capability",
+    "facts/fetch_dir",
     "facts/finding",
     "facts/finding_id",
     "facts/json",

@@ -15,6 +15,7 @@ pub mod windows;
 use crate::model::environment::{Environment, Kind as Meaning, Origin, Variable};
 use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
+use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::search::install_layout::PACKAGES;
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use std::ffi::OsStr;
@@ -129,18 +130,13 @@ impl At<'_> {
     }
 
     fn fetched(&self) -> Vec<Step> {
-        let data = match self.platform.os {
-            Os::Windows => self.env.path(Variable::LocalAppData),
-            _ => self.env.path(Variable::XdgDataHome).or_else(|| {
-                let home = self.env.path(Variable::Home)?;
-                Some(home.join(".local/share"))
-            }),
-        };
-        let Some(data) = data else {
+        let variable = |name: &str| Some(self.env.os_var(name)?.to_os_string());
+        let is_windows = self.builder().os == Os::Windows;
+        let Some(dir) = fetch_dir(is_windows, &variable) else {
             return Vec::new();
         };
         // What was fetched for this machine is not part of an image.
-        let dir = self.below_root(&data.join("cudnn-guard"));
+        let dir = self.below_root(&dir);
         self.wheels(&FoundVia::Fetched, true, &dir, PACKAGES)
     }
 

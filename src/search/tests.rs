@@ -85,6 +85,34 @@ fn a_bare_machine() {
     );
 }
 
+/// `fetch` and the build agree about the user's data directory.
+#[test]
+fn what_was_fetched_lies_in_the_users_data_directory() {
+    let fetched = |env: &[(&str, &str)], triple| {
+        let text = list(env, &[], triple, None);
+        let mut lines = text
+            .lines()
+            .filter(|line| line.contains("fetched by") && line.contains("Cudnn"));
+        lines
+            .next()
+            .map(|line| line.rsplit(": ").next().unwrap_or_default().to_string())
+    };
+    let home = ("HOME", "/home/me");
+    let of_home = Some("/home/me/.local/share/cudnn-guard/nvidia/cudnn".to_string());
+    let linux = "x86_64-unknown-linux-gnu";
+    assert_eq!(fetched(&[home], linux), of_home);
+    assert_eq!(fetched(&[home, ("XDG_DATA_HOME", "data")], linux), of_home);
+    // As WSL passes it on.
+    assert_eq!(
+        fetched(&[home, ("LOCALAPPDATA", "/mnt/c/x")], linux),
+        of_home
+    );
+    assert_eq!(
+        fetched(&[home, ("XDG_DATA_HOME", "/data")], linux).as_deref(),
+        Some("/data/cudnn-guard/nvidia/cudnn")
+    );
+}
+
 #[test]
 fn build_script_then_wishes_then_surroundings() {
     let text = list(

@@ -1,12 +1,13 @@
 //! A library that lies where the loader does not look, though somebody meant it to be found there.
 
 use crate::runtime::binary::Image;
+use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::system;
 use crate::runtime::system::names::LOADER;
 use std::path::{Path, PathBuf};
 
 /// Variables that name what holds a cuDNN. None of them tells the loader anything.
-const VARIABLES: [&str; 7] = [
+const VARIABLES: [&str; 8] = [
     "VIRTUAL_ENV",
     "CONDA_PREFIX",
     "CUDNN_PATH",
@@ -14,6 +15,7 @@ const VARIABLES: [&str; 7] = [
     "CUDNN_ROOT",
     "CUDA_HOME",
     "CUDA_PATH",
+    "CUDNN_GUARD_HOME",
 ];
 
 /// The library, and what keeps the loader from it. Where one is looked for is in `elf` and `dll`.
@@ -43,7 +45,13 @@ pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf,
             return Some((file, reason));
         }
     }
-    None
+    let fetched = fetch_dir(cfg!(windows), &|name| std::env::var_os(name))?;
+    let file = below(&fetched)?;
+    let reason = format!(
+        "`cudnn-guard fetch` installed it, and {} does not look there",
+        LOADER
+    );
+    Some((file, reason))
 }
 
 /// The first of these files in the first of these directories, if it can be loaded.

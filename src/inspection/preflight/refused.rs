@@ -7,6 +7,7 @@ use crate::loader::main_library;
 use crate::model::linkage::{LoadPhase, Missing, Unfit};
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules;
@@ -122,9 +123,13 @@ impl PreflightInput {
                     "make its links, and put `{dir}` into LD_LIBRARY_PATH: `sudo ldconfig -n {dir}`"
                 ));
             }
-            finding
-                .help(format!("put `{dir}` into LD_LIBRARY_PATH"))
-                .help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
+            let finding = finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
+            // `.link()` writes none for a program that opens its cuDNN.
+            let opens = |guard: &Built| guard.loader != Loader::Linked;
+            if self.guards.iter().any(opens) {
+                return finding;
+            }
+            finding.help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
         } else if let Some(mismatch) = there.find_map(unfit) {
             finding.help(LoadOrigin::Cache.help(Path::new(""), &mismatch.wanted))
         } else if self.others_of(names).next().is_some() {
@@ -164,8 +169,9 @@ impl PreflightInput {
         }
         let cuda = LibraryName::read(name).and_then(|file| file.major());
         if let (true, Some(number)) = (dependencies::is_of_toolkit(name), cuda) {
+            let cuda = dependencies::cuda_of(name, number);
             return finding.help(format!(
-                "install the libraries of CUDA {number}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
+                "install the libraries of CUDA {cuda}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
             ));
         }
         finding.help(format!(

@@ -1,7 +1,7 @@
 //! A cuDNN that lies where the loader does not look: it is named, with what keeps the loader from it, and what the help
 //! says leads there.
 
-use super::program::{Ran, command, run};
+use super::program::{Ran, command, run, run_in};
 use super::tree::{Folder, GPU, sound};
 use cudnn_guard::runtime::loader::elf::misplaced;
 use std::os::unix::process::CommandExt;
@@ -165,6 +165,48 @@ fn an_environment_that_is_active() {
         "HERE/conda/lib",
         "CONDA_PREFIX is `HERE/conda`, and the loader does not follow that variable",
     );
+}
+
+/// What `cudnn-guard fetch` installed, in the place that a variable names and in the one that it takes by itself.
+#[test]
+fn what_was_fetched() {
+    let lib = "nvidia/cudnn/lib";
+    for (dir, variable, reason) in [
+        (
+            "guard",
+            ("CUDNN_GUARD_HOME", "guard"),
+            "CUDNN_GUARD_HOME is `HERE/guard`, and the loader does not follow that variable",
+        ),
+        (
+            "data/cudnn-guard",
+            ("XDG_DATA_HOME", "data"),
+            "`cudnn-guard fetch` installed it, and the loader does not look there",
+        ),
+        (
+            "home/.local/share/cudnn-guard",
+            ("HOME", "home"),
+            "`cudnn-guard fetch` installed it, and the loader does not look there",
+        ),
+    ] {
+        let lib = format!("{dir}/{lib}");
+        let fetched = cudnn_in(&lib);
+        let named = fetched.file(variable.1);
+        is_mended(
+            &fetched,
+            &[
+                ("LD_LIBRARY_PATH", ""),
+                (variable.0, named.to_str().unwrap()),
+            ],
+            &format!("{lib}/libcudnn.so.9"),
+            &format!("HERE/{lib}"),
+            reason,
+        );
+    }
+    // A relative data directory is none.
+    let fetched = cudnn_in("data/cudnn-guard/nvidia/cudnn/lib");
+    let relative = [("LD_LIBRARY_PATH", ""), ("XDG_DATA_HOME", "data")];
+    let ran = run_in(&fetched.0, "startup", &fetched.0, &relative);
+    assert!(!ran.stderr.contains("fetch"), "{}", ran.stderr);
 }
 
 /// What is damaged or for another processor is offered to nobody.

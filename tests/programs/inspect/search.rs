@@ -34,6 +34,20 @@ fn a_cudnn_off_the_loaders_way_is_named() {
     );
 }
 
+/// `.link()` writes no rpath for a program that opens its cuDNN.
+#[test]
+fn a_program_that_opens_its_cudnn_is_not_told_to_link() {
+    let image = Image::new("off-the-way-and-opened");
+    image.cudnn("usr/local/cuda/lib64", 14);
+    let dlopen = "guard 0.1.0\nrequirement >=9\nfrom 9.0.0\npolicy requirement\nloader dlopen\n";
+    image.program(&[dlopen], &[]);
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("= help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH")
+        .does_not_say(".link()");
+}
+
 /// The help would lead to a release that the guard refuses.
 #[test]
 fn a_cudnn_of_another_release_is_not_offered() {
@@ -146,6 +160,22 @@ fn a_library_of_the_toolkit_is_missing() {
         .says("needs libcudart.so.12, which the loader does not find")
         .says("[library-not-found]")
         .says("= help: install the libraries of CUDA 12, which do not come with the driver");
+    // Their numbers need not be CUDA's.
+    for (library, cuda) in [
+        ("libcurand.so.10", "10, 11, 12 or 13"),
+        ("libcufft.so.11", "12"),
+        ("libcusolver.so.12", "13"),
+        ("libcusparse.so.12", "12 or 13"),
+        ("libcusparse.so.11", "11"),
+    ] {
+        let image = Image::new("no-toolkit");
+        image.library(&format!("tmp/{library}"), "int x;", &[]);
+        image.program(&[], &[&format!("IMAGE/tmp/{library}")]);
+        fs::remove_dir_all(image.at("tmp")).unwrap();
+        image.flat(&[]).exits_with(1).says(&format!(
+            "= help: install the libraries of CUDA {cuda}, which do not come with the driver"
+        ));
+    }
 }
 
 /// LOD-13: RPATH, LD_LIBRARY_PATH, RUNPATH, the cache, the system's folders.

@@ -98,7 +98,35 @@ fn a_library_whose_rpath_is_lost_says_how_programs_get_it() {
     let built = target().join("debug/rpath-app");
     run(&mut program(&built)).exits_with(127);
 
+    // As a `-sys` crate has it, and no program asks.
     kernels("links = \"rpath-kernels\"\n");
+    let warning = format!(
+        "warning: rpath-kernels@0.1.0: programs above `rpath-kernels` do not find what lies in `{}` unless their \
+         build.rs asks for its rpath  [library-not-found]\n\
+         warning: rpath-kernels@0.1.0:   = help: write `cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link()` in \
+         the build.rs of each program\n\
+         warning: rpath-kernels@0.1.0:   = help: or call `.allow(\"library-not-found\")` in this build.rs, where \
+         programs elsewhere do so\n",
+        installed.join("lib").display()
+    );
+    build(&dir, &installed).exits_with(0).says(&warning);
+    run(&mut program(&built)).exits_with(127);
+    let script = LINK.replace(".probe()", ".allow(\"library-not-found\").probe()");
+    let links = "links = \"rpath-kernels\"\n";
+    package(
+        &dir,
+        "rpath-kernels",
+        links,
+        "",
+        &script,
+        ("lib.rs", LIBRARY),
+    );
+    build(&dir, &installed)
+        .exits_with(0)
+        .does_not_say("[library-not-found]");
+
+    kernels(links);
+    build(&dir, &installed).exits_with(0).says(&warning);
     app("        cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link();\n");
     build(&dir, &installed)
         .exits_with(0)

@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 /// Where NVIDIA's installers put it, a directory for each release.
 const INSTALLED: [&str; 2] = [r"NVIDIA\CUDNN", r"NVIDIA GPU Computing Toolkit\CUDA"];
 /// Where it lies in what a variable names or an installer made.
-const PLACES: [&str; 6] = [
+const PLACES: [&str; 7] = [
     "",
     "bin",
     r"bin\x64",
     r"Library\bin",
     r"Lib\site-packages\nvidia\cudnn\bin",
     r"cudnn\bin",
+    r"nvidia\cudnn\bin",
 ];
 
 /// Looks where the variables mean one of these names to be, and where installers put it.

@@ -2,6 +2,7 @@
 
 use crate::fetch::cargo_config::{self, Refused};
 use crate::fetch::component::Component;
+use crate::fetch::default_home;
 use crate::fetch::release::Release;
 use crate::whole_file;
 use cudnn_guard::{Finding, FindingId, quoted};
@@ -17,10 +18,18 @@ pub struct Installed {
 }
 
 impl Installed {
+    /// Whether a build with cudnn-guard looks there without being told.
+    fn is_default(&self) -> bool {
+        default_home().as_deref() == Some(&*self.home)
+    }
+
     /// The variables that a build needs.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
         let path = |folder: &str| self.home.join(folder).display().to_string();
-        let mut variables = vec![("CUDNN_GUARD_HOME", self.home.display().to_string())];
+        let mut variables = Vec::new();
+        if !self.is_default() {
+            variables.push(("CUDNN_GUARD_HOME", self.home.display().to_string()));
+        }
         for (name, component) in ["CUDA_HOME", "CUDNN_PATH"].iter().zip(&self.components) {
             // Other crates look for a whole toolkit below CUDA_HOME.
             if let [folder] = component.folders {
@@ -50,14 +59,27 @@ impl Installed {
             .filter(|lib| lib.is_dir())
             .map(|lib| lib.display().to_string())
             .collect();
+        let build = match (self.is_default(), variables.len()) {
+            (true, 0) => {
+                "To build with it, nothing more is needed: cudnn-guard looks there\n".to_string()
+            }
+            (true, _) => format!(
+                "To build with it, nothing more is needed: cudnn-guard looks there; for other crates\n\
+                 write into .cargo/config.toml\n\n{}",
+                cargo_config::table(&variables)
+            ),
+            (false, _) => format!(
+                "To build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n\
+                 the others are for other crates)\n\n{}",
+                cargo_config::table(&variables)
+            ),
+        };
         format!(
             "\nNVIDIA's licences\n{}\n\
-             To build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n\
-             the others are for other crates)\n\n{}\n\
+             {build}\n\
              To run: programs that cudnn-guard linked find it by their rpath; for others\n\n\
              export LD_LIBRARY_PATH={}\n",
             licences.concat(),
-            cargo_config::table(&variables),
             quoted(&libraries.join(":")),
         )
     }

@@ -41,6 +41,7 @@ use crate::fetch::replacement::{fetch_one, remove_leftovers};
 use crate::terminal::{complain, show};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use cudnn_guard::runtime::facts::fetch_dir::fetch_dir;
 use cudnn_guard::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -346,27 +347,19 @@ fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), F
 
 /// Where to fetch into unless somebody says: `CUDNN_GUARD_HOME`, else the user's data folder.
 pub fn home() -> Result<PathBuf, Finding> {
-    let named = |name: &str| {
-        env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
-    if let Some(home) = named("CUDNN_GUARD_HOME") {
+    if let Some(home) = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty()) {
+        let home = PathBuf::from(home);
         return std::path::absolute(&home).map_err(|error| failed("find", &home, &error));
     }
-    // A relative XDG_DATA_HOME is to be ignored: https://specifications.freedesktop.org/basedir/latest/
-    named("XDG_DATA_HOME")
-        .filter(|path| path.is_absolute())
-        .or_else(|| named("LOCALAPPDATA"))
-        .or_else(|| named("HOME").map(|home| home.join(".local/share")))
-        .map(|data| data.join("cudnn-guard"))
-        .ok_or_else(|| {
-            Finding::error(
-                FindingId::FetchFailed,
-                "neither CUDNN_GUARD_HOME nor HOME is set",
-            )
-            .help("name a folder with `--to DIR`")
-        })
+    default_home().ok_or_else(|| {
+        let summary = "neither CUDNN_GUARD_HOME nor HOME is set";
+        Finding::error(FindingId::FetchFailed, summary).help("name a folder with `--to DIR`")
+    })
+}
+
+/// Where a build looks for what was fetched, without being told.
+pub fn default_home() -> Option<PathBuf> {
+    fetch_dir(cfg!(windows), &|name| env::var_os(name))
 }
 
 fn licence_notice(home: &Path) -> String {
