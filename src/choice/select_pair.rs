@@ -328,7 +328,13 @@ fn passed_over(
         Found::Cudnn(cudnn) if cudnn.header.is_none() => Some(Rejection::Lacks(vec!["headers"])),
         Found::Cudnn(cudnn) => consistency::doubtful(cudnn),
     };
-    lacking.unwrap_or_else(|| Rejection::OutrankedBy(chosen.via.clone()))
+    lacking.unwrap_or_else(|| {
+        if candidate.via == chosen.via {
+            Rejection::OutrankedByOther(chosen.root().to_path_buf())
+        } else {
+            Rejection::OutrankedBy(chosen.via.clone())
+        }
+    })
 }
 
 /// What kind of thing a candidate is.

@@ -101,10 +101,17 @@ impl CheckContext<'_> {
             true => Kind::Cudnn,
             false => Kind::Toolkit,
         };
+        let headers = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
         let elsewhere = || self.candidates.iter().find(|one| is_passed_over(one, kind));
-        let elsewhere = || elsewhere().map(Candidate::root);
-        let nearby = unusable.nearby.as_deref().or_else(elsewhere);
-        self.mend(finding, variable, kind, exists, nearby)
+        let elsewhere = || {
+            let header = |one: &'_ Candidate| one.cudnn()?.include_dir.clone();
+            elsewhere().and_then(|one| match headers.contains(&variable) {
+                true => header(one),
+                false => Some(one.root().to_path_buf()),
+            })
+        };
+        let nearby = unusable.nearby.clone().or_else(elsewhere);
+        self.mend(finding, variable, kind, exists, nearby.as_deref())
     }
 
     /// A variable that names a path which cannot be passed on.
@@ -140,6 +147,14 @@ impl CheckContext<'_> {
         let headline = format!("`{name}` is set to `{value}`, which holds no cuDNN library");
         let finding =
             Finding::error(FindingId::VariableUnusable, headline).with("missed", lines(&missed));
+        if [Variable::CudnnIncludeDir, Variable::CudnnIncludePath].contains(&variable) {
+            // It is right already.
+            return finding
+                .help("set CUDNN_LIB_DIR to the directory that holds libcudnn.so or libcudnn.so.9")
+                .help(format!(
+                    "or unset {name}, so that the usual places are searched"
+                ));
+        }
         self.mend(finding, variable, Kind::Cudnn, true, None)
     }
 

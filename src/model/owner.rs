@@ -35,8 +35,12 @@ impl Owner {
     /// The command that brings a release from this one on, and before that one, in its place. None for apt, whose
     /// packages may have no such release.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
-        let from = (from > Version::new(0, 0, 0)).then(|| format!(">={}", from.short()));
-        let below = below.map(|below| format!("<{}", below.short()));
+        let brief = |version: Version| match version.patch {
+            0 => version.short(),
+            _ => version.to_string(),
+        };
+        let from = (from > Version::new(0, 0, 0)).then(|| format!(">={}", brief(from)));
+        let below = below.map(|below| format!("<{}", brief(below)));
         let range: Vec<String> = from.into_iter().chain(below).collect();
         let wanted = format!("'{}{}'", self.name, range.join(","));
         match self.installer {
@@ -108,6 +112,17 @@ mod tests {
             "pip install 'nvidia-cudnn-cu12<10.0'"
         );
         assert_eq!(command(Installer::Apt, "libcudnn9-cuda-12", None), None);
+        // Without the last number, pip answers that what is here is new enough.
+        assert_eq!(
+            range(
+                Installer::Pip,
+                "nvidia-cudnn-cu12",
+                Version::new(8, 9, 8),
+                None
+            )
+            .unwrap(),
+            "pip install 'nvidia-cudnn-cu12>=8.9.8'"
+        );
     }
 
     #[test]

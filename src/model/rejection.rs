@@ -5,12 +5,15 @@ use crate::model::obstacle::Obstacle;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
 use std::fmt;
+use std::path::PathBuf;
 
 /// Why a candidate was not chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
     /// This one goes before it.
     OutrankedBy(FoundVia),
+    /// The one in this directory goes before it, which was found in the same way.
+    OutrankedByOther(PathBuf),
     /// It is the one that was found before, under another name.
     SameAs(FoundVia),
     /// A variable asks for another place, where nothing is.
@@ -63,6 +66,7 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OutrankedBy(via) => write!(f, "outranked by {via}"),
+            Self::OutrankedByOther(root) => write!(f, "outranked by `{}`", root.display()),
             Self::SameAs(via) => write!(f, "the same as the one found via {via}"),
             Self::AnotherPlaceAsked => f.write_str("another place was asked for"),
             Self::NothingFits => f.write_str("nothing fits it"),

@@ -63,7 +63,12 @@ fn wished(
 ) -> Result<Selection, Vec<Finding>> {
     let words = request.words().map_err(|word| {
         let summary = format!("`{word}` in {} is not a GPU target", request.from);
-        vec![unreadable(request, summary)]
+        let mut finding = unreadable(request, summary);
+        if let Some(meant) = with_point(&request.text, word) {
+            let help = format!("write `{meant}`, with a point, if that is what you mean");
+            finding.help.insert(0, help);
+        }
+        vec![finding]
     })?;
     let mut asked: Vec<Gencode> = Vec::new();
     let mut ask = |targets: &[Target]| asked.extend(targets.iter().copied().map(Gencode::plain));
@@ -174,6 +179,21 @@ pub fn default_targets(
         chosen_by,
         findings,
     }
+}
+
+/// Returns `8.6` for the list `8,6`, which has a comma where a point is meant, and of which this word says nothing.
+fn with_point(list: &str, word: &str) -> Option<String> {
+    let is_gap = |c: char| c.is_whitespace() || c == ';';
+    let mut pairs = list.split(is_gap).filter_map(|pair| pair.split_once(','));
+    let is_meant = |(major, minor): &(&str, &str)| {
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_minor =
+            |text: &str| is_number(text.trim_end_matches("+PTX").trim_end_matches(['a', 'f']));
+        [major, minor].contains(&&word) && major.len() <= 2 && is_number(major) && is_minor(minor)
+    };
+    let (major, minor) = pairs.find(is_meant)?;
+    Some(format!("{major}.{minor}"))
 }
 
 /// Machine code for a GPU. Where nvcc does not know it: PTX of the newest below it, which the driver compiles, and

@@ -140,10 +140,7 @@ pub fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
         )));
     }
     let installer = cudnn.owner.as_deref().map(|owner| owner.installer);
-    let packages = names
-        .iter()
-        .filter_map(|name| package(name, cuda, installer?));
-    let packages = packages.collect::<Vec<_>>().join(" ");
+    let packages = installer.map_or_else(String::new, |it| packages(&names, cuda, it));
     Some(match installer {
         Some(Installer::Pip) => finding.help(format!(
             "install what belongs beside the wheel: `pip install {packages}`"
@@ -154,6 +151,21 @@ pub fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
         _ => finding
             .help("install the toolkit of that CUDA, or put their directory into LD_LIBRARY_PATH"),
     })
+}
+
+/// The packages of these libraries of CUDA, each once, as a shell takes them.
+#[cfg(feature = "cli")]
+fn packages(libraries: &[&str], cuda: u32, installer: Installer) -> String {
+    let mut packages: Vec<String> = Vec::new();
+    for package in libraries
+        .iter()
+        .filter_map(|name| package(name, cuda, installer))
+    {
+        if !packages.contains(&package) {
+            packages.push(package);
+        }
+    }
+    packages.join(" ")
 }
 
 /// The package of a library of CUDA.
@@ -257,4 +269,22 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     Some(consistency::nvcc_header(
         compiler, said, &header, version, &others,
     ))
+}
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_named_once() {
+        let names = ["libcublas.so.12", "libnvrtc.so.12", "libcublasLt.so.12"];
+        assert_eq!(
+            packages(&names, 12, Installer::Pip),
+            "nvidia-cublas-cu12 nvidia-cuda-nvrtc-cu12"
+        );
+        assert_eq!(
+            packages(&names, 12, Installer::Conda),
+            "libcublas cuda-nvrtc"
+        );
+    }
 }

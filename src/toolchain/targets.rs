@@ -2,6 +2,7 @@
 
 use crate::compat::rules;
 use crate::error::Error;
+use crate::kernels::nvcc::diagnostics::temporary_directory;
 use crate::model::target_list::TargetList;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -115,6 +116,9 @@ impl Toolchain {
                 let known =
                     release.and_then(|cuda| Some((cuda, Compiler::from_table(Some(&name), cuda)?)));
                 finding.severity = Severity::Warning;
+                if let Some(help) = temporary_directory(&self.host.env) {
+                    finding.help = vec![help];
+                }
                 noticed.push(match &known {
                     Some((cuda, known)) => select::messages::unlisted(finding, *cuda, known),
                     None => finding,

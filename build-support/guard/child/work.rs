@@ -18,6 +18,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::loader_words;
+use crate::runtime::loader::map_failures::TOO_MANY_FILES;
 use crate::runtime::parts::dlopen_dependencies;
 use crate::runtime::parts::part_files::Part;
 use crate::runtime::system::by_system;
@@ -76,6 +77,9 @@ impl ChildNotStarted {
                     "CUDA is started in this process already, and a child made by `fork` cannot use it then",
                 )
                 .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
+            ChildNotStarted::Refused(words) if words.contains(TOO_MANY_FILES) => finding
+                .with("reason", words)
+                .help("raise the limit on open files: `ulimit -n 4096`"),
             ChildNotStarted::Refused(words) => finding
                 .with("reason", words)
                 .help(by_system!(

@@ -19,7 +19,7 @@ const WORDS: &[&str] = by_system!(
     &["(os error 1455)", "(os error 8)"]
 );
 /// The system's words where a process has as many files open as it may, or all of them together, and their numbers.
-const TOO_MANY_FILES: &str = "Too many open files";
+pub const TOO_MANY_FILES: &str = "Too many open files";
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 /// How many files are open at once while parts are looked at.

@@ -100,22 +100,22 @@ pub fn without_cicc(toolkit: &Toolkit, host: &Host) -> Option<Finding> {
     )
 }
 
+/// Returns the help if nvcc can do nothing for want of a directory for its temporary files.
+pub fn temporary_directory(env: &Environment) -> Option<String> {
+    let dir = Path::new(env.os_var("TMPDIR")?);
+    let text = dir.display();
+    (!files::is_dir(dir))
+        .then(|| format!("set TMPDIR to a directory that is there, or unset it: `{text}` is not"))
+}
+
 impl Failure<'_> {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
-        self.temporary_directory()
+        temporary_directory(self.env)
             .or_else(|| self.missing_tool())
             .or_else(|| self.missing_header())
             .or_else(|| self.missing_compiler())
             .or_else(|| known(self.said).map(String::from))
-    }
-
-    fn temporary_directory(&self) -> Option<String> {
-        let dir = Path::new(self.env.os_var("TMPDIR")?);
-        let text = dir.display();
-        (!files::is_dir(dir)).then(|| {
-            format!("set TMPDIR to a directory that is there, or unset it: `{text}` is not")
-        })
     }
 
     fn missing_tool(&self) -> Option<String> {

@@ -240,6 +240,20 @@ fn says_what_cannot_be_read() {
          = help: or name GPUs: `Ampere`, `H100`, `RTX 4090`\n  \
          found       CUDNN_GUARD_ARCHS: \"80 8x\"",
     );
+    // As some languages write a decimal fraction.
+    for (list, meant) in [
+        ("8,6", "8.6"),
+        ("80 9,0a", "9.0a"),
+        ("12,0+PTX;8.6", "12.0+PTX"),
+    ] {
+        let findings = select(Some(&ours(list)), None, &[]).unwrap_err();
+        assert_eq!(
+            findings[0].help[0],
+            format!("write `{meant}`, with a point, if that is what you mean")
+        );
+    }
+    let findings = select(Some(&ours("8, 6")), None, &[]).unwrap_err();
+    assert!(findings[0].help[0].starts_with("write targets as"));
     let findings = select(Some(&ours(" ; ")), None, &[]).unwrap_err();
     assert_eq!(
         findings[0].summary,

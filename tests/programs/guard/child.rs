@@ -13,7 +13,7 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
         .must_say(
             "cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  \
              [child-not-started]\n  \
-             = help: raise the limit on processes (`ulimit -u`), or allow `fork`\n  \
+             = help: raise the limit on open files: `ulimit -n 4096`\n  \
              reason      pipe: Too many open files (os error 24)\n",
         );
     let ran = run("check", &cudnn.0, &[GPU, few]);
@@ -25,7 +25,7 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
             "severity": "warning",
             "summary": "cuDNN was tried in this process itself, unprotected, for want of a child",
             "evidence": { "reason": "pipe: Too many open files (os error 24)" },
-            "help": ["raise the limit on processes (`ulimit -u`), or allow `fork`"],
+            "help": ["raise the limit on open files: `ulimit -n 4096`"],
         })
     );
     // What hangs here cannot be ended, and is left behind.
