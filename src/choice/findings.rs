@@ -116,7 +116,14 @@ impl CheckContext<'_> {
 
     fn other_processor(&self, candidate: &Candidate, cpu: &str) -> Finding {
         let wanted = &self.platform.cpu;
-        let named = named(candidate);
+        // A variable may name the libraries apart from the headers.
+        let root = candidate.root();
+        let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_ref());
+        let apart = library.filter(|library| !library.starts_with(root));
+        let named = apart.map_or_else(
+            || named(candidate),
+            |library| format!("`{}`", library.display()),
+        );
         let headline = format!("{named} is for {cpu}, and this build is for {wanted}");
         let via = &candidate.via;
         Finding::error(FindingId::WrongArchitecture, headline)

@@ -63,12 +63,17 @@ impl Parts {
     }
 
     /// The release of the whole. The first library of 9.x gives graph's release as its own, that of 8.x ops_infer's.
+    /// A DLL has a version resource of its own.
     pub fn release(&self) -> Option<Version> {
         let told = |names: &[&str]| {
             let mut parts = self.parts.iter();
             parts.find_map(|part| names.contains(&&*part.name).then_some(part.version)?)
         };
-        told(&["graph"])
+        let is_dll = |part: &Part| part.path.extension().is_some_and(|one| one == "dll");
+        let mut parts = self.parts.iter();
+        let main = parts.find(|part| part.name == "cudnn" && is_dll(part));
+        main.and_then(|part| part.version)
+            .or_else(|| told(&["graph"]))
             .or_else(|| told(&["ops_infer"]))
             .or_else(|| told(&["ops", "adv", "cnn", "cnn_infer", "adv_infer", "cudnn"]))
     }

@@ -144,7 +144,15 @@ fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<De
         let finding = if wedged { finding.help(dmesg) } else { finding };
         finding.help("or set CUDNN_GUARD_ARCHS, and the driver is not asked")
     })?;
-    Ok(if output.success {
+    if !output.success {
+        let said = format!("{}{}", output.stdout, output.stderr);
+        let name = question.program.display();
+        let summary = format!("`{name}` fails, so this machine shows no GPU");
+        return Err(Finding::note(FindingId::DriverError, summary)
+            .with("it says", said.trim())
+            .help("run `nvidia-smi`, and install NVIDIA's driver again if it does not run"));
+    }
+    Ok({
         let visible = env.as_set("CUDA_VISIBLE_DEVICES");
         let visible = visible.map(|value| value.to_string_lossy());
         let by_bus = env.var("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
@@ -153,8 +161,6 @@ fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<De
             visible.as_deref(),
             by_bus,
         )
-    } else {
-        Vec::new()
     })
 }
 
@@ -204,7 +210,7 @@ mod tests {
         Environment::new([("PATH".to_string(), program.parent().unwrap().into())])
     }
 
-    /// CFG-01, CFG-14: every row that is an answer counts; no program, no row and a failure are no GPU, and no fault.
+    /// CFG-01, CFG-14: every row that is an answer counts; no program and no row are no GPU, and no fault.
     #[test]
     fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
         assert_eq!(
@@ -215,7 +221,6 @@ mod tests {
         for (index, (script, wanted)) in [
             (format!("{question} 8.0"), &[80][..]),
             (format!("{question} 6.1 6.1 6.1 8.6"), &[61, 61, 61, 86]),
-            ("echo '0, GPU-1, NVIDIA A100, 8.0'; exit 9".into(), &[]),
             (
                 "echo 'Field \"compute_cap\" is not a valid field to query.'".into(),
                 &[],
@@ -229,6 +234,19 @@ mod tests {
             let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
             assert_eq!(numbers, wanted, "{script}");
         }
+        let said = "echo \"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\"; exit 9";
+        let program = fake("fails", said);
+        let note = without_library(&finds(&program), DEADLINE).unwrap_err();
+        assert_eq!(note.severity, Severity::Note);
+        let told = note
+            .to_string()
+            .replace(program.to_str().unwrap(), "nvidia-smi");
+        assert_eq!(
+            told,
+            "`nvidia-smi` fails, so this machine shows no GPU  [driver-error]\n  \
+             = help: run `nvidia-smi`, and install NVIDIA's driver again if it does not run\n  \
+             it says     NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+        );
     }
 
     /// CFG-14: what the build script sets counts here too, and an empty list of GPUs is a list.

@@ -212,9 +212,10 @@ impl Probe<'_> {
                 && !find_library::is_on_linker_path(name, self.host)
         };
         let missing = self.config.libs.iter().filter(is_missing);
-        missing
-            .filter_map(|name| missing_library::finding(toolkit, name, &self.host.platform))
-            .collect()
+        let missing =
+            missing.filter_map(|name| missing_library::finding(toolkit, name, &self.host.platform));
+        let headers = missing_library::headers(toolkit, &self.host.platform);
+        missing.chain(headers).collect()
     }
 
     /// What the program meets when it opens the cuDNN. One with `Link::Static` opens none.

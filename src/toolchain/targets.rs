@@ -6,6 +6,7 @@ use crate::kernels::nvcc::diagnostics::temporary_directory;
 use crate::model::target_list::TargetList;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::system::Host;
 use crate::targets::gpus;
 use crate::targets::nvcc_support::Compiler;
@@ -153,7 +154,8 @@ pub(crate) fn choose(
         }
     }
     let mut selection = match request {
-        Some(_) => select::select(request, compiler, &gpus)?,
+        Some(_) => select::select(request, compiler, &gpus)
+            .map_err(|findings| with_driver(findings, noticed))?,
         None => select::default_targets(compiler, &gpus, is_served),
     };
     if !gpus.is_empty() && host.env.var("PROFILE") == Some("release") {
@@ -161,4 +163,35 @@ pub(crate) fn choose(
         selection.findings.extend(left_out);
     }
     Ok(selection)
+}
+
+/// Says beside a `native` without a GPU what the driver said.
+fn with_driver(mut findings: Vec<Finding>, noticed: &[Finding]) -> Vec<Finding> {
+    for finding in findings.iter_mut().filter(|one| one.id == FindingId::NoGpu) {
+        for note in noticed
+            .iter()
+            .filter(|one| one.id == FindingId::DriverError)
+        {
+            finding.evidence.push(("driver", note.summary.clone()));
+            finding.evidence.extend(note.evidence.iter().cloned());
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn native_without_a_gpu_says_what_the_driver_said() {
+        let none = Finding::error(FindingId::NoGpu, "this machine shows no GPU");
+        let note =
+            Finding::note(FindingId::DriverError, "`nvidia-smi` fails").with("it says", "no");
+        let told = with_driver(vec![none], &[note]);
+        assert_eq!(
+            told[0].to_string(),
+            "this machine shows no GPU  [no-gpu]\n  driver      `nvidia-smi` fails\n  it says     no"
+        );
+    }
 }

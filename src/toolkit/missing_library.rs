@@ -58,6 +58,23 @@ fn dirs(toolkit: &Toolkit) -> Vec<PathBuf> {
     dirs.cloned().collect()
 }
 
+/// Returns the note for headers that a library of `.libs(..)` is used by and that the toolkit does not have. Bindings
+/// for Rust need none.
+pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
+    let toolkit = candidate.toolkit()?;
+    let mut headers = toolkit.absent.iter().filter(|name| name.ends_with(".h"));
+    let header = headers
+        .next()
+        .filter(|_| !toolkit.include_dirs.is_empty())?;
+    let summary = format!("CUDA at `{}` has no `{header}`", toolkit.root.display());
+    let finding = Finding::note(FindingId::PartialToolkit, summary).with_lines("nor", headers);
+    let package = PACKAGES
+        .iter()
+        .find(|(names, ..)| names.iter().any(|name| header.starts_with(name)));
+    let (_, package, wheel) = package?;
+    Some(finding.help(install(candidate, toolkit, (package, wheel), platform)))
+}
+
 /// Returns what installs the package of a library beside the toolkit, as whoever installed the toolkit names it.
 fn install(
     candidate: &Candidate,

@@ -20,6 +20,24 @@ const NODES: [&str; 6] = [
 /// Every Jetson's system has it.
 const JETSON: &str = "/etc/nv_tegra_release";
 
+/// Returns the help where the driver is loaded and the module that CUDA needs is not, or was not given to this container.
+pub fn without_uvm(root: &Path) -> Option<&'static str> {
+    let has = |node: &str| system::is_there(&root.join(node));
+    if !has("dev/nvidiactl") || has("dev/nvidia-uvm") {
+        return None;
+    }
+    Some(
+        if CONTAINER
+            .iter()
+            .any(|file| has(file.trim_start_matches('/')))
+        {
+            "give the container `/dev/nvidia-uvm` too: `--gpus all` (docker), `--device nvidia.com/gpu=all` (podman)"
+        } else {
+            "load the module that makes `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`"
+        },
+    )
+}
+
 /// What shows around a driver that has no GPU to show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GpuVisibility {

@@ -7,7 +7,7 @@ use crate::runtime::binary::{Image, defect::Defect, ld_so_cache};
 use crate::runtime::driver::cuda_status;
 use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release::{self, release_in_name};
-use crate::runtime::driver::no_gpu::GpuVisibility;
+use crate::runtime::driver::no_gpu::{self, GpuVisibility};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -124,7 +124,9 @@ impl DriverProblem {
                 ),
             )
             .help("remove that file from the library path, or install NVIDIA's driver again"),
-            DriverProblem::Failed { driver, call, code } => failed(driver, call, *code),
+            DriverProblem::Failed { driver, call, code } => {
+                failed(driver, call, *code, Path::new("/"))
+            }
         }
     }
 }
@@ -349,6 +351,9 @@ fn mapped() -> Option<String> {
         .map(str::to_string)
 }
 
+/// `CUDA_ERROR_UNKNOWN`
+const UNKNOWN: i32 = 999;
+
 fn with_driver(finding: Finding, driver: &Driver) -> Finding {
     let finding = finding.with("library", &driver.library);
     match (&driver.version, driver.cuda) {
@@ -362,7 +367,8 @@ fn with_driver(finding: Finding, driver: &Driver) -> Finding {
     }
 }
 
-fn failed(driver: &Driver, call: &str, code: i32) -> Finding {
+/// Returns the finding for a call that failed, on the machine below this root directory.
+pub fn failed(driver: &Driver, call: &str, code: i32, root: &Path) -> Finding {
     let error = cuda_status::explain(code);
     let finding = Finding::warning(
         FindingId::DriverError,
@@ -382,5 +388,8 @@ fn failed(driver: &Driver, call: &str, code: i32) -> Finding {
         ),
         _ => finding,
     };
-    finding.help(error.help)
+    match no_gpu::without_uvm(root).filter(|_| code == UNKNOWN) {
+        Some(help) => finding.with("not there", "/dev/nvidia-uvm").help(help),
+        None => finding.help(error.help),
+    }
 }

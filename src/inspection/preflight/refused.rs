@@ -216,8 +216,9 @@ impl PreflightInput {
         let objects = self.objects.iter();
         for object in objects.filter(|object| object.need != LoadPhase::Later) {
             for (from, versions) in &object.linkage.constraints {
-                // Parts of cuDNN are compared by their releases.
-                if from.starts_with("libcudnn") {
+                // Parts of cuDNN are compared by their releases, and the whole by a guard.
+                let is_cudnn = from.starts_with("libcudnn");
+                if from.starts_with("libcudnn_") || is_cudnn && !self.guards.is_empty() {
                     continue;
                 }
                 let found = self.objects.iter().find(|other| {
@@ -236,6 +237,11 @@ impl PreflightInput {
                     continue;
                 }
                 said.push(&object.path);
+                let newest = lacking.last().copied().unwrap_or_default();
+                if is_cudnn {
+                    findings.push(other_major(&object.path, &found.path, newest));
+                    continue;
+                }
                 let summary = format!(
                     "`{}` has no {}, which `{}` needs",
                     found.path.display(),
@@ -243,7 +249,6 @@ impl PreflightInput {
                     object.path.display()
                 );
                 let finding = Finding::error(FindingId::LibraryNotFound, summary);
-                let newest = lacking.last().copied().unwrap_or_default();
                 findings.push(match newest.strip_prefix("GLIBC_") {
                     Some(number) => finding.help(format!(
                         "run the program on a system or in a container whose glibc is {number} or later"
@@ -255,4 +260,19 @@ impl PreflightInput {
             }
         }
     }
+}
+
+/// Returns the finding for a cuDNN whose functions do not have the version with which the program was linked: the
+/// loader ends the program before `main`.
+fn other_major(program: &Path, library: &Path, version: &str) -> Finding {
+    let summary = format!(
+        "`{}` does not have its functions as {version}, with which `{}` was linked",
+        library.display(),
+        program.display()
+    );
+    let major = main_library::cudnn_major(version);
+    let wanted = major.map_or_else(String::new, |major| format!(" {major}"));
+    Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
+        "install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help"
+    ))
 }

@@ -4,7 +4,9 @@ use super::program::run;
 use super::tree::{Folder, compile, sound};
 use cudnn_guard::runtime::binary::Image;
 use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
+use cudnn_guard::runtime::driver::query::{Driver, failed};
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
 /// A driver that answers every call with this number, and says that it serves CUDA 13; in a file of this name, with the
 /// usual link to it.
@@ -225,4 +227,35 @@ the driver's library and its kernel module are of different releases: `cuInit` a
 "
         ),
     );
+}
+
+/// After a suspend, or in a container that was not given it: CUDA cannot start, and does not say why.
+#[test]
+fn a_machine_without_the_module_for_cuda_is_told_so() {
+    let machine = Folder::new();
+    let dev = machine.file("dev");
+    std::fs::create_dir_all(&dev).unwrap();
+    let driver = Driver {
+        library: "libcuda.so.1".to_string(),
+        version: None,
+        cuda: None,
+        devices: Vec::new(),
+    };
+    let below = |code, root: &Path| failed(&driver, "cuInit", code, root).to_string();
+    let told = |code| below(code, &machine.0);
+    let anywhere = below(999, Path::new("/nowhere"));
+    assert_eq!(told(999), anywhere);
+    std::fs::write(dev.join("nvidiactl"), "").unwrap();
+    let missing = told(999);
+    assert!(
+        missing.contains(
+            "= help: load the module that makes `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`\n"
+        ) && missing.contains("not there   /dev/nvidia-uvm"),
+        "{missing}"
+    );
+    assert!(!told(2).contains("nvidia-uvm"));
+    std::fs::write(machine.file(".dockerenv"), "").unwrap();
+    assert!(told(999).contains("= help: give the container `/dev/nvidia-uvm` too"));
+    std::fs::write(dev.join("nvidia-uvm"), "").unwrap();
+    assert_eq!(told(999), anywhere);
 }

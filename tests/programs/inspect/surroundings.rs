@@ -6,6 +6,41 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
+/// A link from the name of one major to the library of another: the loader ends the program before `main`.
+#[test]
+fn another_major_under_the_name_of_this_one_without_a_guard() {
+    let image = Image::new("symbol-versions");
+    let code = "unsigned long cudnnGetVersion(void) { return 8907; }\n";
+    let versions = |name: &str| {
+        let script = image.at("versions");
+        fs::create_dir_all(script.parent().unwrap()).unwrap();
+        fs::write(&script, format!("{name} {{ global: *; }};\n")).unwrap();
+        format!("-Wl,--version-script={}", script.display())
+    };
+    let lib = "usr/local/cuda/lib64/libcudnn.so.8";
+    image.library(lib, code, &[&versions("libcudnn.so.8")]);
+    image.compile(
+        "app/app",
+        "unsigned long cudnnGetVersion(void);\nvoid _start(void) { cudnnGetVersion(); }\n",
+        &[
+            "IMAGE/usr/local/cuda/lib64/libcudnn.so.8",
+            "-Wl,-rpath,/usr/local/cuda/lib64",
+        ],
+    );
+    image.flat(&[]).does_not_say("does not have its functions");
+    let other = ["-shared", "-Wl,-soname,libcudnn.so.9"];
+    image.compile(
+        lib,
+        code,
+        &[&other[..], &[&versions("libcudnn.so.9")]].concat(),
+    );
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("/libcudnn.so.8` does not have its functions as libcudnn.so.8, with which `")
+        .says("= help: install cuDNN 8, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help");
+}
+
 /// LOD-13: LD_PRELOAD wins over everything, and what the shell has in mind of this machine is not meant.
 #[test]
 fn a_cudnn_that_is_preloaded() {
