@@ -21,9 +21,9 @@
 //!
 //! ```toml
 //! [dependencies]
-//! cudnn-guard = { version = "0.1", default-features = false, features = ["runtime"] }
+//! cudnn-guard = { path = "../cudnn-guard", default-features = false, features = ["runtime"] }
 //! [build-dependencies]
-//! cudnn-guard = "0.1"
+//! cudnn-guard = { path = "../cudnn-guard" }
 //! ```
 //!
 //! The program includes the file and calls `startup()` first thing in `main`:

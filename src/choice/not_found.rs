@@ -145,7 +145,7 @@ impl CheckContext<'_> {
             value.map_or(String::new(), |value| format!(" --{name} {value}"))
         };
         format!(
-            "run `cudnn-guard fetch{}{}` (from `cargo install cudnn-guard --features cli`), which installs CUDA and \
+            "run `cudnn-guard fetch{}{}` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs CUDA and \
              cuDNN {place}",
             option("cuda", cuda),
             option("cudnn", cudnn)

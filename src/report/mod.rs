@@ -85,7 +85,10 @@ impl Toolchain {
         let mut report = self.report();
         for help in report.findings.iter_mut().flat_map(|one| &mut one.help) {
             // Who reads this has the program.
-            *help = help.replace(" (from `cargo install cudnn-guard --features cli`)", "");
+            *help = help.replace(
+                " (from `cargo install --path . --features cli` in a clone of cudnn-guard)",
+                "",
+            );
         }
         let lock = files::read(Path::new("Cargo.lock")).unwrap_or_default();
         report.cudarc = cudarc::in_lock(&lock).map(String::from);

@@ -38,22 +38,6 @@ pub fn is_of_toolkit(file: &str) -> bool {
     .contains(&stem)
 }
 
-/// Returns the releases of CUDA that bring a library under this number, which need not be CUDA's own: `10, 11, 12 or
-/// 13` of `libcurand.so.10`.
-///
-/// Source: NVIDIA's wheels for CUDA 11.8, 12.9 and 13.0 on PyPI, and Debian's packages of CUDA 11.8.
-pub fn cuda_of(file: &str, number: u32) -> String {
-    let stem = file.split(".so").next().unwrap_or_default();
-    match (stem, number) {
-        ("libcurand", 10) => "10, 11, 12 or 13".into(),
-        ("libcufft", 10) => "10 or 11".into(),
-        ("libcusolver", 11) => "11 or 12".into(),
-        ("libcusparse", 12) => "12 or 13".into(),
-        ("libcufft", 11 | 12) | ("libcusolver", 12) => (number + 1).to_string(),
-        _ => number.to_string(),
-    }
-}
-
 /// It may be found when the program is linked and run, by means that are not seen here: a warning.
 pub fn finding(missing: &MissingDependency, version: Option<Version>, root: &Path) -> Finding {
     let name = |path: &Path| {

@@ -279,6 +279,15 @@ fn the_program_of_the_readme_says_what_is_shown() {
         example(&guide, "match gpu::check()")
     );
     let dir = project("of-the-readme", &build.join("\n"), &main);
+    // With the clone beside the crate, as it is written there.
+    let clone = dir.parent().unwrap().join("cudnn-guard");
+    let _ = fs::remove_file(&clone);
+    std::os::unix::fs::symlink(repository(), &clone).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"of-the-readme\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{}\n[workspace]\n",
+        example(&readme, "[dependencies]")
+    );
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
     let (built_with, older) = (fresh("readme-built-with"), fresh("readme-older"));
     simulated::install((9, 28, 0), &[], &built_with);
     simulated::install((9, 14, 0), &[], &older);

@@ -11,7 +11,7 @@
 //! ```
 
 mod broken;
-mod place;
+pub mod place;
 mod sources;
 
 use crate::demo::place::Place;

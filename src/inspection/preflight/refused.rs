@@ -169,7 +169,7 @@ impl PreflightInput {
         }
         let cuda = LibraryName::read(name).and_then(|file| file.major());
         if let (true, Some(number)) = (dependencies::is_of_toolkit(name), cuda) {
-            let cuda = dependencies::cuda_of(name, number);
+            let cuda = cuda_of(name, number);
             return finding.help(format!(
                 "install the libraries of CUDA {cuda}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
             ));
@@ -275,4 +275,20 @@ fn other_major(program: &Path, library: &Path, version: &str) -> Finding {
     Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
         "install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help"
     ))
+}
+
+/// Returns the releases of CUDA that bring a library under this number, which need not be CUDA's own: `10, 11, 12 or
+/// 13` of `libcurand.so.10`.
+///
+/// Source: NVIDIA's wheels for CUDA 11.8, 12.9 and 13.0 on PyPI, and Debian's packages of CUDA 11.8.
+fn cuda_of(file: &str, number: u32) -> String {
+    let stem = file.split(".so").next().unwrap_or_default();
+    match (stem, number) {
+        ("libcurand", 10) => "10, 11, 12 or 13".into(),
+        ("libcufft", 10) => "10 or 11".into(),
+        ("libcusolver", 11) => "11 or 12".into(),
+        ("libcusparse", 12) => "12 or 13".into(),
+        ("libcufft", 11 | 12) | ("libcusolver", 12) => (number + 1).to_string(),
+        _ => number.to_string(),
+    }
 }

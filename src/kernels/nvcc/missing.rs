@@ -73,7 +73,7 @@ pub fn nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathB
             "set {variable} to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH"
         ))
         .help(
-            "or run `cudnn-guard fetch` (from `cargo install cudnn-guard --features cli`), which installs one without \
+            "or run `cudnn-guard fetch` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs one without \
              root",
         )
 }

@@ -244,7 +244,7 @@ fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
         (
             ["--cuda", "14"],
             "CUDA 14 is not known here; 13 is  [fetch-failed]\n  \
-             = help: fetch CUDA 13, or a newer cudnn-guard: `cargo install cudnn-guard --features cli`\n",
+             = help: fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone\n",
         ),
     ] {
         let output = fetch(&dir, &arguments);

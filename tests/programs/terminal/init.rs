@@ -47,10 +47,10 @@ This crate uses cudarc, which opens cuDNN while the program runs: the guard chec
  [dependencies]
  # Ours.
  cudarc = { version = \"0.19.2\", features = [\"cudnn\"] }
-+cudnn-guard = { version = \"0.1\", default-features = false, features = [\"runtime\"] }
++cudnn-guard = { path = \"CLONE\", default-features = false, features = [\"runtime\"] }
 +
 +[build-dependencies]
-+cudnn-guard = \"0.1\"
++cudnn-guard = { path = \"CLONE\" }
 
 --- /dev/null
 +++ build.rs
@@ -80,6 +80,7 @@ This crate uses cudarc, which opens cuDNN while the program runs: the guard chec
 
 Nothing was changed yet. To make these changes: cudnn-guard init --write DIR
 ";
+    let expected = expected.replace("CLONE", repository().to_str().expect("text"));
     let shown = text(&shown).replace(dir.to_str().expect("text"), "DIR");
     assert_eq!(shown, expected);
     assert_eq!(read(&dir, "Cargo.toml"), before);
@@ -273,11 +274,7 @@ fn a_crate_that_is_not_understood_stays_as_it_is() {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn a_crate_with_the_guard_builds_and_is_guarded() {
-    let patch = format!(
-        "\n[workspace]\n\n[patch.crates-io]\ncudnn-guard = {{ path = {:?} }}\n",
-        repository()
-    );
-    let dir = package("guarded", &patch);
+    let dir = package("guarded", "\n[workspace]\n");
     fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).expect("a lock");
     must_exit(&init(&dir, &["--write"]), 0);
     let sound = fresh("init-sound");

@@ -58,8 +58,7 @@ fn work_folder(
     repository: &Path,
     variable: impl Fn(&str) -> Option<PathBuf>,
 ) -> Result<PathBuf, String> {
-    // cargo puts `.cargo-ok` beside whatever it unpacked.
-    if repository.join(".git").exists() && !repository.join(".cargo-ok").exists() {
+    if is_clone(repository) {
         return Ok(repository.join("target/demo"));
     }
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
@@ -70,6 +69,11 @@ fn work_folder(
         .ok_or_else(|| {
             "there is no folder to work in: neither XDG_CACHE_HOME nor HOME is set".into()
         })
+}
+
+/// Whether a person cloned the repository there. cargo puts `.cargo-ok` beside whatever it unpacked itself.
+pub fn is_clone(repository: &Path) -> bool {
+    repository.join(".git").exists() && !repository.join(".cargo-ok").exists()
 }
 
 #[cfg(test)]

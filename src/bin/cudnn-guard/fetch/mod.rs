@@ -377,7 +377,7 @@ fn unknown_cuda(cuda: u32) -> Finding {
         FindingId::FetchFailed,
         format!("CUDA {cuda} is not known here; 13 is"),
     )
-    .help("fetch CUDA 13, or a newer cudnn-guard: `cargo install cudnn-guard --features cli`")
+    .help("fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone")
 }
 
 fn foreign(folder: &Path, why: Option<String>) -> Finding {

@@ -1,5 +1,6 @@
 //! The files of a crate into which the guard goes: its manifest, its build script and its programs.
 
+use crate::demo::place;
 use crate::init::recipe::Recipe;
 use crate::init::source;
 use crate::init::{Change, Refusal};
@@ -291,13 +292,20 @@ fn add_dependencies(toml: &mut DocumentMut) {
         ".",
         env!("CARGO_PKG_VERSION_MINOR")
     );
-    let mut runtime = InlineTable::new();
-    runtime.insert("version", version.into());
+    // A clone is what there is until a release.
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (key, source) = match repository.to_str().filter(|_| place::is_clone(repository)) {
+        Some(path) => ("path", path),
+        None => ("version", version),
+    };
+    let mut build = InlineTable::new();
+    build.insert(key, source.into());
+    let mut runtime = build.clone();
     runtime.insert("default-features", false.into());
     runtime.insert("features", Value::Array(Array::from_iter(["runtime"])));
     for (table, value) in [
         ("dependencies", Value::from(runtime)),
-        ("build-dependencies", Value::from(version)),
+        ("build-dependencies", Value::from(build)),
     ] {
         let table = toml.entry(table).or_insert(Item::Table(Table::new()));
         if let Some(table) = table.as_table_like_mut() {
