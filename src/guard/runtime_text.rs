@@ -38,6 +38,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "child/pipe_sink",
     "child/process_lock",
     "child/protocol",
+    "child/rdma",
     "child/spawn",
     "child/task",
     "child/work",

@@ -238,6 +238,23 @@ fn every_command_line_is_accepted() {
 }
 
 #[test]
+fn the_guide_counts_the_functions_of_the_guard() {
+    let face = read("src/guard/text.rs");
+    assert_eq!(
+        face.matches("\npub fn ").count() - 1,
+        4,
+        "the first makes the text"
+    );
+    let guide = read("docs/guard.md");
+    for words in [
+        "and four short functions that hand",
+        "| a record and four functions |",
+    ] {
+        assert!(guide.contains(words), "{words}");
+    }
+}
+
+#[test]
 fn the_readme_shows_what_the_doctor_says() {
     let mut machine = Machine::image(true);
     wheel(&machine.at("me/venv"), 12, (9, 10, 2));

@@ -17,6 +17,10 @@ const FILES: &[(&str, &str)] = &[
         "whether CUDA is started here, and a thread that may be left behind",
     ),
     (
+        "build-support/guard/child/rdma.rs",
+        "asks libibverbs whether a fork is safe",
+    ),
+    (
         "build-support/guard/child/spawn.rs",
         "the child on Windows: a job that ends with the program",
     ),

@@ -5,6 +5,7 @@ pub mod in_process;
 pub mod pipe_sink;
 pub mod process_lock;
 pub mod protocol;
+pub mod rdma;
 pub mod task;
 pub mod work;
 

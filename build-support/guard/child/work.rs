@@ -4,7 +4,7 @@ use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::protocol::{self, ChildReport};
 use crate::runtime::child::task::{Functions, Task};
-use crate::runtime::child::{in_process, process};
+use crate::runtime::child::{in_process, process, rdma};
 use crate::runtime::convolution::case::FIRST;
 use crate::runtime::convolution::case_result::{Extent, Scope, SuiteEvent};
 use crate::runtime::convolution::graph::Graph;
@@ -26,6 +26,7 @@ use crate::runtime::system::platform::{self, Library};
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
 use std::time::Duration;
 
 /// cuDNN's own checks that its parts are of one release, each with the part that it ends the process for want of.
@@ -62,6 +63,8 @@ pub struct ChildOutcome {
 pub enum ChildNotStarted {
     /// CUDA is started in this process.
     Started,
+    /// Memory of this process is registered with an RDMA device, which a fork would take from it.
+    Rdma,
     /// The system refuses one, in these words.
     Refused(String),
 }
@@ -77,6 +80,13 @@ impl ChildNotStarted {
                     "CUDA is started in this process already, and a child made by `fork` cannot use it then",
                 )
                 .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
+            ChildNotStarted::Rdma => finding
+                .with(
+                    "reason",
+                    "memory is registered with an RDMA device in this process, and libibverbs was not told to allow `fork`",
+                )
+                .help("call `startup()` before MPI, NCCL or UCX starts: as the first line of `main`")
+                .help("or set RDMAV_FORK_SAFE=1"),
             ChildNotStarted::Refused(words) if words.contains(TOO_MANY_FILES) => finding
                 .with("reason", words)
                 .help("raise the limit on open files: `ulimit -n 4096`"),
@@ -106,6 +116,8 @@ pub fn run(
     };
     let no_child = if process::IS_COPY && in_process::cuda_is_started() {
         ChildNotStarted::Started
+    } else if process::IS_COPY && rdma::forbids_fork(Path::new("/proc/self/fd")) {
+        ChildNotStarted::Rdma
     } else {
         let child = process::in_child(deadline, task, &token, &|sink| whole(task, &token, sink));
         match child {

@@ -226,3 +226,54 @@ fn closed_streams_are_no_hindrance() {
         serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(json["verdict"], "pass");
 }
+
+/// A fork would take the pages from the device that writes into them.
+#[test]
+#[ignore = "needs the right to mount"]
+fn a_process_with_memory_that_is_registered_with_an_rdma_device_is_not_forked() {
+    let cudnn = sound();
+    let library = cudnn.file("libibverbs.so.1");
+    let script = "mount -t tmpfs none /dev && mkdir /dev/infiniband && : >/dev/null && \
+                  : >/dev/infiniband/uverbs0 && exec \"$@\" 9</dev/infiniband/\"$OPENED\"";
+    let started = |opened: &str, variables: &[(&str, &str)]| {
+        let program = command("startup", &cudnn.0);
+        let mut shell = std::process::Command::new("unshare");
+        shell
+            .args(["-rm", "sh", "-c", script, "sh"])
+            .arg(program.get_program());
+        shell.args(program.get_args()).env("OPENED", opened);
+        for (name, value) in program.get_envs() {
+            shell.env(name, value.unwrap_or_default());
+        }
+        shell
+            .env("TEST_OPEN", &library)
+            .env(GPU.0, GPU.1)
+            .envs(variables.iter().copied());
+        let output = shell.output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        stderr
+    };
+    let refused = "\
+cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  [child-not-started]
+  = help: call `startup()` before MPI, NCCL or UCX starts: as the first line of `main`
+";
+    let device = "uverbs0";
+    let with_status = |status: u32| {
+        let code = format!("int ibv_is_fork_initialized(void) {{ return {status}; }}");
+        compile(&code, &library, &[]);
+        started(device, &[])
+    };
+    let said = with_status(0);
+    assert!(said.starts_with(refused), "{said}");
+    // libibverbs may be there without being used.
+    assert_eq!(started("../null", &[]), "");
+    for allowed in [1, 2] {
+        assert_eq!(with_status(allowed), "");
+    }
+    // An old one does not tell.
+    compile("int ibv_fork_init(void) { return 0; }", &library, &[]);
+    let said = started(device, &[]);
+    assert!(said.starts_with(refused), "{said}");
+    assert_eq!(started(device, &[("RDMAV_FORK_SAFE", "1")]), "");
+}
