@@ -25,6 +25,10 @@ const FILES: &[(&str, &str)] = &[
         "the child on Windows: a job that ends with the program",
     ),
     (
+        "build-support/guard/child/stay.rs",
+        "the process on Linux that keeps a GPU open: fork, close, alarm",
+    ),
+    (
         "build-support/guard/child/work.rs",
         "calls functions of cuDNN that take nothing",
     ),
@@ -58,6 +62,7 @@ const FILES: &[(&str, &str)] = &[
         "build-support/guard/driver/device_memory.rs",
         "calls the driver",
     ),
+    ("build-support/guard/driver/nvml.rs", "calls NVML"),
     ("build-support/guard/driver/query.rs", "calls the driver"),
     (
         "build-support/guard/facts/linked_in.rs",

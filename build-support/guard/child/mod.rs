@@ -14,6 +14,8 @@ pub mod work;
 pub mod fork;
 #[cfg(target_os = "linux")]
 pub use self::fork as process;
+#[cfg(target_os = "linux")]
+pub mod stay;
 
 #[cfg(windows)]
 pub mod entry;

@@ -10,8 +10,8 @@ use crate::runtime::convolution::case_result::{Extent, Scope, SuiteEvent};
 use crate::runtime::convolution::graph::Graph;
 use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
-use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::driver::{driver_library, nvml};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -27,6 +27,7 @@ use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// cuDNN's own checks that its parts are of one release, each with the part that it ends the process for want of.
@@ -154,15 +155,21 @@ pub fn run(
 
 /// All of a child's work, to its last word.
 pub fn whole(task: &Task<'_>, token: &str, sink: &PipeSink<'_>) {
+    let is_shut_down = AtomicBool::new(false);
     in_process::with_large_stack(&|| {
         in_process::pass_locks();
         stage(sink, "starting");
-        work(task, sink);
+        is_shut_down.store(work(task, sink), Ordering::Relaxed);
     });
     sink.line(&protocol::line("end", &[token]));
+    #[cfg(target_os = "linux")]
+    if is_shut_down.load(Ordering::Relaxed) {
+        crate::runtime::child::stay::keep_gpu_open();
+    }
 }
 
-fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
+/// Does the work; whether the GPUs that were used are shut down when this process ends is what is returned.
+fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
     let (mut cudnn, mut release) = (None, None);
     if let Some(main_library) = task.main_library {
         let opened = open(task.parts, sink);
@@ -176,6 +183,13 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
                 })
             });
         }
+    }
+    stage(sink, ASKING_DRIVER);
+    let modes = nvml::modes();
+    let is_confidential = modes.is_some_and(|modes| modes.is_confidential);
+    if is_confidential && !task.devices.is_asked() && !in_process::cuda_is_started() {
+        sink.line(&protocol::finding_line("problem", &confidential()));
+        return false;
     }
     let numbers = match driver(task.functions, sink) {
         Some(driver) => choose(task, &driver, release),
@@ -219,6 +233,13 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) {
             sink.line(&protocol::line("map", &[&protocol::path_field(&path)]));
         }
     }
+    modes.is_some_and(|modes| modes.is_shut_down)
+}
+
+fn confidential() -> Finding {
+    let summary = "the GPU is used in confidential computing, where it may not start again after a test, so it was not tried";
+    Finding::warning(FindingId::DeviceBusy, summary)
+        .help("set CUDNN_GUARD_DEVICES=0 to try it all the same")
 }
 
 /// The GPUs that are tried. Where nobody chose among unlike ones, it is the first that the cuDNN and the program's own
@@ -333,7 +354,6 @@ fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
 
 /// Which GPUs there are, if any can be used.
 fn driver(functions: Functions, sink: &PipeSink<'_>) -> Option<Driver> {
-    stage(sink, ASKING_DRIVER);
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),

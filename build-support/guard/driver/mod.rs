@@ -10,4 +10,6 @@ pub mod driver_library;
 pub mod driver_missing;
 pub mod driver_release;
 pub mod no_gpu;
+#[cfg(feature = "runtime")]
+pub mod nvml;
 pub mod query;

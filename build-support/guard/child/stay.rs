@@ -1,0 +1,76 @@
+//! A process that keeps a GPU open between the child and the program.
+
+use crate::runtime::child::process_lock::pause;
+use crate::runtime::system::proc;
+use std::ffi::{c_int, c_uint};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const SIGALRM: c_int = 14;
+
+unsafe extern "C" {
+    fn fork() -> c_int;
+    fn _exit(code: c_int) -> !;
+    fn getppid() -> c_int;
+    fn signal(signal: c_int, handler: usize) -> usize;
+    fn alarm(seconds: c_uint) -> c_uint;
+    fn close(fd: c_int) -> c_int;
+}
+
+/// How long a GPU is kept for a program that has not started CUDA.
+const STAY: c_uint = 30;
+
+/// Leaves a process behind that holds what this one has open of the GPU, until the program has opened it too or has
+/// ended: the driver shuts a GPU down when nobody has it open, and takes seconds to start it again.
+pub fn keep_gpu_open() {
+    // SAFETY: getppid has no conditions. The process that is made calls nothing of CUDA's, and ends in _exit.
+    let program = unsafe { getppid() };
+    if unsafe { fork() } != 0 {
+        return;
+    }
+    // SAFETY: a signal that nobody handles ends this process when its time is over.
+    unsafe {
+        signal(SIGALRM, 0);
+        alarm(STAY);
+    }
+    // Whoever reads what this program prints waits until nobody holds the other end.
+    for (fd, target) in open_files("self") {
+        if !is_gpu(&target) {
+            // SAFETY: nothing here uses it any more.
+            unsafe { close(fd) };
+        }
+    }
+    let process = program.to_string();
+    while proc::is_running(program.unsigned_abs())
+        && !open_files(&process)
+            .iter()
+            .any(|(_, target)| is_gpu(target))
+    {
+        pause(Duration::from_millis(100));
+    }
+    // SAFETY: ends this process at once.
+    unsafe { _exit(0) };
+}
+
+/// What a process has open, by number.
+fn open_files(process: &str) -> Vec<(c_int, PathBuf)> {
+    let mut files = Vec::new();
+    let Ok(links) = std::fs::read_dir(format!("/proc/{}/fd", process)) else {
+        return files;
+    };
+    for link in links.flatten() {
+        let number = link.file_name().to_str().and_then(|name| name.parse().ok());
+        if let (Some(number), Ok(target)) = (number, std::fs::read_link(link.path())) {
+            files.push((number, target));
+        }
+    }
+    files
+}
+
+/// Whether this is the device of one GPU: `/dev/nvidia0`.
+pub fn is_gpu(path: &Path) -> bool {
+    let name = path
+        .to_str()
+        .and_then(|path| path.strip_prefix("/dev/nvidia"));
+    name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_digit()))
+}

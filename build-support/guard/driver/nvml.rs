@@ -1,0 +1,88 @@
+//! How the driver keeps the GPUs between two processes, as NVML tells it
+//! (<https://docs.nvidia.com/deploy/nvml-api/>).
+
+use crate::runtime::system::platform::Library;
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::transmute;
+
+const NVML: &str = "libnvidia-ml.so.1";
+
+/// How the GPUs are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GpuModes {
+    /// Whether one of them is shut down when the last process that uses it ends: its next start takes seconds.
+    pub is_shut_down: bool,
+    /// Whether they are used in confidential computing, where a GPU that was shut down may not start again.
+    pub is_confidential: bool,
+}
+
+struct Functions {
+    init: unsafe extern "C" fn() -> c_int,
+    shutdown: unsafe extern "C" fn() -> c_int,
+    count: unsafe extern "C" fn(*mut c_uint) -> c_int,
+    handle: unsafe extern "C" fn(c_uint, *mut *mut c_void) -> c_int,
+    persistence: unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
+    /// Since driver 535. `environment`, `ccFeature` and `devToolsMode` are the fields of the structure.
+    confidential: Option<unsafe extern "C" fn(*mut [c_uint; 3]) -> c_int>,
+}
+
+impl Functions {
+    fn resolve(library: Library) -> Option<Self> {
+        // SAFETY: the types are those of nvml.h.
+        unsafe {
+            Some(Self {
+                init: transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(
+                    library.symbol("nvmlInit_v2")?,
+                ),
+                shutdown: transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(
+                    library.symbol("nvmlShutdown")?,
+                ),
+                count: transmute::<*mut c_void, unsafe extern "C" fn(*mut c_uint) -> c_int>(
+                    library.symbol("nvmlDeviceGetCount_v2")?,
+                ),
+                handle: transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(c_uint, *mut *mut c_void) -> c_int,
+                >(library.symbol("nvmlDeviceGetHandleByIndex_v2")?),
+                persistence: transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
+                >(library.symbol("nvmlDeviceGetPersistenceMode")?),
+                confidential: library.symbol("nvmlSystemGetConfComputeState").map(|it| {
+                    transmute::<*mut c_void, unsafe extern "C" fn(*mut [c_uint; 3]) -> c_int>(it)
+                }),
+            })
+        }
+    }
+}
+
+/// Asks NVML; none where there is no NVML that answers.
+pub fn modes() -> Option<GpuModes> {
+    let functions = Functions::resolve(Library::open(NVML).ok()?)?;
+    // SAFETY: it takes nothing.
+    if unsafe { (functions.init)() } != 0 {
+        return None;
+    }
+    let mut state = [0; 3];
+    let is_told = functions.confidential.is_some_and(|ask| {
+        // SAFETY: the structure is three numbers, and outlives the call.
+        unsafe { ask(&mut state) == 0 }
+    });
+    let mut count = 0;
+    let mut is_shut_down = false;
+    // SAFETY: NVML is started, and each place outlives its call.
+    unsafe {
+        (functions.count)(&mut count);
+        for index in 0..count {
+            let (mut device, mut mode) = (std::ptr::null_mut(), 1);
+            let told = (functions.handle)(index, &mut device) == 0
+                && (functions.persistence)(device, &mut mode) == 0;
+            is_shut_down |= told && mode == 0;
+        }
+        (functions.shutdown)();
+    }
+    Some(GpuModes {
+        is_shut_down,
+        is_confidential: is_told && state[1] != 0,
+    })
+}

@@ -1,0 +1,115 @@
+//! GPUs that the driver shuts down between two processes, and GPUs in confidential computing.
+
+use crate::support::circumstances::{command, installed, library};
+use crate::support::{fresh, run};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// An NVML that answers this of persistence mode and of confidential computing, and the driver beside it.
+fn nvml(name: &str, persistence: u32, confidential: u32) -> Vec<PathBuf> {
+    let tree = installed((9, 14, 0));
+    let folder = fresh(&format!("nvml-{name}"));
+    let code = format!(
+        "int nvmlInit_v2(void) {{ return 0; }} int nvmlShutdown(void) {{ return 0; }}
+         int nvmlDeviceGetCount_v2(unsigned *count) {{ *count = 1; return 0; }}
+         int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **device) {{ *device = 0; return i; }}
+         int nvmlDeviceGetPersistenceMode(void *device, int *mode) {{ *mode = {persistence}; return device != 0; }}
+         int nvmlSystemGetConfComputeState(unsigned *state) {{ state[1] = {confidential}; return 0; }}"
+    );
+    library(&code, &folder.join("libnvidia-ml.so.1"));
+    vec![folder, tree.join("lib64"), tree.join("driver")]
+}
+
+/// The processes with this variable.
+fn with_variable(variable: &str) -> Vec<u32> {
+    let mut found = Vec::new();
+    for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        let number: Option<u32> = process
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        if environment
+            .split(|byte| *byte == 0)
+            .any(|one| one == variable.as_bytes())
+        {
+            found.extend(number);
+        }
+    }
+    found
+}
+
+/// Between the child and the program the driver would shut the GPU down, and start it again: seconds each time.
+#[test]
+fn without_persistence_mode_the_gpu_stays_open_until_the_program_has_it() {
+    for (name, persistence, stays) in [("off", 0, 1), ("on", 1, 0)] {
+        let marker = format!("{name}-{}", std::process::id());
+        let mut program = command(&["startup", "went-on", "stay"], &nvml(name, persistence, 0));
+        program.env("NVML_TEST", &marker).stdout(Stdio::piped());
+        let mut program = program.spawn().unwrap();
+        let mut line = String::new();
+        let mut stdout = BufReader::new(program.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, "went on\n");
+        let marked = || with_variable(&format!("NVML_TEST={marker}"));
+        let mut others = marked();
+        others.retain(|process| *process != program.id());
+        assert_eq!(others.len(), stays, "{name}");
+        // It holds nothing else of the program's: whoever reads what that prints would wait for it.
+        for other in &others {
+            let is_open = || {
+                std::fs::read_dir(format!("/proc/{other}/fd"))
+                    .unwrap()
+                    .count()
+                    > 0
+            };
+            let clock = std::time::Instant::now();
+            while is_open() {
+                assert!(clock.elapsed().as_secs() < 1, "{other} has files open");
+            }
+        }
+        assert!(program.wait().unwrap().success());
+        let clock = std::time::Instant::now();
+        while !marked().is_empty() {
+            assert!(clock.elapsed().as_secs() < 5, "{:?} stay", marked());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
+/// Once the program has opened the GPU, nobody else needs to.
+#[test]
+fn a_device_of_the_driver_is_told_from_others() {
+    let is_gpu = |path: &str| cudnn_guard::runtime::child::stay::is_gpu(path.as_ref());
+    for path in ["/dev/nvidia0", "/dev/nvidia15"] {
+        assert!(is_gpu(path), "{path}");
+    }
+    for path in ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/null", "pipe:[1]"] {
+        assert!(!is_gpu(path), "{path}");
+    }
+}
+
+/// A GPU in confidential computing may not start again, so that nobody tries it unasked.
+#[test]
+fn in_confidential_computing_nothing_is_tried_unasked() {
+    let calls = fresh("nvml-calls").join("calls");
+    let tried = |variables: &[(&str, &str)]| {
+        let mut program = command(&["startup", "went-on"], &nvml("confidential", 1, 1));
+        run(program
+            .env("SIM_CALLS", &calls)
+            .envs(variables.iter().copied()))
+        .exits_with(0)
+    };
+    let required = ("CUDNN_GUARD_REQUIRE_GPU", "1");
+    assert_eq!(
+        tried(&[required]).stderr,
+        "cudnn-guard: unknown: the GPU is used in confidential computing, where it may not start again after a test, \
+         so it was not tried  [device-busy]
+  = help: set CUDNN_GUARD_DEVICES=0 to try it all the same
+"
+    );
+    assert!(!calls.exists());
+    assert_eq!(tried(&[("CUDNN_GUARD_DEVICES", "0")]).stderr, "");
+    assert!(calls.exists());
+}
