@@ -1,11 +1,13 @@
 /*
- * Every engine that cuDNN offers for a convolution, forced one by one:
+ * The engines that cuDNN offers for convolutions through its graph API:
  *
- *     engines          of libcudnn.so.9, as the loader finds it
+ *     engines                      what is offered by libcudnn.so.9, as the loader finds it: JOB HEURISTIC PLACE lines
+ *     engines JOB HEURISTIC PLACE  forces that one
  *
- * A line for each: format, heuristic, engine, status of the plan, status of the run, numbers that differ, largest
- * error, bytes of workspace, milliseconds to plan and to run, numerical notes, behaviour notes. x is 2x32x12x14, the
- * filter 48x32x3x3, padded by 1; whole numbers, of which every sum is exact in single precision.
+ * Of the one that is forced a line tells: convolution, heuristic, engine, status of the plan, status of the run, numbers
+ * that differ, largest error, the largest error in units of (K + 2) u m, bytes of workspace, milliseconds to plan and to
+ * run, numerical notes, behavior notes. K is the number of products of a sum, m the sum of their magnitudes, and u half
+ * the distance from 1 to the next number of single precision: above 1 it is not strict single precision.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -15,16 +17,29 @@
 #include <string.h>
 #include <time.h>
 
-enum { CONVOLUTION = 1, ENGINE, ENGINECFG, ENGINEHEUR, EXECUTION_PLAN, FORWARD = 10, GRAPH = 15, PACK, TENSOR };
-enum { T_HANDLE, T_DATA, T_INT64 = 3, T_FLOAT, T_POINTER = 6, T_MODE, T_HEUR, T_NOTE = 11, T_BEHAVIOUR = 14,
-       T_DESCRIPTOR = 15 };
-enum { N = 2, C = 32, H = 12, W = 14, K = 48, R = 3, MOST = 64 };
-enum { X = N * C * H * W, F = K * C * R * R, Y = N * K * H * W };
+enum { CONVOLUTION = 1, ENGINE, ENGINECFG, ENGINEHEUR, EXECUTION_PLAN, FORWARD = 10, FILTER, DATA, GRAPH = 15, PACK, TENSOR };
+enum { T_HANDLE, T_DATA, T_INT64 = 3, T_FLOAT, T_POINTER = 6, T_MODE, T_HEUR, T_NOTE = 11, T_DESCRIPTOR = 15,
+       T_BEHAVIOR = 19 };
+enum { R = 3, MOST = 64 };
+
+/* Filters of 3x3, padded by 1, NHWC. The second shape is the guard's own. */
+static const struct shape { int n, c, h, w, k; } shapes[] = {{2, 32, 12, 14, 48}, {2, 8, 14, 14, 8}};
+/* Whole numbers have sums that are exact in single precision; fractions show what an engine rounds. */
+static const struct job { const char *name; int type, operation; const struct shape *shape; int fractions; } jobs[] = {
+    {"f32 forward", 0, FORWARD, &shapes[0], 0}, {"f16 forward", 2, FORWARD, &shapes[0], 0},
+    {"bf16 forward", 9, FORWARD, &shapes[0], 0}, {"f32 data", 0, DATA, &shapes[0], 0},
+    {"f16 data", 2, DATA, &shapes[0], 0}, {"bf16 data", 9, DATA, &shapes[0], 0},
+    {"f32 filter", 0, FILTER, &shapes[0], 0}, {"f16 filter", 2, FILTER, &shapes[0], 0},
+    {"bf16 filter", 9, FILTER, &shapes[0], 0}, {"f32 forward, the guard's shape", 0, FORWARD, &shapes[1], 0},
+    {"f16 forward, the guard's shape", 2, FORWARD, &shapes[1], 0},
+    {"f32 forward, the guard's shape, fractions", 0, FORWARD, &shapes[1], 1},
+};
+enum { JOBS = sizeof jobs / sizeof *jobs };
 
 typedef unsigned long long device;
-static int (*create)(int, void **), (*destroy)(void *), (*finalize)(void *), (*run)(void *, void *, void *);
+static int (*create)(int, void **), (*finalize)(void *), (*run)(void *, void *, void *);
 static int (*set)(void *, int, int, int64_t, const void *), (*get)(void *, int, int, int64_t, int64_t *, void *);
-static int (*allocate)(device *, size_t), (*release)(device), (*to_gpu)(device, const void *, size_t);
+static int (*allocate)(device *, size_t), (*to_gpu)(device, const void *, size_t);
 static int (*from_gpu)(void *, device, size_t), (*wait_gpu)(void);
 
 static void *need(void *library, const char *name) {
@@ -72,15 +87,14 @@ static void *tensor(int type, int64_t id, int64_t a, int64_t b, int64_t c, int64
 }
 
 /* Small whole numbers in bits of the format: 0 single, 2 half, 9 bfloat16. */
-static uint32_t bits(int type, int value) {
-    float number = (float)value;
+static uint32_t bits(int type, float number) {
     uint32_t single;
     memcpy(&single, &number, 4);
     if (type == 0)
         return single;
     if (type == 9)
         return single >> 16;
-    return value == 0 ? 0 : ((single >> 16) & 0x8000) | ((((single >> 23) & 255) - 112) << 10) | ((single >> 13) & 1023);
+    return number == 0 ? 0 : ((single >> 16) & 0x8000) | ((((single >> 23) & 255) - 112) << 10) | ((single >> 13) & 1023);
 }
 
 static double value(int type, const unsigned char *from, size_t at) {
@@ -102,36 +116,53 @@ static double value(int type, const unsigned char *from, size_t at) {
     return number;
 }
 
-static int x_at(size_t i) { return (int)(i * 7 % 5) - 2; }
-static int w_at(size_t i) { return (int)(i * 5 % 3) - 1; }
+static float number_at(const struct job *job, int which, size_t i) {
+    static const int steps[] = {7, 5, 3}, kinds[] = {5, 3, 3}, middle[] = {2, 1, 1};
+    float whole = (float)((int)(i * (size_t)steps[which] % (size_t)kinds[which]) - middle[which]);
+    return job->fractions ? whole / 3 + (float)(i % 17) / 64 : whole;
+}
 
-/* What must come out, NHWC. */
-static void reference(double *y) {
-    for (int n = 0; n < N; n++)
-        for (int h = 0; h < H; h++)
-            for (int w = 0; w < W; w++)
-                for (int k = 0; k < K; k++) {
-                    double sum = 0;
+static size_t count_of(const struct shape *of, int which) {
+    size_t x = (size_t)of->n * of->h * of->w * of->c, w = (size_t)of->k * R * R * of->c;
+    return which == 0 ? x : which == 1 ? w : x / of->c * of->k;
+}
+
+/* Which of x, w and y comes out. */
+static int result_of(const struct job *job) { return job->operation == FORWARD ? 2 : job->operation == DATA ? 0 : 1; }
+
+/* What must come out, NHWC, with the sum of the magnitudes and the number of the products of each. */
+static void reference(const struct job *job, double *sums, double *sizes, double *products) {
+    const struct shape *of = job->shape;
+    for (int n = 0; n < of->n; n++)
+        for (int h = 0; h < of->h; h++)
+            for (int w = 0; w < of->w; w++)
+                for (int k = 0; k < of->k; k++)
                     for (int r = 0; r < R; r++)
                         for (int s = 0; s < R; s++) {
                             int i = h + r - 1, j = w + s - 1;
-                            if (i < 0 || j < 0 || i >= H || j >= W)
-                                continue;
-                            for (int c = 0; c < C; c++)
-                                sum += x_at(((size_t)(n * H + i) * W + j) * C + c) *
-                                       w_at(((size_t)(k * R + r) * R + s) * C + c);
+                            for (int c = 0; i >= 0 && j >= 0 && i < of->h && j < of->w && c < of->c; c++) {
+                                size_t at[] = {((size_t)(n * of->h + i) * of->w + j) * of->c + c,
+                                               ((size_t)(k * R + r) * R + s) * of->c + c,
+                                               ((size_t)(n * of->h + h) * of->w + w) * of->k + k};
+                                int result = result_of(job), one = result == 0 ? 2 : 0, other = result == 1 ? 2 : 1;
+                                double product = (double)number_at(job, one, at[one]) * number_at(job, other, at[other]);
+                                sums[at[result]] += product;
+                                sizes[at[result]] += fabs(product);
+                                products[at[result]] += 1;
+                            }
                         }
-                    y[((n * H + h) * W + w) * K + k] = sum;
-                }
 }
 
-static device filled(int type, size_t size, size_t count, int (*number)(size_t)) {
+static device filled(const struct job *job, int which, size_t size) {
+    size_t count = count_of(job->shape, which);
     unsigned char *host = malloc(size * count);
     device memory;
     for (size_t i = 0; i < count; i++) {
-        uint32_t word = bits(type, number(i));
+        uint32_t word = bits(job->type, number_at(job, which, i));
         memcpy(host + i * size, &word, size);
     }
+    if (result_of(job) == which)
+        memset(host, 0xff, size * count);
     must(allocate(&memory, size * count), "cuMemAlloc");
     must(to_gpu(memory, host, size * count), "cuMemcpyHtoD");
     free(host);
@@ -148,8 +179,8 @@ static void notes(void *engine, int name, int type) {
         printf(i == 0 ? "%d" : " %d", words[i]);
 }
 
-static void try_engine(void *handle, void *config, int type, const char *by, device x, device w, const double *expected) {
-    size_t size = type == 0 ? 4 : 2;
+static void try_engine(void *handle, void *config, const struct job *job, const char *by) {
+    size_t size = job->type == 0 ? 4 : 2, all = count_of(job->shape, result_of(job));
     void *engine = node(ENGINE), *plan = node(EXECUTION_PLAN), *pack = node(PACK);
     int64_t count, index = -1, workspace = 0, ids[] = {1, 2, 3};
     must(get(config, 300, T_DESCRIPTOR, 1, &count, &engine), "the engine of a configuration");
@@ -158,16 +189,16 @@ static void try_engine(void *handle, void *config, int type, const char *by, dev
     give(plan, 401, T_DESCRIPTOR, 1, &config);
     double clock = now();
     int planned = finalize(plan), ran = -1;
-    double to_plan = now() - clock, to_run = 0, worst = 0;
+    double to_plan = now() - clock, to_run = 0, worst = 0, bound = 0;
+    double *sums = calloc(all, sizeof *sums), *sizes = calloc(all, sizeof *sizes), *products = calloc(all, sizeof *products);
+    reference(job, sums, sizes, products);
     size_t differ = 0;
     if (planned == 0)
         get(plan, 402, T_INT64, 1, &count, &workspace);
-    device y = 0, room = 0;
-    unsigned char *host = malloc(Y * size);
-    memset(host, 0xff, Y * size);
-    if (planned == 0 && allocate(&y, Y * size) == 0 && to_gpu(y, host, Y * size) == 0 &&
-        (workspace == 0 || allocate(&room, (size_t)workspace) == 0)) {
-        device data[] = {x, w, y};
+    device room = 0;
+    unsigned char *host = malloc(all * size);
+    if (planned == 0 && (workspace == 0 || allocate(&room, (size_t)workspace) == 0)) {
+        device data[] = {filled(job, 0, size), filled(job, 1, size), filled(job, 2, size)};
         give(pack, 1000, T_INT64, 3, ids);
         give(pack, 1001, T_POINTER, 3, data);
         give(pack, 1003, T_POINTER, 1, &room);
@@ -178,35 +209,32 @@ static void try_engine(void *handle, void *config, int type, const char *by, dev
         to_run = now() - clock;
         if (ran == 0 && waited != 0)
             ran = -waited;
-        must(from_gpu(host, y, Y * size), "cuMemcpyDtoH");
-        for (size_t i = 0; ran == 0 && i < Y; i++) {
-            double error = fabs(value(type, host, i) - expected[i]);
+        must(from_gpu(host, data[result_of(job)], all * size), "cuMemcpyDtoH");
+        for (size_t i = 0; ran == 0 && i < all; i++) {
+            double error = fabs(value(job->type, host, i) - sums[i]);
+            double part = error / ((products[i] + 2) * ldexp(1, -24) * (sizes[i] > 0 ? sizes[i] : 1));
             differ += !(error == 0);
             worst = error > worst || isnan(error) ? error : worst;
+            bound = part > bound || isnan(part) ? part : bound;
         }
     }
-    printf("%s\t%s\t%lld\t%d\t%d\t%zu\t%g\t%lld\t%.1f\t%.1f", type == 0 ? "f32" : type == 2 ? "f16" : "bf16", by,
-           (long long)index, planned, ran, differ, worst, (long long)workspace, to_plan, to_run);
+    printf("%s\t%s\t%lld\t%d\t%d\t%zu\t%g\t%.2g\t%lld\t%.1f\t%.1f", job->name, by, (long long)index, planned, ran,
+           differ, worst, bound, (long long)workspace, to_plan, to_run);
     notes(engine, 1303, T_NOTE);
-    notes(engine, 1305, T_BEHAVIOUR);
+    notes(engine, 1305, T_BEHAVIOR);
     printf("\n");
-    fflush(stdout);
-    if (y != 0)
-        release(y);
-    if (room != 0)
-        release(room);
-    free(host);
-    destroy(pack);
-    destroy(plan);
-    destroy(engine);
 }
 
-static void format(void *handle, int type, const double *expected) {
-    static const struct { int mode; const char *name; } heuristics[] = {{3, "A"}, {2, "fallback"}};
-    size_t size = type == 0 ? 4 : 2;
-    device x = filled(type, size, X, x_at), w = filled(type, size, F, w_at);
-    void *tensors[] = {tensor(type, 1, N, C, H, W), tensor(type, 2, K, C, R, R), tensor(type, 3, N, K, H, W)};
-    void *convolution = node(CONVOLUTION), *operation = node(FORWARD), *graph = node(GRAPH);
+/* The graph of a convolution. */
+static void *graph_of(void *handle, const struct job *job) {
+    const struct shape *of = job->shape;
+    void *tensors[] = {tensor(job->type, 1, of->n, of->c, of->h, of->w), tensor(job->type, 2, of->k, of->c, R, R),
+                       tensor(job->type, 3, of->n, of->k, of->h, of->w)};
+    void *convolution = node(CONVOLUTION), *operation = node(job->operation), *graph = node(GRAPH);
+    /* Of the attributes: alpha, beta, the convolution, x, w and y, or what stands for them. */
+    static const int forward[] = {700, 701, 702, 704, 703, 705}, data[] = {706, 707, 708, 710, 709, 711},
+                     filter[] = {712, 713, 714, 716, 715, 717};
+    const int *names = job->operation == FORWARD ? forward : job->operation == DATA ? data : filter;
     int64_t ones[] = {1, 1}, two = 2;
     int single = 0, cross = 1;
     float one = 1, zero = 0;
@@ -216,60 +244,67 @@ static void format(void *handle, int type, const double *expected) {
     for (int name = 102; name <= 105; name++)
         give(convolution, name, T_INT64, 2, ones);
     must(finalize(convolution), "cudnnBackendFinalize of a convolution");
-    give(operation, 702, T_DESCRIPTOR, 1, &convolution);
-    give(operation, 704, T_DESCRIPTOR, 1, &tensors[0]);
-    give(operation, 703, T_DESCRIPTOR, 1, &tensors[1]);
-    give(operation, 705, T_DESCRIPTOR, 1, &tensors[2]);
-    give(operation, 700, T_FLOAT, 1, &one);
-    give(operation, 701, T_FLOAT, 1, &zero);
+    give(operation, names[2], T_DESCRIPTOR, 1, &convolution);
+    for (int which = 0; which < 3; which++)
+        give(operation, names[3 + which], T_DESCRIPTOR, 1, &tensors[which]);
+    give(operation, names[0], T_FLOAT, 1, &one);
+    give(operation, names[1], T_FLOAT, 1, &zero);
     must(finalize(operation), "cudnnBackendFinalize of an operation");
     give(graph, 800, T_HANDLE, 1, &handle);
     give(graph, 801, T_DESCRIPTOR, 1, &operation);
     must(finalize(graph), "cudnnBackendFinalize of a graph");
-    for (size_t i = 0; i < 2; i++) {
-        void *heuristic = node(ENGINEHEUR), *configs[MOST];
-        int64_t count = 0;
-        give(heuristic, 201, T_DESCRIPTOR, 1, &graph);
-        give(heuristic, 200, T_HEUR, 1, &heuristics[i].mode);
-        if (finalize(heuristic) == 0) {
-            for (int at = 0; at < MOST; at++)
-                configs[at] = node(ENGINECFG);
-            must(get(heuristic, 202, T_DESCRIPTOR, MOST, &count, configs), "the results of a heuristic");
-        }
-        for (int64_t at = 0; at < count && at < MOST; at++)
-            try_engine(handle, configs[at], type, heuristics[i].name, x, w, expected);
-        destroy(heuristic);
-    }
-    release(x);
-    release(w);
+    return graph;
 }
 
-int main(void) {
+static const struct { int mode; const char *name; } heuristics[] = {{3, "A"}, {2, "fallback"}};
+
+/* What a heuristic offers; how many. */
+static int64_t offered(void *handle, const struct job *job, int which, void **configs) {
+    void *heuristic = node(ENGINEHEUR), *graph = graph_of(handle, job);
+    int64_t count = 0;
+    give(heuristic, 201, T_DESCRIPTOR, 1, &graph);
+    give(heuristic, 200, T_HEUR, 1, &heuristics[which].mode);
+    if (finalize(heuristic) != 0)
+        return 0;
+    for (int at = 0; at < MOST; at++)
+        configs[at] = node(ENGINECFG);
+    must(get(heuristic, 202, T_DESCRIPTOR, MOST, &count, configs), "the results of a heuristic");
+    return count < MOST ? count : MOST;
+}
+
+int main(int arguments, char **argument) {
     void *cudnn = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_GLOBAL), *cuda = dlopen("libcuda.so.1", RTLD_NOW);
     create = need(cudnn, "cudnnBackendCreateDescriptor");
-    destroy = need(cudnn, "cudnnBackendDestroyDescriptor");
     finalize = need(cudnn, "cudnnBackendFinalize");
     run = need(cudnn, "cudnnBackendExecute");
     set = need(cudnn, "cudnnBackendSetAttribute");
     get = need(cudnn, "cudnnBackendGetAttribute");
     allocate = need(cuda, "cuMemAlloc_v2");
-    release = need(cuda, "cuMemFree_v2");
     to_gpu = need(cuda, "cuMemcpyHtoD_v2");
     from_gpu = need(cuda, "cuMemcpyDtoH_v2");
     wait_gpu = need(cuda, "cuCtxSynchronize");
     int (*start)(unsigned) = need(cuda, "cuInit"), (*first)(int *, int) = need(cuda, "cuDeviceGet");
     int (*retain)(void **, int) = need(cuda, "cuDevicePrimaryCtxRetain"), (*use)(void *) = need(cuda, "cuCtxPushCurrent_v2");
     int (*handle_of)(void **) = need(cudnn, "cudnnCreate"), gpu = 0;
-    void *context = NULL, *handle = NULL;
+    void *context = NULL, *handle = NULL, *configs[MOST];
     must(start(0), "cuInit");
     must(first(&gpu, 0), "cuDeviceGet");
     must(retain(&context, gpu), "cuDevicePrimaryCtxRetain");
     must(use(context), "cuCtxPushCurrent");
     must(handle_of(&handle), "cudnnCreate");
-    double *expected = malloc(Y * sizeof *expected);
-    reference(expected);
-    format(handle, 0, expected);
-    format(handle, 2, expected);
-    format(handle, 9, expected);
+    if (arguments == 4) {
+        int job = atoi(argument[1]), which = atoi(argument[2]), place = atoi(argument[3]);
+        if (job < 0 || job >= JOBS || which < 0 || which > 1 || place < 0 ||
+            place >= offered(handle, &jobs[job], which, configs))
+            return 2;
+        try_engine(handle, configs[place], &jobs[job], heuristics[which].name);
+        return 0;
+    }
+    for (int job = 0; job < JOBS; job++)
+        for (int which = 0; which < 2; which++) {
+            int64_t count = offered(handle, &jobs[job], which, configs);
+            for (int64_t place = 0; place < count; place++)
+                printf("%d %d %d\n", job, which, (int)place);
+        }
     return 0;
 }

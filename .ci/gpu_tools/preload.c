@@ -4,7 +4,7 @@
  *
  *   GPU_PARENT   libcuda, nvml, cuinit, fork, threads: what the process has done before main
  *   GPU_FAULT    number: a number of the result differs. nothing: nothing is written. past: a word behind the result
- *                is. once, always: the call answers that it failed
+ *                is. far: one 768 bytes behind it. once, always: the call answers that it failed
  *   GPU_MARK     the file that says that `once` has been
  */
 #define _GNU_SOURCE
@@ -72,8 +72,8 @@ static int planted_forward(void *handle, const void *alpha, void *xd, const void
     status = real_forward(handle, alpha, xd, x, wd, w, cd, algorithm, room, bytes, beta, yd, y);
     if (is("number"))
         change((device)(uintptr_t)y);
-    if (is("past") && size_of(yd, &size) == 0)
-        change((device)(uintptr_t)y + size);
+    if ((is("past") || is("far")) && size_of(yd, &size) == 0)
+        change((device)(uintptr_t)y + size + (is("far") ? 768 : 0));
     return status;
 }
 

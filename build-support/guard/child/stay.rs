@@ -23,9 +23,11 @@ const STAY: c_uint = 30;
 /// Leaves a process behind that holds what this one has open of the GPU, until the program has opened it too or has
 /// ended: the driver shuts a GPU down when nobody has it open, and takes seconds to start it again.
 pub fn keep_gpu_open() {
-    // SAFETY: getppid has no conditions. The process that is made calls nothing of CUDA's, and ends in _exit.
+    // SAFETY: getppid has no conditions.
     let program = unsafe { getppid() };
-    if unsafe { fork() } != 0 {
+    // SAFETY: what is made calls nothing of CUDA's, and ends in _exit.
+    let made = unsafe { fork() };
+    if made != 0 {
         return;
     }
     // SAFETY: a signal that nobody handles ends this process when its time is over.
