@@ -2,10 +2,13 @@
 
 import os
 import pathlib
+import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 HOG = """import ctypes, sys
 cuda, left = ctypes.CDLL("libcuda.so.1"), int(sys.argv[1]) << 20
@@ -23,21 +26,24 @@ print(free.value >> 20, flush=True)
 sys.stdin.read()
 """
 FREE = [2000, 1000, 500, 300, 200, 100, 50, 10]
-COPIES, ROUNDS = 8, 20
-ENGINES = ["format", "heuristic", "engine", "plan", "run", "numbers that differ", "largest error", "workspace, bytes",
-           "ms to plan", "ms to run", "numerical notes", "behaviour notes"]
+# So many at once, so many times.
+COPIES = [(8, 20), (64, 1)]
+ENGINES = ["convolution", "heuristic", "engine", "plan", "run", "numbers that differ", "largest error",
+           "in units of (K + 2) u m", "workspace, bytes", "ms to plan", "ms to run", "numerical notes", "behavior notes"]
+# Seconds for one engine.
+ENGINE_DEADLINE = 60
 
 
 class Checklist:
-    """`start` runs the program, as `Machine.start` does; what ended otherwise than it should is in `bad`."""
+    """`start` runs the program, as `Machine.start` does; what ended otherwise than it should goes to `bad`."""
 
-    def __init__(self, folder: pathlib.Path, machine, table) -> None:
-        self.folder, self.machine, self.table = folder, machine, table
+    def __init__(self, folder: pathlib.Path, machine, table, bad: list[str]) -> None:
+        self.folder, self.machine, self.table, self.bad = folder, machine, table, bad
         self.rows: list[list[str]] = []
-        self.bad: list[str] = []
 
-    def sound(self, name: str, *arguments: str, places=None, **variables: str) -> None:
-        """A set-up that must not stop the program."""
+    def sound(self, name: str, *arguments: str, places=None, **variables) -> None:
+        """A set-up that must not stop the program, though it requires a GPU."""
+        variables = {"CUDNN_GUARD_REQUIRE_GPU": "1"} | variables
         code, _, seconds, report = self.machine.start("row.json", places or self.machine.places, *arguments, **variables)
         ids = ", ".join(it["id"] for it in report.get("findings", []))
         self.rows.append([name, str(code), str(report.get("verdict")), f"{seconds:.2f}", ids])
@@ -54,10 +60,6 @@ class Checklist:
         if code != expected:
             self.bad.append(f"planted: {name} ended with {code}, not with {expected}: {said.splitlines()[:1]}")
 
-    def tables(self) -> str:
-        """Everything, as Markdown."""
-        return "".join([self.set_ups(), self.memory(), self.copies(), self.planted(), self.engines()])
-
     def flush(self, title: str) -> str:
         rows, self.rows = self.rows, []
         return f"\n## {title}\n\n" + self.table(["set-up", "ended with", "verdict", "seconds", "findings"], rows)
@@ -71,9 +73,19 @@ class Checklist:
         self.sound("NVIDIA_TF32_OVERRIDE=1, all kinds", "thorough", NVIDIA_TF32_OVERRIDE="1")
         preload = str(self.folder / "preload.so")
         for parent, name in [("libcuda", "libcuda is open already"), ("nvml", "NVML is started"),
-                             ("cuinit", "cuInit was called"), ("fork", "cuInit was called, then fork"),
-                             ("threads", "50 threads run")]:
+                             ("cuinit", "cuInit was called"), ("threads", "50 threads run")]:
             self.sound(name, LD_PRELOAD=preload, GPU_PARENT=parent)
+        # Such a process has no GPU that it could use.
+        self.sound("cuInit was called, then fork", LD_PRELOAD=preload, GPU_PARENT="fork", CUDNN_GUARD_REQUIRE_GPU="")
+        for uuid in re.findall(r"UUID: ([^)]+)", output(["nvidia-smi", "-L"])):
+            self.sound("CUDA_VISIBLE_DEVICES=UUID", CUDA_VISIBLE_DEVICES=uuid)
+        with tempfile.TemporaryDirectory() as pipe:
+            # As a daemon that was stopped leaves it: it listens, and answers nobody.
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stopped:
+                stopped.bind(f"{pipe}/control")
+                stopped.listen(0)
+                self.sound("an MPS daemon that does not answer", CUDA_MPS_PIPE_DIRECTORY=pipe)
+            self.sound("an MPS daemon that is gone", CUDA_MPS_PIPE_DIRECTORY=pipe)
         for library in ["libnvrtc", "libcublasLt"]:
             with tempfile.TemporaryDirectory() as scratch:
                 self.sound(f"without {library}", places=without(library, self.machine.places, pathlib.Path(scratch)))
@@ -92,25 +104,57 @@ class Checklist:
             hog.communicate()
         return self.flush("Little memory")
 
+    def limits(self) -> str:
+        """Limits of the process, as containers and schedulers set them."""
+        for limit in ["--nofile=64", "--stack=1048576", "--core=0", "--memlock=65536"]:
+            self.sound(f"prlimit {limit}", under=["prlimit", limit])
+        return self.flush("Limits of the process")
+
+    def releases(self, folders: list[str]) -> str:
+        """Other releases of cuDNN, whole, each before all others."""
+        for folder in folders:
+            self.sound(f"the cuDNN in {folder}", places=[folder, *self.machine.places])
+        return self.flush("Other releases of cuDNN") if folders else ""
+
     def copies(self) -> str:
+        return "".join(self.at_once(copies, rounds) for copies, rounds in COPIES)
+
+    def at_once(self, copies: int, rounds: int) -> str:
         ended: dict[str, int] = {}
         slowest = 0.0
-        for _ in range(ROUNDS):
-            for code, _, seconds, report in self.machine.start_all(COPIES):
+        for _ in range(rounds):
+            for code, _, seconds, report in self.machine.start_all(copies):
                 ids = ", ".join(it["id"] for it in report.get("findings", []))
                 row = f"{code}\t{report.get('verdict')}\t{ids}"
                 ended[row] = ended.get(row, 0) + 1
                 slowest = max(slowest, seconds)
                 if code == 78:
-                    self.bad.insert(0, f"FALSE ALARM: ONE OF {COPIES} COPIES ENDED WITH 78, {ids}")
+                    self.bad.insert(0, f"FALSE ALARM: ONE OF {copies} COPIES ENDED WITH 78, {ids}")
         rows = [[*row.split("\t"), str(times)] for row, times in ended.items()]
-        head = f"\n## {COPIES} copies at once, {ROUNDS} times; the slowest took {slowest:.1f} s\n\n"
+        head = f"\n## {copies} copies at once; of {rounds} times the slowest took {slowest:.1f} s\n\n"
         return head + self.table(["ended with", "verdict", "findings", "times"], rows)
+
+    def child(self) -> str:
+        """The most memory of the child, as others see it, and of the GPU with it."""
+        program = self.machine.begin(self.folder / "child.json", self.machine.places,
+                                     [str(self.folder / "application"), "startup"], {})
+        resident, gpu, clock = 0, 0, time.monotonic()
+        while program.poll() is None and time.monotonic() - clock < 300:
+            for process in children(program.pid):
+                resident = max(resident, high_water(process))
+                used = re.findall(rf"^{process}, (\d+)", output(["nvidia-smi", "--query-compute-apps=pid,used_memory",
+                                                                "--format=csv,noheader,nounits"]), re.MULTILINE)
+                gpu = max([gpu, *map(int, used)])
+            time.sleep(0.005)
+        program.communicate()
+        rows = [["resident, MiB", f"{resident / 1024:.0f}"], ["of the GPU, MiB", str(gpu or "not told")]]
+        return "\n## Memory of the child, at most\n\n" + self.table(["what", ""], rows)
 
     def planted(self) -> str:
         preload = str(self.folder / "preload.so")
         for fault, name, expected in [("number", "one number differs", 78), ("nothing", "nothing is written", 78),
-                                      ("past", "a word behind the result is written", 78),
+                                      ("past", "a word right behind the result is written", 0),
+                                      ("far", "a word 768 bytes behind the result is written", 78),
                                       ("once", "refused once", 0), ("always", "refused always", 78)]:
             mark = self.folder / "mark"
             mark.unlink(missing_ok=True)
@@ -118,14 +162,56 @@ class Checklist:
         return self.flush("Faults at the calls")
 
     def engines(self) -> str:
+        """Each in a process of its own, since one that crashes or hangs would take the others along."""
         environment = dict(os.environ, LD_LIBRARY_PATH=":".join(self.machine.places))
         program = self.folder / "engines"
         os.chmod(program, 0o755)
-        done = subprocess.run([str(program)], capture_output=True, text=True, env=environment, timeout=200)
-        rows = [line.split("\t") for line in done.stdout.splitlines()]
-        if done.returncode != 0:
-            self.bad.append(f"engines ended with {done.returncode}: {done.stderr.strip()}")
+
+        def run(*arguments: str) -> tuple[str, str]:
+            try:
+                done = subprocess.run([str(program), *arguments], capture_output=True, text=True, env=environment,
+                                      timeout=ENGINE_DEADLINE)
+            except subprocess.TimeoutExpired:
+                return "", f"not done after {ENGINE_DEADLINE} s"
+            return done.stdout, "" if done.returncode == 0 else f"ended with {done.returncode}: {done.stderr.strip()}"
+
+        offered, failed = run()
+        rows = []
+        if failed:
+            self.bad.append(f"engines: {failed}")
+        for line in offered.splitlines():
+            said, failed = run(*line.split())
+            row = said.splitlines()[-1].split("\t") if said else [f"engine {line}"]
+            rows.append(row + [""] * (len(ENGINES) - len(row)))
+            if failed:
+                self.bad.append(f"engine {line}: {failed}")
         return "\n## Every engine that is offered, forced\n\n" + self.table(ENGINES, rows)
+
+
+def output(command: list[str]) -> str:
+    """What a program prints; nothing where it is not there."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def children(process: int) -> list[int]:
+    try:
+        text = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text()
+    except OSError:
+        return []
+    return [int(child) for child in text.split()]
+
+
+def high_water(process: int) -> int:
+    """KiB of memory that a process had at most."""
+    try:
+        text = pathlib.Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"^VmHWM:\s*(\d+)", text, re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def without(library: str, places: list[str], scratch: pathlib.Path) -> list[str]:
