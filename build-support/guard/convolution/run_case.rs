@@ -297,8 +297,9 @@ pub fn refused_by(
         last_error: cudnn.last_error(),
         gpu: current.wait().err().and_then(|status| status.code),
         memory: [before, current.memory()]
-            .into_iter()
+            .iter()
             .flatten()
+            .copied()
             .min_by_key(|memory| memory.free),
     })
 }
