@@ -75,14 +75,8 @@ pub fn text(built: &Built, standalone: bool) -> String {
     out
 }
 
-const DEPENDENCY: &str = concat!(
-    "// It is a part of the crate that includes it, and calls the crate `cudnn-guard`. In that crate's Cargo.toml:\n//\n\
-     //     [dependencies]\n//     cudnn-guard = { version = \"",
-    env!("CARGO_PKG_VERSION_MAJOR"),
-    ".",
-    env!("CARGO_PKG_VERSION_MINOR"),
-    "\", default-features = false, features = [\"runtime\"] }\n"
-);
+const DEPENDENCY: &str = "// It is a part of the crate that includes it, and calls the crate `cudnn-guard`. In that crate's Cargo.toml:\n//\n\
+     //     [dependencies]\n//     cudnn-guard = { path = \"../cudnn-guard\", default-features = false, features = [\"runtime\"] }\n";
 
 /// The record, a line of it on each line.
 fn record_text(record: &[u8]) -> String {

@@ -27,30 +27,22 @@ struct Functions {
 }
 
 impl Functions {
+    #[allow(
+        clippy::missing_transmute_annotations,
+        reason = "the types stand with the fields"
+    )]
     fn resolve(library: Library) -> Option<Self> {
         // SAFETY: the types are those of nvml.h.
         unsafe {
             Some(Self {
-                init: transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(
-                    library.symbol("nvmlInit_v2")?,
-                ),
-                shutdown: transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(
-                    library.symbol("nvmlShutdown")?,
-                ),
-                count: transmute::<*mut c_void, unsafe extern "C" fn(*mut c_uint) -> c_int>(
-                    library.symbol("nvmlDeviceGetCount_v2")?,
-                ),
-                handle: transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(c_uint, *mut *mut c_void) -> c_int,
-                >(library.symbol("nvmlDeviceGetHandleByIndex_v2")?),
-                persistence: transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
-                >(library.symbol("nvmlDeviceGetPersistenceMode")?),
-                confidential: library.symbol("nvmlSystemGetConfComputeState").map(|it| {
-                    transmute::<*mut c_void, unsafe extern "C" fn(*mut [c_uint; 3]) -> c_int>(it)
-                }),
+                init: transmute(library.symbol("nvmlInit_v2")?),
+                shutdown: transmute(library.symbol("nvmlShutdown")?),
+                count: transmute(library.symbol("nvmlDeviceGetCount_v2")?),
+                handle: transmute(library.symbol("nvmlDeviceGetHandleByIndex_v2")?),
+                persistence: transmute(library.symbol("nvmlDeviceGetPersistenceMode")?),
+                confidential: library
+                    .symbol("nvmlSystemGetConfComputeState")
+                    .map(|it| transmute(it)),
             })
         }
     }

@@ -168,8 +168,10 @@ What it means
   had it at that moment. That says nothing of this cuDNN, so it is unknown, and
   the program goes on. A GPU in exclusive mode is not tried unless
   CUDNN_GUARD_DEVICES asks for it: while the guard has it, the next process does
-  not get it. A program that uses CUDA already and captures work into a graph is
-  left alone too.
+  not get it. A GPU that is shared through MPS is not tried either, since a
+  fault would end the other processes, nor one in confidential computing, which
+  may not start again. Of ranks that share a GPU, one tries it. A program that
+  uses CUDA already and captures work into a graph is left alone too.
 
 See it
     nvidia-smi
