@@ -36,14 +36,15 @@ pub fn keep_gpu_open() {
         alarm(STAY);
     }
     // Whoever reads what this program prints waits until nobody holds the other end.
-    for (fd, target) in open_files("self") {
-        if !is_gpu(&target) {
-            // SAFETY: nothing here uses it any more.
-            unsafe { close(fd) };
-        }
+    let open = open_files("self");
+    for (fd, _) in open.iter().filter(|(_, target)| !is_gpu(target)) {
+        // SAFETY: nothing here uses it any more.
+        unsafe { close(*fd) };
     }
     let process = program.to_string();
-    while proc::is_running(program.unsigned_abs())
+    // Without /proc nobody can tell.
+    while !open.is_empty()
+        && proc::is_running(program.unsigned_abs())
         && !open_files(&process)
             .iter()
             .any(|(_, target)| is_gpu(target))
