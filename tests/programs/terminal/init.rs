@@ -1,8 +1,9 @@
 //! What `cudnn-guard init` does to a crate.
 
 use super::{cudnn_guard, file, folder, must_exit, text};
+use crate::support::repository;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-use crate::support::{cargo, fresh, program, repository, run, simulated};
+use crate::support::{cargo, fresh, program, run, simulated};
 use std::fs;
 use std::path::{Path, PathBuf};
 
