@@ -141,6 +141,16 @@ fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
 mod tests {
     use super::*;
 
+    /// Of it `cfg(cudnn_major)` is made where no cuDNN is needed to build.
+    #[test]
+    fn one_major_is_told_where_all_releases_share_it() {
+        let major = |text| Requirement::parse(text, "cudnn").unwrap().only_major();
+        assert_eq!(major(">=9.1, <10"), Some(9));
+        assert_eq!(major("9"), Some(9));
+        assert_eq!(major(">=9.1, <10.1"), None);
+        assert_eq!(major(">=9.1"), None);
+    }
+
     #[test]
     fn the_range_says_what_semver_says() {
         let numbers = [

@@ -109,6 +109,40 @@ fn a_record_that_the_parts_contradict_is_not_believed() {
     assert_eq!(told("9.2.0"), [Some("9.1.0".into()), None]);
 }
 
+/// 8.9.6 and 8.9.7 have parts in common.
+#[test]
+fn a_build_of_two_releases_is_of_the_one_that_lies_beside_it() {
+    let dir = std::env::temp_dir().join(format!("cudnn-guard-builds-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let cc = |name: &str, code: &str, more: &[&str]| {
+        let (source, file) = (dir.join("part.c"), dir.join(name));
+        std::fs::write(&source, code).unwrap();
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-Wl,--hash-style=gnu", "-o"])
+            .args([&file, &source]);
+        assert!(cc.args(more).status().unwrap().success());
+        file.canonicalize().unwrap()
+    };
+    let build = "-Wl,--build-id=0x7e3e3ea4087de05fd75005d9ecb50667db9391fc";
+    let shared = cc("libcudnn_adv_train.so.8", "int shared;", &[build]);
+    let symbol = "const unsigned char cudnn_ops_infer_version[4] = {7, 9, 8, 0};";
+    let certain = cc("libcudnn_ops_infer.so.8", symbol, &[]);
+    let told = |parts: &[(&str, &Path)]| {
+        let mut detector = VersionDetector::new(parts.len());
+        for (name, path) in parts {
+            detector.look(name, path, Binary::open(path, Os::Linux).ok().as_ref());
+        }
+        let told = detector.tell().into_iter();
+        told.map(|told| Some(told?.0.to_string()))
+            .collect::<Vec<_>>()
+    };
+    let both = told(&[("adv_train", &shared), ("ops_infer", &certain)]);
+    let alone = told(&[("adv_train", &shared)]);
+    std::fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(both, [Some("8.9.7".into()), Some("8.9.7".into())]);
+    assert_eq!(alone, [None]);
+}
+
 /// CFG-11: NVIDIA's packages on Debian keep `cudnn_version_v9.h` in one directory and `cudnn.h` in another.
 #[test]
 fn the_directory_of_headers_is_the_one_that_a_program_can_include_from() {

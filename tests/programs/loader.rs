@@ -57,7 +57,7 @@ impl Objects {
 ///
 /// `libs/libx.so.1 -> libs/liby.so.1 runpath=@/libs` is a library and what it needs, `app` the program (`app!` one that
 /// opens cuDNN itself), `link A B` makes B lead to A, `gone A` takes a file away again, `file A TEXT` writes one,
-/// `foreign A` makes it one for another processor, `env NAME=VALUE` is for the program, `conf TEXT` a line of
+/// `foreign A` makes it one for another processor, `narrow A` a 32-bit one for this processor, `env NAME=VALUE` is for the program, `conf TEXT` a line of
 /// ld.so.conf, `cached` runs ldconfig. `@` stands for the folder, or for nothing where it is a system of its own.
 struct Layout {
     dir: PathBuf,
@@ -93,6 +93,13 @@ impl Layout {
                 "foreign" => {
                     let mut bytes = fs::read(path(1)).unwrap();
                     bytes[18] = 183;
+                    fs::write(path(1), bytes).unwrap();
+                }
+                "narrow" => {
+                    // The head of a 32-bit file for this processor, with nothing behind it.
+                    let mut bytes = fs::read(path(1)).unwrap();
+                    bytes[4] = 1;
+                    bytes[24..].fill(0);
                     fs::write(path(1), bytes).unwrap();
                 }
                 "env" => {

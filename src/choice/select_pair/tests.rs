@@ -109,6 +109,22 @@ fn the_first_pair_that_fits() {
             "c: chosen"
         ]
     );
+    // Before a toolkit that goes before that one, too, and fits another cuDNN.
+    let mut all = [
+        cudnn("a", (9, 14, 0), 13),
+        toolkit("b", (12, 8), true),
+        cudnn("c", (9, 10, 2), 12),
+        toolkit("d", (13, 0), true),
+    ];
+    assert_eq!(
+        told(&mut all, &SelectionConstraints::default()),
+        [
+            "a: chosen",
+            "b: the cuDNN was built for CUDA 13",
+            "c: built for CUDA 12",
+            "d: chosen"
+        ]
+    );
 }
 
 #[test]

@@ -15,13 +15,16 @@ use cudnn_guard::runtime::system::platform::Library;
 pub fn run(
     _shim: Library,
     _version: Version,
-    _number: usize,
+    number: usize,
     scope: Scope,
     tell: &mut dyn FnMut(SuiteEvent),
 ) {
     tell(SuiteEvent::Next("running the convolution".to_string()));
     let mut outcome = CaseResult {
-        device: "Test\tGPU".to_string(),
+        device: match number {
+            0 => "Test\tGPU".to_string(),
+            later => format!("Test\tGPU, GPU {later}"),
+        },
         api: if scope.graph_only {
             Api::Graph
         } else {
@@ -97,7 +100,16 @@ pub fn run(
         }
         "hang" => std::thread::sleep(std::time::Duration::from_secs(600)),
         "leave" => std::process::exit(0),
-        _ => {}
+        told => match told.split(':').collect::<Vec<_>>()[..] {
+            ["opens", library] => {
+                Library::open(library).unwrap();
+            }
+            // The file stays the same one: what it holds is another's.
+            ["overwrites", file, with] => {
+                std::fs::copy(with, file).unwrap();
+            }
+            _ => {}
+        },
     }
     let mut second = outcome.clone();
     tell(SuiteEvent::Done(Box::new(outcome)));

@@ -47,6 +47,61 @@ fn a_second_copy_is_a_warning() {
     );
 }
 
+/// A part that cuDNN has taken from elsewhere counts, whatever the numbers were.
+#[test]
+fn a_part_of_another_release_that_was_mapped_from_elsewhere_fails() {
+    let cudnn = sound();
+    let opens = |folder: &Folder| {
+        let part = folder.file("libcudnn_cnn.so.9");
+        let told = format!("opens:{}", part.display());
+        (
+            run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", &told)]),
+            part,
+        )
+    };
+    // Its release stands in its name, as in NVIDIA's archives.
+    let old = Folder::new().with_cudnn("9.10.2");
+    let part = old.file("libcudnn_cnn.so.9");
+    let release = old.file("libcudnn_cnn.so.9.10.2");
+    std::fs::rename(&part, &release).unwrap();
+    std::os::unix::fs::symlink(&release, &part).unwrap();
+    let (ran, part) = opens(&old.without("libcudnn.so.9"));
+    ran.must_be("fail", &["parts-mixed"]);
+    let also = &ran.json["findings"][0]["evidence"]["and also"];
+    assert_eq!(also, part.to_str().unwrap());
+    // One of the same release does no harm.
+    let same = sound().without("libcudnn.so.9");
+    let (ran, part) = opens(&same);
+    ran.must_be("pass", &["duplicate-cudnn"]);
+    let also = &ran.json["findings"][0]["evidence"]["also"];
+    assert_eq!(also, part.to_str().unwrap());
+}
+
+/// Between the child, which tried them, and the program, which is to use them.
+#[test]
+fn a_part_that_is_overwritten_while_it_is_checked_fails() {
+    let new = Folder::new().with_cudnn("9.14.1");
+    for (with, verdict, ids) in [
+        (&new, "fail", &["parts-mixed"][..]),
+        (&sound(), "pass", &[]),
+    ] {
+        let cudnn = sound();
+        let file = cudnn.file("libcudnn_ops.so.9");
+        let other = with.file("libcudnn_ops.so.9");
+        let told = format!("overwrites:{}:{}", file.display(), other.display());
+        let ran = run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", &told)]);
+        ran.must_be(verdict, ids);
+        if verdict == "fail" {
+            let finding = &ran.json["findings"][0];
+            assert_eq!(
+                finding["summary"],
+                "cuDNN's files changed while they were checked"
+            );
+            assert_eq!(finding["evidence"]["loaded"], file.to_str().unwrap());
+        }
+    }
+}
+
 /// LOD-13
 #[test]
 fn pinning_keeps_the_library_path_from_swapping_parts() {

@@ -225,3 +225,23 @@ fn parts_that_do_not_find_each_other_are_opened_in_their_order() {
     std::fs::remove_file(ops).unwrap();
     run("check", &nowhere.0, &[GPU, open, built]).must_be("fail", &["parts-missing"]);
 }
+
+/// What the driver compiles works: only a GPU that cuDNN has nothing for is passed over.
+#[test]
+fn a_gpu_that_the_driver_compiles_for_is_tried() {
+    let cudnn = Folder::new().with_cudnn("9.10.2");
+    let tried = |gpus: &str| {
+        let built = [("TEST_BUILT", "9.10.2"), ("TEST_TABLES", "1")];
+        run(
+            "check",
+            &cudnn.0,
+            &[&built[..], &[("TEST_GPU", gpus)]].concat(),
+        )
+    };
+    let ran = tried("90,80");
+    ran.must_be("pass", &["gpu-newer-than-cudnn"]);
+    assert_eq!(ran.json["convolution"][0]["device"], "Test\tGPU");
+    let ran = tried("35,80");
+    ran.must_be("pass", &["arch-dropped-by-cudnn"]);
+    assert_eq!(ran.json["convolution"][0]["device"], "Test\tGPU, GPU 1");
+}

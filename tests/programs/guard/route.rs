@@ -93,6 +93,20 @@ fn the_systems_cache_is_read() {
     wanted.extend(own);
     wanted.push("/usr/lib/libc.so.6".into());
     assert_eq!(ld_so_cache::candidates(&folders, "libc.so.6"), wanted);
+    let words =
+        |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|it| it.to_le_bytes()).collect() };
+    let names = b"libcudnn.so.9.1\0libcudnn.so.9\0/a\0/b\0";
+    let made = [
+        &b"glibc-ld.so.cache1.1"[..],
+        &words(&[2, names.len() as u32, 0, 0, 0, 0, 0]),
+        &words(&[1, 96, 126, 0, 0, 0]),
+        &words(&[1, 112, 129, 0, 0, 0]),
+        names,
+    ]
+    .concat();
+    let parsed = |name: &str| ld_so_cache::parse(&made, name);
+    assert_eq!(parsed("libcudnn.so.9"), [Path::new("/b")]);
+    assert_eq!(parsed("libcudnn.so.9.1"), [Path::new("/a")]);
     let bytes = std::fs::read(ld_so_cache::CACHE).unwrap();
     for end in (0..bytes.len()).step_by(997) {
         ld_so_cache::parse(&bytes[..end], "libc.so.6");

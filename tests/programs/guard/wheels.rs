@@ -1,7 +1,8 @@
 //! Releases told by what surrounds a file: its name, and the record of the wheel that brought it.
 
 use super::program::run;
-use super::tree::{Folder, GPU};
+use super::tree::{Folder, GPU, compile};
+use cudnn_guard::runtime::binary::Image;
 use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::binary::{package_owner, package_record};
 use cudnn_guard::runtime::facts::version::Version;
@@ -60,6 +61,35 @@ fn links_to(lib: &Path) -> Folder {
 
 fn told(path: &Path, name: &str) -> Option<(Version, &'static str)> {
     VersionDetector::new(&[]).part_version(&Elf::open(path).unwrap(), name, path)
+}
+
+/// NVIDIA shipped some builds in two releases.
+#[test]
+fn a_build_of_two_releases_tells_none() {
+    let folder = Folder::new();
+    let (one, two) = (
+        folder.file("libcudnn_cnn.so.9"),
+        folder.file("libcudnn_adv.so.9"),
+    );
+    compile("int one;", &one, &["-Wl,--build-id=0xaabbccdd0001"]);
+    compile("int two;", &two, &["-Wl,--build-id=0xaabbccdd0002"]);
+    let release = |patch| Version::new(9, 14, patch);
+    let told = |path: &Path, rows: &[(u32, &str)]| {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(patch, ids)| (release(*patch), ids.to_string()))
+            .collect();
+        VersionDetector::new(&rows).part_version(&Image::open(path).unwrap(), "cnn", path)
+    };
+    let sure = Some((release(1), "build-id"));
+    assert_eq!(
+        told(&one, &[(0, "00000000"), (1, "11111111 aabbccdd")]),
+        sure
+    );
+    assert_eq!(
+        told(&two, &[(0, "aabbccdd"), (1, "11111111 aabbccdd")]),
+        None
+    );
 }
 
 fn by_record(release: (u32, u32, u32)) -> Option<(Version, &'static str)> {

@@ -123,6 +123,10 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/libx.so.1.2 soname=libx.so.1; link libx.so.1.2 a/libx.so.1; a/liby.so.1 -> a/libx.so.1; app -> a/liby.so.1 a/libx.so.1 runpath=@/a; env LD_LIBRARY_PATH=@/a",
     ),
     (
+        "a 32-bit file is passed over",
+        "a/libx.so.1; b/libx.so.1; app -> b/libx.so.1 runpath=@/a:@/b; narrow a/libx.so.1",
+    ),
+    (
         "foreign is passed over",
         "a/libx.so.1; b/libx.so.1; app -> b/libx.so.1 runpath=@/a:@/b; foreign a/libx.so.1",
     ),
