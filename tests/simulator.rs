@@ -141,7 +141,8 @@ fn child_within(
     let printed = out.with_extension("printed");
     let file = std::fs::File::create(&printed).unwrap();
     let paths = std::env::join_paths(libraries).unwrap();
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["--exact", "in_child", "--nocapture"])
         .env_remove("CUDA_VISIBLE_DEVICES")
         .env(platform::LIBRARY_PATH, paths)
@@ -150,9 +151,13 @@ fn child_within(
         .envs(environment.iter().copied())
         .stdin(Stdio::null())
         .stdout(file.try_clone().unwrap())
-        .stderr(file)
-        .spawn()
-        .unwrap();
+        .stderr(file);
+    // Wine, where many start at once, refuses one now and then: ERROR_INTERNAL_ERROR.
+    let mut child = match command.spawn() {
+        Err(error) if cfg!(windows) && error.raw_os_error() == Some(1359) => command.spawn(),
+        started => started,
+    }
+    .unwrap();
     let deadline = Instant::now() + patience;
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {

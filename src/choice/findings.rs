@@ -15,6 +15,7 @@ use crate::model::platform::{Os, Platform};
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::majors;
 use crate::search::search_step::{Kind, Step};
 use std::path::Path;
 
@@ -213,7 +214,7 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
         dir.starts_with(prefix)
     });
     let version = cudnn.library_version;
-    let flavour = cudnn.cuda_major.unwrap_or(12);
+    let flavour = cudnn.cuda_major.unwrap_or(majors::USUAL_CUDA);
     let release = version.map_or_else(String::new, |version| format!(" {version}"));
     let link = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
     let library = link.unwrap_or(&cudnn.root);
@@ -245,7 +246,7 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
     // 9 of `…/libcudnn.so.9`.
     let in_name = || LibraryName::of(cudnn.library.as_deref()?)?.major();
     let major = version.map(|version| version.major).or_else(in_name);
-    let major = major.unwrap_or(9);
+    let major = major.unwrap_or(majors::NEWEST_CUDNN);
     // Debian 8.x packages are for one CUDA each, without its number in the name.
     let dev = |kind: &str| match major {
         9.. => format!("libcudnn{major}-{kind}-cuda-{flavour}"),

@@ -3,6 +3,7 @@
 use crate::choice::requirement::Requirement;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::platform::Os;
+use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use std::path::Path;
@@ -16,20 +17,18 @@ pub fn variable(kind: Kind) -> &'static str {
 }
 
 /// What has to be in it for these releases.
-pub fn contents(kind: Kind, os: Os, asked: Option<&Requirement>) -> &'static str {
-    let is_before_9 = |asked: &Requirement| {
-        asked
-            .below
-            .is_some_and(|below| below <= Version::new(9, 0, 0))
-    };
+pub fn contents(kind: Kind, os: Os, asked: Option<&Requirement>) -> String {
+    let below = asked.and_then(|asked| asked.below);
+    let is_asked = |major: &&u32| below.is_none_or(|below| Version::new(**major, 0, 0) < below);
+    let major = majors::CUDNN.iter().find(is_asked);
     match (kind, os) {
-        (Kind::Toolkit, Os::Windows) => "include/cuda.h and bin/nvcc.exe",
-        (Kind::Toolkit, _) => "include/cuda.h and bin/nvcc",
-        (Kind::Cudnn, Os::Windows) => "include/cudnn.h and lib/x64/cudnn.lib",
-        (Kind::Cudnn, _) if asked.is_some_and(is_before_9) => {
-            "include/cudnn.h and lib/libcudnn.so.8"
+        (Kind::Toolkit, Os::Windows) => "include/cuda.h and bin/nvcc.exe".into(),
+        (Kind::Toolkit, _) => "include/cuda.h and bin/nvcc".into(),
+        (Kind::Cudnn, Os::Windows) => "include/cudnn.h and lib/x64/cudnn.lib".into(),
+        (Kind::Cudnn, _) => {
+            let major = major.unwrap_or(&majors::OLDEST_CUDNN);
+            format!("include/cudnn.h and lib/libcudnn.so.{major}")
         }
-        (Kind::Cudnn, _) => "include/cudnn.h and lib/libcudnn.so.9",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use semver::{Comparator, Op, VersionReq};
@@ -81,8 +82,8 @@ impl Requirement {
     pub fn to_fetch(&self, kind: Kind) -> Option<String> {
         let below = self.below?;
         let newest = match kind {
-            Kind::Toolkit => 13,
-            Kind::Cudnn => 9,
+            Kind::Toolkit => majors::NEWEST_CUDA,
+            Kind::Cudnn => majors::NEWEST_CUDNN,
         };
         let whole_majors = (below.minor, below.patch) == (0, 0);
         match self.from {

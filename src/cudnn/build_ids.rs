@@ -1,6 +1,6 @@
 //! Which releases of cuDNN a build-id stands for.
 
-use crate::runtime::binary::version_symbol::WITH_SYMBOL;
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::version::Version;
 
@@ -35,11 +35,13 @@ fn row(build_id: &str) -> Option<&'static str> {
 /// What a program carries of the builds of these majors: for each release the first digits of those that tell it in no
 /// other way.
 pub fn carried(majors: &[u32]) -> Vec<(Version, String)> {
+    let has_symbol =
+        |part| sub_libraries::find(part).is_some_and(|one| one.version_symbol.is_some());
     let mut rows: Vec<(Version, String)> = Vec::new();
     for row in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let mut words = row.split(' ');
         let (id, part) = (words.next().unwrap_or_default(), words.next());
-        if part.is_none_or(|part| WITH_SYMBOL.contains(&part)) {
+        if part.is_none_or(has_symbol) {
             continue;
         }
         for version in words.filter_map(release) {

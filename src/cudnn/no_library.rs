@@ -4,9 +4,11 @@ use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::majors;
+use crate::runtime::facts::sub_libraries::{self, SubLibrary};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Why what lies in the place of the library cannot be used: an upgrade leaves a link behind that leads nowhere, a copy
 /// of the links alone does, a copy of the files alone has none, and the library itself may be gone. With it, the library
@@ -17,7 +19,7 @@ pub(super) fn obstacle(
     sysroot: Sysroot,
     platform: &Platform,
 ) -> (Option<Obstacle>, Option<PathBuf>) {
-    let majors = major.map_or(vec![9, 8], |major| vec![major]);
+    let majors = major.map_or(majors::CUDNN.to_vec(), |major| vec![major]);
     let names = majors
         .into_iter()
         .map(|major| platform.cudnn_library(major));
@@ -52,13 +54,15 @@ pub(super) fn obstacle(
         Some(Obstacle { path, defect })
     };
     let part_alone = || {
-        let file = |part| format!("libcudnn_{part}.so.{}", major.unwrap_or_default());
-        let files = [file("graph"), file("ops"), file("ops_infer")];
+        let major = major?;
+        let known = sub_libraries::of_major(major).into_iter();
+        let file = |part: &SubLibrary| format!("libcudnn_{}.so.{major}", part.name);
+        let files: Vec<String> = known.map(file).collect();
         let mut places = dirs
             .iter()
             .flat_map(|dir| files.iter().map(|file| dir.join(file)));
         let path = places.find_map(|path| sysroot.file(&path))?;
-        let defect = Defect::Alone(platform.cudnn_library(major?));
+        let defect = Defect::Alone(platform.cudnn_library(major));
         Some(Obstacle { path, defect })
     };
     (met.or_else(without_link).or_else(part_alone), unlinked)
@@ -71,15 +75,17 @@ pub(super) fn archives(
     sysroot: Sysroot,
 ) -> Option<PathBuf> {
     let major = major?;
-    let names = [
-        "libcudnn_ops_static",
-        "libcudnn_ops_infer_static",
-        "libcudnn_static",
-    ];
-    let is_there = |dir: &Path, end: String| {
-        let mut files = names.iter().map(|name| dir.join(format!("{name}{end}.a")));
+    let known = sub_libraries::of_major(major).into_iter();
+    let needed = known.filter(|part| part.archive.is_some_and(|archive| archive.needed));
+    let stems = needed.map(|part| format!("cudnn_{}_static", part.name));
+    let stems = stems.chain(["cudnn_static".to_string()]);
+    let names: Vec<String> = stems
+        .flat_map(|stem| [format!("{stem}_v{major}"), stem])
+        .collect();
+    let is_there = |dir: &PathBuf| {
+        let mut files = names.iter().map(|name| dir.join(format!("lib{name}.a")));
         files.any(|file| files::is_file(&file))
     };
     let mut dirs = places.iter().filter_map(|place| sysroot.dir(place));
-    dirs.find(|dir| is_there(dir, format!("_v{major}")) || is_there(dir, String::new()))
+    dirs.find(is_there)
 }

@@ -7,6 +7,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
 use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::sub_libraries::{self, SubLibrary};
 use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::system::library_file::Binary;
@@ -72,10 +73,15 @@ impl Parts {
         let is_dll = |part: &Part| part.path.extension().is_some_and(|one| one == "dll");
         let mut parts = self.parts.iter();
         let main = parts.find(|part| part.name == "cudnn" && is_dll(part));
+        let names = |is_one: fn(&SubLibrary) -> bool| {
+            let known = sub_libraries::ALL.iter().filter(|one| is_one(one));
+            known.map(|one| one.name).collect::<Vec<_>>()
+        };
+        let mut others = names(|one| one.version_check.is_some());
+        others.push("cudnn");
         main.and_then(|part| part.version)
-            .or_else(|| told(&["graph"]))
-            .or_else(|| told(&["ops_infer"]))
-            .or_else(|| told(&["ops", "adv", "cnn", "cnn_infer", "adv_infer", "cudnn"]))
+            .or_else(|| told(&names(|one| one.tells_release)))
+            .or_else(|| told(&others))
     }
 
     /// This cuDNN, with what its parts tell.
@@ -89,10 +95,11 @@ impl Parts {
 
     /// The CUDA major that the parts were built for.
     pub fn cuda_major(&self) -> Option<u32> {
-        let likely = ["adv", "ops_infer", "ops", "graph", "adv_infer"];
-        likely
-            .iter()
-            .find_map(|name| self.binary(name)?.cuda_major())
+        let mut known = sub_libraries::ALL.iter().rev();
+        known.find_map(|one| {
+            one.version_symbol?;
+            self.binary(one.name)?.cuda_major()
+        })
     }
 
     /// This part, if it could be opened.

@@ -2,10 +2,10 @@
 
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::KnownBad;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
-use crate::runtime::parts::required_parts;
 
 /// A word that is neither a part nor an operation of the tables.
 pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
@@ -14,15 +14,15 @@ pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
         .filter_map(|row| row.operation.as_deref())
         .collect();
     operations.dedup();
-    let known = |word: &&String| {
-        required_parts::PARTS.contains(&word.as_str()) || operations.contains(&word.as_str())
-    };
+    let parts = sub_libraries::words();
+    let known =
+        |word: &&String| parts.contains(&word.as_str()) || operations.contains(&word.as_str());
     let word = words.iter().find(|word| !known(word))?;
     let headline =
         format!("`.needs(..)` names `{word}`, which is neither a part of cuDNN nor an operation");
     Some(
         Finding::error(FindingId::ConfigInvalid, headline)
-            .with("parts", required_parts::PARTS.join(", "))
+            .with("parts", parts.join(", "))
             .with("operations", operations.join(", "))
             .help("name in build.rs what stands here, and leave out the rest: it needs no name"),
     )

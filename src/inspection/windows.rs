@@ -10,6 +10,7 @@ use crate::model::platform::Platform;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::majors;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::dll::misplaced;
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -105,8 +106,9 @@ impl Inspection {
                 self.input.missing.push(one);
             }
         }
-        let mut files = [9, 8].map(|major| path.file(&self.input.platform.cudnn_library(major)));
-        self.input.unasked = files.iter_mut().find_map(Option::take);
+        let mut known = majors::CUDNN.iter();
+        self.input.unasked =
+            known.find_map(|major| path.file(&self.input.platform.cudnn_library(*major)));
         None
     }
 

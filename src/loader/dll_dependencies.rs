@@ -5,7 +5,7 @@ use crate::cudnn::consistency::{file_name, missing_parts};
 use crate::model::candidate::Cudnn;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::sub_libraries;
 use std::path::PathBuf;
 
 /// What was looked for beside a cuDNN.
@@ -46,10 +46,10 @@ pub fn is_judged(dll: &str) -> bool {
     brought.iter().any(|start| name.starts_with(start))
 }
 
-/// Whether it opens `zlibwapi.dll`: from 8.3 on. cuDNN 9 still has the name in it, and brings the functions along.
+/// Whether it opens `zlibwapi.dll`.
 pub fn opens_zlib(cudnn: &Cudnn) -> bool {
     let version = cudnn.library_version.or(cudnn.header_version);
-    version.is_some_and(|one| one >= Version::new(8, 3, 0) && one.major == 8)
+    version.is_some_and(sub_libraries::opens_zlib)
 }
 
 /// Says what is nowhere. The program may bring it along itself: warnings, and notes where PATH is not known.

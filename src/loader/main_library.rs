@@ -7,8 +7,8 @@ use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::model::platform::Platform;
 use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::sub_libraries::{self, CudaLibrary};
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::required_parts;
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
@@ -35,7 +35,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     let major = loaded_major(object)?;
     let library = object.path.clone();
     let beside = beside(&library, major, platform);
-    let jit_only = required_parts::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
+    let jit_only = sub_libraries::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
     // What is opened depends on the release, which this part tells.
     let first = (major >= 9)
         .then(|| graph.open(&file("graph", major), main_library, LoadPhase::Part))
@@ -43,14 +43,14 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     let first = first.and_then(|index| Some(graph.objects.get(index)?.path.clone()));
     let told = first.and_then(|path| Binary::open(&path, platform.os).ok()?.release("graph"));
     let release = told.map_or(Version::new(major, 0, 0), |(version, _)| version);
-    let needed = required_parts::part_names(release, jit_only).unwrap_or_default();
+    let needed = sub_libraries::needed(release, jit_only);
     let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
     let mut indices = Vec::new();
-    for name in needed {
+    for name in &needed {
         if let Some(index) = graph.open(&file(name, major), main_library, LoadPhase::Part) {
             indices.push((*name, index));
             let path = graph.objects.get(index).map(|part| part.path.clone());
-            found.extend(path.map(|path| ((*name).into(), path)));
+            found.extend(path.map(|path| (name.to_string(), path)));
         }
     }
     for (name, path) in beside {
@@ -61,14 +61,15 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     let mut cudnn = read(library, found, graph.ground.root.as_deref(), platform);
     by_own_files(&mut cudnn, &file("graph", major), platform);
     cudnn.link_dir = Some(cudnn.root.clone());
-    let of = |name: &str| indices.iter().find(|(known, _)| *known == name);
-    let opener = |names: [&str; 2]| names.into_iter().find_map(of).map(|(_, index)| *index);
     if let Some(cuda) = cudnn.cuda_major {
-        if let Some(part) = opener(["graph", "ops_infer"]) {
-            graph.open(&format!("libcublasLt.so.{cuda}"), part, LoadPhase::Later);
-        }
-        if let Some(part) = opener(["engines_runtime_compiled", "cnn_infer"]) {
-            graph.open(&format!("libnvrtc.so.{cuda}"), part, LoadPhase::Later);
+        for library in [CudaLibrary::CublasLt, CudaLibrary::Nvrtc] {
+            let opens = |name: &str| {
+                sub_libraries::find(name).is_some_and(|part| part.opens.contains(&library))
+            };
+            let opener = indices.iter().find(|(name, _)| opens(name));
+            if let Some((file, (_, index))) = library.file_name(cuda, false).zip(opener) {
+                graph.open(&file, *index, LoadPhase::Later);
+            }
         }
     }
     Some(cudnn)
@@ -167,11 +168,11 @@ pub fn dlls(
     let own = Binary::open(library, platform.os).ok();
     let release = own.and_then(|own| Some(own.release("cudnn")?.0));
     let release = release.unwrap_or(Version::new(major, 0, 0));
-    let jit_only = required_parts::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
-    let needed = required_parts::part_names(release, jit_only).unwrap_or_default();
+    let jit_only = sub_libraries::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
+    let needed = sub_libraries::needed(release, jit_only);
     for name in needed {
         if !beside.iter().any(|(known, _)| known == name) {
-            found.extend(way(&file(name)).map(|path| ((*name).into(), path)));
+            found.extend(way(&file(name)).map(|path| (name.to_string(), path)));
         }
     }
     for (name, path) in beside {

@@ -1,16 +1,18 @@
 //! What brings another release of the package that a cuDNN came in.
 
 pub use crate::runtime::binary::package_owner::{Installer, Owner};
+use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 use std::fmt;
 
 impl Installer {
-    /// The command that installs a cuDNN 9 for this CUDA, headers and libraries, from this release on and before that
+    /// The command that installs the newest cuDNN for this CUDA, headers and libraries, from this release on and before that
     /// one. None where there is no such package.
     pub fn install_cudnn(self, cuda: u32, from: Version, below: Option<Version>) -> Option<String> {
+        let newest = majors::NEWEST_CUDNN;
         let name = match self {
-            _ if !(11..=13).contains(&cuda) => return None,
-            Installer::Apt => format!("libcudnn9-dev-cuda-{cuda}"),
+            _ if !majors::CUDA.contains(&cuda) => return None,
+            Installer::Apt => format!("libcudnn{newest}-dev-cuda-{cuda}"),
             Installer::Pip => format!("nvidia-cudnn-cu{cuda}"),
             Installer::Conda => "cudnn".into(),
         };
@@ -20,7 +22,9 @@ impl Installer {
             version: String::new(),
         };
         match self {
-            Installer::Apt if cuda == 11 || below.is_some_and(|below| below.major < 10) => None,
+            Installer::Apt if cuda == 11 || below.is_some_and(|below| below.major <= newest) => {
+                None
+            }
             Installer::Apt => Some(format!("sudo apt install {}", package.name)),
             Installer::Pip => package.install(from, below),
             Installer::Conda => {

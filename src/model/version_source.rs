@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VersionSource {
     /// This symbol in the file: `cudnn_graph_version`.
-    Symbol(String),
+    Symbol(&'static str),
     /// The version resource of a DLL.
     VersionResource,
     /// The linker's number for the build, in the table of known builds.

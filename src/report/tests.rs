@@ -24,7 +24,7 @@ fn part(name: &str, version: Option<Version>) -> Part {
         name: name.to_string(),
         path: format!("/opt/nv/cudnn/lib/libcudnn_{name}.so.9").into(),
         version,
-        told_by: version.map(|_| VersionSource::Symbol(format!("cudnn_{name}_version"))),
+        told_by: version.map(|_| VersionSource::Symbol("cudnn_graph_version")),
     }
 }
 

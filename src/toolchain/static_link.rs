@@ -6,6 +6,7 @@ use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::majors;
 use crate::system::directive::{Directive, Library};
 use crate::system::{Host, files};
 use crate::toolkit::archives;
@@ -160,7 +161,7 @@ fn lacking_parts(
         cudnn.root.display()
     );
     let path = dir.to_string_lossy();
-    let flavour = cudnn.cuda_major.or(cuda).unwrap_or(12);
+    let flavour = cudnn.cuda_major.or(cuda).unwrap_or(majors::USUAL_CUDA);
     let install = if path.contains("-linux-gnu") || path.starts_with("/usr/lib64") {
         match major {
             9.. => format!("install `libcudnn{major}-static-cuda-{flavour}`"),

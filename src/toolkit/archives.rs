@@ -4,6 +4,7 @@
 //! cuDNN call each other in a ring and find their engines by what runs before `main`: they are taken in whole.
 
 use crate::model::platform::Os;
+use crate::runtime::facts::sub_libraries;
 
 /// An archive that is wanted, under the first of its names that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,34 +19,20 @@ pub struct Archive {
 
 /// The parts of a cuDNN that go into the program. None of them is for Windows.
 pub fn cudnn(major: u32) -> Vec<Archive> {
-    let nine = [
-        "adv",
-        "cnn",
-        "engines_precompiled",
-        "engines_runtime_compiled",
-        "heuristic",
-        "graph",
-        "ops",
-    ];
-    let eight = [
-        "adv_train",
-        "adv_infer",
-        "cnn_train",
-        "cnn_infer",
-        "ops_train",
-        "ops_infer",
-    ];
-    let parts: &[&str] = if major > 8 { &nine } else { &eight };
-    let parts = parts.iter().map(|part| Archive {
+    let known = sub_libraries::of_major(major).into_iter();
+    let mut parts: Vec<_> = known
+        .filter_map(|part| Some((part.archive?, part.name)))
+        .collect();
+    parts.sort_by_key(|(archive, _)| archive.link_order);
+    let archive = |(archive, part): (sub_libraries::Archive, &str)| Archive {
         names: vec![
             format!("cudnn_{part}_static_v{major}"),
             format!("cudnn_{part}_static"),
         ],
-        // What no convolution uses, and what some releases do not have as an archive.
-        needed: !part.starts_with("adv") && *part != "engines_runtime_compiled",
+        needed: archive.needed,
         by: format!("cuDNN {major}"),
-    });
-    parts.collect()
+    };
+    parts.into_iter().map(archive).collect()
 }
 
 /// All of an old cuDNN in one archive: up to 8.2.

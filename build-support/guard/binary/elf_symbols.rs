@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::version_symbol;
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 
 const DT_HASH: u64 = 4;
@@ -43,13 +44,9 @@ impl Elf {
     }
 
     /// The release of a part, and the symbol that told it. Not every part has one.
-    pub fn release(&self, part: &str) -> Option<(Version, String)> {
-        for symbol in version_symbol::names(part) {
-            if let Some(version) = self.version(&symbol) {
-                return Some((version, symbol));
-            }
-        }
-        None
+    pub fn release(&self, part: &str) -> Option<(Version, &'static str)> {
+        let symbol = sub_libraries::find(part)?.version_symbol?;
+        Some((self.version(symbol)?, symbol))
     }
 
     /// Whether it has this function itself.

@@ -4,6 +4,7 @@
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::version_symbol;
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use std::path::Path;
 
@@ -147,15 +148,14 @@ impl Pe {
 
     /// The release of a part with the version symbol that told it, as in the libraries for Linux; without a symbol it
     /// is the version that its resources give. Not every part has one.
-    pub fn release(&self, part: &str) -> Option<(Version, Option<String>)> {
-        for symbol in version_symbol::names(part) {
-            let place = self.export(symbol.as_bytes()).flatten();
-            let bytes = place.and_then(|place| self.read_at(place, 4));
-            if let Some(version) = bytes.and_then(|bytes| version_symbol::version(&bytes)) {
-                return Some((version, Some(symbol)));
-            }
+    pub fn release(&self, part: &str) -> Option<(Version, Option<&'static str>)> {
+        let symbol = sub_libraries::find(part).and_then(|known| known.version_symbol);
+        let place = symbol.and_then(|symbol| self.export(symbol.as_bytes()).flatten());
+        let bytes = place.and_then(|place| self.read_at(place, 4));
+        match bytes.and_then(|bytes| version_symbol::version(&bytes)) {
+            Some(version) => Some((version, symbol)),
+            None => Some((self.file_version()?, None)),
         }
-        Some((self.file_version()?, None))
     }
 
     /// So many bytes of the file, if there are as many.

@@ -14,6 +14,7 @@ use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::driver::{driver_library, nvml};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
@@ -30,16 +31,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// cuDNN's own checks that its parts are of one release, each with the part that it ends the process for want of.
-const CHECKS: [(&str, &str); 7] = [
-    ("graph", "cudnnGraphVersionCheck"),
-    ("ops", "cudnnOpsVersionCheck"),
-    ("cnn", "cudnnCnnVersionCheck"),
-    ("adv", "cudnnAdvVersionCheck"),
-    ("ops_infer", "cudnnOpsInferVersionCheck"),
-    ("cnn_infer", "cudnnCnnInferVersionCheck"),
-    ("adv_infer", "cudnnAdvInferVersionCheck"),
-];
 /// `CUDNN_STATUS_VERSION_MISMATCH`, as 9 and as 8 number it. All else is answered for other reasons too.
 const MISMATCH: [c_int; 2] = [1002, 14];
 
@@ -286,11 +277,11 @@ fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
     opened
 }
 
-/// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them. They stand
-/// in the order in which they need each other.
+/// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them.
 fn open_for_training(parts: &[Part], sink: &PipeSink<'_>) {
-    for name in ["ops_train", "cnn_train"] {
-        for part in parts.iter().filter(|part| part.name == name) {
+    let trains = |known: &&SubLibrary| known.used_for == UsedFor::Training;
+    for known in sub_libraries::ALL.iter().filter(trains) {
+        for part in parts.iter().filter(|part| part.name == known.name) {
             stage(sink, &format!("opening {}", part.path.display()));
             // One that is refused is not there: what needs it is left out.
             let _ = Library::open_file(&part.path);
@@ -311,7 +302,8 @@ fn version(
         sink.line(&protocol::line("cudart", &[&number.to_string()]));
     }
     let opened = |name| parts.iter().any(|part| part.needed && part.name == name);
-    for (_, name) in CHECKS.iter().filter(|(part, _)| opened(*part)) {
+    let checks = sub_libraries::ALL.iter().filter(|part| opened(part.name));
+    for name in checks.filter_map(|part| part.version_check) {
         if let Some(address) = main_library.symbol(name) {
             stage(sink, &format!("calling {}", name));
             // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.

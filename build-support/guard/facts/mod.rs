@@ -8,6 +8,8 @@ pub mod finding;
 pub mod finding_id;
 pub mod json;
 pub mod linked_in;
+pub mod majors;
 pub mod record;
+pub mod sub_libraries;
 pub mod tables;
 pub mod version;

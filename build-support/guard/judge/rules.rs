@@ -4,6 +4,7 @@ use crate::runtime::facts::built::{Built, Policy};
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::majors;
 use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
@@ -106,9 +107,9 @@ pub fn majors(built: &Built) -> Vec<u32> {
                 }
                 Some(below) => below.major,
                 // An open end: no later major than the one after the newest known is tried.
-                None => 10,
+                None => majors::NEWEST_CUDNN + 1,
             };
-            let first = wanted.from.major.max(8);
+            let first = wanted.from.major.max(majors::OLDEST_CUDNN);
             let mut majors = Vec::new();
             for major in first..=last.max(first).min(first.saturating_add(8)) {
                 majors.insert(0, major);
@@ -116,7 +117,7 @@ pub fn majors(built: &Built) -> Vec<u32> {
             majors
         }
         (_, _, Some(with)) => vec![with.major],
-        (_, None, None) => vec![9, 8],
+        (_, None, None) => majors::CUDNN.to_vec(),
     }
 }
 

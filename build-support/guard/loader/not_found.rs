@@ -4,6 +4,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::majors;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::misplaced::Misplaced;
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 /// elsewhere.
 pub fn finding(
     built: &Built,
-    majors: &[u32],
+    asked: &[u32],
     search_path: &SearchPath,
     (names, words): (&[String], &[String]),
     (unfit, misplaced): (Option<(PathBuf, Defect)>, Option<Misplaced>),
@@ -32,7 +33,7 @@ pub fn finding(
         _ => words.join("\n"),
     };
     let mut unasked = None;
-    for major in majors {
+    for major in asked {
         let name = file_name::of_main(*major);
         if unasked.is_none() && !names.contains(&name) {
             unasked = search_path.program_file(&name).map(|file| (*major, file));
@@ -40,7 +41,7 @@ pub fn finding(
     }
     let is_unasked = unasked.is_some();
     let other = match misplaced {
-        None => unasked.or_else(|| other_major(majors, search_path)),
+        None => unasked.or_else(|| other_major(asked, search_path)),
         _ => None,
     };
     let mut summary = if cudarc {
@@ -89,8 +90,8 @@ pub fn finding(
         return library_names::by_another_name(finding, *major, &dir);
     }
     // A requirement that is open at its end lets a major in that nobody can install yet.
-    let newest = majors.iter().find(|major| **major <= 9);
-    if let Some(major) = newest.or(majors.first()) {
+    let newest = asked.iter().find(|major| **major <= majors::NEWEST_CUDNN);
+    if let Some(major) = newest.or(asked.first()) {
         finding = finding.help(format!(
             "install cuDNN {}, or put the directory of its {} into {}",
             major,
@@ -108,11 +109,11 @@ pub fn finding(
 }
 
 /// A cuDNN on the way that is of a major which the program does not open, the newest first.
-fn other_major(majors: &[u32], search_path: &SearchPath) -> Option<(u32, PathBuf)> {
-    for major in &[9, 8, 7] {
-        if !majors.contains(major) {
-            if let Some(file) = search_path.program_file(&file_name::of_main(*major)) {
-                return Some((*major, file));
+fn other_major(asked: &[u32], search_path: &SearchPath) -> Option<(u32, PathBuf)> {
+    for major in (majors::OLDEST_CUDNN - 1..=majors::NEWEST_CUDNN).rev() {
+        if !asked.contains(&major) {
+            if let Some(file) = search_path.program_file(&file_name::of_main(major)) {
+                return Some((major, file));
             }
         }
     }

@@ -5,9 +5,9 @@ use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::sub_libraries::{self, ZLIB};
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::parts::part_files::Parts;
-use crate::runtime::parts::required_parts;
 use crate::runtime::system;
 use crate::runtime::system::by_system;
 use crate::runtime::system::platform::{LIBRARY_PATH, Library};
@@ -17,37 +17,14 @@ use std::path::{Path, PathBuf};
 const CUDART: &str = by_system!("libcudart.so", "cudart64_");
 const NVRTC: &str = by_system!("libnvrtc.so", "nvrtc64_");
 const BUILTINS: &str = by_system!("libnvrtc-builtins.so", "nvrtc-builtins64_");
-/// The compression library of cuDNN 8 for Windows.
-pub const ZLIB: &str = "zlibwapi.dll";
 
-/// What a part of a cuDNN for this CUDA opens, read off the strings of NVIDIA's own. The part that came with 9.21 puts
-/// the name of its libcudart together, and takes the plain one for it.
+/// The files that a part of a cuDNN for this CUDA opens.
 pub fn opened_by(part: &str, cuda: u32) -> Vec<String> {
-    let nvrtc = match cuda {
-        11 => by_system!("libnvrtc.so.11.2", "nvrtc64_112_0.dll").to_string(),
-        _ => by_system!(
-            format!("{}.{}", NVRTC, cuda),
-            format!("{}{}0_0.dll", NVRTC, cuda)
-        ),
-    };
-    let of_major = |name: &str| {
-        by_system!(
-            format!("lib{}.so.{}", name, cuda),
-            format!("{}64_{}.dll", name, cuda)
-        )
-    };
-    match part {
-        "graph" => vec![nvrtc],
-        "engines_precompiled" => vec![of_major("cublasLt")],
-        // On Windows its name has all of the release in it up to 11.
-        required_parts::TENSOR_IR if cfg!(windows) && cuda == 11 => {
-            vec!["cudart64_110.dll".to_string()]
-        }
-        required_parts::TENSOR_IR => vec![of_major("cudart")],
-        "ops_infer" => vec![of_major("cublas"), of_major("cublasLt"), nvrtc],
-        "cnn_infer" if cfg!(windows) => vec![ZLIB.to_string()],
-        _ => Vec::new(),
-    }
+    let opens = sub_libraries::find(part).map_or(&[][..], |part| part.opens);
+    let files = opens
+        .iter()
+        .map(|library| library.file_name(cuda, cfg!(windows)));
+    files.flatten().collect()
 }
 
 /// Whether a file is one of them.

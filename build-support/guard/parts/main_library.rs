@@ -6,6 +6,7 @@ use crate::runtime::binary::package_owner;
 use crate::runtime::facts::built::{Built, Loader, Policy};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
@@ -274,7 +275,9 @@ fn open(
                 let path = library.path().unwrap_or_else(|| PathBuf::from(name));
                 let by_name = || file_name::parse(Path::new(name)).and_then(|(_, major)| major);
                 let origin = search_path.to(&path);
-                let major = major_by_soname(&path).or_else(by_name).unwrap_or(9);
+                let major = major_by_soname(&path)
+                    .or_else(by_name)
+                    .unwrap_or(majors::NEWEST_CUDNN);
                 let other = |other: &(PathBuf, u32)| {
                     other.1 == major && !platform::same_file(&other.0, &path)
                 };

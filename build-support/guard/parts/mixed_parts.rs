@@ -6,9 +6,9 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::parts::mixed_folder::{in_one_folder, names};
 use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::parts::release::{SYMBOL, SourcedVersion, with_article};
-use crate::runtime::parts::required_parts::{self, names};
 use crate::runtime::system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub fn finding(
             files.push((version, main_library));
         }
         let dir = folder.display().to_string();
-        required_parts::in_one_folder(&files, &dir, release, file_name::ALL)
+        in_one_folder(&files, &dir, release, file_name::ALL)
     } else {
         foreign_parts(Some(release), folder, major, &elsewhere, search_path)
     };

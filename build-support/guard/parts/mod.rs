@@ -11,6 +11,7 @@ pub mod main_library;
 pub mod missing_dlopen;
 #[cfg(feature = "runtime")]
 pub mod missing_parts;
+pub mod mixed_folder;
 #[cfg(feature = "runtime")]
 pub mod mixed_parts;
 #[cfg(feature = "runtime")]
@@ -21,7 +22,6 @@ pub mod part_lookup;
 pub mod refusal;
 #[cfg(feature = "runtime")]
 pub mod release;
-pub mod required_parts;
 #[cfg(feature = "runtime")]
 #[cfg(windows)]
 pub mod zlib;

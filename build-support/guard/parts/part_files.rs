@@ -7,15 +7,18 @@ use crate::runtime::binary::package_owner;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::parts::missing_parts;
 use crate::runtime::parts::part_lookup::PartLookup;
 use crate::runtime::parts::release::{SourcedVersion, VersionDetector, with_article};
-use crate::runtime::parts::{missing_parts, required_parts};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
+/// Came with 9.21; 9.20 asks for it already.
+const TENSOR_IR: &str = "engines_tensor_ir";
 /// What tells the release of a first library that does not tell it in any other way.
 const BESIDE: &str = "the part that lies beside it";
 
@@ -71,18 +74,15 @@ impl Parts {
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
         let beside = beside(folder, major);
-        let no_others = required_parts::is_jit_only(beside.iter().map(String::as_str));
+        let no_others = sub_libraries::is_jit_only(beside.iter().map(String::as_str));
         let jit_only = no_others || is_jit_asked();
-        let needed = |version| match required_parts::part_names(version, jit_only) {
-            Some(names) => {
-                let mut needed: Vec<String> = Vec::new();
-                for name in names {
-                    needed.push(name.to_string());
-                }
-                needed
-            }
+        let needed = |version| {
+            let names = sub_libraries::needed(version, jit_only);
             // A major that nobody knows yet: what its first library names.
-            None => named_in(main_library),
+            if names.is_empty() {
+                return named_in(main_library);
+            }
+            names.into_iter().map(String::from).collect()
         };
         let mut detector = VersionDetector::new(&built.tables.build_ids);
         let elf = Image::open(main_library).ok();
@@ -127,7 +127,7 @@ impl Parts {
             }
         }
         for word in &built.needs {
-            if let Some(name) = required_parts::part_name(word, major) {
+            if let Some(name) = sub_libraries::named(word, major) {
                 look(&mut parts, &name, Some(&mut missed));
             }
         }
@@ -152,15 +152,12 @@ impl Parts {
             }
         }
         if let Some(release) = release.filter(|release| opens_absent_part(*release)) {
-            let has = parts
-                .list
-                .iter()
-                .any(|part| part.name == required_parts::TENSOR_IR);
-            let file = file_name::of_part(required_parts::TENSOR_IR, major);
+            let has = parts.list.iter().any(|part| part.name == TENSOR_IR);
+            let file = file_name::of_part(TENSOR_IR, major);
             if let (false, Some(path)) = (has, lookup.search(&file)) {
                 let told = Image::open(&path).ok();
                 let told = told
-                    .and_then(|elf| detector.part_version(&elf, required_parts::TENSOR_IR, &path))
+                    .and_then(|elf| detector.part_version(&elf, TENSOR_IR, &path))
                     .filter(|told| told.0 != release);
                 parts.findings.extend(
                     told.map(|told| {
@@ -189,10 +186,9 @@ impl Parts {
                 (Some(version), Some(by)) => (version, by),
                 _ => continue,
             };
-            let rank = match (
-                part.name == "graph" || part.name == "ops_infer",
-                part.needed,
-            ) {
+            let tells_release =
+                sub_libraries::find(&part.name).is_some_and(|known| known.tells_release);
+            let rank = match (tells_release, part.needed) {
                 (true, _) => 0,
                 (false, true) => 1,
                 (false, false) => continue,

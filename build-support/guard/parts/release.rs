@@ -4,7 +4,7 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::package_record::Wheels;
-use crate::runtime::binary::version_symbol::WITH_SYMBOL;
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::file_name;
@@ -121,12 +121,12 @@ fn trusted(folder: &Path) -> Wheels {
     }
     let release = |file: &Path| -> Option<Version> {
         let (name, _) = file_name::parse(file)?;
-        let name = WITH_SYMBOL.iter().find(|part| **part == name)?;
+        sub_libraries::find(&name)?.version_symbol?;
         // To open a pipe would wait for somebody to write into it.
         if !system::is_file(file) {
             return None;
         }
-        Some(told_inside(&Image::open(file).ok()?, name)?.0)
+        Some(told_inside(&Image::open(file).ok()?, &name)?.0)
     };
     let mut releases = Vec::new();
     for file in files_in(folder) {

@@ -4,16 +4,15 @@ use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::sub_libraries::{ZLIB, opens_zlib};
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::parts::dlopen_dependencies::ZLIB;
 use crate::runtime::system::platform::Library;
 use std::path::Path;
 
 /// That this cuDNN will not find it, or one for another processor. Not every program comes to need it.
 pub fn finding(release: Version, folder: &Path, search_path: &SearchPath) -> Option<Finding> {
-    let opens = release.major == 8 && release >= Version::new(8, 3, 0);
-    if !opens || Library::loaded(ZLIB).is_some() {
+    if !opens_zlib(release) || Library::loaded(ZLIB).is_some() {
         return None;
     }
     let beside = Some(folder.join(ZLIB)).filter(|file| file.is_file());

@@ -12,8 +12,8 @@ use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::required_parts;
 use std::path::{Path, PathBuf};
 
 /// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
@@ -82,7 +82,8 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
         .parts
         .iter()
         .filter(|part| part.version == Some(library));
-    let first = of_release.min_by_key(|part| !["graph", "ops_infer"].contains(&&*part.name));
+    let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.tells_release);
+    let first = of_release.min_by_key(|part| !tells(&part.name));
     let told = first.map_or_else(String::new, |part| {
         let by = part.told_by.as_ref();
         let by = by.map_or_else(String::new, |by| format!(", by {}", by.with_article()));
@@ -233,21 +234,21 @@ fn major(cudnn: &Cudnn) -> Option<u32> {
     told.or_else(|| Some(cudnn.version()?.major))
 }
 
-fn needed(cudnn: &Cudnn) -> &'static [&'static str] {
+fn needed(cudnn: &Cudnn) -> Vec<&'static str> {
     let told = cudnn.library_version.or(cudnn.header_version);
     let version = |major| match told {
         Some(version) if version.major == major => version,
         _ => Version::new(major, 0, 0),
     };
     major(cudnn)
-        .and_then(|major| required_parts::part_names(version(major), is_jit_only(cudnn)))
+        .map(|major| sub_libraries::needed(version(major), is_jit_only(cudnn)))
         .unwrap_or_default()
 }
 
 /// Whether these are the parts that are shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
 fn is_jit_only(cudnn: &Cudnn) -> bool {
     let parts = cudnn.parts.iter().map(|part| part.name.as_str());
-    required_parts::is_jit_only(parts.filter(|name| *name != "cudnn"))
+    sub_libraries::is_jit_only(parts.filter(|name| *name != "cudnn"))
 }
 
 /// Whether a convolution opens this part.

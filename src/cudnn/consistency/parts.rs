@@ -9,7 +9,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::package_owner;
 use crate::runtime::facts::finding::{Finding, Severity, quoted};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::parts::required_parts;
+use crate::runtime::parts::mixed_folder;
 use std::path::Path;
 
 /// That hurts only where the program runs, which may be elsewhere: a warning.
@@ -116,9 +116,9 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
         return Vec::new();
     }
     let lacking = needed(cudnn)
-        .iter()
-        .filter(|name| !cudnn.parts.iter().any(|part| part.name == **name));
-    let file = |name: &&str| match is_dll(library) {
+        .into_iter()
+        .filter(|name| !cudnn.parts.iter().any(|part| part.name == *name));
+    let file = |name: &str| match is_dll(library) {
         true => format!("cudnn_{name}64_{major}.dll"),
         false => format!("libcudnn_{name}.so.{major}"),
     };
@@ -142,7 +142,7 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let files: Vec<_> = parts
         .filter_map(|part| Some((part.version?, part.path.as_path())))
         .collect();
-    let finding = required_parts::in_one_folder(&files, &folder(cudnn), release, all_files(cudnn));
+    let finding = mixed_folder::in_one_folder(&files, &folder(cudnn), release, all_files(cudnn));
     let mut finding = finding.with_lines("parts", &lines);
     if !needs_another(cudnn) {
         finding.severity = Severity::Warning;

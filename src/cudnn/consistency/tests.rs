@@ -18,9 +18,9 @@ fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> Part {
 /// A cuDNN of one release, whole.
 fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
     let release = Version::new(numbers.0, numbers.1, numbers.2);
-    let needed = required_parts::part_names(release, false).unwrap();
+    let needed = sub_libraries::needed(release, false);
     let release = Some(release);
-    let names = ["cudnn"].iter().chain(needed);
+    let names = ["cudnn"].into_iter().chain(needed);
     Cudnn {
         root: "/opt/dnn".into(),
         header: Some("/opt/dnn/include/cudnn_version.h".into()),
@@ -166,8 +166,7 @@ fn a_compiler_of_another_release_is_told_with_all_others() {
 fn the_part_that_came_later_is_missed_where_it_belongs() {
     let without = |numbers| {
         let mut one = cudnn(numbers);
-        one.parts
-            .retain(|part| part.name != required_parts::TENSOR_IR);
+        one.parts.retain(|part| part.name != "engines_tensor_ir");
         told(&one)
     };
     assert_eq!(without((9, 28, 0)), ["warning parts-missing"]);

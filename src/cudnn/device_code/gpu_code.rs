@@ -2,13 +2,6 @@
 
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 
-/// Whether every GPU needs this part. `engines_precompiled` keeps leftovers for GPUs that the others left behind.
-pub fn is_core(part: &str) -> bool {
-    let ends = ["_infer", "_train"];
-    let stem = ends.iter().find_map(|end| part.strip_suffix(end));
-    matches!(stem.unwrap_or(part), "ops" | "cnn" | "adv") || part == "engines_runtime_compiled"
-}
-
 /// What serves a GPU in every part: what all of them hold, and where one holds `sm_90` and another `sm_90a`, the
 /// narrower. A part without any device code asks for none.
 pub fn common(parts: &[Vec<Target>]) -> Vec<Target> {
@@ -104,19 +97,6 @@ mod tests {
             assert_eq!(of(&[one, other]), common, "{one}, {other}");
             assert_eq!(of(&[other, one]), common, "{other}, {one}");
         }
-    }
-
-    #[test]
-    fn leftovers_are_not_asked() {
-        let core = |name: &&str| is_core(name);
-        let nine = "adv cnn cudnn engines_precompiled engines_runtime_compiled engines_tensor_ir ext graph heuristic ops";
-        let eight = "adv_infer adv_train cnn_infer cnn_train cudnn ops_infer ops_train";
-        let of = |parts: &'static str| parts.split(' ').filter(core).collect::<Vec<_>>().join(" ");
-        assert_eq!(of(nine), "adv cnn engines_runtime_compiled ops");
-        assert_eq!(
-            of(eight),
-            "adv_infer adv_train cnn_infer cnn_train ops_infer ops_train"
-        );
     }
 
     #[test]

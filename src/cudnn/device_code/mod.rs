@@ -8,17 +8,20 @@ mod tests;
 use crate::model::candidate::Cudnn;
 use crate::model::platform::Os;
 use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::sub_libraries;
 use crate::system::library_file::Binary;
 use std::path::Path;
 
 /// The device code that serves a GPU in all core parts; none where one of them does not tell.
 pub fn read(cudnn: &Cudnn, os: Os) -> Vec<Target> {
-    let core = cudnn
-        .parts
-        .iter()
-        .filter(|part| gpu_code::is_core(&part.name));
+    let core = cudnn.parts.iter().filter(|part| is_core(&part.name));
     let parts: Option<Vec<Vec<Target>>> = core.map(|part| read_library(&part.path, os)).collect();
     gpu_code::common(&parts.unwrap_or_default())
+}
+
+/// Whether every GPU needs this part.
+pub fn is_core(name: &str) -> bool {
+    sub_libraries::find(name).is_some_and(|part| part.has_gpu_code)
 }
 
 /// The device code in a library; none where it does not tell.

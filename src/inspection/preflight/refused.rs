@@ -10,6 +10,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::majors;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -73,11 +74,17 @@ impl PreflightInput {
         };
         let major = |name: &str| name.rsplit('.').next().unwrap_or_default().to_string();
         // A requirement that is open at its end lets a major in that nobody can install yet.
-        let newest = names.iter().find(|name| major(name) != "10");
+        let is_later = |name: &str| {
+            let major = major(name).parse::<u32>();
+            major.is_ok_and(|major| major > majors::NEWEST_CUDNN)
+        };
+        let newest = names.iter().find(|name| !is_later(name));
         let mut wanted = major(newest.or(names.first()).unwrap_or(&""));
         if let Some(built) = self.by_cudarc() {
-            let majors = rules::majors(built).into_iter().filter(|major| *major <= 9);
-            wanted = majors.max().unwrap_or(9).to_string();
+            let newest = majors::NEWEST_CUDNN;
+            let asked = rules::majors(built).into_iter();
+            let installable = asked.filter(|major| *major <= newest);
+            wanted = installable.max().unwrap_or(newest).to_string();
             if let Some(path) = &self.unasked {
                 let dir = self.dir(path);
                 let major =

@@ -248,10 +248,7 @@ fn a_cudnn_for_another_processor_is_read() {
     };
     assert_eq!(
         told("graph"),
-        (
-            release,
-            Some(VersionSource::Symbol("cudnn_graph_version".into()))
-        )
+        (release, Some(VersionSource::Symbol("cudnn_graph_version")))
     );
     let here = on("x86_64-unknown-linux-gnu");
     assert!(here.cudnn.is_none());

@@ -2,7 +2,8 @@
 
 use crate::compat;
 use crate::cudnn::device_code;
-use crate::cudnn::device_code::gpu_code::{format_targets, is_core};
+use crate::cudnn::device_code::gpu_code::format_targets;
+use crate::cudnn::device_code::is_core;
 use crate::model::candidate::{Found, Part};
 use crate::model::platform::Platform;
 use crate::runtime::facts::compute_capability::Target;

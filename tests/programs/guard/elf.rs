@@ -178,7 +178,7 @@ fn a_library_tells_its_release_and_its_cuda() {
          const char *other(void) { return \"libcublasLt\"; }\n",
         &["-Wl,--hash-style=gnu"],
     );
-    let symbol = "cudnn_ops_infer_version".to_string();
+    let symbol = "cudnn_ops_infer_version";
     let library = Elf::read(&path).unwrap();
     assert_eq!(
         library.release("ops"),

@@ -7,11 +7,11 @@
 )]
 mod truth;
 
-use cudnn_guard::runtime::binary::version_symbol::WITH_SYMBOL;
 use cudnn_guard::runtime::child::task::Functions;
 use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader};
 use cudnn_guard::runtime::facts::compute_capability::Target;
 use cudnn_guard::runtime::facts::finding::Severity;
+use cudnn_guard::runtime::facts::sub_libraries;
 use cudnn_guard::runtime::facts::tables::{BUILD_ID_DIGITS, CudnnTargets, KnownBad, Tables};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
@@ -251,7 +251,7 @@ fn build_ids() -> Vec<(Version, String)> {
         let [id, part, release] = row.split(' ').collect::<Vec<_>>()[..] else {
             return None;
         };
-        let told = WITH_SYMBOL.contains(&part);
+        let told = sub_libraries::find(part).is_some_and(|one| one.version_symbol.is_some());
         (!told).then(|| {
             (
                 Version::parse(release).unwrap(),

@@ -62,7 +62,7 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding>
     let mut damaged = Vec::new();
     // `fetch` reads no files, and sees this one as whole.
     let mut unseen = None;
-    for (wheel, name) in component.wheels(home).iter().zip(component.packages) {
+    for (wheel, name) in component.wheels(home).iter().zip(&component.packages) {
         let files = match wheel.as_ref().map(Wheel::files) {
             Some(Ok(files)) => files,
             Some(Err(why)) => {

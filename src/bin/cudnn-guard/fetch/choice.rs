@@ -1,9 +1,9 @@
 //! Which releases are fetched where the command line names none: those that the crate here names, else those that fit the
 //! driver and the GPUs here.
 
-use crate::fetch::component::MAJORS;
 use crate::fetch::release::Release;
 use crate::terminal::{harmless, show};
+use cudnn_guard::runtime::facts::majors;
 use cudnn_guard::{Finding, FindingId, driver, fitting};
 use std::{fmt, fs};
 use toml_edit::DocumentMut;
@@ -42,11 +42,11 @@ impl Choice {
             return self;
         };
         let gpus: Vec<_> = driver.devices.iter().map(|gpu| gpu.capability).collect();
-        let Some(fits) = fitting(&MAJORS, serves, &gpus, std::env::consts::ARCH) else {
+        let Some(fits) = fitting(majors::CUDA, serves, &gpus, std::env::consts::ARCH) else {
             return self;
         };
         // The wheels of an older CUDA have no nvcc, which would write PTX.
-        let minor = fits.minor.filter(|_| fits.cuda == MAJORS[0]);
+        let minor = fits.minor.filter(|_| fits.cuda == majors::NEWEST_CUDA);
         let cuda = Release::of([Some(fits.cuda), minor]);
         let cudnn = fits
             .cudnn

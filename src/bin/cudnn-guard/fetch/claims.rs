@@ -12,7 +12,7 @@ pub const FILE: &str = ".cudnn-guard";
 /// pip was told to fill, and nothing is added to it.
 pub fn somebody_elses(home: &Path, component: &Component) -> Option<PathBuf> {
     let every = component.every();
-    let mut folders = every.iter().flat_map(|one| one.folders);
+    let mut folders = every.iter().flat_map(|one| &one.folders);
     folders
         .find(|folder| {
             let path = home.join(folder);
@@ -40,13 +40,13 @@ pub fn is_ours(home: &Path, folder: &str) -> bool {
 
 /// Notes folders as put there, and forgets those that are gone. What stops that half-way leaves its half among what is
 /// temporary.
-pub fn claim(home: &Path, folders: &[&str], temporary: &Path) -> io::Result<()> {
+pub fn claim(home: &Path, folders: &[String], temporary: &Path) -> io::Result<()> {
     let path = home.join(FILE);
     let before = fs::read_to_string(&path).unwrap_or_default();
     let others = before
         .lines()
-        .filter(|line| !folders.contains(line) && home.join(line).exists());
-    let lines = others.chain(folders.iter().copied());
+        .filter(|line| !folders.iter().any(|folder| folder == line) && home.join(line).exists());
+    let lines = others.chain(folders.iter().map(String::as_str));
     let text: String = lines.map(|line| format!("{line}\n")).collect();
     let fresh = temporary.join("claims");
     fs::write(&fresh, text)?;

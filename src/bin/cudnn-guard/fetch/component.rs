@@ -3,80 +3,33 @@
 use crate::fetch::release::Release;
 use crate::fetch::requirements::Pin;
 use crate::fetch::wheels::{self, Wheel};
+use cudnn_guard::runtime::facts::majors;
 use cudnn_guard::{Finding, FindingId};
 use std::path::Path;
 
-/// The wheels of one CUDA. The first package of a toolkit tells its release.
-struct Wheels {
-    cuda: u32,
-    folders: &'static [&'static str],
-    packages: &'static [&'static str],
-    cudnn: &'static str,
-    /// How large the toolkit's and cuDNN's are to download, in GB: the newest on PyPI for Linux on x86_64 at the end of
-    /// 2026. Neither pip nor uv tells that beforehand.
-    gigabytes: [f32; 2],
-}
+/// How large the toolkit and cuDNN are to download, in GB: the newest on PyPI for Linux on x86_64 at the end of 2026.
+/// Neither pip nor uv tells that beforehand.
+const GIGABYTES: &[(u32, [f32; 2])] = &[(13, [0.6, 0.5]), (12, [0.7, 0.7]), (11, [0.5, 0.4])];
 
-/// nvcc where there is one as a wheel, headers, cudart, and what cuDNN opens when it computes: cuBLAS, NVRTC.
-/// cuDNN names a libnvJitLink too, under a name that no wheel has, and does without.
-const WHEELS: [Wheels; 3] = [
-    Wheels {
-        cuda: 13,
-        folders: &["nvidia/cu13"],
-        packages: &[
-            "nvidia-cuda-nvcc",
-            "nvidia-cuda-runtime",
-            "nvidia-cuda-crt",
-            "nvidia-nvvm",
-            "nvidia-cuda-cccl",
-            "nvidia-cublas",
-            "nvidia-cuda-nvrtc",
-        ],
-        cudnn: "nvidia-cudnn-cu13",
-        gigabytes: [0.6, 0.5],
-    },
-    Wheels {
-        cuda: 12,
-        folders: &[
-            "nvidia/cuda_runtime",
-            "nvidia/cuda_nvcc",
-            "nvidia/cuda_nvrtc",
-            "nvidia/cublas",
-            "nvidia/cuda_cccl",
-        ],
-        packages: &[
-            "nvidia-cuda-runtime-cu12",
-            "nvidia-cuda-nvcc-cu12",
-            "nvidia-cuda-nvrtc-cu12",
-            "nvidia-cublas-cu12",
-            "nvidia-cuda-cccl-cu12",
-        ],
-        cudnn: "nvidia-cudnn-cu12",
-        gigabytes: [0.7, 0.7],
-    },
-    Wheels {
-        cuda: 11,
-        folders: &[
-            "nvidia/cuda_runtime",
-            "nvidia/cuda_nvcc",
-            "nvidia/cuda_nvrtc",
-            "nvidia/cublas",
-        ],
-        packages: &[
-            "nvidia-cuda-runtime-cu11",
-            "nvidia-cuda-nvcc-cu11",
-            "nvidia-cuda-nvrtc-cu11",
-            "nvidia-cublas-cu11",
-        ],
-        cudnn: "nvidia-cudnn-cu11",
-        gigabytes: [0.5, 0.4],
-    },
+/// The wheels of a toolkit from CUDA 13 on, all in one folder. The first one tells its release.
+const TOOLKIT: [&str; 7] = [
+    "nvidia-cuda-nvcc",
+    "nvidia-cuda-runtime",
+    "nvidia-cuda-crt",
+    "nvidia-nvvm",
+    "nvidia-cuda-cccl",
+    "nvidia-cublas",
+    "nvidia-cuda-nvrtc",
 ];
-
-/// The majors of CUDA that PyPI has, the newest first.
-pub const MAJORS: [u32; 3] = [WHEELS[0].cuda, WHEELS[1].cuda, WHEELS[2].cuda];
-
-const CUDNN: &[&str] = &["nvidia/cudnn"];
+/// The folders and wheels of CUDA 12; 11 lacks the last.
+const TOOLKIT_12: [(&str, &str); 5] = [
+    ("cuda_runtime", "nvidia-cuda-runtime"),
+    ("cuda_nvcc", "nvidia-cuda-nvcc"),
+    ("cuda_nvrtc", "nvidia-cuda-nvrtc"),
+    ("cublas", "nvidia-cublas"),
+    ("cuda_cccl", "nvidia-cuda-cccl"),
+];
+const CUDNN: &str = "nvidia/cudnn";
 
 /// What is fetched, replaced and found damaged as one.
 pub struct Component {
@@ -85,9 +38,9 @@ pub struct Component {
     /// The CUDA that it is or that it is for.
     pub cuda: u32,
     /// Its folders below the home, as its wheels have them.
-    pub folders: &'static [&'static str],
+    pub folders: Vec<String>,
     /// Its wheels. The first one's release is the component's.
-    pub packages: &'static [&'static str],
+    pub packages: Vec<String>,
     /// About how large they are to download, in GB.
     pub gigabytes: f32,
     /// What the installer is asked for.
@@ -101,30 +54,47 @@ pub struct Component {
 }
 
 impl Component {
-    /// The toolkit of a CUDA. From 13 on NVIDIA's `cuda-toolkit` tells what belongs together, as CCCL and cuBLAS count
-    /// their own releases; before, all but the cuBLAS of CUDA 11 have the release of their CUDA.
+    /// The toolkit of a CUDA: nvcc where there is one as a wheel, headers, cudart, and what cuDNN opens when it computes,
+    /// cuBLAS and NVRTC. cuDNN names a libnvJitLink too, under a name that no wheel has, and does without.
+    ///
+    /// From 13 on NVIDIA's `cuda-toolkit` tells what belongs together, as CCCL and cuBLAS count their own releases; before,
+    /// all but the cuBLAS of CUDA 11 have the release of their CUDA.
     pub fn toolkit(cuda: u32, wanted: Option<&Release>) -> Self {
-        let wheels = wheels_for(cuda);
+        let cuda = with_wheels(cuda);
         let release = wanted.map_or_else(|| cuda.to_string(), Release::to_string);
-        let asked = match wheels.cuda {
-            13 => vec![format!("cuda-toolkit[cccl,cublas,nvcc]=={release}.*")],
-            _ => {
-                let asked = |package: &&str| match (*package, release.as_str()) {
-                    ("nvidia-cublas-cu11", "11.7") => format!("{package}==11.10.*"),
-                    ("nvidia-cublas-cu11", "11.8") => format!("{package}==11.11.*"),
-                    _ => format!("{package}=={release}.*"),
-                };
-                wheels.packages.iter().map(asked).collect()
-            }
+        let (folders, packages, asked): (Vec<String>, Vec<String>, Vec<String>) = if cuda >= 13 {
+            (
+                vec![format!("nvidia/cu{cuda}")],
+                TOOLKIT.map(String::from).to_vec(),
+                vec![format!("cuda-toolkit[cccl,cublas,nvcc]=={release}.*")],
+            )
+        } else {
+            let known = if cuda == 11 {
+                &TOOLKIT_12[..4]
+            } else {
+                &TOOLKIT_12
+            };
+            let packages = known
+                .iter()
+                .map(|(_, package)| format!("{package}-cu{cuda}"));
+            let packages: Vec<String> = packages.collect();
+            let asked = |package: &String| match (package.as_str(), release.as_str()) {
+                ("nvidia-cublas-cu11", "11.7") => format!("{package}==11.10.*"),
+                ("nvidia-cublas-cu11", "11.8") => format!("{package}==11.11.*"),
+                _ => format!("{package}=={release}.*"),
+            };
+            let asked = packages.iter().map(asked).collect();
+            let folders = known.iter().map(|(folder, _)| format!("nvidia/{folder}"));
+            (folders.collect(), packages, asked)
         };
         Self {
             title: "CUDA toolkit",
-            cuda: wheels.cuda,
-            folders: wheels.folders,
-            packages: wheels.packages,
-            gigabytes: wheels.gigabytes[0],
+            cuda,
+            folders,
+            packages,
+            gigabytes: gigabytes(cuda)[0],
             asked,
-            dependencies: wheels.cuda == 13,
+            dependencies: cuda >= 13,
             wanted: wanted.cloned(),
             pins: Vec::new(),
         }
@@ -132,15 +102,16 @@ impl Component {
 
     /// cuDNN for a CUDA. What it depends on comes with the toolkit.
     pub fn cudnn(cuda: u32, wanted: Option<&Release>) -> Self {
-        let wheels = wheels_for(cuda);
+        let cuda = with_wheels(cuda);
+        let package = format!("nvidia-cudnn-cu{cuda}");
         let release = wanted.map_or(String::new(), |release| format!("=={release}.*"));
         Self {
             title: "cuDNN",
-            cuda: wheels.cuda,
-            folders: CUDNN,
-            packages: std::slice::from_ref(&wheels.cudnn),
-            gigabytes: wheels.gigabytes[1],
-            asked: vec![format!("{}{release}", wheels.cudnn)],
+            cuda,
+            folders: vec![CUDNN.into()],
+            asked: vec![format!("{package}{release}")],
+            packages: vec![package],
+            gigabytes: gigabytes(cuda)[1],
             dependencies: false,
             wanted: wanted.cloned(),
             pins: Vec::new(),
@@ -149,13 +120,13 @@ impl Component {
 
     /// A toolkit and a cuDNN, to ask for what is the same for every CUDA.
     pub fn both() -> [Self; 2] {
-        let [newest, ..] = MAJORS;
+        let newest = majors::NEWEST_CUDA;
         [Self::toolkit(newest, None), Self::cudnn(newest, None)]
     }
 
     /// Whether it is cuDNN.
     pub fn is_cudnn(&self) -> bool {
-        self.folders == CUDNN
+        self.folders == [CUDNN]
     }
 
     /// The same for every CUDA, whose place it takes.
@@ -164,7 +135,7 @@ impl Component {
             true => Self::cudnn,
             false => Self::toolkit,
         };
-        MAJORS.iter().map(|&cuda| make(cuda, None)).collect()
+        majors::CUDA.iter().map(|&cuda| make(cuda, None)).collect()
     }
 
     /// Whose releases are asked for.
@@ -219,7 +190,7 @@ impl Component {
         }
         let mut release = None;
         let mut pins = self.pins.iter();
-        for (wheel, name) in wheels.iter().zip(self.packages) {
+        for (wheel, name) in wheels.iter().zip(&self.packages) {
             let pin = pins.next();
             let Some(wheel) = wheel else {
                 return Err(Some(format!("{name} is missing")));
@@ -288,12 +259,18 @@ impl Component {
     }
 }
 
-/// The wheels for a CUDA; those of the oldest for one that is older.
-fn wheels_for(cuda: u32) -> &'static Wheels {
-    let [newest, .., oldest] = const { &WHEELS };
-    let mut all = const { &WHEELS }.iter();
-    let other = if cuda < oldest.cuda { oldest } else { newest };
-    all.find(|wheels| wheels.cuda == cuda).unwrap_or(other)
+/// The CUDA whose wheels are taken: the oldest for one that is older, the newest for any other that has none.
+fn with_wheels(cuda: u32) -> u32 {
+    match majors::CUDA.last() {
+        _ if majors::CUDA.contains(&cuda) => cuda,
+        Some(oldest) if cuda < *oldest => *oldest,
+        _ => majors::NEWEST_CUDA,
+    }
+}
+
+fn gigabytes(cuda: u32) -> [f32; 2] {
+    let known = GIGABYTES.iter().find(|(major, _)| *major == cuda);
+    known.map_or(GIGABYTES[0].1, |(_, size)| *size)
 }
 
 #[cfg(test)]
@@ -311,7 +288,7 @@ mod tests {
         assert_eq!(toolkit.project(), "cuda-toolkit");
         assert!(toolkit.dependencies);
         for package in ["nvidia-cublas", "nvidia-cuda-nvrtc"] {
-            assert!(toolkit.packages.contains(&package), "{package}");
+            assert!(toolkit.packages.iter().any(|it| it == package), "{package}");
         }
     }
 

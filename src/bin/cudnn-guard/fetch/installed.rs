@@ -32,7 +32,7 @@ impl Installed {
         }
         for (name, component) in ["CUDA_HOME", "CUDNN_PATH"].iter().zip(&self.components) {
             // Other crates look for a whole toolkit below CUDA_HOME.
-            if let [folder] = component.folders {
+            if let [folder] = &component.folders[..] {
                 variables.push((name, path(folder)));
             }
         }
@@ -54,7 +54,7 @@ impl Installed {
             .components
             .iter()
             .rev()
-            .flat_map(|component| component.folders)
+            .flat_map(|component| &component.folders)
             .map(|folder| self.home.join(folder).join("lib"))
             .filter(|lib| lib.is_dir())
             .map(|lib| lib.display().to_string())

@@ -31,7 +31,7 @@ mod wheels;
 
 use crate::fetch::choice::Choice;
 use crate::fetch::claims::{is_ours, is_ours_there, ours, somebody_elses};
-use crate::fetch::component::{Component, MAJORS};
+use crate::fetch::component::Component;
 use crate::fetch::installed::{Installed, failed, without_nvcc};
 use crate::fetch::installer::Installer;
 use crate::fetch::lock::Lock;
@@ -42,6 +42,7 @@ use crate::terminal::{complain, show};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use cudnn_guard::runtime::facts::fetch_dir::fetch_dir;
+use cudnn_guard::runtime::facts::majors;
 use cudnn_guard::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -199,7 +200,7 @@ pub fn fetch(
         install_missing(&installer, home, &looked)?;
     }
     let components: Vec<Component> = looked.into_iter().map(|(component, _)| component).collect();
-    for folder in components.iter().flat_map(|component| component.folders) {
+    for folder in components.iter().flat_map(|component| &component.folders) {
         if is_ours(home, folder) {
             let folder = home.join(folder);
             wheels::add_developer_view(&folder)
@@ -245,9 +246,11 @@ fn look(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Looked,
     let there = Component::both().map(|any| ours(home, &any));
     let major = match (cuda, &there) {
         (Some(cuda), _) => cuda.major(),
-        (None, [toolkit, _]) => toolkit.as_ref().map_or(MAJORS[0], |toolkit| toolkit.cuda),
+        (None, [toolkit, _]) => toolkit
+            .as_ref()
+            .map_or(majors::NEWEST_CUDA, |toolkit| toolkit.cuda),
     };
-    if major > MAJORS[0] {
+    if major > majors::NEWEST_CUDA {
         return Err(unknown_cuda(major));
     }
     // Who names no release keeps the one that is there, also where it is damaged.
@@ -309,7 +312,7 @@ fn install_missing(installer: &Installer, home: &Path, looked: &Looked) -> Resul
 
 /// The folder of a component; of a toolkit in several, the one that they are in.
 fn place(home: &Path, component: &Component) -> String {
-    let folder = match component.folders {
+    let folder = match &component.folders[..] {
         [folder] => home.join(folder),
         _ => home.join("nvidia"),
     };

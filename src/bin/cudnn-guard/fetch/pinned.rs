@@ -1,12 +1,13 @@
 //! The file of `fetch --lock`: exact wheels with the hashes of their archives.
 
 use crate::fetch::choice::Choice;
-use crate::fetch::component::{Component, MAJORS};
+use crate::fetch::component::Component;
 use crate::fetch::installed::failed;
 use crate::fetch::installer::Installer;
 use crate::fetch::release::Release;
 use crate::fetch::requirements::{self, Pin};
 use crate::whole_file;
+use cudnn_guard::runtime::facts::majors;
 use cudnn_guard::{Finding, FindingId, quoted};
 use std::fs;
 use std::io::ErrorKind;
@@ -37,14 +38,12 @@ impl Pinned {
             let mut pins = self.pins.iter();
             Some(pins.find(|pin| pin.package == package)?.version.clone())
         };
-        let cuda = MAJORS.into_iter().find_map(|major| {
-            let package = Component::toolkit(major, None).packages.first()?;
-            version(package)
-        });
-        let cudnn = MAJORS.into_iter().find_map(|major| {
-            let package = Component::cudnn(major, None).packages.first()?;
-            version(package)
-        });
+        let cuda = majors::CUDA
+            .iter()
+            .find_map(|&major| version(Component::toolkit(major, None).packages.first()?));
+        let cudnn = majors::CUDA
+            .iter()
+            .find_map(|&major| version(Component::cudnn(major, None).packages.first()?));
         match (cuda, cudnn) {
             (Some(cuda), Some(cudnn)) => Ok(Choice {
                 cuda: Some(Release::of_wheel(&cuda).first(2)),
@@ -56,9 +55,9 @@ impl Pinned {
 
     /// Those of a component.
     pub fn of(&self, component: &Component) -> Result<Vec<Pin>, Finding> {
-        let pin = |name: &&str| {
+        let pin = |name: &String| {
             let mut pins = self.pins.iter();
-            let pin = pins.find(|pin| pin.package == **name).cloned();
+            let pin = pins.find(|pin| pin.package == *name).cloned();
             pin.ok_or_else(|| self.lacking(name))
         };
         component.packages.iter().map(pin).collect()

@@ -28,7 +28,7 @@ pub fn remove(home: &Path) -> Result<(), Finding> {
     }
     for any in Component::both().into_iter().rev() {
         let every = any.every();
-        let claimed = every.iter().flat_map(|one| one.folders);
+        let claimed = every.iter().flat_map(|one| &one.folders);
         if !claimed.clone().any(|folder| is_ours(home, folder)) {
             continue;
         }
@@ -61,7 +61,7 @@ pub fn remove(home: &Path) -> Result<(), Finding> {
 fn remove_one(home: &Path, every: &[Component]) -> io::Result<String> {
     let mut size = 0;
     wheels::remove_neighbours(home)?;
-    for folder in every.iter().flat_map(|one| one.folders) {
+    for folder in every.iter().flat_map(|one| &one.folders) {
         let path = home.join(folder);
         if is_ours(home, folder) && path.exists() {
             size += size_of(&path)?;

@@ -62,21 +62,21 @@ fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<(
     let every = component.every();
     let records = every.iter().flat_map(|one| one.wheels(home)).flatten();
     move_records(records, &old)?;
-    claim(home, component.folders, temporary)?;
+    claim(home, &component.folders, temporary)?;
     if !component.is_cudnn() {
         wheels::remove_neighbours(home)?;
     }
-    for folder in every.iter().flat_map(|one| one.folders) {
+    for folder in every.iter().flat_map(|one| &one.folders) {
         if home.join(folder).exists() {
             fs::rename(home.join(folder), old.join(folder))?;
         }
     }
-    for folder in component.folders {
+    for folder in &component.folders {
         fs::rename(fresh.join(folder), home.join(folder))?;
     }
     fs::rename(&old, temporary.join(REPLACED))?;
     move_records(component.wheels(&fresh).into_iter().flatten(), home)?;
-    claim(home, component.folders, temporary)
+    claim(home, &component.folders, temporary)
 }
 
 fn move_records(wheels: impl Iterator<Item = Wheel>, to: &Path) -> io::Result<()> {

@@ -22,8 +22,8 @@ use super::case::{Case, lay};
 use super::{configured_at, counting, look, look_at};
 use crate::model::platform::Platform;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::required_parts;
 use std::fs;
 use std::path::Path;
 
@@ -225,7 +225,7 @@ fn headers(release: &str, dir: &str) -> Vec<String> {
 /// Links and the files that they lead to, which tell the release by their names.
 fn parts(release: &str, dir: &str) -> Vec<String> {
     let version = Version::parse(release).unwrap();
-    let names = required_parts::part_names(version, false).unwrap();
+    let names = sub_libraries::needed(version, false);
     let stems = names.iter().map(|name| format!("libcudnn_{name}.so"));
     let stems = ["libcudnn.so".to_string()].into_iter().chain(stems);
     let files = stems.flat_map(|stem| {
