@@ -2,8 +2,8 @@
 
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
-use crate::model::text::library_name::LibraryName;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary};
 use crate::system::files;

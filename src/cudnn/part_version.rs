@@ -2,9 +2,9 @@
 //! build-id, the name of its file, the record of the wheel that brought it.
 
 use crate::cudnn::build_ids;
-use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
 use crate::runtime::binary::package_record::Wheels;
+use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
 use crate::system::library_file::Binary;
 use std::path::{Path, PathBuf};

@@ -83,6 +83,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "facts/finding",
     "facts/finding_id",
     "facts/json",
+    "facts/library_name",
     "facts/linked_in",
     "facts/majors",
     "facts/mod",

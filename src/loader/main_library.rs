@@ -6,7 +6,7 @@ use crate::loader::search_order::{before_cache, system};
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::model::platform::Platform;
-use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, CudaLibrary};
 use crate::runtime::facts::version::Version;
 use crate::system::files;

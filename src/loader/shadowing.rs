@@ -7,7 +7,7 @@ use crate::loader::path_shadowing::{Nvrtc, ShadowingLibrary};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::{Os, Platform};
-use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};

@@ -1,6 +1,6 @@
 //! The system that is built for. It is an argument everywhere, so that Windows is tested on Linux.
 
-use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::library_name::LibraryName;
 use std::path::Path;
 
 /// An operating system, as far as CUDA cares.
@@ -88,12 +88,11 @@ impl Platform {
     }
 
     /// The part of cuDNN that a file is by its name: `graph` of `libcudnn_graph.so.9`, `cudnn` of `libcudnn.so.9`.
-    pub fn cudnn_part<'a>(&self, path: &'a Path) -> Option<(&'a str, LibraryName<'a>)> {
-        let file = LibraryName::of(path)?;
-        let name = match file.name {
-            _ if file.is_dll != (self.os == Os::Windows) => return None,
-            "cudnn" => "cudnn",
-            name => name.strip_prefix("cudnn_")?,
+    pub fn cudnn_part(&self, path: &Path) -> Option<(String, LibraryName)> {
+        let file = LibraryName::of(path).filter(|file| file.is_dll == (self.os == Os::Windows))?;
+        let name = match file.sub_library()? {
+            "" => "cudnn".to_string(),
+            name => name.to_string(),
         };
         Some((name, file))
     }
@@ -169,7 +168,7 @@ mod tests {
             (&windows, "libcudnn_graph.so.9", None),
         ] {
             let told = platform.cudnn_part(Path::new(file));
-            assert_eq!(told.map(|(name, _)| name), part, "{file}");
+            assert_eq!(told.map(|(name, _)| name).as_deref(), part, "{file}");
         }
     }
 }

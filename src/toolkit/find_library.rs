@@ -2,7 +2,7 @@
 
 use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
-use crate::model::text::library_name::LibraryName;
+use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
 use crate::search::install_layout;
 use crate::search::search_step::Kind;

@@ -13,10 +13,10 @@ pub mod version_file;
 
 use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
-use crate::model::text::library_name::LibraryName;
 use crate::model::text::version_header;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
 use crate::search::install_layout;
 use crate::search::search_step::{Kind, Tree};

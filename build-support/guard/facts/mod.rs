@@ -7,6 +7,7 @@ pub mod fetch_dir;
 pub mod finding;
 pub mod finding_id;
 pub mod json;
+pub mod library_name;
 pub mod linked_in;
 pub mod majors;
 pub mod record;

@@ -4,6 +4,7 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::package_record::Wheels;
+use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::version::Version;
@@ -82,7 +83,7 @@ impl<'a> VersionDetector<'a> {
         // Links are followed: the name and the record are those of the file that is mapped in the end.
         let path = std::fs::canonicalize(path).ok()?;
         let name = path.file_name()?.to_str()?;
-        if let Some(version) = by_name(name) {
+        if let Some(version) = LibraryName::read(name).and_then(|name| name.release()) {
             return Some((version, "file name"));
         }
         let size = platform::metadata(&path).ok()?.len();
@@ -140,15 +141,4 @@ fn trusted(folder: &Path) -> Wheels {
         releases.iter().any(contradicts)
     });
     wheels
-}
-
-/// 9.14.0 of `libcudnn_cnn.so.9.14.0`.
-fn by_name(file: &str) -> Option<Version> {
-    let (_, numbers) = file.strip_prefix("libcudnn")?.split_once(".so.")?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    Some(Version::new(
-        numbers.next()??,
-        numbers.next()??,
-        numbers.next()??,
-    ))
 }

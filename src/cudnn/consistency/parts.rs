@@ -3,12 +3,12 @@
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Part, Unresolved};
 use crate::model::owner::{Installer, Owner};
-use crate::model::text::library_name::LibraryName;
 use crate::model::version_source::VersionSource;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::package_owner;
 use crate::runtime::facts::finding::{Finding, Severity, quoted};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::parts::mixed_folder;
 use std::path::Path;
 
