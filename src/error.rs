@@ -1,7 +1,7 @@
 //! Why a build cannot go on.
 
 use crate::runtime::facts::finding::{Finding, printable};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding_id::{self, FindingId};
 use std::fmt::{self, Write};
 
 /// Everything that stops the build, all of it at once. `Display` and `Debug` are the same whole text, since a
@@ -64,15 +64,7 @@ impl Error {
     pub fn is_not_found(&self) -> bool {
         let absent = |finding: &Finding| {
             let is_foreign = finding.id == FindingId::WrongArchitecture && !self.is_wrong_cpu_asked;
-            is_foreign
-                || matches!(
-                    finding.id,
-                    FindingId::CudaNotFound
-                        | FindingId::CudnnNotFound
-                        | FindingId::CudnnHeadersMissing
-                        | FindingId::NvccNotFound
-                        | FindingId::PlatformUnsupported
-                )
+            is_foreign || finding_id::is_not_found(finding.id)
         };
         !self.findings.is_empty() && self.findings.iter().all(absent)
     }

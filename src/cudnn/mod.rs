@@ -6,7 +6,6 @@ pub mod consistency;
 pub mod device_code;
 pub mod nvidia_image;
 pub mod package_owner;
-pub mod part_version;
 pub mod parts;
 
 pub mod headers;

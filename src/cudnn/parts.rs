@@ -1,6 +1,6 @@
 //! The libraries that one cuDNN is made of, opened.
 
-use crate::cudnn::part_version::VersionDetector;
+use crate::cudnn::build_ids;
 use crate::cudnn::real_major;
 use crate::model::candidate::{Copies, Cudnn, Part};
 use crate::model::obstacle::Obstacle;
@@ -9,6 +9,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary};
 use crate::runtime::facts::version::Version;
+use crate::runtime::parts::release::{PartFile, VersionDetector};
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
@@ -33,19 +34,41 @@ impl Parts {
     pub fn open(named: Named, sysroot: Sysroot, platform: &Platform) -> Self {
         let open = |(_, path): &(String, PathBuf)| Binary::open(path, platform.os);
         let binaries: Vec<Result<Binary, Defect>> = named.iter().map(open).collect();
-        let mut teller = VersionDetector::new(named.len());
+        let files: Vec<PathBuf> = named
+            .iter()
+            .map(|(_, path)| sysroot.canonical(path))
+            .collect();
+        let all = || named.iter().zip(&files).zip(&binaries);
+        let files = all().map(|(((name, _), path), binary)| {
+            let binary = binary.as_ref().ok();
+            let inside = binary.and_then(|binary| binary.release(name));
+            let id = binary
+                .filter(|_| inside.is_none())
+                .and_then(Binary::build_id);
+            PartFile {
+                path,
+                length: binary.map_or(0, Binary::length),
+                inside,
+                builds: id.map_or_else(Vec::new, |id| build_ids::releases(&id)),
+            }
+        });
+        let files: Vec<PartFile> = files.collect();
+        let certain = |dir: &Path| {
+            let beside = files.iter().filter(|file| file.path.parent() == Some(dir));
+            beside.filter_map(|file| Some(file.inside?.0)).collect()
+        };
+        let mut detector = VersionDetector::new(&certain);
+        let releases: Vec<_> = files.iter().map(|file| detector.release(file)).collect();
         let (mut folders, mut flaws) = (Vec::new(), Vec::new());
-        for ((name, path), binary) in named.iter().zip(&binaries) {
-            let real = sysroot.canonical(path);
+        for (((name, path), real), binary) in all() {
             folders.extend(real.parent().map(Path::to_path_buf));
-            teller.look(name, &real, binary.as_ref().ok());
             let flaw = match binary {
                 Ok(binary) => binary.defect(path, platform),
                 Err(defect) => Some(defect.clone()),
             };
             flaws.extend(flaw.map(|flaw| (name.clone(), path.clone(), flaw)));
         }
-        let parts = named.into_iter().zip(teller.tell());
+        let parts = named.into_iter().zip(releases);
         let parts = parts.map(|((name, path), told)| {
             let (version, told_by) = told.unzip();
             Part {

@@ -1,7 +1,7 @@
 //! What is read of a cuDNN, on libraries that the C compiler makes.
 
 use super::*;
-use crate::cudnn::part_version::VersionDetector;
+use crate::cudnn::parts::Parts;
 use crate::search::install_layout;
 use crate::search::search_step::Kind;
 use std::process::Command;
@@ -69,6 +69,16 @@ fn functions_that_a_part_lacks_are_found() {
     );
 }
 
+fn releases(parts: &[(&str, &Path)]) -> Vec<Option<String>> {
+    let named = parts
+        .iter()
+        .map(|(name, path)| (name.to_string(), path.to_path_buf()));
+    let platform = Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
+    let parts = Parts::open(named.collect(), Sysroot { root: None }, &platform).parts;
+    let versions = parts.into_iter().map(|part| part.version);
+    versions.map(|version| Some(version?.to_string())).collect()
+}
+
 #[test]
 fn a_record_that_the_parts_contradict_is_not_believed() {
     let site = std::env::temp_dir().join(format!("cudnn-guard-record-{}", std::process::id()));
@@ -81,7 +91,6 @@ fn a_record_that_the_parts_contradict_is_not_believed() {
             format!("nvidia/cudnn/lib/libcudnn{part}.so.9,sha256=x,{size}\n")
         });
         std::fs::write(wheel.join("RECORD"), lines.concat()).unwrap();
-        let mut teller = VersionDetector::new(2);
         let lib = dir.join("lib");
         std::fs::create_dir_all(&lib).unwrap();
         let source = site.join("graph.c");
@@ -93,15 +102,7 @@ fn a_record_that_the_parts_contradict_is_not_believed() {
         assert!(cc.args([&graph, &source]).status().unwrap().success());
         let cnn = lib.join("libcudnn_cnn.so.9");
         std::fs::write(&cnn, [0; 68]).unwrap();
-        for (name, path) in [("graph", &graph), ("cnn", &cnn)] {
-            let real = path.canonicalize().unwrap();
-            teller.look(name, &real, Binary::open(path, Os::Linux).ok().as_ref());
-        }
-        let told = teller
-            .tell()
-            .into_iter()
-            .map(|told| Some(told?.0.to_string()));
-        let told: Vec<Option<String>> = told.collect();
+        let told = releases(&[("graph", &graph), ("cnn", &cnn)]);
         std::fs::remove_dir_all(&site).unwrap();
         told
     };
@@ -127,17 +128,8 @@ fn a_build_of_two_releases_is_of_the_one_that_lies_beside_it() {
     let shared = cc("libcudnn_adv_train.so.8", "int shared;", &[build]);
     let symbol = "const unsigned char cudnn_ops_infer_version[4] = {7, 9, 8, 0};";
     let certain = cc("libcudnn_ops_infer.so.8", symbol, &[]);
-    let told = |parts: &[(&str, &Path)]| {
-        let mut detector = VersionDetector::new(parts.len());
-        for (name, path) in parts {
-            detector.look(name, path, Binary::open(path, Os::Linux).ok().as_ref());
-        }
-        let told = detector.tell().into_iter();
-        told.map(|told| Some(told?.0.to_string()))
-            .collect::<Vec<_>>()
-    };
-    let both = told(&[("adv_train", &shared), ("ops_infer", &certain)]);
-    let alone = told(&[("adv_train", &shared)]);
+    let both = releases(&[("adv_train", &shared), ("ops_infer", &certain)]);
+    let alone = releases(&[("adv_train", &shared)]);
     std::fs::remove_dir_all(&dir).unwrap();
     assert_eq!(both, [Some("8.9.7".into()), Some("8.9.7".into())]);
     assert_eq!(alone, [None]);

@@ -5,10 +5,10 @@ use crate::model::found_via::FoundVia;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
-use crate::model::version_source::VersionSource;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::VersionSource;
 use std::path::{Path, PathBuf};
 
 /// A CUDA toolkit, whole or in part.

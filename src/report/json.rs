@@ -4,6 +4,7 @@
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
+use crate::model::version_source;
 use crate::report::Report;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::Target;
@@ -97,7 +98,7 @@ fn part(part: &Part) -> Value {
         "name": part.name,
         "path": path(&part.path),
         "version": part.version.map(text),
-        "told_by": part.told_by.as_ref().map(text),
+        "told_by": part.told_by.map(version_source::in_full),
     })
 }
 

@@ -5,7 +5,6 @@ pub mod json;
 pub mod layout;
 #[cfg(feature = "cli")]
 pub mod machine;
-mod section;
 #[cfg(feature = "cli")]
 pub mod target_report;
 #[cfg(test)]

@@ -7,7 +7,6 @@ use crate::model::found_via::FoundVia;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
-use crate::model::version_source::VersionSource;
 use crate::report::{Machine, Report};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::query::Device;
@@ -17,6 +16,7 @@ use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::{Json, is_unprintable};
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::VersionSource;
 use crate::search::search_step::Kind;
 
 fn part(name: &str, version: Option<Version>) -> Part {

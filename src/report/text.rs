@@ -12,9 +12,8 @@ use crate::model::candidate::{Cudnn, Part};
 use crate::model::found_via::FoundVia;
 use crate::report::Report;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, shown, wrapped};
-use crate::report::section::{ReportSection, forbids_search, is_search_result, thing};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding_id::{FindingId, Section, section};
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::Kind;
 use std::fmt::{self, Formatter};
@@ -48,54 +47,40 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         Some(toolkit) => {
             let version = toolkit.version.map(|version| version.short());
             let text = format!("CUDA {}", at(version, &toolkit.root));
-            line(
-                f,
-                report,
-                ReportSection::Toolkit,
-                Mark::Tick,
-                "toolkit",
-                &text,
-            )?;
+            line(f, report, Section::Toolkit, Mark::Tick, "toolkit", &text)?;
             via(f, report.via(Kind::Toolkit))?;
             let (mark, text) = match &toolkit.nvcc {
                 Some(nvcc) => (Mark::Tick, shown(nvcc)),
                 None => (Mark::Dash, "not there".to_string()),
             };
-            line(f, report, ReportSection::Nvcc, mark, "nvcc", &text)?;
+            line(f, report, Section::Nvcc, mark, "nvcc", &text)?;
             host_compiler(report, f)?;
         }
         None => {
             let text = none(report, Kind::Toolkit);
-            line(
-                f,
-                report,
-                ReportSection::Toolkit,
-                Mark::Dash,
-                "toolkit",
-                text,
-            )?;
+            line(f, report, Section::Toolkit, Mark::Dash, "toolkit", text)?;
         }
     }
     match &report.cudnn {
         Some(cudnn) => chosen_cudnn(report, cudnn, f),
         None => {
             let text = none(report, Kind::Cudnn);
-            line(f, report, ReportSection::Cudnn, Mark::Dash, "cuDNN", text)
+            line(f, report, Section::Cudnn, Mark::Dash, "cuDNN", text)
         }
     }
 }
 
 /// What nvcc takes for host code.
 fn host_compiler(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
-    let section = ReportSection::HostCompiler;
+    let about = Section::HostCompiler;
     let machine = report.machine.as_ref().filter(|_| !f.alternate());
     if let Some(compiler) = machine.and_then(|one| one.host_compiler.as_deref()) {
         let mut noticed = report.findings.iter();
-        let mark = match noticed.any(|one| thing(one.id) == section) {
+        let mark = match noticed.any(|one| section(one.id) == about) {
             true => Mark::Dash,
             false => Mark::Tick,
         };
-        line(f, report, section, mark, "host code", &printable(compiler))?;
+        line(f, report, about, mark, "host code", &printable(compiler))?;
     }
     Ok(())
 }
@@ -104,7 +89,14 @@ fn host_compiler(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 fn none(report: &Report, kind: Kind) -> &'static str {
     // What forbids a search stands in place of what was not found.
     let noticed = |is_so: fn(FindingId) -> bool| report.findings.iter().any(|one| is_so(one.id));
-    let forbidden = noticed(forbids_search) && !noticed(is_search_result);
+    let forbids = |id| {
+        matches!(
+            id,
+            FindingId::PlatformUnsupported | FindingId::ConfigInvalid
+        )
+    };
+    let is_told = |id| matches!(id, FindingId::CudaNotFound | FindingId::CudnnNotFound);
+    let forbidden = noticed(forbids) && !noticed(is_told);
     match report.candidates.iter().any(|one| kind_of(one) == kind) {
         _ if report.unasked.contains(&kind) => "not asked for",
         true => "none that fits",
@@ -123,7 +115,7 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
             .map(|version| with_flavour(version, cudnn.cuda_major)),
     };
     let text = at(version, &cudnn.root);
-    line(f, report, ReportSection::Cudnn, Mark::Tick, "cuDNN", &text)?;
+    line(f, report, Section::Cudnn, Mark::Tick, "cuDNN", &text)?;
     via(f, report.via(Kind::Cudnn))?;
     let told = |what: &Option<PathBuf>, version| match (what, version) {
         (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
@@ -131,29 +123,22 @@ fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::R
         (None, _) => (Mark::Dash, "not there".to_string()),
     };
     let (mark, text) = told(&cudnn.header, cudnn.header_version);
-    line(f, report, ReportSection::Itself, mark, "header", &text)?;
+    line(f, report, Section::Alone, mark, "header", &text)?;
     let (mark, text) = told(&cudnn.library, cudnn.library_version);
-    line(f, report, ReportSection::Itself, mark, "library", &text)?;
+    line(f, report, Section::Alone, mark, "library", &text)?;
     if let (Some(owner), false) = (&cudnn.owner, f.alternate()) {
         let text = printable(&owner.to_string());
-        line(f, report, ReportSection::Itself, Mark::Tick, "owner", &text)?;
+        line(f, report, Section::Alone, Mark::Tick, "owner", &text)?;
     }
     let (mark, text) = match cudnn.parts.is_empty() {
         true => (Mark::Dash, "none seen".to_string()),
         false => (Mark::Tick, parts(cudnn, columns(f))),
     };
-    line(f, report, ReportSection::Parts, mark, "parts", &text)?;
+    line(f, report, Section::SubLibraries, mark, "parts", &text)?;
     #[cfg(feature = "cli")] // a build reads none
     if !f.alternate() && !cudnn.gpu_codes.is_empty() {
         let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT, columns(f));
-        line(
-            f,
-            report,
-            ReportSection::Itself,
-            Mark::Tick,
-            "GPU code",
-            &text,
-        )?;
+        line(f, report, Section::Alone, Mark::Tick, "GPU code", &text)?;
     }
     Ok(())
 }
@@ -187,19 +172,12 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         line(
             f,
             report,
-            ReportSection::Driver,
+            Section::Driver,
             Mark::Dash,
             "driver",
             "not asked",
         )?;
-        return line(
-            f,
-            report,
-            ReportSection::Gpus,
-            Mark::Dash,
-            "GPUs",
-            "not asked",
-        );
+        return line(f, report, Section::Gpus, Mark::Dash, "GPUs", "not asked");
     };
     match &machine.driver {
         Some(driver) => {
@@ -211,33 +189,19 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
                 None => format!("{cuda}{}", driver.library),
             };
             let text = printable(&text);
-            line(
-                f,
-                report,
-                ReportSection::Driver,
-                Mark::Tick,
-                "driver",
-                &text,
-            )?;
+            line(f, report, Section::Driver, Mark::Tick, "driver", &text)?;
         }
         None => line(
             f,
             report,
-            ReportSection::Driver,
+            Section::Driver,
             Mark::Dash,
             "driver",
             "none here",
         )?,
     }
     if machine.gpus.is_empty() {
-        line(
-            f,
-            report,
-            ReportSection::Gpus,
-            Mark::Dash,
-            "GPUs",
-            "none here",
-        )?;
+        line(f, report, Section::Gpus, Mark::Dash, "GPUs", "none here")?;
     }
     for (index, gpu) in machine.gpus.iter().enumerate() {
         let label = if index == 0 { "GPUs" } else { "" };
@@ -245,7 +209,7 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         line(
             f,
             report,
-            ReportSection::Gpus,
+            Section::Gpus,
             Mark::Tick,
             label,
             &printable(&text),
@@ -253,24 +217,10 @@ fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     }
     let targets: Vec<String> = machine.targets.iter().map(ToString::to_string).collect();
     if targets.is_empty() {
-        line(
-            f,
-            report,
-            ReportSection::Targets,
-            Mark::Dash,
-            "targets",
-            "none",
-        )?;
+        line(f, report, Section::Targets, Mark::Dash, "targets", "none")?;
     } else {
         let text = wrapped(&targets.join(" "), INDENT, columns(f));
-        line(
-            f,
-            report,
-            ReportSection::Targets,
-            Mark::Tick,
-            "targets",
-            &text,
-        )?;
+        line(f, report, Section::Targets, Mark::Tick, "targets", &text)?;
     }
     Ok(())
 }
@@ -285,26 +235,19 @@ fn cudarc(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     };
     let text = printable(&format!("{release} in Cargo.lock: {advice}"));
     let text = wrapped(&text, INDENT, columns(f));
-    line(
-        f,
-        report,
-        ReportSection::Itself,
-        Mark::Dash,
-        "cudarc",
-        &text,
-    )
+    line(f, report, Section::Alone, Mark::Dash, "cudarc", &text)
 }
 
 /// One thing; an error about it turns its mark into a cross, and a warning takes the tick away.
 fn line(
     f: &mut Formatter<'_>,
     report: &Report,
-    about: ReportSection,
+    about: Section,
     mark: Mark,
     label: &str,
     text: &str,
 ) -> fmt::Result {
-    let is_about = |one: &Finding| about != ReportSection::Itself && thing(one.id) == about;
+    let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
     let mark = match mark {
         _ if report.of(Severity::Error).any(&is_about) => Mark::Cross,
         Mark::Tick if report.of(Severity::Warning).any(&is_about) => Mark::Dash,

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::model::candidate::{Cudnn, Found, LinkName, Toolkit};
+use crate::model::version_source;
 use crate::runtime::facts::version::Version;
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;
@@ -71,10 +72,8 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
         let version = part
             .version
             .map_or_else(|| "unknown".into(), |version| version.to_string());
-        let told = part
-            .told_by
-            .as_ref()
-            .map_or_else(String::new, |told| format!(" by {told}"));
+        let told = part.told_by.map(version_source::in_full);
+        let told = told.map_or_else(String::new, |told| format!(" by {told}"));
         out.push_str(&format!(
             "\n    part     {} {version}{told} {}",
             part.name,

@@ -61,7 +61,7 @@ const SORTING: &[&str] = &[
     "src/bin/cudnn-guard/demo.rs",
     "src/error.rs",
     "src/inspection/text.rs",
-    "src/report/section.rs",
+    "src/report/text.rs",
 ];
 
 /// The text of each file below these folders, by its path in the repository.

@@ -41,6 +41,8 @@ mod links;
 mod loader;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod machine;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod majors;
 #[cfg(target_os = "linux")]
 mod matrix;
 #[cfg(target_os = "linux")]

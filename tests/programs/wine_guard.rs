@@ -180,6 +180,7 @@ fn the_simulated_dlls_compute() {
 #[ignore = "needs Wine: .ci/foreign"]
 fn the_simulated_dlls_say_their_release_where_nvidias_do() {
     use cudnn_guard::runtime::binary::pe::Pe;
+    use cudnn_guard::runtime::facts::version_source::VersionSource;
     let told = |release: Release, part: &str| {
         let (name, major) = (part.replace("cudnn_", ""), release.0);
         let file = cudnn(release).join(format!("{part}64_{major}.dll"));
@@ -189,7 +190,11 @@ fn the_simulated_dlls_say_their_release_where_nvidias_do() {
         let mut needs = pe.needs();
         needs.retain(|name| name.starts_with("cudnn"));
         let needs = needs.join(" ");
-        format!("{version} {} {needs}", symbol.flatten().unwrap_or_default())
+        let symbol = match symbol {
+            Some(VersionSource::Symbol(symbol)) => symbol,
+            _ => "",
+        };
+        format!("{version} {symbol} {needs}")
     };
     for (part, is) in [
         ("cudnn", "9.28.0  "),

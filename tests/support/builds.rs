@@ -101,7 +101,7 @@ pub fn cudnn(dir: &Path, (major, minor, patch): (u32, u32, u32), links: bool) {
         "_engines_runtime_compiled",
     ];
     let eight = ["", "_ops_infer", "_cnn_infer"];
-    let parts: &[&str] = if major == 9 { &nine } else { &eight };
+    let parts: &[&str] = if major >= 9 { &nine } else { &eight };
     for part in parts {
         let soname = format!("libcudnn{part}.so.{major}");
         if links {

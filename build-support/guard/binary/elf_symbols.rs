@@ -4,6 +4,7 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::version_symbol;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 
 const DT_HASH: u64 = 4;
 const DT_SYMTAB: u64 = 6;
@@ -44,9 +45,9 @@ impl Elf {
     }
 
     /// The release of a part, and the symbol that told it. Not every part has one.
-    pub fn release(&self, part: &str) -> Option<(Version, &'static str)> {
+    pub fn release(&self, part: &str) -> Option<SourcedVersion> {
         let symbol = sub_libraries::find(part)?.version_symbol?;
-        Some((self.version(symbol)?, symbol))
+        Some((self.version(symbol)?, VersionSource::Symbol(symbol)))
     }
 
     /// Whether it has this function itself.

@@ -6,6 +6,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::version_symbol;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use std::path::Path;
 
 /// The type of a version resource, and the mark at the beginning of what it fixes.
@@ -146,15 +147,16 @@ impl Pe {
         }
     }
 
-    /// The release of a part with the version symbol that told it, as in the libraries for Linux; without a symbol it
-    /// is the version that its resources give. Not every part has one.
-    pub fn release(&self, part: &str) -> Option<(Version, Option<&'static str>)> {
+    /// The release of a part, by its version symbol as in the libraries for Linux, else by its version resource. Not every
+    /// part has one.
+    pub fn release(&self, part: &str) -> Option<SourcedVersion> {
         let symbol = sub_libraries::find(part).and_then(|known| known.version_symbol);
         let place = symbol.and_then(|symbol| self.export(symbol.as_bytes()).flatten());
         let bytes = place.and_then(|place| self.read_at(place, 4));
-        match bytes.and_then(|bytes| version_symbol::version(&bytes)) {
-            Some(version) => Some((version, symbol)),
-            None => Some((self.file_version()?, None)),
+        let version = bytes.and_then(|bytes| version_symbol::version(&bytes));
+        match version.zip(symbol) {
+            Some((version, symbol)) => Some((version, VersionSource::Symbol(symbol))),
+            None => Some((self.file_version()?, VersionSource::VersionResource)),
         }
     }
 

@@ -3,10 +3,10 @@
 use crate::runtime::binary::Image;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::parts::file_versions::FileVersions;
 use crate::runtime::parts::main_library::MainLibrary;
 use crate::runtime::parts::mixed_parts;
 use crate::runtime::parts::part_files::{Part, Parts};
-use crate::runtime::parts::release::VersionDetector;
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub fn judge(
         .and_then(|loaded| loaded.version)
         .map(|(version, _)| version);
     let build_ids = report.built.tables.build_ids.clone();
-    let mut detector = VersionDetector::new(&build_ids);
+    let mut detector = FileVersions::new(&build_ids);
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
         let Some((name, Some(major))) = file_name::parse(path) else {
@@ -46,7 +46,7 @@ pub fn judge(
         }
         let version = Image::open(path)
             .ok()
-            .and_then(|elf| detector.part_version(&elf, &name, path));
+            .and_then(|elf| detector.part(&elf, &name, path));
         let (version, told_by) = (version.map(|told| told.0), version.map(|told| told.1));
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()

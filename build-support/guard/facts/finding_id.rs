@@ -3,7 +3,7 @@
 use std::fmt;
 
 macro_rules! finding_ids {
-    ($($name:ident $word:literal,)*) => {
+    ($($name:ident $word:literal $section:ident $meaning:ident,)*) => {
         /// What a finding is about: a word that never changes its meaning, for `allow`, for programs and for search
         /// engines. `cudnn-guard explain ID` tells what each means.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,63 +23,109 @@ macro_rules! finding_ids {
                 }
             }
         }
+
+        /// The line of a report that findings of this id belong to.
+        pub const fn section(id: FindingId) -> Section {
+            match id {
+                $(FindingId::$name => Section::$section,)*
+            }
+        }
+
+        const fn meaning(id: FindingId) -> Meaning {
+            match id {
+                $(FindingId::$name => Meaning::$meaning,)*
+            }
+        }
     };
 }
 
+/// A line of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// `toolkit`
+    Toolkit,
+    /// `nvcc`
+    Nvcc,
+    /// `compiler`
+    HostCompiler,
+    /// `cuDNN`
+    Cudnn,
+    /// `parts`
+    SubLibraries,
+    /// `driver`
+    Driver,
+    /// `GPU`
+    Gpus,
+    /// `targets`
+    Targets,
+    /// None: the finding stands alone.
+    Alone,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// What a build needs is not on this machine, or not to be had for the target.
+    NotFound,
+    /// Why a program has no GPU, if the driver shows none.
+    NoGpu,
+    Other,
+}
+
+// Each with its word, the line of a report that it belongs to, and what it means for a build or a program.
 finding_ids! {
-    CudaNotFound "cuda-not-found",
-    CudnnNotFound "cudnn-not-found",
-    CudnnHeadersMissing "cudnn-headers-missing",
-    NvccNotFound "nvcc-not-found",
-    VariableUnusable "variable-unusable",
-    VariablesDisagree "variables-disagree",
-    ConfigInvalid "config-invalid",
-    PartialToolkit "partial-toolkit",
-    CudaRequirementUnmet "cuda-requirement-unmet",
-    CudnnRequirementUnmet "cudnn-requirement-unmet",
-    HeaderLibrarySkew "header-library-skew",
-    NvccHeaderSkew "nvcc-header-skew",
-    CudaFlavourMismatch "cuda-flavour-mismatch",
-    PartsMissing "parts-missing",
-    PartsMixed "parts-mixed",
-    DuplicateCudnn "duplicate-cudnn",
-    WrongArchitecture "wrong-architecture",
-    LibraryDamaged "library-damaged",
-    UnknownNewerVersion "unknown-newer-version",
-    KnownBadRelease "known-bad-release",
-    HostCompilerUnsupported "host-compiler-unsupported",
-    HostHeadersIncompatible "host-headers-incompatible",
-    ArchUnknown "arch-unknown",
-    ArchUnsupportedByNvcc "arch-unsupported-by-nvcc",
-    ArchDroppedByCudnn "arch-dropped-by-cudnn",
-    GpuNewerThanCudnn "gpu-newer-than-cudnn",
-    GpuNewerThanNvcc "gpu-newer-than-nvcc",
-    KernelsNotCoveringGpu "kernels-not-covering-gpu",
-    PtxNewerThanDriver "ptx-newer-than-driver",
-    DriverMissing "driver-missing",
-    DriverStub "driver-stub",
-    DriverTooOld "driver-too-old",
-    DriverError "driver-error",
-    NoGpu "no-gpu",
-    DeviceBusy "device-busy",
-    DeviceMemoryLow "device-memory-low",
-    LibraryPathHijack "library-path-hijack",
-    NotLoadedYet "not-loaded-yet",
-    CudnnNotLoadable "cudnn-not-loadable",
-    LibraryNotFound "library-not-found",
-    CudnnVersionMismatch "cudnn-version-mismatch",
-    CudnnAborted "cudnn-aborted",
-    CudnnCreateFailed "cudnn-create-failed",
-    ConvolutionFailed "convolution-failed",
-    ConvolutionWrong "convolution-wrong",
-    ConvolutionTimeout "convolution-timeout",
-    ChildNotStarted "child-not-started",
-    ProgramTimeout "program-timeout",
-    PlatformUnsupported "platform-unsupported",
-    BuiltWithoutCuda "built-without-cuda",
-    NvccFailed "nvcc-failed",
-    FetchFailed "fetch-failed",
-    IoError "io-error",
+    CudaNotFound "cuda-not-found" Toolkit NotFound,
+    CudnnNotFound "cudnn-not-found" Cudnn NotFound,
+    CudnnHeadersMissing "cudnn-headers-missing" Cudnn NotFound,
+    NvccNotFound "nvcc-not-found" Nvcc NotFound,
+    VariableUnusable "variable-unusable" Alone Other,
+    VariablesDisagree "variables-disagree" Alone Other,
+    ConfigInvalid "config-invalid" Alone Other,
+    PartialToolkit "partial-toolkit" Toolkit Other,
+    CudaRequirementUnmet "cuda-requirement-unmet" Toolkit Other,
+    CudnnRequirementUnmet "cudnn-requirement-unmet" Cudnn Other,
+    HeaderLibrarySkew "header-library-skew" Cudnn Other,
+    NvccHeaderSkew "nvcc-header-skew" Nvcc Other,
+    CudaFlavourMismatch "cuda-flavour-mismatch" Cudnn Other,
+    PartsMissing "parts-missing" SubLibraries Other,
+    PartsMixed "parts-mixed" SubLibraries Other,
+    DuplicateCudnn "duplicate-cudnn" Alone Other,
+    WrongArchitecture "wrong-architecture" SubLibraries Other,
+    LibraryDamaged "library-damaged" SubLibraries Other,
+    UnknownNewerVersion "unknown-newer-version" Alone Other,
+    KnownBadRelease "known-bad-release" Cudnn Other,
+    HostCompilerUnsupported "host-compiler-unsupported" HostCompiler Other,
+    HostHeadersIncompatible "host-headers-incompatible" HostCompiler Other,
+    ArchUnknown "arch-unknown" Targets Other,
+    ArchUnsupportedByNvcc "arch-unsupported-by-nvcc" Targets Other,
+    ArchDroppedByCudnn "arch-dropped-by-cudnn" Targets Other,
+    GpuNewerThanCudnn "gpu-newer-than-cudnn" Gpus Other,
+    GpuNewerThanNvcc "gpu-newer-than-nvcc" Targets Other,
+    KernelsNotCoveringGpu "kernels-not-covering-gpu" Alone Other,
+    PtxNewerThanDriver "ptx-newer-than-driver" Alone Other,
+    DriverMissing "driver-missing" Driver NoGpu,
+    DriverStub "driver-stub" Driver NoGpu,
+    DriverTooOld "driver-too-old" Driver Other,
+    DriverError "driver-error" Driver NoGpu,
+    NoGpu "no-gpu" Gpus NoGpu,
+    DeviceBusy "device-busy" Alone Other,
+    DeviceMemoryLow "device-memory-low" Alone Other,
+    LibraryPathHijack "library-path-hijack" Alone Other,
+    NotLoadedYet "not-loaded-yet" Alone Other,
+    CudnnNotLoadable "cudnn-not-loadable" SubLibraries Other,
+    LibraryNotFound "library-not-found" Alone Other,
+    CudnnVersionMismatch "cudnn-version-mismatch" Alone Other,
+    CudnnAborted "cudnn-aborted" Alone Other,
+    CudnnCreateFailed "cudnn-create-failed" Alone Other,
+    ConvolutionFailed "convolution-failed" Alone Other,
+    ConvolutionWrong "convolution-wrong" Alone Other,
+    ConvolutionTimeout "convolution-timeout" Alone Other,
+    ChildNotStarted "child-not-started" Alone Other,
+    ProgramTimeout "program-timeout" Alone Other,
+    PlatformUnsupported "platform-unsupported" Alone NotFound,
+    BuiltWithoutCuda "built-without-cuda" Alone NoGpu,
+    NvccFailed "nvcc-failed" Nvcc Other,
+    FetchFailed "fetch-failed" Alone Other,
+    IoError "io-error" Alone Other,
 }
 
 impl FindingId {
@@ -90,15 +136,13 @@ impl FindingId {
 
     /// Returns `true` for a finding that says why a program has no GPU, if the driver shows none.
     pub(crate) fn is_gpu_absent(self) -> bool {
-        matches!(
-            self,
-            Self::NoGpu
-                | Self::DriverMissing
-                | Self::DriverStub
-                | Self::DriverError
-                | Self::BuiltWithoutCuda
-        )
+        meaning(self) == Meaning::NoGpu
     }
+}
+
+/// Whether a finding says that what a build needs is not on this machine, or not to be had for the target.
+pub fn is_not_found(id: FindingId) -> bool {
+    meaning(id) == Meaning::NotFound
 }
 
 impl fmt::Display for FindingId {

@@ -14,3 +14,4 @@ pub mod record;
 pub mod sub_libraries;
 pub mod tables;
 pub mod version;
+pub mod version_source;

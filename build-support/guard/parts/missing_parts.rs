@@ -3,8 +3,8 @@
 use crate::runtime::binary::package_owner;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version_source::SourcedVersion;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::parts::release::SourcedVersion;
 use std::path::Path;
 
 const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";

@@ -3,12 +3,12 @@
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::parts::mixed_folder::{in_one_folder, names};
 use crate::runtime::parts::part_files::{Part, Parts};
-use crate::runtime::parts::release::{SYMBOL, SourcedVersion, with_article};
 use crate::runtime::system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
@@ -289,12 +289,14 @@ pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreig
 fn lines(parts: &Parts, main_library: &Path) -> String {
     let mut lines = Vec::new();
     let mut add = |told: Option<SourcedVersion>, path: &Path| match told {
-        Some((version, SYMBOL)) => lines.push(format!("{}  {}", version, path.display())),
+        Some((version, VersionSource::Symbol(_))) => {
+            lines.push(format!("{}  {}", version, path.display()))
+        }
         Some((version, by)) => lines.push(format!(
             "{}  {}, by {}",
             version,
             path.display(),
-            with_article(by)
+            by.with_article()
         )),
         None => {}
     };

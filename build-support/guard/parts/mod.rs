@@ -3,6 +3,8 @@
 #[cfg(feature = "runtime")]
 pub mod dlopen_dependencies;
 #[cfg(feature = "runtime")]
+pub mod file_versions;
+#[cfg(feature = "runtime")]
 #[cfg(any(windows, feature = "build"))]
 pub mod later_dll;
 #[cfg(feature = "runtime")]
@@ -20,7 +22,6 @@ pub mod part_files;
 pub mod part_lookup;
 #[cfg(feature = "runtime")]
 pub mod refusal;
-#[cfg(feature = "runtime")]
 pub mod release;
 #[cfg(feature = "runtime")]
 #[cfg(windows)]

@@ -9,18 +9,17 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::parts::file_versions::FileVersions;
 use crate::runtime::parts::missing_parts;
 use crate::runtime::parts::part_lookup::PartLookup;
-use crate::runtime::parts::release::{SourcedVersion, VersionDetector, with_article};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 /// Came with 9.21; 9.20 asks for it already.
 const TENSOR_IR: &str = "engines_tensor_ir";
-/// What tells the release of a first library that does not tell it in any other way.
-const BESIDE: &str = "the part that lies beside it";
 
 /// One part of a cuDNN.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +31,7 @@ pub struct Part {
     /// Its release, where something tells it.
     pub version: Option<Version>,
     /// What told the release: its version symbol, its file's name, or the record of its wheel.
-    pub told_by: Option<&'static str>,
+    pub told_by: Option<VersionSource>,
     /// Whether a convolution needs it, or the program says that it does.
     pub needed: bool,
 }
@@ -84,9 +83,9 @@ impl Parts {
             }
             names.into_iter().map(String::from).collect()
         };
-        let mut detector = VersionDetector::new(&built.tables.build_ids);
+        let mut detector = FileVersions::new(&built.tables.build_ids);
         let elf = Image::open(main_library).ok();
-        let told = |elf| detector.part_version(elf, "cudnn", main_library);
+        let told = |elf| detector.part(elf, "cudnn", main_library);
         let main = elf.as_ref().and_then(told);
         let release = main.map(|told| told.0);
         let lookup = PartLookup::new(main_library, elf.as_ref(), major, release, search_path);
@@ -138,8 +137,8 @@ impl Parts {
         if let (None, Some(first)) = (main, parts.list.first()) {
             let own = folder.join(file_name::of_part(&first.name, major));
             if let (false, Ok(elf)) = (first.is_in(folder), Image::open(&own)) {
-                let told = detector.part_version(&elf, &first.name, &own);
-                parts.main = told.map(|told| (told.0, BESIDE));
+                let told = detector.part(&elf, &first.name, &own);
+                parts.main = told.map(|told| (told.0, VersionSource::Neighbor));
             }
         }
         for (files, by) in &[(missed, "this program"), (missing, "a convolution")] {
@@ -157,7 +156,7 @@ impl Parts {
             if let (false, Some(path)) = (has, lookup.search(&file)) {
                 let told = Image::open(&path).ok();
                 let told = told
-                    .and_then(|elf| detector.part_version(&elf, TENSOR_IR, &path))
+                    .and_then(|elf| detector.part(&elf, TENSOR_IR, &path))
                     .filter(|told| told.0 != release);
                 parts.findings.extend(
                     told.map(|told| {
@@ -227,13 +226,13 @@ impl Parts {
 
     fn add_part(
         &mut self,
-        detector: &mut VersionDetector<'_>,
+        detector: &mut FileVersions<'_>,
         name: &str,
         path: PathBuf,
         needed: bool,
     ) {
         let told = match Image::open(&path) {
-            Ok(elf) => detector.part_version(&elf, name, &path),
+            Ok(elf) => detector.part(&elf, name, &path),
             Err(defect) => {
                 self.findings.push(defect_finding(&path, &defect, needed));
                 None
@@ -293,7 +292,7 @@ fn other_release_finding(
         version
     );
     let origin = search_path.to(path);
-    let told = format!("{}, by {}", path.display(), with_article(by));
+    let told = format!("{}, by {}", path.display(), by.with_article());
     let finding = Finding::warning(FindingId::PartsMixed, summary)
         .with("elsewhere", told)
         .with("by way of", &origin)

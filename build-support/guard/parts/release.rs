@@ -1,144 +1,88 @@
-//! What tells the release of a part without running it: its version symbol, its build-id, the name of its file, or the
-//! record of the wheel that brought it.
+//! What tells the release of a part without running it, the most trusted first: its version symbol, on Windows its
+//! version resource, its build-id, the name of its file, the record of the wheel that brought it.
 
-use crate::runtime::binary::Image;
-use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::package_record::Wheels;
 use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::version::Version;
-use crate::runtime::loader::file_name;
-use crate::runtime::system;
-use crate::runtime::system::platform;
+use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use std::path::{Path, PathBuf};
 
-/// What told a release that stands in the file itself.
-pub const SYMBOL: &str = "version symbol";
-const BUILD_ID: &str = "build-id";
-
-/// A release, and what told it.
-pub type SourcedVersion = (Version, &'static str);
-
-/// What told a release, as it stands after "by".
-pub fn with_article(told_by: &str) -> String {
-    if told_by.starts_with("the ") {
-        told_by.to_string()
-    } else {
-        format!("its {}", told_by)
-    }
+/// The file of a part, as far as it tells a release.
+#[derive(Clone, Debug)]
+pub struct PartFile<'a> {
+    /// Without links: the name and the record are those of the file that is mapped in the end.
+    pub path: &'a Path,
+    /// Its size.
+    pub length: u64,
+    /// What the file itself says.
+    pub inside: Option<SourcedVersion>,
+    /// The releases in which NVIDIA shipped this build: mostly one.
+    pub builds: Vec<Version>,
 }
 
 /// Tells releases, and remembers the records of each folder that it came by.
 pub struct VersionDetector<'a> {
-    /// As a program carries them.
-    build_ids: &'a [(Version, String)],
+    /// The releases that the parts in a folder say themselves.
+    certain: &'a dyn Fn(&Path) -> Vec<Version>,
     folders: Vec<(PathBuf, Wheels)>,
-    /// Other files than those that are mapped lie there now, and tell another release.
-    replaced: Vec<PathBuf>,
 }
 
 impl<'a> VersionDetector<'a> {
-    /// With these rows of the version tables.
-    pub fn new(build_ids: &'a [(Version, String)]) -> Self {
-        Self {
-            build_ids,
-            folders: Vec::new(),
-            replaced: platform::replaced(&|path| file_name::parse(path).is_some()),
-        }
+    /// `certain` returns the releases that the parts in a folder say themselves.
+    pub fn new(certain: &'a dyn Fn(&Path) -> Vec<Version>) -> Self {
+        let folders = Vec::new();
+        Self { certain, folders }
     }
 
     /// The release of a part.
-    pub fn part_version(&mut self, elf: &Image, name: &str, path: &Path) -> Option<SourcedVersion> {
-        match told_inside(elf, name) {
-            _ if self.is_replaced(path) => None,
-            Some(told) => Some(told),
-            None => match self.build_version(elf) {
-                Some(version) => Some((version, BUILD_ID)),
-                None => self.file_version(path),
-            },
+    pub fn release(&mut self, file: &PartFile<'_>) -> Option<SourcedVersion> {
+        let name = || LibraryName::of(file.path)?.release();
+        if file.inside.is_some() {
+            return file.inside;
         }
+        if let Some(version) = self.of_build(file) {
+            return Some((version, VersionSource::BuildId));
+        }
+        if let Some(version) = name() {
+            return Some((version, VersionSource::FileName));
+        }
+        let version = self.record(file)?;
+        Some((version, VersionSource::PackageRecord))
     }
 
-    /// The one release in which NVIDIA shipped this build.
-    fn build_version(&self, elf: &Image) -> Option<Version> {
-        let id = elf.as_elf()?.build_id()?;
-        let digits = id.get(..BUILD_ID_DIGITS)?;
-        let mut found = None;
-        for (version, ids) in self.build_ids {
-            for one in ids.split(' ') {
-                if one == digits && found.replace(*version).is_some() {
-                    return None;
-                }
-            }
+    /// Of a build that was shipped in several releases it is the one that lies beside it. Where another one lies there,
+    /// any of them shows that this part is foreign.
+    fn of_build(&self, file: &PartFile<'_>) -> Option<Version> {
+        let first = *file.builds.first()?;
+        if file.builds.len() == 1 {
+            return Some(first);
         }
-        found
+        let mut beside = (self.certain)(file.path.parent()?);
+        beside.retain(|one| one.major == first.major);
+        let fitting = file.builds.iter().find(|one| beside.contains(one));
+        fitting
+            .copied()
+            .or(Some(first).filter(|_| !beside.is_empty()))
     }
 
-    /// The same from what surrounds a file.
-    pub fn file_version(&mut self, path: &Path) -> Option<SourcedVersion> {
-        if self.is_replaced(path) {
-            return None;
-        }
-        // Links are followed: the name and the record are those of the file that is mapped in the end.
-        let path = std::fs::canonicalize(path).ok()?;
-        let name = path.file_name()?.to_str()?;
-        if let Some(version) = LibraryName::read(name).and_then(|name| name.release()) {
-            return Some((version, "file name"));
-        }
-        let size = platform::metadata(&path).ok()?.len();
-        let version = self.record(path.parent()?, name, size)?;
-        Some((version, "the record of its wheel"))
-    }
-
-    fn is_replaced(&self, path: &Path) -> bool {
-        self.replaced.iter().any(|one| one == path)
-    }
-
-    fn record(&mut self, folder: &Path, name: &str, size: u64) -> Option<Version> {
+    fn record(&mut self, file: &PartFile<'_>) -> Option<Version> {
+        let folder = file.path.parent()?;
         if !self.folders.iter().any(|known| known.0 == folder) {
-            self.folders.push((folder.to_path_buf(), trusted(folder)));
+            let mut wheels = Wheels::find_above(folder);
+            if !wheels.is_empty() {
+                // Another release was unpacked over that wheel: what still has the right size has it by chance. Wheels of
+                // 8 and 9 share the folder in peace.
+                let beside = (self.certain)(folder);
+                wheels.drop_records(|gone| {
+                    let contradicts = |one: &Version| one.major == gone.major && *one != gone;
+                    beside.iter().any(contradicts)
+                });
+            }
+            self.folders.push((folder.to_path_buf(), wheels));
         }
         let known = self.folders.iter().find(|known| known.0 == folder)?;
-        known.1.release(name, size)
+        known
+            .1
+            .release(file.path.file_name()?.to_str()?, file.length)
     }
-}
-
-/// What the file itself says.
-fn told_inside(image: &Image, name: &str) -> Option<SourcedVersion> {
-    #[cfg(windows)]
-    if let (version, None) = image.release(name)? {
-        return Some((version, "version resource"));
-    }
-    Some((image.release(name)?.0, SYMBOL))
-}
-
-/// The records of a folder, but for those that its own libraries contradict: another release was unpacked over that
-/// wheel, and what still has the right size has it by chance.
-fn trusted(folder: &Path) -> Wheels {
-    let mut wheels = Wheels::find_above(folder);
-    if wheels.is_empty() {
-        return wheels;
-    }
-    let release = |file: &Path| -> Option<Version> {
-        let (name, _) = file_name::parse(file)?;
-        sub_libraries::find(&name)?.version_symbol?;
-        // To open a pipe would wait for somebody to write into it.
-        if !system::is_file(file) {
-            return None;
-        }
-        Some(told_inside(&Image::open(file).ok()?, &name)?.0)
-    };
-    let mut releases = Vec::new();
-    for file in files_in(folder) {
-        if let Some(release) = release(&file) {
-            releases.push(release);
-        }
-    }
-    // Wheels of 8 and 9 share the folder in peace.
-    wheels.drop_records(|version| {
-        let contradicts = |release: &Version| release.major == version.major && *release != version;
-        releases.iter().any(contradicts)
-    });
-    wheels
 }

@@ -5,7 +5,7 @@ use crate::runtime::driver::query::Driver;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::SourcedVersion;
 use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::parts::part_files::Part;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub struct LoadedCudnn {
     /// What made the loader take it.
     pub origin: LoadOrigin,
     /// Its release, and what told it.
-    pub version: Option<(Version, &'static str)>,
+    pub version: Option<SourcedVersion>,
     /// The CUDA major that it was built for.
     pub cuda_major: Option<u32>,
     /// Its parts.

@@ -6,6 +6,7 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
+use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::loader::{load_origin, loader_words};
 use crate::runtime::parts::main_library::MainLibrary;
 use crate::runtime::parts::part_files::Parts;
@@ -111,7 +112,7 @@ impl Report {
             origin: main_library.origin.clone(),
             version: parts.release().or_else(|| {
                 let answer = main_library.answer()?;
-                Some((answer, "cudnnGetVersion"))
+                Some((answer, VersionSource::Answer))
             }),
             cuda_major: None,
             parts: parts.list.clone(),
@@ -121,7 +122,9 @@ impl Report {
     pub(crate) fn merge_child_report(&mut self, answer: &mut ChildReport) {
         if let Some(loaded) = &mut self.loaded {
             loaded.cuda_major = answer.cuda_major;
-            let called = answer.version.map(|version| (version, "cudnnGetVersion"));
+            let called = answer
+                .version
+                .map(|version| (version, VersionSource::Answer));
             loaded.version = loaded.version.or(called);
         }
         self.driver = answer.driver.take();

@@ -2,7 +2,6 @@
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::facts::finding::{Finding, printable};
-use crate::runtime::parts::release::with_article;
 use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use std::fmt;
 use std::path::Path;
@@ -163,7 +162,7 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     for part in &loaded.parts {
         let told = match (part.version, part.told_by) {
-            (Some(version), Some(by)) => format!("{} by {}", version, with_article(by)),
+            (Some(version), Some(by)) => format!("{} by {}", version, by.with_article()),
             _ => "release unknown".to_string(),
         };
         if inside(&part.path) {

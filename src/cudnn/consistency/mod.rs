@@ -8,6 +8,7 @@ use crate::model::candidate::{Cudnn, Unresolved};
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
+use crate::model::version_source::with_article;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -86,7 +87,7 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
     let first = of_release.min_by_key(|part| !tells(&part.name));
     let told = first.map_or_else(String::new, |part| {
         let by = part.told_by.as_ref();
-        let by = by.map_or_else(String::new, |by| format!(", by {}", by.with_article()));
+        let by = by.map_or_else(String::new, |by| format!(", by {}", with_article(*by)));
         format!("\n{library} in {}{by}", file_name(&part.path))
     });
     let of_headers = cudnn.files.header_owner.as_ref();

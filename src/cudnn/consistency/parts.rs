@@ -3,12 +3,13 @@
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Part, Unresolved};
 use crate::model::owner::{Installer, Owner};
-use crate::model::version_source::VersionSource;
+use crate::model::version_source::with_article;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::package_owner;
 use crate::runtime::facts::finding::{Finding, Severity, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::parts::mixed_folder;
 use std::path::Path;
 
@@ -133,7 +134,7 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let lines = cudnn.parts.iter().filter_map(|part| {
         let by = match &part.told_by {
             None | Some(VersionSource::Symbol(_)) => String::new(),
-            Some(by) => format!(", by {}", by.with_article()),
+            Some(by) => format!(", by {}", with_article(*by)),
         };
         Some(format!("{}  {}{by}", part.version?, part.path.display()))
     });

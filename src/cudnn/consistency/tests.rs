@@ -1,6 +1,6 @@
 use super::*;
 use crate::model::candidate::Part;
-use crate::model::version_source::VersionSource;
+use crate::runtime::facts::version_source::VersionSource;
 
 fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> Part {
     let file = match name {

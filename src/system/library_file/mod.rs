@@ -6,11 +6,10 @@ pub mod made_dll;
 mod pe_tests;
 
 use crate::model::platform::{Os, Platform};
-use crate::model::version_source::VersionSource;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::SourcedVersion;
 use std::path::Path;
 
 /// A library file, open for reading. Of what it is not or does not hold, it tells nothing.
@@ -79,17 +78,10 @@ impl Binary {
     }
 
     /// The release of a part, and what in the file told it.
-    pub fn release(&self, part: &str) -> Option<(Version, VersionSource)> {
+    pub fn release(&self, part: &str) -> Option<SourcedVersion> {
         match self {
-            Binary::Elf(elf) => {
-                let (version, symbol) = elf.release(part)?;
-                Some((version, VersionSource::Symbol(symbol)))
-            }
-            Binary::Pe(pe) => {
-                let (version, symbol) = pe.release(part)?;
-                let source = symbol.map_or(VersionSource::VersionResource, VersionSource::Symbol);
-                Some((version, source))
-            }
+            Binary::Elf(elf) => elf.release(part),
+            Binary::Pe(pe) => pe.release(part),
         }
     }
 

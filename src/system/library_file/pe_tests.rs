@@ -1,3 +1,4 @@
+use crate::model::version_source;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::system::library_file::made_dll::DllSpec;
@@ -43,10 +44,8 @@ fn open<T>(bytes: &[u8], ask: impl FnOnce(Pe) -> T) -> T {
 fn told(bytes: &[u8], part: &str) -> (Option<String>, Option<&'static str>, Option<u32>) {
     open(bytes, |dll| {
         let release = dll.release(part);
-        let release = release.map(|(version, symbol)| match symbol {
-            Some(symbol) => format!("{version} by symbol {symbol}"),
-            None => format!("{version} by version resource"),
-        });
+        let release = release
+            .map(|(version, source)| format!("{version} by {}", version_source::in_full(source)));
         (release, dll.cpu(), dll.cuda_major())
     })
 }

@@ -6,9 +6,10 @@ use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part};
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
-use crate::model::version_source::VersionSource;
+use crate::model::version_source;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::VersionSource;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::{Needs, Toolchain};
@@ -114,7 +115,7 @@ fn each_cudnn_is_read_rightly() {
         assert_eq!(parts, wanted, "{wheel}");
         let by = |how: &str| {
             let told = |part: &&Part| {
-                let by = part.told_by.as_ref().map(VersionSource::to_string);
+                let by = part.told_by.map(version_source::in_full);
                 by.unwrap_or_default().starts_with(how)
             };
             cudnn.parts.iter().filter(told).count()
@@ -244,7 +245,7 @@ fn a_cudnn_for_another_processor_is_read() {
     assert_eq!(cudnn.library, Some(wheel.join("lib/libcudnn.so.9")));
     let told = |name: &str| {
         let part = cudnn.parts.iter().find(|part| part.name == name).unwrap();
-        (part.version, part.told_by.clone())
+        (part.version, part.told_by)
     };
     assert_eq!(
         told("graph"),

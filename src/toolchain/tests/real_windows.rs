@@ -1,9 +1,9 @@
 //! NVIDIA's own wheels for Windows, read on another system.
 
 use crate::model::candidate::{Found, LinkName};
-use crate::model::version_source::VersionSource;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::VersionSource;
 use crate::toolchain::Toolchain;
 use crate::toolchain::tests::real::{found_for, wheels};
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@ use super::tree::{Folder, compile};
 use cudnn_guard::runtime::binary::defect::Defect;
 use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::facts::version_source::VersionSource;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -178,7 +179,7 @@ fn a_library_tells_its_release_and_its_cuda() {
          const char *other(void) { return \"libcublasLt\"; }\n",
         &["-Wl,--hash-style=gnu"],
     );
-    let symbol = "cudnn_ops_infer_version";
+    let symbol = VersionSource::Symbol("cudnn_ops_infer_version");
     let library = Elf::read(&path).unwrap();
     assert_eq!(
         library.release("ops"),

@@ -6,7 +6,8 @@ use cudnn_guard::runtime::binary::Image;
 use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::binary::{package_owner, package_record};
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::parts::release::VersionDetector;
+use cudnn_guard::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use cudnn_guard::runtime::parts::file_versions::FileVersions;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -59,8 +60,8 @@ fn links_to(lib: &Path) -> Folder {
     farm
 }
 
-fn told(path: &Path, name: &str) -> Option<(Version, &'static str)> {
-    VersionDetector::new(&[]).part_version(&Elf::open(path).unwrap(), name, path)
+fn told(path: &Path, name: &str) -> Option<SourcedVersion> {
+    FileVersions::new(&[]).part(&Elf::open(path).unwrap(), name, path)
 }
 
 /// NVIDIA shipped some builds in two releases.
@@ -79,9 +80,9 @@ fn a_build_of_two_releases_tells_none() {
             .iter()
             .map(|(patch, ids)| (release(*patch), ids.to_string()))
             .collect();
-        VersionDetector::new(&rows).part_version(&Image::open(path).unwrap(), "cnn", path)
+        FileVersions::new(&rows).part(&Image::open(path).unwrap(), "cnn", path)
     };
-    let sure = Some((release(1), "build-id"));
+    let sure = Some((release(1), VersionSource::BuildId));
     assert_eq!(
         told(&one, &[(0, "00000000"), (1, "11111111 aabbccdd")]),
         sure
@@ -92,9 +93,12 @@ fn a_build_of_two_releases_tells_none() {
     );
 }
 
-fn by_record(release: (u32, u32, u32)) -> Option<(Version, &'static str)> {
+fn by_record(release: (u32, u32, u32)) -> Option<SourcedVersion> {
     let (major, minor, patch) = release;
-    Some((Version::new(major, minor, patch), "the record of its wheel"))
+    Some((
+        Version::new(major, minor, patch),
+        VersionSource::PackageRecord,
+    ))
 }
 
 fn cnn(site: &Folder) -> PathBuf {
@@ -107,11 +111,11 @@ fn the_record_of_a_wheel_tells_what_has_no_symbol() {
     let lib = site.file(LIB);
     assert_eq!(told(&cnn(&site), "cnn"), by_record((9, 14, 0)));
     assert_eq!(
-        VersionDetector::new(&[]).file_version(&lib.join("libcudnn.so.9")),
+        FileVersions::new(&[]).file(&lib.join("libcudnn.so.9")),
         by_record((9, 14, 0))
     );
     let graph = told(&lib.join("libcudnn_graph.so.9"), "graph").unwrap();
-    assert_eq!(graph.1, "version symbol");
+    assert_eq!(graph.1.to_string(), "version symbol");
     let ran = run("check", &lib, &[GPU]);
     ran.must_be("pass", &[]);
     assert_eq!(ran.json["loaded"]["parts"][3]["version"], "9.14.0");
@@ -191,10 +195,7 @@ fn wheels_of_two_majors_share_a_folder() {
     install(&both, "cu12", "8.9.7");
     assert_eq!(told(&cnn(&both), "cnn"), by_record((9, 14, 0)));
     let train = both.file(LIB).join("libcudnn.so.8");
-    assert_eq!(
-        VersionDetector::new(&[]).file_version(&train),
-        by_record((8, 9, 7))
-    );
+    assert_eq!(FileVersions::new(&[]).file(&train), by_record((8, 9, 7)));
     run("check", &both.file(LIB), &[GPU]).must_be("pass", &[]);
 }
 

@@ -5,8 +5,9 @@ use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::facts::built::Built;
 use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::facts::version_source::VersionSource;
 use cudnn_guard::runtime::loader::file_name;
-use cudnn_guard::runtime::parts::release::VersionDetector;
+use cudnn_guard::runtime::parts::file_versions::FileVersions;
 use cudnn_guard::runtime::startup::startup_with;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -136,11 +137,10 @@ fn releases_are_read_off_the_parts() {
             let Some((part, _)) = file_name::parse(&path) else {
                 continue;
             };
-            let found =
-                VersionDetector::new(&[]).part_version(&Elf::open(&path).unwrap(), &part, &path);
+            let found = FileVersions::new(&[]).part(&Elf::open(&path).unwrap(), &part, &path);
             let (release, by) = found.unwrap_or_else(|| panic!("{}", path.display()));
             assert_eq!(release, wanted, "{} by {by}", path.display());
-            if by == "version symbol" {
+            if matches!(by, VersionSource::Symbol(_)) {
                 told.push(part);
             }
         }

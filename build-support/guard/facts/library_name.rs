@@ -1,0 +1,77 @@
+//! The file names of shared libraries.
+
+use crate::runtime::facts::version::Version;
+use std::path::Path;
+
+/// What stands in `libcudnn_graph.so.9.14.0` or `cudnn_graph64_9.dll`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LibraryName {
+    /// `cudnn_graph`
+    pub name: String,
+    /// 9, 14, 0; none behind a bare `.so`.
+    pub numbers: Vec<u32>,
+    /// Whether it is one of Windows.
+    pub is_dll: bool,
+}
+
+impl LibraryName {
+    /// Reads a file name, on Windows that of one of NVIDIA's. The loader asks for no other forms.
+    pub fn read(file: &str) -> Option<Self> {
+        let is_dll = !file.starts_with("lib");
+        let lower = file.to_ascii_lowercase();
+        let (name, numbers) = match file.strip_prefix("lib") {
+            Some(rest) => rest.split_once(".so")?,
+            None => lower.strip_suffix(".dll")?.rsplit_once("64_")?,
+        };
+        if name.is_empty() || is_dll && !name.starts_with("cu") {
+            return None;
+        }
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        if !name.bytes().all(is_part) {
+            return None;
+        }
+        let numbers = match numbers.strip_prefix('.') {
+            _ if is_dll => vec![number(numbers)?],
+            None if numbers.is_empty() => Vec::new(),
+            numbers => numbers?.split('.').map(number).collect::<Option<_>>()?,
+        };
+        Some(Self {
+            name: name.to_string(),
+            numbers,
+            is_dll,
+        })
+    }
+
+    /// Reads the file name of a path.
+    pub fn of(path: &Path) -> Option<Self> {
+        Self::read(path.file_name()?.to_str()?)
+    }
+
+    /// The sub-library of cuDNN that it is: `graph` of `libcudnn_graph.so.9`, and nothing of `libcudnn.so.9`, which opens
+    /// the others.
+    pub fn sub_library(&self) -> Option<&str> {
+        let rest = self.name.strip_prefix("cudnn")?;
+        match rest.strip_prefix('_') {
+            None if !rest.is_empty() => None,
+            name => Some(name.unwrap_or_default()),
+        }
+    }
+
+    /// The number of its ABI.
+    pub fn major(&self) -> Option<u32> {
+        self.numbers.first().copied()
+    }
+
+    /// 9.14.0 of `libcudnn_graph.so.9.14.0`.
+    pub fn release(&self) -> Option<Version> {
+        match self.numbers[..] {
+            [major, minor, patch] => Some(Version::new(major, minor, patch)),
+            _ => None,
+        }
+    }
+}
+
+fn number(digits: &str) -> Option<u32> {
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
+}

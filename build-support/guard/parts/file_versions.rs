@@ -1,0 +1,89 @@
+//! The releases of the files that this process has or would load.
+
+use crate::runtime::binary::Image;
+use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::facts::sub_libraries;
+use crate::runtime::facts::tables::BUILD_ID_DIGITS;
+use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::SourcedVersion;
+use crate::runtime::loader::file_name;
+use crate::runtime::parts::release::{PartFile, VersionDetector};
+use crate::runtime::system;
+use crate::runtime::system::platform;
+use std::path::{Path, PathBuf};
+
+/// Tells the releases of files.
+pub struct FileVersions<'a> {
+    /// As a program carries them.
+    build_ids: &'a [(Version, String)],
+    detector: VersionDetector<'a>,
+    /// Other files than those that are mapped lie there now, and tell another release.
+    replaced: Vec<PathBuf>,
+}
+
+impl<'a> FileVersions<'a> {
+    /// With these rows of the version tables.
+    pub fn new(build_ids: &'a [(Version, String)]) -> Self {
+        Self {
+            build_ids,
+            detector: VersionDetector::new(&certain),
+            replaced: platform::replaced(&|path| file_name::parse(path).is_some()),
+        }
+    }
+
+    /// The release of a part.
+    pub fn part(&mut self, image: &Image, name: &str, path: &Path) -> Option<SourcedVersion> {
+        self.release(path, image.release(name), self.builds(image))
+    }
+
+    /// The same from what surrounds a file.
+    pub fn file(&mut self, path: &Path) -> Option<SourcedVersion> {
+        self.release(path, None, Vec::new())
+    }
+
+    fn release(
+        &mut self,
+        path: &Path,
+        inside: Option<SourcedVersion>,
+        builds: Vec<Version>,
+    ) -> Option<SourcedVersion> {
+        if self.replaced.iter().any(|one| one == path) {
+            return None;
+        }
+        let real = std::fs::canonicalize(path).unwrap_or_default();
+        self.detector.release(&PartFile {
+            path: &real,
+            length: platform::metadata(&real).map_or(0, |data| data.len()),
+            inside,
+            builds,
+        })
+    }
+
+    fn builds(&self, image: &Image) -> Vec<Version> {
+        let id = image
+            .as_elf()
+            .and_then(|elf| elf.build_id())
+            .unwrap_or_default();
+        let Some(digits) = id.get(..BUILD_ID_DIGITS) else {
+            return Vec::new();
+        };
+        let rows = self.build_ids.iter();
+        let rows = rows.filter(|(_, ids)| ids.split(' ').any(|one| one == digits));
+        rows.map(|(version, _)| *version).collect()
+    }
+}
+
+/// The releases that the parts in a folder say themselves.
+fn certain(folder: &Path) -> Vec<Version> {
+    let release = |file: &Path| -> Option<Version> {
+        let (name, _) = file_name::parse(file)?;
+        sub_libraries::find(&name)?.version_symbol?;
+        // To open a pipe would wait for somebody to write into it.
+        if !system::is_file(file) {
+            return None;
+        }
+        Some(Image::open(file).ok()?.release(&name)?.0)
+    };
+    let files = files_in(folder);
+    files.iter().filter_map(|file| release(file)).collect()
+}
