@@ -29,7 +29,7 @@ pub fn startup_with(built: &Built, functions: Functions) {
 fn start(built: &Built, functions: Functions) {
     let env_config = EnvConfig::read();
     for complaint in &env_config.complaints {
-        write_stderr(&format!("cudnn-guard: {}", complaint));
+        write_stderr(&format!("cudnn-guard: {complaint}"));
     }
     if env_config.mode == Mode::Off {
         return;
@@ -49,7 +49,7 @@ fn start(built: &Built, functions: Functions) {
             };
             for finding in report.findings() {
                 if finding.summary.starts_with(UNWRITTEN) {
-                    write_stderr(&format!("cudnn-guard: {}", finding));
+                    write_stderr(&format!("cudnn-guard: {finding}"));
                 }
                 if let Some(by) = allowed::let_pass(finding) {
                     let summary = printable(&finding.summary);
@@ -60,13 +60,13 @@ fn start(built: &Built, functions: Functions) {
                 }
             }
             if let Some(text) = unknown {
-                write_stderr(&format!("cudnn-guard: unknown: {}", text));
+                write_stderr(&format!("cudnn-guard: unknown: {text}"));
             }
             return;
         }
     };
     if env_config.mode == Mode::Warn {
-        write_stderr(&format!("{}", failure));
+        write_stderr(&format!("{failure}"));
         return;
     }
     let text = failure.to_string();
@@ -77,8 +77,8 @@ fn start(built: &Built, functions: Functions) {
     let hint = "  = help: set CUDNN_GUARD=warn to start the program all the same";
     // Under the cause, before the report.
     match text.split_once("\n\n") {
-        Some((cause, rest)) => write_stderr(&format!("{}\n{}\n\n{}", cause, hint, rest)),
-        None => write_stderr(&format!("{}\n{}", text, hint)),
+        Some((cause, rest)) => write_stderr(&format!("{cause}\n{hint}\n\n{rest}")),
+        None => write_stderr(&format!("{text}\n{hint}")),
     }
     std::process::exit(EXIT);
 }
@@ -89,5 +89,5 @@ fn write_stderr(text: &str) {
         return;
     }
     // In one piece, since other processes may write there too.
-    let _ = std::io::stderr().write_all(format!("{}\n", text).as_bytes());
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }

@@ -92,8 +92,8 @@ impl Guard<'_> {
     }
 
     /// The whole runtime is written into the file, instead of calls into `cudnn_guard::runtime`: for a program that is
-    /// to depend on nothing. Each change of the crate then compiles all of it again, and `forbid(unsafe_code)` cannot
-    /// stand.
+    /// to depend on nothing, in edition 2021 or 2024. Each change of the crate then compiles all of it again, and
+    /// `forbid(unsafe_code)` cannot stand.
     pub fn standalone(mut self) -> Self {
         self.standalone = true;
         self

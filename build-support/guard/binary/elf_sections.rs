@@ -40,7 +40,7 @@ impl Elf {
         let id = note
             .get(16..)
             .filter(|_| note.get(12..16) == Some(b"GNU\0"));
-        Some(id?.iter().map(|byte| format!("{:02x}", byte)).collect())
+        Some(id?.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// Their table.

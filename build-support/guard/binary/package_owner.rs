@@ -45,7 +45,7 @@ impl Owner {
     /// The package of one of these names that is recorded in this environment of conda: `cudnn-9.3.0.75-h1.json`.
     pub fn of_conda(environment: &Path, names: &[&str]) -> Option<Self> {
         for name in names {
-            let start = format!("{}-", name);
+            let start = format!("{name}-");
             let records = stems(&environment.join("conda-meta"), &start, ".json");
             if let Some(record) = only(records) {
                 let (_, version) = record.rsplit_once('-')?.0.rsplit_once('-')?;
@@ -72,7 +72,7 @@ pub fn wheels(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if let Some(site) = root.ancestors().nth(2) {
         for stem in stems(site, start, ".dist-info") {
-            found.push(site.join(format!("{}.dist-info", stem)));
+            found.push(site.join(format!("{stem}.dist-info")));
         }
     }
     found
@@ -82,7 +82,7 @@ pub fn wheels(root: &Path) -> Vec<PathBuf> {
 pub fn debian_packages(lists: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut packages = stems(lists, "libcudnn", ".list");
     packages.retain(|name| {
-        let list = read(&lists.join(format!("{}.list", name)));
+        let list = read(&lists.join(format!("{name}.list")));
         list.is_some_and(|text| is_it(&text))
     });
     packages
@@ -117,18 +117,18 @@ pub fn reinstall_command(folder: &Path) -> Option<String> {
 pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let wheel = Owner::of_wheel(folder.parent()?)?.name;
-    if !wheel.ends_with(&format!("-cu{}", cuda)) {
+    if !wheel.ends_with(&format!("-cu{cuda}")) {
         return None;
     }
     let (from, next) = (release.short(), release.major + 1);
-    Some(format!("pip install '{}>={},<{}'", wheel, from, next))
+    Some(format!("pip install '{wheel}>={from},<{next}'"))
 }
 
 /// The same as [`reinstall_command`] by dpkg's lists of files, which lie in this folder.
 pub fn debian_command(folder: &Path, lists: &Path) -> Option<String> {
     let library = format!("{}/libcudnn.so.", folder.to_str()?);
     let package = only(debian_packages(lists, &|list| list.contains(&library)))?;
-    Some(format!("sudo apt install --reinstall {}", package))
+    Some(format!("sudo apt install --reinstall {package}"))
 }
 
 /// The names in a folder that begin so, go on with a number and end so, without that end. They go into a command: one

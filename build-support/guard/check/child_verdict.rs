@@ -66,7 +66,7 @@ pub fn judge(
         .cuda_major
         .and_then(|major| rules::flavour(built, major));
     if let (Some(mut finding), Some(with)) = (flavour, built.cudnn_cuda_major) {
-        let wanted = format!("the cuDNN for CUDA {}", with);
+        let wanted = format!("the cuDNN for CUDA {with}");
         finding.evidence = main_library.evidence();
         finding.help = vec![main_library.origin.help(main_library.folder(), &wanted)];
         report.findings.push(finding);
@@ -125,10 +125,7 @@ fn disagreement(
     finding.evidence = main_library.evidence();
     if let (Some(files), Some(called)) = (files, called) {
         if files != called {
-            finding = finding.with(
-                "answers",
-                format!("{}, and its files are {}", called, files),
-            );
+            finding = finding.with("answers", format!("{called}, and its files are {files}"));
         }
     }
     if !failed_checks.is_empty() {
@@ -301,7 +298,7 @@ fn devices(
 /// What decides which GPU is the first.
 fn device_order() -> String {
     match std::env::var("CUDA_DEVICE_ORDER") {
-        Ok(order) => format!("CUDA_DEVICE_ORDER={}", order),
+        Ok(order) => format!("CUDA_DEVICE_ORDER={order}"),
         Err(_) => "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first".to_string(),
     }
 }

@@ -85,8 +85,7 @@ pub fn judge(
         ExitStatus::Itself if is_cudnns => Finding::error(
             FindingId::CudnnAborted,
             format!(
-                "the loader ended the process that tried cuDNN while {}, for lack of a function",
-                stage
+                "the loader ended the process that tried cuDNN while {stage}, for lack of a function"
             ),
         )
         .with("loader", dlerror_messages::missed_function(&outcome.said).unwrap_or_default())
@@ -94,15 +93,13 @@ pub fn judge(
         ExitStatus::Itself => Finding::warning(
             FindingId::ChildNotStarted,
             format!(
-                "{} that tries cuDNN ended without a word while {}",
-                who, stage
+                "{who} that tries cuDNN ended without a word while {stage}"
             ),
         ),
         ExitStatus::Late => Finding::warning(
             FindingId::ConvolutionTimeout,
             format!(
-                "{} that tries cuDNN was still {} when its time was over",
-                who, stage
+                "{who} that tries cuDNN was still {stage} when its time was over"
             ),
         )
         .help(if compiles {
@@ -120,14 +117,13 @@ pub fn judge(
             match name {
                 _ if missing.is_some() => {
                     let (what, help) = missing.unwrap_or_default();
-                    let summary = format!("{} that tries cuDNN {} while {}", who, what, stage);
+                    let summary = format!("{who} that tries cuDNN {what} while {stage}");
                     Finding::warning(FindingId::ChildNotStarted, summary).help(help)
                 }
                 Some(name) if is_in_cudnn(outcome) && !is_cudnns => under_tool(name, stage),
                 Some(name) if is_cudnns => {
                     let headline = format!(
-                        "cuDNN ended the process that tried it with {} while {}",
-                        name, stage
+                        "cuDNN ended the process that tried it with {name} while {stage}"
                     );
                     match (missing_dlopen, report.loaded.as_ref().map(|loaded| &loaded.origin)) {
                         (Some(missing_dlopen), _) => missing_dlopen.with_help(Finding::error(
@@ -141,18 +137,15 @@ pub fn judge(
                     }
                 }
                 Some(name) if stage == MAKING_CONTEXT => with_tools(format!(
-                    "the process that tries cuDNN was ended with {} while {}, before cuDNN was asked for anything",
-                    name, stage
+                    "the process that tries cuDNN was ended with {name} while {stage}, before cuDNN was asked for anything"
                 )),
                 Some(name) => with_tools(format!(
-                    "NVIDIA's driver ended the process that asked it with {}",
-                    name
+                    "NVIDIA's driver ended the process that asked it with {name}"
                 )),
                 None => Finding::warning(
                     FindingId::ChildNotStarted,
                     format!(
-                        "the child process that tries cuDNN was killed by signal {} while {}",
-                        number, stage
+                        "the child process that tries cuDNN was killed by signal {number} while {stage}"
                     ),
                 )
                 .help("see with `dmesg` whether the system ended it for want of memory"),
@@ -193,8 +186,7 @@ pub fn did_not_recur(finding: &mut Finding, words: &str) {
 fn under_tool(signal: &str, stage: &str) -> Finding {
     let (tool, help) = tool().unwrap_or_default();
     let summary = format!(
-        "the test process crashed ({}) while {}, under a tool that may be the cause",
-        signal, stage
+        "the test process crashed ({signal}) while {stage}, under a tool that may be the cause"
     );
     Finding::warning(FindingId::CudnnAborted, summary)
         .with("tool", tool)
@@ -207,10 +199,7 @@ fn tool() -> Option<(String, String)> {
     for name in ["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"] {
         if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
             let set = format!("{}={}", name, value.to_string_lossy());
-            return Some((
-                set,
-                format!("unset {} to test cuDNN without the tool", name),
-            ));
+            return Some((set, format!("unset {name} to test cuDNN without the tool")));
         }
     }
     let status = proc::text("self/status").unwrap_or_default();
@@ -220,7 +209,7 @@ fn tool() -> Option<(String, String)> {
     if let Some(process) = tracer.map(str::trim).filter(|process| *process != "0") {
         let help = "start the program without the debugger or tracer to test cuDNN";
         return Some((
-            format!("process {} traces this one", process),
+            format!("process {process} traces this one"),
             help.to_string(),
         ));
     }
@@ -232,8 +221,7 @@ fn tool() -> Option<(String, String)> {
     let library = platform::mapped().into_iter().find(replaces)?;
     let library = library.display().to_string();
     let help = format!(
-        "remove `{}` from LD_PRELOAD and /etc/ld.so.preload to test cuDNN without it",
-        library
+        "remove `{library}` from LD_PRELOAD and /etc/ld.so.preload to test cuDNN without it"
     );
     Some((library, help))
 }
@@ -245,8 +233,7 @@ fn with_tools(summary: String) -> Finding {
         if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
             let set = format!("{}={}", name, value.to_string_lossy());
             finding = finding.with("set", set).help(format!(
-                "unset {}, which brings a library into the process",
-                name
+                "unset {name}, which brings a library into the process"
             ));
         }
     }

@@ -133,10 +133,7 @@ fn platform_unsupported() -> Finding {
         ""
     };
     let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-    finding(format!(
-        "cuDNN is not checked on {} {}{}",
-        arch, system, libc
-    ))
+    finding(format!("cuDNN is not checked on {arch} {system}{libc}"))
 }
 
 /// The cuDNN to judge; where there is none, the report says why.
@@ -248,7 +245,7 @@ fn run_checks(
         };
         report
             .unchecked
-            .push(format!("the driver, the GPU and a convolution: {}", alone));
+            .push(format!("the driver, the GPU and a convolution: {alone}"));
         return;
     }
     let (may_be_here, extent) = match how {

@@ -52,12 +52,12 @@ fn words(outcome: &ChildOutcome) -> String {
     let stage = exit_verdict::stage(outcome);
     match outcome.end {
         ExitStatus::Signal(number) => match signal_name(number) {
-            Some(name) => format!("it ended with {} while {}", name, stage),
-            None => format!("it was killed by signal {} while {}", number, stage),
+            Some(name) => format!("it ended with {name} while {stage}"),
+            None => format!("it was killed by signal {number} while {stage}"),
         },
-        ExitStatus::Late => format!("it was still {} when its time was over", stage),
+        ExitStatus::Late => format!("it was still {stage} when its time was over"),
         ExitStatus::Itself if !outcome.answer.whole => {
-            format!("it ended without a word while {}", stage)
+            format!("it ended without a word while {stage}")
         }
         ExitStatus::Itself => {
             let rows = &outcome.answer.outcomes;

@@ -39,7 +39,7 @@ pub fn value_with(token: &str) -> String {
     let enter = unsafe { std::ptr::read_volatile(&ENTER) };
     // Programs are loaded at another address each time; two guards of one program lie at two places in it.
     let place = (enter as usize).wrapping_sub(platform::own_module() as usize);
-    format!("{:x}-{}", place, token)
+    format!("{place:x}-{token}")
 }
 
 /// Ends a child that has come to its own check: the program was started without calling its constructors, as with an
@@ -98,7 +98,7 @@ fn answer(task: &ToldTask, token: &str) {
     let send = |text: &str| {
         if let Ok(mut pipe) = pipe.lock() {
             // The parent may have given up.
-            let _ = pipe.write_all(format!("{}\n", text).as_bytes());
+            let _ = pipe.write_all(format!("{text}\n").as_bytes());
         }
     };
     let sink = PipeSink::to(&send);

@@ -139,7 +139,7 @@ fn one_child(
         // A panic must not unwind into the parent's frames.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             work(&PipeSink::to(&|text| {
-                let line = format!("{}\n", text);
+                let line = format!("{text}\n");
                 write_all(sink, line.as_bytes());
             }));
         }));
@@ -152,7 +152,7 @@ fn one_child(
     close_all(&[sink, say]);
     if pid < 0 {
         close_all(&[answer, said]);
-        return Err(format!("fork: {}", failed));
+        return Err(format!("fork: {failed}"));
     }
     let mut gone = None;
     let told = read_until_end(answer, said, [first_word, until], &mut || {
@@ -225,7 +225,7 @@ fn pipe() -> Result<[c_int; 2], String> {
         close_all(&ends);
         if moved.contains(&-1) {
             close_all(&moved);
-            return Err(format!("pipe: {}", failed));
+            return Err(format!("pipe: {failed}"));
         }
         Ok(moved)
     }
@@ -293,7 +293,7 @@ fn read_until_end(
             0 => continue,
             _ => match Error::last_os_error() {
                 error if is_passing(&error) => continue,
-                error => return Err(format!("poll: {}", error)),
+                error => return Err(format!("poll: {error}")),
             },
         }
         // The end of the answer comes last, so that what was printed before it is not lost.

@@ -58,7 +58,7 @@ pub fn keep_gpu_open() {
 /// What a process has open, by number.
 fn open_files(process: &str) -> Vec<(c_int, PathBuf)> {
     let mut files = Vec::new();
-    let Ok(links) = std::fs::read_dir(format!("/proc/{}/fd", process)) else {
+    let Ok(links) = std::fs::read_dir(format!("/proc/{process}/fd")) else {
         return files;
     };
     for link in links.flatten() {

@@ -305,7 +305,7 @@ fn version(
     let checks = sub_libraries::ALL.iter().filter(|part| opened(part.name));
     for name in checks.filter_map(|part| part.version_check) {
         if let Some(address) = main_library.symbol(name) {
-            stage(sink, &format!("calling {}", name));
+            stage(sink, &format!("calling {name}"));
             // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.
             let check: extern "C" fn() -> c_int = unsafe { std::mem::transmute(address) };
             if MISMATCH.contains(&check()) {
@@ -338,7 +338,7 @@ fn finalize_a_tensor(main_library: Library, sink: &PipeSink<'_>) {
 
 fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
     let address = main_library.symbol(name)?;
-    stage(sink, &format!("calling {}", name));
+    stage(sink, &format!("calling {name}"));
     // SAFETY: every release declares both as `size_t (void)`.
     let function: extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
     std::convert::TryFrom::try_from(function()).ok()

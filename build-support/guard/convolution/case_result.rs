@@ -120,7 +120,7 @@ pub fn excuse_declined(rows: &mut [CaseResult]) {
         row.verdict = Verdict::Unknown;
         if let Some(finding) = &mut row.finding {
             finding.severity = Severity::Warning;
-            let words = format!("it computes in {} on this GPU", format);
+            let words = format!("it computes in {format} on this GPU");
             finding.evidence.push(("graph API", words));
         }
     }

@@ -68,7 +68,7 @@ pub fn memory_low(device: &str, free: Option<usize>) -> Finding {
                 device,
                 free / MIB
             ),
-            None => format!("{} has too little free memory to try a convolution", device),
+            None => format!("{device} has too little free memory to try a convolution"),
         },
     )
     .help("free memory on the GPU: `nvidia-smi` shows who holds it")

@@ -130,7 +130,7 @@ impl CaseFailure {
     pub fn left_out(&self, version: Version, counts: bool) -> Option<String> {
         match self {
             CaseFailure::Unserved(reason) => Some(reason.clone()),
-            CaseFailure::Lacks(name) => Some(format!("this cuDNN has no `{}`", name)),
+            CaseFailure::Lacks(name) => Some(format!("this cuDNN has no `{name}`")),
             CaseFailure::Workspace { bytes, .. } => {
                 Some(format!("cuDNN wants {} MiB to work in", bytes / MIB))
             }
@@ -186,7 +186,7 @@ impl CaseFailure {
                 Err(CaseFailure::Wrong { .. }) => "is wrong too",
                 Err(_) => "fails",
             };
-            *other = format!("{} {}", by, how);
+            *other = format!("{by} {how}");
         }
         self
     }
@@ -200,21 +200,21 @@ impl CaseFailure {
         case: &Case,
         counts: bool,
     ) -> (Verdict, Finding) {
-        let cudnn = format!("cuDNN {}", version);
+        let cudnn = format!("cuDNN {version}");
         let words = case.words();
         match self {
             CaseFailure::Unserved(reason) => (
                 Verdict::Unknown,
                 Finding::warning(
                     FindingId::ConvolutionFailed,
-                    format!("no {} was tried: {}", words, reason),
+                    format!("no {words} was tried: {reason}"),
                 ),
             ),
             CaseFailure::Lacks(name) => (
                 Verdict::Unknown,
                 Finding::warning(
                     FindingId::ConvolutionFailed,
-                    format!("{} has no `{}`, so no convolution was tried", cudnn, name),
+                    format!("{cudnn} has no `{name}`, so no convolution was tried"),
                 )
                 .help("update cudnn-guard: it does not know this release"),
             ),
@@ -279,8 +279,7 @@ impl CaseFailure {
                     Breach::FarPast => "past the end",
                 };
                 let summary = format!(
-                    "{} wrote {} of its {} buffer in a {} on {}",
-                    cudnn, place, buffer, words, device
+                    "{cudnn} wrote {place} of its {buffer} buffer in a {words} on {device}"
                 );
                 let finding = Finding::error(FindingId::ConvolutionWrong, summary);
                 let mut finding = self.with_case(finding, case);
@@ -300,16 +299,16 @@ impl CaseFailure {
                     "off by {:.1e}, where about {:.1e} is allowed",
                     comparison.largest_error, allowed
                 );
-                let rounds = format!("{} rounds single precision to TF32 on {}", cudnn, device);
+                let rounds = format!("{cudnn} rounds single precision to TF32 on {device}");
                 let id = FindingId::ConvolutionWrong;
                 if asked {
-                    let summary = format!("{}, as {}=1 asks it to", rounds, OVERRIDE);
+                    let summary = format!("{rounds}, as {OVERRIDE}=1 asks it to");
                     let finding = self.with_case(Finding::note(id, summary), case);
                     return (Verdict::Pass, finding.with("largest", largest));
                 }
-                let finding = Finding::warning(id, format!("{}, though told not to", rounds));
+                let finding = Finding::warning(id, format!("{rounds}, though told not to"));
                 let finding = self.with_case(finding, case).with("largest", largest);
-                let help = format!("set {}=0 to have full single precision", OVERRIDE);
+                let help = format!("set {OVERRIDE}=0 to have full single precision");
                 (Verdict::Unknown, finding.help(help))
             }
             CaseFailure::Wrong {
@@ -332,10 +331,7 @@ impl CaseFailure {
                 };
                 let finding = Finding::error(
                     FindingId::ConvolutionWrong,
-                    format!(
-                        "{} computed a wrong {} on {}: {}",
-                        cudnn, words, device, what
-                    ),
+                    format!("{cudnn} computed a wrong {words} on {device}: {what}"),
                 );
                 let [a, b, c, d] = indices(case.result(), comparison.worst.unwrap_or(0));
                 let finding = self

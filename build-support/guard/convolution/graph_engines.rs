@@ -24,8 +24,7 @@ impl CaseRunner<'_> {
         let refused = |status| self.refused(status, None);
         let what = format!("{} ({})", case.words(), case.layout.name());
         emit(SuiteEvent::Next(format!(
-            "asking for engines for the {}",
-            what
+            "asking for engines for the {what}"
         )));
         let graph = Graph::open(self.cudnn.main_library).map_err(refused)?;
         let with = graph.describe(self.handle, case).map_err(refused)?;
@@ -109,5 +108,5 @@ impl CaseRunner<'_> {
 /// An engine says so beforehand, or its numbers do.
 fn rounding_failure(engine: &Engine) -> CaseFailure {
     let by = engine.algorithm;
-    CaseFailure::Unserved(format!("{} rounds single precision", by))
+    CaseFailure::Unserved(format!("{by} rounds single precision"))
 }

@@ -55,8 +55,7 @@ impl CaseRunner<'_> {
         }
         let what = format!("{} ({})", case.words(), case.layout.name());
         emit(SuiteEvent::Next(format!(
-            "asking for algorithms for the {}",
-            what
+            "asking for algorithms for the {what}"
         )));
         let with = self.describe(case).ok();
         let offers = with.and_then(|with| self.cudnn.heuristic_algorithms(&with).ok());
@@ -83,7 +82,7 @@ impl CaseRunner<'_> {
         let part = file_name::of_part("cnn_train", 8);
         let wants = case.operation == Operation::BackwardFilter && self.version.major == 8;
         if wants && Library::open(&part).is_err() {
-            return Some(format!("{} is not here", part));
+            return Some(format!("{part} is not here"));
         }
         None
     }
@@ -117,7 +116,7 @@ impl CaseRunner<'_> {
     ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |status| self.refused(status, None);
         let what = format!("{} ({})", case.words(), case.layout.name());
-        emit(SuiteEvent::Next(format!("setting up the {}", what)));
+        emit(SuiteEvent::Next(format!("setting up the {what}")));
         let with = self.describe(case).map_err(refused)?;
         let told = self.cudnn.output(&with.x, &with.w, &with.convolution);
         let told = told.map_err(refused)?;

@@ -139,7 +139,7 @@ pub fn indices(dims: [usize; 4], index: usize) -> [usize; 4] {
 /// `2x8x14x14`
 pub fn dimensions(numbers: [usize; 4]) -> String {
     let [a, b, c, d] = numbers;
-    format!("{}x{}x{}x{}", a, b, c, d)
+    format!("{a}x{b}x{c}x{d}")
 }
 
 /// `2x1`, or `2` if both are the same.
@@ -147,7 +147,7 @@ pub fn pair([height, width]: [usize; 2]) -> String {
     if height == width {
         height.to_string()
     } else {
-        format!("{}x{}", height, width)
+        format!("{height}x{width}")
     }
 }
 

@@ -16,8 +16,8 @@ pub struct CudnnStatus {
 pub fn status_name(code: i32, major: u32) -> String {
     let name = if major < 9 { name8(code) } else { name9(code) };
     match name {
-        "" => format!("status {}", code),
-        name => format!("CUDNN_STATUS_{} ({})", name, code),
+        "" => format!("status {code}"),
+        name => format!("CUDNN_STATUS_{name} ({code})"),
     }
 }
 

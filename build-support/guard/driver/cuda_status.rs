@@ -5,8 +5,8 @@ use crate::runtime::system::by_system;
 /// A `CUresult` by name and number.
 pub fn status_name(code: i32) -> String {
     match explain(code).name {
-        "" => format!("CUDA error {}", code),
-        name => format!("{} ({})", name, code),
+        "" => format!("CUDA error {code}"),
+        name => format!("{name} ({code})"),
     }
 }
 

@@ -96,13 +96,10 @@ impl Devices {
 
 /// Returns the finding that this process leaves the convolution to a lower rank on the same GPU.
 pub fn left_to_rank((rank, gpu): (usize, usize)) -> Finding {
-    let summary = format!(
-        "local rank {} shares GPU {} with local rank {}, which tests it",
-        rank, gpu, gpu
-    );
+    let summary =
+        format!("local rank {rank} shares GPU {gpu} with local rank {gpu}, which tests it");
     Finding::warning(FindingId::DeviceBusy, summary).help(format!(
-        "set CUDNN_GUARD_DEVICES={} to test the GPU in this process too",
-        gpu
+        "set CUDNN_GUARD_DEVICES={gpu} to test the GPU in this process too"
     ))
 }
 
@@ -126,10 +123,7 @@ pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
         3 => ("EXCLUSIVE_PROCESS", "one process at a time may use it"),
         _ => return None,
     };
-    let summary = format!(
-        "{} is in a compute mode in which {}, so it was not tried",
-        device, words
-    );
+    let summary = format!("{device} is in a compute mode in which {words}, so it was not tried");
     let finding = Finding::warning(FindingId::DeviceBusy, summary).with("mode", name);
     Some(if mode == 2 {
         finding.help(by_system!(
@@ -138,8 +132,7 @@ pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
         ))
     } else {
         finding.help(format!(
-            "set CUDNN_GUARD_DEVICES={} to try it all the same",
-            number
+            "set CUDNN_GUARD_DEVICES={number} to try it all the same"
         ))
     })
 }
@@ -147,8 +140,7 @@ pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
 /// That the program is capturing a graph.
 pub fn captures(device: &str) -> Finding {
     let summary = format!(
-        "this program is capturing work on {} into a graph, which a convolution would break, so none was tried",
-        device
+        "this program is capturing work on {device} into a graph, which a convolution would break, so none was tried"
     );
     Finding::warning(FindingId::DeviceBusy, summary)
         .help("check cuDNN before the capture begins, or after its end")
@@ -159,7 +151,7 @@ pub fn label(name: &str, number: usize) -> String {
     if number == 0 {
         name.to_string()
     } else {
-        format!("{}, GPU {}", name, number)
+        format!("{name}, GPU {number}")
     }
 }
 

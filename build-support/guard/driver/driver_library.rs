@@ -63,8 +63,7 @@ pub fn unfit_finding(
         Defect::Machine(number, own) => {
             let other = cpu_name(*number).unwrap_or("that processor");
             let help = format!(
-                "install NVIDIA's driver for {}, or use a build of this program for {}",
-                own, other
+                "install NVIDIA's driver for {own}, or use a build of this program for {other}"
             );
             finding = finding.help(help);
         }
@@ -120,10 +119,7 @@ fn in_place(
         evidence.push(("there is", format!("{}, of {}", other.display(), release)));
         finding.help.insert(0, take_out);
     } else if is_stub {
-        let help = format!(
-            "install NVIDIA's driver, and {}: a stub is for linking alone",
-            take_out
-        );
+        let help = format!("install NVIDIA's driver, and {take_out}: a stub is for linking alone");
         finding.help = vec![help];
     }
     evidence.append(&mut finding.evidence);

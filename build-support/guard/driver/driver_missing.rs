@@ -38,7 +38,7 @@ impl MissingDriver {
         Self {
             words,
             module,
-            nixos: there(&format!("{}/{}", NIXOS, DRIVER)),
+            nixos: there(&format!("{NIXOS}/{DRIVER}")),
             wsl: there(WSL),
             container: CONTAINER.iter().copied().find(|path| there(path)),
         }
@@ -53,7 +53,7 @@ impl MissingDriver {
             _ if absent && self.wsl => self.on_wsl(),
             (Some(_), module) if absent => self.in_container(module.is_some()),
             (None, Some(_)) if absent => (
-                format!("NVIDIA's kernel module is loaded, and `{}`, the driver's library, is not found", DRIVER),
+                format!("NVIDIA's kernel module is loaded, and `{DRIVER}`, the driver's library, is not found"),
                 [
                     "install the libraries of that very release: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
                      `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
@@ -63,8 +63,7 @@ impl MissingDriver {
             ),
             _ => (
                 format!(
-                    "`{}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used",
-                    DRIVER
+                    "`{DRIVER}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used"
                 ),
                 [
                     "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
@@ -82,7 +81,7 @@ impl MissingDriver {
         if let Some(release) = &self.module {
             finding = finding.with(
                 "module",
-                format!("{} is loaded (/proc/driver/nvidia/version)", release),
+                format!("{release} is loaded (/proc/driver/nvidia/version)"),
             );
         }
         if let (Some(file), true) = (self.container, absent) {
@@ -95,14 +94,10 @@ impl MissingDriver {
     fn on_nixos(&self) -> (String, [String; 2]) {
         (
             format!(
-                "`{}`, the library of NVIDIA's driver, is in `{}`, where this program does not look",
-                DRIVER, NIXOS
+                "`{DRIVER}`, the library of NVIDIA's driver, is in `{NIXOS}`, where this program does not look"
             ),
             [
-                format!(
-                    "put `{}` into LD_LIBRARY_PATH where the program runs",
-                    NIXOS
-                ),
+                format!("put `{NIXOS}` into LD_LIBRARY_PATH where the program runs"),
                 "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
             ],
         )
@@ -111,14 +106,12 @@ impl MissingDriver {
     fn on_wsl(&self) -> (String, [String; 2]) {
         (
             format!(
-                "WSL shows a GPU, and `{}`, the library of NVIDIA's driver, is not found",
-                DRIVER
+                "WSL shows a GPU, and `{DRIVER}`, the library of NVIDIA's driver, is not found"
             ),
             [
                 "install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows".to_string(),
                 format!(
-                    "put `{}` into LD_LIBRARY_PATH, if `{}` is in there",
-                    WSL_LIBRARIES, DRIVER
+                    "put `{WSL_LIBRARIES}` into LD_LIBRARY_PATH, if `{DRIVER}` is in there"
                 ),
             ],
         )
@@ -132,8 +125,7 @@ impl MissingDriver {
         };
         (
             format!(
-                "this container has no `{}`, the library of NVIDIA's driver{}",
-                DRIVER, host
+                "this container has no `{DRIVER}`, the library of NVIDIA's driver{host}"
             ),
             [
                 "start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)".to_string(),

@@ -23,7 +23,7 @@ pub fn of_library(library: &str) -> Option<String> {
     let [_, _, third, fourth] = Pe::read(path).ok()?.file_numbers()?;
     let digits = format!("{}{:04}", third % 10, fourth);
     let (branch, rest) = digits.split_at_checked(3)?;
-    Some(format!("{}.{}", branch, rest))
+    Some(format!("{branch}.{rest}"))
 }
 
 /// The release in `/proc/driver/nvidia/version`: the first word of its first line that is made of numbers with

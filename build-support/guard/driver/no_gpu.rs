@@ -88,17 +88,16 @@ impl GpuVisibility {
         let hidden = self.hiding_variable();
         let headline = match (&hidden, &self.closed, &self.container) {
             (Some(words), ..) => words.clone(),
-            (None, Some(node), _) => format!(
-                "this process may not open `{}`, so NVIDIA's driver shows it no GPU",
-                node
-            ),
+            (None, Some(node), _) => {
+                format!("this process may not open `{node}`, so NVIDIA's driver shows it no GPU")
+            }
             (None, None, Some(_)) => "this container was started without a GPU".to_string(),
             (None, None, None) => "NVIDIA's driver shows no GPU".to_string(),
         };
         let finding = Finding::warning(FindingId::NoGpu, headline);
         match self.visible.as_deref() {
-            Some("") => finding.with("set", format!("{} is set, and empty", VISIBLE)),
-            Some(value) => finding.with("set", format!("{}={}", VISIBLE, value)),
+            Some("") => finding.with("set", format!("{VISIBLE} is set, and empty")),
+            Some(value) => finding.with("set", format!("{VISIBLE}={value}")),
             None => finding,
         }
     }
@@ -109,10 +108,9 @@ impl GpuVisibility {
         let instances = instances.filter(|entry| entry.trim().starts_with("MIG-"));
         let finding = match &self.visible {
             Some(_) if instances.count() > 1 => finding.help(format!(
-                "set {} to one MIG instance: a process can use no more",
-                VISIBLE
+                "set {VISIBLE} to one MIG instance: a process can use no more"
             )),
-            Some(_) => finding.help(format!("unset {}", VISIBLE)),
+            Some(_) => finding.help(format!("unset {VISIBLE}")),
             None => finding,
         };
         if self.hiding_variable().is_some() {
@@ -120,8 +118,7 @@ impl GpuVisibility {
         }
         let finding = match &self.closed {
             Some(node) => finding.help(format!(
-                "add this user to the group that `ls -l {}` shows, or give the container the GPU with its rights",
-                node
+                "add this user to the group that `ls -l {node}` shows, or give the container the GPU with its rights"
             )),
             None => finding.help("run on a machine that has a GPU, or ask the scheduler for one"),
         };
@@ -141,15 +138,12 @@ impl GpuVisibility {
     fn hiding_variable(&self) -> Option<String> {
         let first = self.visible.as_deref()?.split(',').next()?.trim();
         if first.is_empty() || first.starts_with('-') {
-            return Some(format!("{} hides every GPU from this program", VISIBLE));
+            return Some(format!("{VISIBLE} hides every GPU from this program"));
         }
         let names = first.starts_with("GPU-") || first.starts_with("MIG-");
         let digits = first.bytes().all(|byte| byte.is_ascii_digit());
         (!names && !digits).then(|| {
-            format!(
-                "`{}` in {} names no GPU, which hides every GPU from this program",
-                first, VISIBLE
-            )
+            format!("`{first}` in {VISIBLE} names no GPU, which hides every GPU from this program")
         })
     }
 }

@@ -210,7 +210,7 @@ pub fn open() -> Result<Library, DriverProblem> {
     if let Some(other) = DRIVER_IN_WSL.filter(|other| system::is_there(Path::new(other))) {
         match open_whole(other) {
             Ok(library) => return Ok(library),
-            Err(others) => words = format!("{}\n{}", words, others),
+            Err(others) => words = format!("{words}\n{others}"),
         }
     }
     let visibility = MissingDriver::detect(Path::new("/"), words, driver_release::of_module());
@@ -384,7 +384,7 @@ pub fn failed(driver: &Driver, call: &str, code: i32, root: &Path) -> Finding {
     let finding = match (code, release_in_name(&driver.library), &driver.version) {
         (MISMATCH, Some(library), Some(module)) if library != *module => finding.with(
             "releases",
-            format!("the module is {}, the library {}", module, library),
+            format!("the module is {module}, the library {library}"),
         ),
         _ => finding,
     };

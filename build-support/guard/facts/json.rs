@@ -24,7 +24,7 @@ impl Json {
     /// Any other number; one that is not finite is `null`.
     pub fn float(value: Option<f64>) -> Self {
         match value {
-            Some(value) if value.is_finite() => Json(format!("{:e}", value)),
+            Some(value) if value.is_finite() => Json(format!("{value:e}")),
             _ => Json::null(),
         }
     }

@@ -136,10 +136,7 @@ pub fn text(built: &Built) -> String {
         let columns = (row.first, row.last, row.cuda);
         let code = words(&row.code);
         let (first, last, cuda) = columns;
-        fact(
-            "gpus",
-            Some(format!("{} {} {} {}", first, last, cuda, code)),
-        );
+        fact("gpus", Some(format!("{first} {last} {cuda} {code}")));
     }
     for row in &tables.known_bad {
         let cublas = version(row.cublas).unwrap_or_else(|| NONE.to_string());
@@ -149,11 +146,11 @@ pub fn text(built: &Built) -> String {
         fact("known-bad", Some(words));
     }
     for (cuda, first) in &tables.drivers {
-        fact("driver", Some(format!("{} {}", cuda, first)));
+        fact("driver", Some(format!("{cuda} {first}")));
     }
     fact("ptx", version(tables.ptx));
     for (release, ids) in &tables.build_ids {
-        fact("build-ids", Some(format!("{} {}", release, ids)));
+        fact("build-ids", Some(format!("{release} {ids}")));
     }
     fact("absent", built.absent.clone());
     text

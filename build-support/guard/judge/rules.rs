@@ -71,7 +71,7 @@ fn check_requirement(built: &Built, loaded: Version, name: &str) -> Result<(), R
             same_major && loaded.minor == with.minor,
             format!("any {}", with.short()),
         ),
-        Policy::Exact => (loaded == with, format!("{} alone", with)),
+        Policy::Exact => (loaded == with, format!("{with} alone")),
     };
     if fits {
         return Ok(());
@@ -85,14 +85,13 @@ fn check_requirement(built: &Built, loaded: Version, name: &str) -> Result<(), R
     };
     Err(ReleaseMismatch {
         headline: format!(
-            "loaded cuDNN {} {} the {} that this program was built with",
-            name, relation, with
+            "loaded cuDNN {name} {relation} the {with} that this program was built with"
         ),
-        allowed: format!("{}, so {} may be loaded", with, range),
+        allowed: format!("{with}, so {range} may be loaded"),
         wanted: match built.policy {
-            Policy::Compatible | Policy::Requirement => format!("cuDNN {}", range),
+            Policy::Compatible | Policy::Requirement => format!("cuDNN {range}"),
             Policy::SameMinor => format!("cuDNN {}", with.short()),
-            Policy::Exact => format!("cuDNN {}", with),
+            Policy::Exact => format!("cuDNN {with}"),
         },
     })
 }
@@ -131,11 +130,10 @@ pub fn flavour(built: &Built, loaded: u32) -> Option<Finding> {
         Finding::warning(
             FindingId::CudaFlavourMismatch,
             format!(
-                "loaded cuDNN is for CUDA {}, and this program was built with one for CUDA {}",
-                loaded, with
+                "loaded cuDNN is for CUDA {loaded}, and this program was built with one for CUDA {with}"
             ),
         )
-        .help(format!("install the cuDNN for CUDA {}", with)),
+        .help(format!("install the cuDNN for CUDA {with}")),
     )
 }
 
@@ -170,10 +168,9 @@ pub fn too_old(driver: Version, needed: u32, what: &str, first: &[(u32, String)]
     Finding::error(FindingId::DriverTooOld, headline).help(
         match first.iter().find(|row| row.0 == needed) {
             Some((_, first)) => format!(
-                "install NVIDIA's driver {} or a later one, which serves CUDA {}",
-                first, needed
+                "install NVIDIA's driver {first} or a later one, which serves CUDA {needed}"
             ),
-            None => format!("install an NVIDIA driver for CUDA {} or later", needed),
+            None => format!("install an NVIDIA driver for CUDA {needed} or later"),
         },
     )
 }
@@ -200,18 +197,17 @@ pub fn kernels(
     let finding = if !runs {
         Finding::error(
             FindingId::KernelsNotCoveringGpu,
-            format!("no kernel of this program runs on {}", gpu),
+            format!("no kernel of this program runs on {gpu}"),
         )
     } else {
         let (driver, first, cuda) = (driver?, built.tables.ptx?, built.cuda?);
         if driver >= first || runs_code {
             return None;
         }
-        ptx(cuda, driver, &format!("all that could run on {}, is", gpu))
+        ptx(cuda, driver, &format!("all that could run on {gpu}, is"))
     };
     Some(finding.with("compiled", list.join(", ")).help(format!(
-        "build the program with CUDNN_GUARD_ARCHS={} set",
-        capability
+        "build the program with CUDNN_GUARD_ARCHS={capability} set"
     )))
 }
 
@@ -287,8 +283,7 @@ impl Cudnn {
             findings.extend(finding.map(|mut finding| {
                 finding.severity = Severity::Warning;
                 finding.with("chosen by", chosen_by).help(format!(
-                    "or leave {} out of the targets, if no program with cuDNN is to run there",
-                    capability
+                    "or leave {capability} out of the targets, if no program with cuDNN is to run there"
                 ))
             }));
         }
@@ -310,8 +305,7 @@ impl Cudnn {
                     Finding::error(FindingId::ArchDroppedByCudnn, headline("no longer serves"));
                 return Some(match gpu_support::last_with(rows, cudnn, cuda, gpu) {
                     Some(last) => finding.help(format!(
-                        "install cuDNN {} for CUDA {}, the last that is known to serve it",
-                        last, cuda
+                        "install cuDNN {last} for CUDA {cuda}, the last that is known to serve it"
                     )),
                     None => finding.help("use a newer GPU, or an older cuDNN that serves this one"),
                 });
@@ -326,14 +320,13 @@ impl Cudnn {
         };
         let finding = match gpu_support::newest(rows, cudnn, cuda) {
             Some(newest) if newest < gpu => {
-                finding.with("serves", format!("compute capabilities up to {}", newest))
+                finding.with("serves", format!("compute capabilities up to {newest}"))
             }
             _ => finding,
         };
         Some(match gpu_support::first_with(rows, cudnn, cuda, gpu) {
             Some((first, cuda)) => finding.help(format!(
-                "install cuDNN {} or a later one, for CUDA {}",
-                first, cuda
+                "install cuDNN {first} or a later one, for CUDA {cuda}"
             )),
             None => finding.help("install a newer cuDNN"),
         })
@@ -341,7 +334,7 @@ impl Cudnn {
 }
 
 fn device_words(device: &str, capability: ComputeCapability) -> String {
-    format!("{}, whose compute capability is {}", device, capability)
+    format!("{device}, whose compute capability is {capability}")
 }
 
 /// What this release is known to do wrong. What shows in one operation alone, which few programs use, is a note, and an
@@ -389,10 +382,7 @@ pub fn newer(product: &str, found: &str, known: &str) -> Finding {
     Finding::note(
         FindingId::UnknownNewerVersion,
         format!(
-            "{} {} is newer than {}, the newest that this cudnn-guard knows, and is judged as that is",
-            product,
-            found,
-            known
+            "{product} {found} is newer than {known}, the newest that this cudnn-guard knows, and is judged as that is"
         ),
     )
     .help("update cudnn-guard, if something does not work that should")

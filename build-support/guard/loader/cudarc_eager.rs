@@ -46,10 +46,10 @@ impl EagerLookup {
         }
         let (mut newest, mut functions) = (None, Vec::new());
         for (cuda, name) in FIRST.iter().rev() {
-            let rest = format!("u{}\0", name);
+            let rest = format!("u{name}\0");
             if has_framed_name(constants, b'c', rest.as_bytes()) {
                 newest = newest.or(Some(*cuda));
-                functions.push(format!("cu{}", name));
+                functions.push(format!("cu{name}"));
             }
         }
         Some(Self {
@@ -64,9 +64,8 @@ impl EagerLookup {
         let finding = Finding::error(
             FindingId::DriverTooOld,
             format!(
-                "the cudarc {} looks up {}, which NVIDIA's driver at `{}` does not have, and panics when it first uses \
-                 the driver",
-                whose, first, library
+                "the cudarc {whose} looks up {first}, which NVIDIA's driver at `{library}` does not have, and panics when it first uses \
+                 the driver"
             ),
         )
         .with("made for", format!("CUDA {}", self.cuda.short()));

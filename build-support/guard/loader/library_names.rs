@@ -32,7 +32,7 @@ const RENAMED: [&str; 2] = by_system!(["link", "to"], ["copy", "of"]);
 /// What to install in place of this file, which stands in the way of another by its name.
 pub fn wanted_for(taken: &Path, wanted: &str) -> String {
     match taken.file_name() {
-        Some(name) if name == FIRST => format!("{} with a `{}`", wanted, FIRST),
+        Some(name) if name == FIRST => format!("{wanted} with a `{FIRST}`"),
         _ => wanted.to_string(),
     }
 }
@@ -46,7 +46,7 @@ pub fn hidden_help(built: &Built, finding: Finding, hidden: &Path, otherwise: &s
         RENAMED[0], FIRST, RENAMED[1], name, dir
     ));
     if opened_names(built).iter().any(|asked| *asked == name) {
-        return finding.help(format!("or {}", otherwise));
+        return finding.help(format!("or {otherwise}"));
     }
     finding
 }
@@ -66,7 +66,7 @@ pub fn by_another_name(finding: Finding, major: u32, dir: &str) -> Finding {
         CUDARC_ASKS_FOR_9,
         file_name::of_main(9)
     );
-    finding.help(newer).help(format!("or {}", link))
+    finding.help(newer).help(format!("or {link}"))
 }
 
 /// Those of the crate cudarc, in its order; a test holds them against its own. An unknown release has those of the
@@ -76,12 +76,12 @@ pub fn by_another_name(finding: Finding, major: u32, dir: &str) -> Finding {
 pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> {
     let newer = cudarc.is_none_or(|cudarc| cudarc >= CUDARC_ASKS_FOR_9);
     let mut names = vec!["libcudnn.so".to_string(), "libcudnn64.so".to_string()];
-    let with = |names: &mut Vec<String>, end: &str| names.push(format!("libcudnn64_{}.so", end));
+    let with = |names: &mut Vec<String>, end: &str| names.push(format!("libcudnn64_{end}.so"));
     if let Some(Version { major, minor, .. }) = cuda {
-        with(&mut names, &format!("{}", major));
-        with(&mut names, &format!("{}{}", major, minor));
-        with(&mut names, &format!("{}{}_0", major, minor));
-        with(&mut names, &format!("{}0_{}", major, minor));
+        with(&mut names, &format!("{major}"));
+        with(&mut names, &format!("{major}{minor}"));
+        with(&mut names, &format!("{major}{minor}_0"));
+        with(&mut names, &format!("{major}0_{minor}"));
     }
     with(&mut names, "10");
     with(&mut names, "11");
@@ -89,11 +89,11 @@ pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> 
         with(&mut names, "12");
     }
     if let Some(Version { major, .. }) = cuda {
-        with(&mut names, &format!("{}0_0", major));
+        with(&mut names, &format!("{major}0_0"));
     }
     with(&mut names, "9");
     if let Some(Version { major, .. }) = cuda {
-        names.push(format!("libcudnn.so.{}", major));
+        names.push(format!("libcudnn.so.{major}"));
     }
     let ends: &[u32] = if newer {
         &[12, 11, 10, 9, 1]
@@ -101,7 +101,7 @@ pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> 
         &[11, 10, 1]
     };
     for end in ends {
-        names.push(format!("libcudnn.so.{}", end));
+        names.push(format!("libcudnn.so.{end}"));
     }
     if cfg!(windows) {
         for name in &mut names {

@@ -146,13 +146,10 @@ impl LoadOrigin {
                 wanted,
                 entry.display()
             ),
-            LoadOrigin::Preload => format!("take it out of LD_PRELOAD, or put {} there", wanted),
-            LoadOrigin::Preloads => format!("take it out of {}, or put {} there", PRELOADS, wanted),
+            LoadOrigin::Preload => format!("take it out of LD_PRELOAD, or put {wanted} there"),
+            LoadOrigin::Preloads => format!("take it out of {PRELOADS}, or put {wanted} there"),
             LoadOrigin::Cache | LoadOrigin::System(_) => {
-                format!(
-                    "install {}, or put its directory into {}",
-                    wanted, LIBRARY_PATH
-                )
+                format!("install {wanted}, or put its directory into {LIBRARY_PATH}")
             }
             LoadOrigin::Library(opener) if opener.preloaded => format!(
                 "take `{}` out of LD_PRELOAD, or let it use {}: the first one loaded serves everybody",
@@ -171,7 +168,7 @@ impl LoadOrigin {
                 wanted
             ),
             LoadOrigin::Within => {
-                format!("build the program again, with the archives of {}", wanted)
+                format!("build the program again, with the archives of {wanted}")
             }
         }
     }
@@ -214,7 +211,7 @@ pub fn preloads(text: &str) -> Vec<&str> {
 pub fn lib_folders(cpu: &str) -> [String; 3] {
     let multiarch = if cpu == "i686" { "i386" } else { cpu };
     [
-        format!("lib/{}-linux-gnu", multiarch),
+        format!("lib/{multiarch}-linux-gnu"),
         "lib64".to_string(),
         "lib".to_string(),
     ]
@@ -237,7 +234,7 @@ pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<
 
 /// With `$TOKEN` and `${TOKEN}` replaced, as the loader does it: `$TOKENS` is another word.
 fn replace_token(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
-    let (plain, braced) = (format!("${}", token), format!("${{{}}}", token));
+    let (plain, braced) = (format!("${token}"), format!("${{{token}}}"));
     let ends = |tail: &&[u8]| !matches!(tail.first(), Some(next) if next.is_ascii_alphanumeric() || *next == b'_');
     let mut out = Vec::new();
     let mut rest = entry;

@@ -50,35 +50,31 @@ pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Fin
     let real = path.and_then(|path| path.canonicalize().ok());
     if let Some(mounted) = real.and_then(|real| nothing_runs(&mounts, &real)) {
         let mounted = mounted.display();
-        let summary = format!(
-            "`{}` lies on a file system from which nothing can be run",
-            file
-        );
+        let summary = format!("`{file}` lies on a file system from which nothing can be run");
         let finding = Finding::error(id, summary).with("loader", words);
         return Some(
             finding
-                .with("mounted", format!("`{}`, with `noexec`", mounted))
+                .with("mounted", format!("`{mounted}`, with `noexec`"))
                 .help(format!(
-                    "install it on another file system, or mount `{}` without `noexec`",
-                    mounted
+                    "install it on another file system, or mount `{mounted}` without `noexec`"
                 )),
         );
     }
     let limits = proc::text("self/limits").unwrap_or_default();
     Some(match limit(&limits) {
         Some((mebibytes, by)) => {
-            let summary = format!("there is not enough memory to load `{}`", file);
+            let summary = format!("there is not enough memory to load `{file}`");
             Finding::warning(id, summary)
                 .with("loader", words)
                 .with(
                     "limit",
-                    format!("{} MiB for this process, by `{}`", mebibytes, by),
+                    format!("{mebibytes} MiB for this process, by `{by}`"),
                 )
-                .help(format!("raise the limit: `{} unlimited`", by))
+                .help(format!("raise the limit: `{by} unlimited`"))
         }
         None => Finding::warning(
             id,
-            format!("the system refuses to map `{}` into this process", file),
+            format!("the system refuses to map `{file}` into this process"),
         )
         .with("loader", words)
         .help(by_system!(

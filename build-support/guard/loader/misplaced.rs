@@ -38,19 +38,14 @@ pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf,
         }
         if let Some(file) = below(&named) {
             let named = named.display();
-            let reason = format!(
-                "{} is `{}`, and {} does not follow that variable",
-                variable, named, LOADER
-            );
+            let reason =
+                format!("{variable} is `{named}`, and {LOADER} does not follow that variable");
             return Some((file, reason));
         }
     }
     let fetched = fetch_dir(cfg!(windows), &|name| std::env::var_os(name))?;
     let file = below(&fetched)?;
-    let reason = format!(
-        "`cudnn-guard fetch` installed it, and {} does not look there",
-        LOADER
-    );
+    let reason = format!("`cudnn-guard fetch` installed it, and {LOADER} does not look there");
     Some((file, reason))
 }
 

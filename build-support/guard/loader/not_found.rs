@@ -28,7 +28,7 @@ pub fn finding(
     let said = match words.first() {
         Some(first) if cudarc => {
             let more = names.len().saturating_sub(1);
-            format!("{}\n(and so for {} names more)", first, more)
+            format!("{first}\n(and so for {more} names more)")
         }
         _ => words.join("\n"),
     };
@@ -47,11 +47,8 @@ pub fn finding(
     let mut summary = if cudarc {
         let release = built
             .cudarc
-            .map_or(String::new(), |cudarc| format!(" {}", cudarc));
-        format!(
-            "{} cannot be loaded, nor by any other name that cudarc{} tries",
-            first, release
-        )
+            .map_or(String::new(), |cudarc| format!(" {cudarc}"));
+        format!("{first} cannot be loaded, nor by any other name that cudarc{release} tries")
     } else {
         format!("{} cannot be loaded", names.join(" or "))
     };
@@ -65,7 +62,7 @@ pub fn finding(
     if let Some(misplaced) = &misplaced {
         if let Some(file) = &misplaced.file {
             let file = file.display();
-            summary += &format!("; `{}` lies where {} does not look", file, LOADER);
+            summary += &format!("; `{file}` lies where {LOADER} does not look");
         }
     } else if let Some((major, _)) = &other {
         summary += &format!("; there is only {}", file_name::of_main(*major));
@@ -101,8 +98,7 @@ pub fn finding(
     }
     if let Some((major, _)) = other {
         finding = finding.help(format!(
-            "or use a build of this program for cuDNN {}; a link from one name to the other does not help",
-            major
+            "or use a build of this program for cuDNN {major}; a link from one name to the other does not help"
         ));
     }
     finding

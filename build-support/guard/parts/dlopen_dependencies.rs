@@ -119,8 +119,7 @@ fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -
     )
     .with("looked at", places.join("\n"))
     .help(format!(
-        "install {}, or put its directory into {}",
-        name, LIBRARY_PATH
+        "install {name}, or put its directory into {LIBRARY_PATH}"
     ))
 }
 
@@ -168,8 +167,7 @@ fn cublas_mismatch(blas: &Path, lt: &Path) -> Option<Finding> {
         .with("libcublas", blas.display())
         .with("libcublasLt", lt.display())
         .help(format!(
-            "take the directory of one of them out of {}",
-            LIBRARY_PATH
+            "take the directory of one of them out of {LIBRARY_PATH}"
         )),
     )
 }

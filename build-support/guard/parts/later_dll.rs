@@ -112,8 +112,7 @@ impl LaterDll {
             _ => return None,
         };
         Some(format!(
-            "{}: Windows takes cuDNN {} from `{}` then",
-            leave, release, dir
+            "{leave}: Windows takes cuDNN {release} from `{dir}` then"
         ))
     }
 }

@@ -105,10 +105,7 @@ impl MainLibrary {
             {
                 let command = package_owner::upgrade_command(self.folder(), cuda, with);
                 finding.help.extend(command.map(|command| {
-                    format!(
-                        "or run `{}`: a Python package has put the one there",
-                        command
-                    )
+                    format!("or run `{command}`: a Python package has put the one there")
                 }));
             }
             return Some(finding);

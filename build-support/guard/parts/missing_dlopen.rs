@@ -63,11 +63,10 @@ impl MissingDlopen {
         let Some(there) = &self.there else {
             return finding.help(if name == PLAIN_DRIVER {
                 format!(
-                    "make `{}` a link to the driver's {}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub",
-                    name, DRIVER
+                    "make `{name}` a link to the driver's {DRIVER}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
                 )
             } else {
-                format!("install {}, or put its directory into LD_LIBRARY_PATH", name)
+                format!("install {name}, or put its directory into LD_LIBRARY_PATH")
             });
         };
         let finding = finding.with("there is", there.display());
@@ -109,7 +108,7 @@ pub fn name_in(said: &str) -> Option<String> {
 
 /// The names with a number under which that library is installed.
 fn numbered(name: &str, cuda: Option<u32>) -> Vec<String> {
-    let with = |number: String| format!("{}.{}", name, number);
+    let with = |number: String| format!("{name}.{number}");
     match (name, cuda) {
         (PLAIN_DRIVER, _) => vec![DRIVER.to_string()],
         ("libcudart.so", Some(11)) => vec![with("11.0".to_string())],

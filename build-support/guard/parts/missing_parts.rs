@@ -19,7 +19,7 @@ pub fn finding(
 ) -> Finding {
     let all = if missing.len() == 1 { "" } else { " all" };
     let here = folder.display().to_string();
-    let release = release.map_or_else(String::new, |(version, _)| format!(" {}", version));
+    let release = release.map_or_else(String::new, |(version, _)| format!(" {version}"));
     let summary = format!(
         "cuDNN{} at `{}` lacks {}, which {} needs{}",
         release,
@@ -30,10 +30,9 @@ pub fn finding(
     );
     let help = match package_owner::reinstall_command(folder) {
         _ if jit_only => WHOLE.to_string(),
-        Some(command) => format!("bring its files back: `{}`", command),
+        Some(command) => format!("bring its files back: `{command}`"),
         None => format!(
-            "install cuDNN{} again in `{}`, whole, since the first library opens the others from there",
-            release, here
+            "install cuDNN{release} again in `{here}`, whole, since the first library opens the others from there"
         ),
     };
     let mut places = search_path.looked_at();

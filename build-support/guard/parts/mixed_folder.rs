@@ -35,8 +35,7 @@ pub fn in_one_folder(
         other
     );
     Finding::error(FindingId::PartsMixed, summary).help(format!(
-        "remove all `{}` files from `{}` and install one cuDNN there, whole",
-        all, dir
+        "remove all `{all}` files from `{dir}` and install one cuDNN there, whole"
     ))
 }
 

@@ -97,16 +97,12 @@ impl<'a> Foreign<'a> {
                 let entry = entry.display();
                 match (self.has_own, self.yields) {
                     (true, true) => {
-                        format!(
-                            "take `{}` out of {}, or put `{}` before it",
-                            entry, LIBRARY_PATH, folder
-                        )
+                        format!("take `{entry}` out of {LIBRARY_PATH}, or put `{folder}` before it")
                     }
-                    (true, false) => format!("take `{}` out of {}", entry, LIBRARY_PATH),
-                    (false, true) => format!("install {} in `{}`, whole", whole, folder),
+                    (true, false) => format!("take `{entry}` out of {LIBRARY_PATH}"),
+                    (false, true) => format!("install {whole} in `{folder}`, whole"),
                     (false, false) => format!(
-                        "install {} in `{}`, whole, and take `{}` out of {}",
-                        whole, folder, entry, LIBRARY_PATH
+                        "install {whole} in `{folder}`, whole, and take `{entry}` out of {LIBRARY_PATH}"
                     ),
                 }
             }
@@ -123,7 +119,7 @@ impl<'a> Foreign<'a> {
                 if self.has_own {
                     return remove;
                 }
-                format!("install {} in `{}`, whole, and {}", whole, folder, remove)
+                format!("install {whole} in `{folder}`, whole, and {remove}")
             }
             LoadOrigin::Preload
             | LoadOrigin::Preloads
@@ -131,7 +127,7 @@ impl<'a> Foreign<'a> {
             | LoadOrigin::Elsewhere => self
                 .origin
                 .help(self.path.parent().unwrap_or(self.path), whole),
-            _ => format!("install {} in `{}`, whole", whole, folder),
+            _ => format!("install {whole} in `{folder}`, whole"),
         }
     }
 }
@@ -143,7 +139,7 @@ pub fn add_preload_help(mixed: &mut Finding, main_library: &Path) {
         main_library.display()
     )];
     for other in &mixed.help {
-        help.push(format!("or {}", other));
+        help.push(format!("or {other}"));
     }
     mixed.help = help;
 }
@@ -208,7 +204,7 @@ pub fn replacement_help(
             )
         }
         // What is there already goes with its own release alone.
-        Some(version) => help(&format!("cuDNN {}", version)),
+        Some(version) => help(&format!("cuDNN {version}")),
         None => help(wanted),
     }
 }
@@ -241,7 +237,7 @@ pub fn foreign<'a>(
 /// That a cuDNN of this release gets these parts from other folders.
 pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreign<'_>]) -> Finding {
     let whole = match release {
-        Some(release) => format!("cuDNN {}", release),
+        Some(release) => format!("cuDNN {release}"),
         None => "one cuDNN".to_string(),
     };
     let (mut summary, mut ways, mut helps) = (String::new(), Vec::new(), Vec::new());
@@ -256,7 +252,7 @@ pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreig
             }
             summary = format!(
                 "cuDNN{} at `{}` gets {} from `{}`, where {} of {}",
-                release.map_or_else(String::new, |release| format!(" {}", release)),
+                release.map_or_else(String::new, |release| format!(" {release}")),
                 folder.display(),
                 names(&there),
                 dir.display(),

@@ -265,7 +265,7 @@ pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
         _ => path.parent().and_then(package_owner::reinstall_command),
     };
     finding.help(match again {
-        Some(command) => format!("bring its file back: `{}`", command),
+        Some(command) => format!("bring its file back: `{command}`"),
         None => defect.help(path),
     })
 }

@@ -60,7 +60,7 @@ impl<'a> PartLookup<'a> {
                 if release.major < 9 {
                     break;
                 }
-                let file = self.search(&format!("libcudnn_{}.so.{}", name, numbers));
+                let file = self.search(&format!("libcudnn_{name}.so.{numbers}"));
                 if file.is_some() {
                     return file;
                 }
@@ -76,7 +76,7 @@ impl<'a> PartLookup<'a> {
             return Some(self.folder.join(&plain)).filter(|file| system::is_file(file));
         }
         let loaded = Library::loaded(&plain).and_then(|library| library.path());
-        let file = loaded.or_else(|| self.search(&format!("libcudnn_{}.so", name)));
+        let file = loaded.or_else(|| self.search(&format!("libcudnn_{name}.so")));
         // What is no file is not missing either, and is told as what it is.
         let here = self.folder.join(&plain);
         file.or_else(|| Defect::in_the_way(&here).map(|_| here))

@@ -22,19 +22,16 @@ pub fn finding(release: Version, folder: &Path, search_path: &SearchPath) -> Opt
         };
         let file = file.display();
         let summary = format!(
-            "`{}`, which cuDNN {} opens, is for {}: Windows calls that error 193",
-            file, release, cpu
+            "`{file}`, which cuDNN {release} opens, is for {cpu}: Windows calls that error 193"
         );
         return Some(
             Finding::warning(FindingId::WrongArchitecture, summary).help(format!(
-                "put the `{}` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{}`",
-                ZLIB, file
+                "put the `{ZLIB}` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{file}`"
             )),
         );
     }
     let summary = format!(
-        "cuDNN {} for Windows opens `{}`, which does not come with it, and Windows does not find one",
-        release, ZLIB
+        "cuDNN {release} for Windows opens `{ZLIB}`, which does not come with it, and Windows does not find one"
     );
     Some(
         Finding::warning(FindingId::CudnnNotLoadable, summary)

@@ -103,10 +103,8 @@ impl EnvConfig {
             |name: &str, wanted: &str, default: &str, understand: &mut dyn FnMut(&str) -> bool| {
                 if let Some(value) = variable(name).filter(|value| !value.trim().is_empty()) {
                     if !understand(value.trim()) {
-                        complaints.push(format!(
-                            "{}={:?} is not {}; {} it is",
-                            name, value, wanted, default
-                        ));
+                        complaints
+                            .push(format!("{name}={value:?} is not {wanted}; {default} it is"));
                     }
                 }
             };
@@ -166,8 +164,7 @@ impl EnvConfig {
         let allow = Allowed::parse(&variable("CUDNN_GUARD_ALLOW").unwrap_or_default());
         for id in allow.unknown_ids() {
             complaints.push(format!(
-                "CUDNN_GUARD_ALLOW: {:?} names no finding; ids stand in brackets behind the headlines",
-                id
+                "CUDNN_GUARD_ALLOW: {id:?} names no finding; ids stand in brackets behind the headlines"
             ));
         }
         let report = given("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());

@@ -29,7 +29,7 @@ pub fn write(
         Ok(report) => report.to_json(),
         Err(failure) => failure.to_json(),
     };
-    if let Err(error) = write_file(path, &format!("{}\n", words)) {
+    if let Err(error) = write_file(path, &format!("{words}\n")) {
         let finding = Finding::warning(
             FindingId::IoError,
             format!("{} `{}`: {}", UNWRITTEN, path.display(), error),
@@ -54,7 +54,7 @@ fn line(result: &Result<Report, Failure>) -> String {
             )
         }
     };
-    let mut line = printable(&format!("cudnn-guard: {}{}", verdict, words));
+    let mut line = printable(&format!("cudnn-guard: {verdict}{words}"));
     while line.len() > 4000 {
         line.pop();
     }

@@ -136,7 +136,7 @@ impl Report {
         if loader_words::wants_driver(path, words) {
             // Without a driver nothing is wrong with this cuDNN.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
-            let line = format!("{}: it is linked to {}", file, DRIVER);
+            let line = format!("{file}: it is linked to {DRIVER}");
             if !self.unchecked.contains(&line) {
                 self.unchecked.push(line);
             }
@@ -312,7 +312,7 @@ impl fmt::Display for Failure {
         let report = &self.report;
         let cause = report.cause();
         if let Some(cause) = cause {
-            write!(f, "{}", cause)?;
+            write!(f, "{cause}")?;
         }
         for finding in &report.built.findings {
             text::write_row(

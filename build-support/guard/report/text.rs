@@ -11,7 +11,7 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "cuDNN: {}", report.verdict())?;
     let built = &report.built;
     let mut with = Vec::new();
-    with.extend(built.cudnn.map(|version| format!("cuDNN {}", version)));
+    with.extend(built.cudnn.map(|version| format!("cuDNN {version}")));
     with.extend(
         built
             .cuda
@@ -39,7 +39,7 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         };
         let cuda = loaded
             .cuda_major
-            .map_or_else(String::new, |major| format!(", for CUDA {}", major));
+            .map_or_else(String::new, |major| format!(", for CUDA {major}"));
         write_row(
             f,
             "loaded",
@@ -52,7 +52,7 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let release = driver
             .version
             .as_ref()
-            .map_or_else(String::new, |version| format!(" {}", version));
+            .map_or_else(String::new, |version| format!(" {version}"));
         let cuda = driver.cuda.map_or_else(String::new, |cuda| {
             format!(", serves CUDA {}", cuda.short())
         });
@@ -130,7 +130,7 @@ impl<'a> ResultGroup<'a> {
             text = format!("{}, {} times", text, self.times);
         }
         if let Some(error) = self.largest_error {
-            text = format!("{}, largest error {:.1e}", text, error);
+            text = format!("{text}, largest error {error:.1e}");
         }
         if self.tf32 {
             text.push_str(", rounded to TF32");
@@ -171,7 +171,7 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             for _ in length(&part.path)..width {
                 f.write_str(" ")?;
             }
-            write!(f, "  {}", told)?;
+            write!(f, "  {told}")?;
         } else {
             let path = part.path.display().to_string();
             write!(f, "\n    {}  {}", printable(&path), told)?;
@@ -183,7 +183,7 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 /// A finding in one line: its headline, and the first thing to do about it.
 pub fn one_line(finding: &Finding) -> String {
     let help = finding.help.first();
-    let help = help.map_or_else(String::new, |help| format!("; help: {}", help));
+    let help = help.map_or_else(String::new, |help| format!("; help: {help}"));
     format!("{}  [{}]{}", finding.summary, finding.id, help)
 }
 

@@ -5,7 +5,7 @@ pub fn read(file: &str) -> Option<Vec<u8>> {
     if cfg!(windows) {
         return None;
     }
-    std::fs::read(format!("/proc/{}", file)).ok()
+    std::fs::read(format!("/proc/{file}")).ok()
 }
 
 /// The same as text; none where it is not UTF-8.
@@ -15,5 +15,5 @@ pub fn text(file: &str) -> Option<String> {
 
 /// Returns `false` if no process has this number; `true` if that cannot be known.
 pub fn is_running(process: u32) -> bool {
-    read("self/stat").is_none() || read(&format!("{}/stat", process)).is_some()
+    read("self/stat").is_none() || read(&format!("{process}/stat")).is_some()
 }

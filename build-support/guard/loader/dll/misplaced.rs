@@ -47,11 +47,8 @@ pub fn in_quotes(path: &str, names: &[String]) -> Option<Misplaced> {
         if let Some(name) = names.iter().find(|name| there(name)) {
             return Some(Misplaced {
                 file: Some(Path::new(&dir).join(name)),
-                reason: format!("PATH has {}, with the quotation marks", entry),
-                help: format!(
-                    "put `{}` into PATH without quotation marks: it needs none",
-                    dir
-                ),
+                reason: format!("PATH has {entry}, with the quotation marks"),
+                help: format!("put `{dir}` into PATH without quotation marks: it needs none"),
             });
         }
     }
@@ -63,7 +60,7 @@ fn led_by_path(file: PathBuf, reason: String) -> Misplaced {
     Misplaced {
         file: Some(file),
         reason,
-        help: format!("put `{}` into PATH where the program runs", dir),
+        help: format!("put `{dir}` into PATH where the program runs"),
     }
 }
 

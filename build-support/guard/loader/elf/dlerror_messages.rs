@@ -21,29 +21,21 @@ pub fn finding(path: &Path, words: &str) -> Finding {
         .with("loader", words)
         .help("install one cuDNN there, whole")
     } else if let Some((wanted, by)) = version_wanted(words) {
-        let summary = format!(
-            "`{}` needs {} of `{}`, which has no such version",
-            by, wanted, named
-        );
+        let summary = format!("`{by}` needs {wanted} of `{named}`, which has no such version");
         let finding = Finding::error(FindingId::CudnnNotLoadable, summary).with("loader", words);
         if wanted.starts_with("GLIBC") || wanted.starts_with("CXXABI") {
             finding.help("run the program on a newer system or in a newer container, or install an older cuDNN")
         } else {
             finding.help(format!(
-                "install the release of `{}` that belongs to it",
-                named
+                "install the release of `{named}` that belongs to it"
             ))
         }
     } else if let Some(library) = skewed_library(words) {
-        let summary = format!(
-            "`{}` does not fit the {} that the loader finds for it",
-            named, library
-        );
+        let summary = format!("`{named}` does not fit the {library} that the loader finds for it");
         Finding::error(FindingId::CudnnNotLoadable, summary)
             .with("loader", words)
             .help(format!(
-                "take directories with another {} out of LD_LIBRARY_PATH, or install both libraries of one CUDA release",
-                library
+                "take directories with another {library} out of LD_LIBRARY_PATH, or install both libraries of one CUDA release"
             ))
     } else if Path::new(named) == path || !words.contains("cannot open shared object file") {
         Finding::error(
@@ -63,8 +55,7 @@ pub fn finding(path: &Path, words: &str) -> Finding {
         )
         .with("loader", words)
         .help(format!(
-            "install {}, or put its directory into LD_LIBRARY_PATH",
-            named
+            "install {named}, or put its directory into LD_LIBRARY_PATH"
         ))
     }
 }

@@ -43,7 +43,7 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
     }
     for prefix in &PREFIXES {
         if let Some(file) = below(Path::new(prefix), names) {
-            let reason = format!("neither LD_LIBRARY_PATH nor {} names its directory", CACHE);
+            let reason = format!("neither LD_LIBRARY_PATH nor {CACHE} names its directory");
             return Some(led_by_library_path(file, reason, &library_path));
         }
     }
@@ -133,7 +133,7 @@ pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
 fn led_by_library_path(file: PathBuf, reason: String, library_path: &str) -> Misplaced {
     let mut value = folder(&file).display().to_string();
     if !library_path.is_empty() {
-        value = format!("{}:{}", value, library_path);
+        value = format!("{value}:{library_path}");
     }
     led_by(file, reason, &value)
 }
@@ -158,7 +158,7 @@ fn led_by(file: PathBuf, reason: String, value: &str) -> Misplaced {
 }
 
 fn entry_words(entry: &str, why: &str) -> String {
-    format!("the entry `{}` of LD_LIBRARY_PATH {}", entry, why)
+    format!("the entry `{entry}` of LD_LIBRARY_PATH {why}")
 }
 
 fn folder(file: &Path) -> &Path {
@@ -180,7 +180,7 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
             let rest = piece.strip_prefix(token);
             if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
                 filled_in = Some(token);
-                dir = format!("{}{}", home, rest);
+                dir = format!("{home}{rest}");
             }
         }
         if !dir.is_empty() {
@@ -190,10 +190,7 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
     let why = if bare != entry {
         "has quotation marks, which the loader takes for a part of the name".to_string()
     } else if let Some(token) = filled_in {
-        format!(
-            "begins with `{}`, which a shell fills in and the loader does not",
-            token
-        )
+        format!("begins with `{token}`, which a shell fills in and the loader does not")
     } else if dirs.len() != 1 || dirs.first().is_some_and(|dir| dir != entry) {
         "is one directory to the loader: between two it wants a colon, and no blank".to_string()
     } else {

@@ -163,7 +163,7 @@ impl Library {
     }
 
     fn with_flags(name: &OsStr, flags: c_int) -> Result<Self, String> {
-        let text = CString::new(name.as_bytes()).map_err(|_| format!("{:?} holds a NUL", name))?;
+        let text = CString::new(name.as_bytes()).map_err(|_| format!("{name:?} holds a NUL"))?;
         Self::with_name(text.as_ptr(), flags).map_err(|words| {
             words.unwrap_or_else(|| format!("{} is not loaded", name.to_string_lossy()))
         })
