@@ -79,6 +79,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "facts/allowed",
     "facts/built",
     "facts/compute_capability",
+    "facts/escape",
     "facts/fetch_dir",
     "facts/finding",
     "facts/finding_id",

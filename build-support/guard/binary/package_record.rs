@@ -102,13 +102,7 @@ pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
         }
         Some((path.to_string(), size))
     };
-    let mut files = Vec::new();
-    for line in text.lines() {
-        if let Some(file) = file(line) {
-            files.push(file);
-        }
-    }
-    files
+    text.lines().filter_map(file).collect()
 }
 
 /// With slashes between the folders on every system, as a record has them.

@@ -326,10 +326,12 @@ fn run_checks(
             .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
         );
     }
-    let mut beyond = Vec::new();
-    for number in &env_config.devices.out_of_range(report.device_count()) {
-        beyond.push(number.to_string());
-    }
+    let beyond: Vec<_> = env_config
+        .devices
+        .out_of_range(report.device_count())
+        .iter()
+        .map(|number| number.to_string())
+        .collect();
     if report.device_count() > 0 && !beyond.is_empty() {
         report.unknown(
             Finding::warning(

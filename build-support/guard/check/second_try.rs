@@ -4,6 +4,7 @@ use crate::runtime::check::exit_verdict;
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
 use crate::runtime::child::task::Task;
 use crate::runtime::child::work::{self, ChildOutcome};
+use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::facts::finding::{Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use std::time::Duration;
@@ -35,12 +36,11 @@ pub fn confirm(outcome: &mut ChildOutcome, task: &Task<'_>, deadline: Duration, 
 
 /// The ids of what stops a program, as far as a run decides it.
 fn failed_ids(outcome: &ChildOutcome) -> Vec<FindingId> {
-    let mut ids = Vec::new();
-    for row in &outcome.answer.outcomes {
-        if let (Verdict::Fail, Some(finding)) = (row.verdict, &row.finding) {
-            ids.push(finding.id);
-        }
-    }
+    let failed = |row: &&CaseResult| row.verdict == Verdict::Fail;
+    let rows = outcome.answer.outcomes.iter().filter(failed);
+    let mut ids: Vec<_> = rows
+        .filter_map(|row| Some(row.finding.as_ref()?.id))
+        .collect();
     if exit_verdict::is_cudnns(outcome) {
         ids.push(FindingId::CudnnAborted);
     }

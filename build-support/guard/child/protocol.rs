@@ -3,6 +3,7 @@
 use crate::runtime::convolution::case_result::{self, Api, CaseResult, SetupTimes};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::escape::{escape, unescape};
 use crate::runtime::facts::finding::{Finding, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -42,14 +43,7 @@ pub fn line(kind: &str, fields: &[&str]) -> String {
     let mut out = kind.to_string();
     for field in fields {
         out.push('\t');
-        for character in field.chars() {
-            match character {
-                '\\' => out.push_str("\\\\"),
-                '\t' => out.push_str("\\t"),
-                '\n' => out.push_str("\\n"),
-                other => out.push(other),
-            }
-        }
+        out += &escape(field);
     }
     out
 }
@@ -60,10 +54,12 @@ pub fn path_field(path: &Path) -> String {
     if let Some(text) = path.to_str() {
         return text.to_string();
     }
-    let mut numbers = Vec::new();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        numbers.push(byte.to_string());
-    }
+    let numbers: Vec<_> = path
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .map(|byte| byte.to_string())
+        .collect();
     format!("\0{}", numbers.join(" "))
 }
 
@@ -74,14 +70,8 @@ pub fn each_line(text: &str, told: &mut dyn FnMut(&str, &[&str])) {
         let Some(line) = line.strip_suffix('\n') else {
             continue;
         };
-        let mut plain = Vec::new();
-        for field in line.split('\t') {
-            plain.push(unescape(field));
-        }
-        let mut fields = Vec::new();
-        for field in &plain {
-            fields.push(field.as_str());
-        }
+        let plain: Vec<_> = line.split('\t').map(unescape).collect();
+        let fields: Vec<_> = plain.iter().map(|field| field.as_str()).collect();
         if let Some((kind, fields)) = fields.split_first() {
             told(kind, fields);
         }
@@ -313,23 +303,6 @@ fn finding(fields: &[&str]) -> Option<Finding> {
 fn numbers(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     Some((numbers.next()??, numbers.next()??))
-}
-
-fn unescape(field: &str) -> String {
-    let mut out = String::with_capacity(field.len());
-    let mut characters = field.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => match characters.next() {
-                Some('t') => out.push('\t'),
-                Some('n') => out.push('\n'),
-                Some(other) => out.push(other),
-                None => {}
-            },
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// More words than the guard has: what a damaged child tells may be anything.

@@ -249,9 +249,6 @@ impl Graph {
 
 /// Our own sizes are small.
 fn whole(sizes: &[usize]) -> Vec<i64> {
-    let mut numbers = Vec::new();
-    for size in sizes {
-        numbers.push(*size as i64);
-    }
+    let numbers: Vec<_> = sizes.iter().map(|size| *size as i64).collect();
     numbers
 }

@@ -282,10 +282,7 @@ impl Node {
         attribute: Attribute,
         mut into: Vec<Self>,
     ) -> Result<Vec<Self>, CudnnStatus> {
-        let mut pointers = Vec::new();
-        for node in &into {
-            pointers.push(node.what);
-        }
+        let mut pointers: Vec<_> = into.iter().map(|node| node.what).collect();
         let there = self.get(attribute, &mut pointers)?;
         into.truncate(there);
         Ok(into)

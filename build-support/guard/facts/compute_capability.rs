@@ -88,13 +88,7 @@ impl Target {
 
     /// Reads targets with spaces between them; what is none is passed over.
     pub fn parse_all(words: &str) -> Vec<Self> {
-        let mut targets = Vec::new();
-        for word in words.split_whitespace() {
-            if let Some(target) = Self::parse(word) {
-                targets.push(target);
-            }
-        }
-        targets
+        words.split_whitespace().filter_map(Self::parse).collect()
     }
 
     /// Whether a device of this compute capability can run it; for PTX, given a driver that knows the PTX.

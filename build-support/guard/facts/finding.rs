@@ -118,10 +118,7 @@ impl Finding {
         label: &'static str,
         lines: impl IntoIterator<Item = impl fmt::Display>,
     ) -> Self {
-        let mut texts = Vec::new();
-        for line in lines {
-            texts.push(line.to_string());
-        }
+        let texts: Vec<_> = lines.into_iter().map(|line| line.to_string()).collect();
         match texts.is_empty() {
             true => self,
             false => self.with(label, texts.join("\n")),
@@ -146,10 +143,11 @@ impl Finding {
 
     /// `{ "id", "severity", "summary", "evidence": {}, "help": [] }`
     pub fn to_json(&self) -> Json {
-        let mut evidence = Vec::new();
-        for (label, value) in &self.evidence {
-            evidence.push((*label, Json::text(value)));
-        }
+        let evidence: Vec<_> = self
+            .evidence
+            .iter()
+            .map(|(label, value)| (*label, Json::text(value)))
+            .collect();
         Json::object(&[
             ("id", Json::text(&self.id)),
             ("severity", Json::text(&self.severity)),

@@ -14,6 +14,7 @@
 
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
 use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::escape::{escape, unescape};
 use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
@@ -102,7 +103,7 @@ pub fn text(built: &Built) -> String {
     let mut text = String::new();
     let mut fact = |key: &str, value: Option<String>| {
         if let Some(value) = value {
-            text.push_str(&format!("{} {}\n", key, escaped(&value)));
+            text.push_str(&format!("{} {}\n", key, escape(&value)));
         }
     };
     let version = |version: Option<Version>| version.map(|version| version.to_string());
@@ -169,7 +170,7 @@ pub fn parse(text: &str) -> Built {
     let (mut asked, mut from, mut below) = (None, None, None);
     for line in text.lines() {
         let (key, value) = line.split_once(' ').unwrap_or((line, ""));
-        let value = unescaped(value);
+        let value = unescape(value);
         match key {
             "guard" => built.written_by = value,
             "crate" => built.package = Some(value),
@@ -260,32 +261,6 @@ fn known_bad(value: &str) -> Option<KnownBad> {
 }
 
 fn words<T: std::fmt::Display>(items: &[T]) -> String {
-    let mut words = Vec::new();
-    for item in items {
-        words.push(item.to_string());
-    }
+    let words: Vec<_> = items.iter().map(|item| item.to_string()).collect();
     words.join(" ")
-}
-
-/// The value without line breaks.
-fn escaped(value: &str) -> String {
-    let value = value.replace('\\', "\\\\");
-    value.replace('\n', "\\n").replace('\r', "\\r")
-}
-
-fn unescaped(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    let mut letters = value.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\\' => match letters.next() {
-                Some('n') => out.push('\n'),
-                Some('r') => out.push('\r'),
-                Some(other) => out.push(other),
-                None => {}
-            },
-            letter => out.push(letter),
-        }
-    }
-    out
 }

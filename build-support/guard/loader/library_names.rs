@@ -13,10 +13,10 @@ pub fn opened_names(built: &Built) -> Vec<String> {
     if built.loader == Loader::Cudarc {
         return of_cudarc(built.cudarc, built.cuda);
     }
-    let mut names = Vec::new();
-    for major in &rules::majors(built) {
-        names.push(file_name::of_main(*major));
-    }
+    let names: Vec<_> = rules::majors(built)
+        .iter()
+        .map(|major| file_name::of_main(*major))
+        .collect();
     names
 }
 

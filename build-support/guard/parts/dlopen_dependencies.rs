@@ -104,10 +104,10 @@ fn locate(
 }
 
 fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -> Finding {
-    let mut places = Vec::new();
-    for folder in own {
-        places.push(folder.display().to_string());
-    }
+    let mut places: Vec<_> = own
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
     places.append(&mut search_path.looked_at());
     Finding::warning(
         FindingId::CudnnNotLoadable,

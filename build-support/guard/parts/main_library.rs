@@ -117,10 +117,10 @@ impl MainLibrary {
 
     /// That there are others beside it in the process.
     pub fn others_finding(&self, others: &[PathBuf]) -> Finding {
-        let mut lines = Vec::new();
-        for other in others {
-            lines.push(other.display().to_string());
-        }
+        let lines: Vec<_> = others
+            .iter()
+            .map(|other| other.display().to_string())
+            .collect();
         Finding::warning(
             FindingId::DuplicateCudnn,
             format!(
@@ -224,13 +224,8 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
 
 /// The files of those that are meant.
 fn paths(there: &[(PathBuf, u32)], meant: &dyn Fn(&(PathBuf, u32)) -> bool) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    for library in there {
-        if meant(library) {
-            paths.push(library.0.clone());
-        }
-    }
-    paths
+    let meant = there.iter().filter(|library| meant(library));
+    meant.map(|library| library.0.clone()).collect()
 }
 
 /// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.

@@ -21,12 +21,8 @@ pub fn in_one_folder(
         }
     }
     let other = odd.first().map_or(most, |file| file.0);
-    let mut named = Vec::new();
-    for (version, path) in odd {
-        if version == other {
-            named.push(path);
-        }
-    }
+    let named = odd.into_iter().filter(|(version, _)| *version == other);
+    let named: Vec<&Path> = named.map(|(_, path)| path).collect();
     let summary = format!(
         "cuDNN {} at `{}` is mixed with {} of {}",
         most,
@@ -40,13 +36,8 @@ pub fn in_one_folder(
 }
 
 fn odd_ones<'a>(files: &[(Version, &'a Path)], release: Version) -> Vec<(Version, &'a Path)> {
-    let mut odd = Vec::new();
-    for file in files {
-        if file.0 != release {
-            odd.push(*file);
-        }
-    }
-    odd
+    let odd = files.iter().filter(|(version, _)| *version != release);
+    odd.copied().collect()
 }
 
 /// Up to three file names, or how many there are.

@@ -35,12 +35,9 @@ pub fn finding(
         return None;
     }
     let finding = if elsewhere.is_empty() {
-        let mut files = Vec::new();
-        for part in &parts.list {
-            if let Some(version) = part.version {
-                files.push((version, part.path.as_path()));
-            }
-        }
+        let list = parts.list.iter();
+        let files = list.filter_map(|part| Some((part.version?, part.path.as_path())));
+        let mut files: Vec<_> = files.collect();
         if let Some((version, _)) = parts.main {
             files.push((version, main_library));
         }
@@ -227,10 +224,11 @@ pub fn foreign<'a>(
     parts: &'a [Part],
     search_path: &SearchPath,
 ) -> Vec<Foreign<'a>> {
-    let mut foreign = Vec::new();
-    for part in parts.iter().filter(|part| !part.is_in(folder)) {
-        foreign.push(Foreign::new(part, folder, major, search_path));
-    }
+    let foreign: Vec<_> = parts
+        .iter()
+        .filter(|part| !part.is_in(folder))
+        .map(|part| Foreign::new(part, folder, major, search_path))
+        .collect();
     foreign
 }
 

@@ -206,22 +206,14 @@ impl Parts {
 
     /// Whether they are known to be of different releases.
     pub fn is_mixed(&self) -> bool {
-        for finding in &self.findings {
-            if finding.id == FindingId::PartsMixed {
-                return true;
-            }
-        }
-        false
+        let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
+        self.findings.iter().any(is_mixed)
     }
 
     /// Whether every part lies beside the first library, so that nothing can come between.
     pub fn is_together(&self) -> bool {
-        for part in &self.list {
-            if part.path.parent() != Some(&self.folder) {
-                return false;
-            }
-        }
-        true
+        let is_beside = |part: &Part| part.path.parent() == Some(&self.folder);
+        self.list.iter().all(is_beside)
     }
 
     fn add_part(

@@ -99,12 +99,8 @@ impl<'a> PartLookup<'a> {
     /// The file that the process has mapped already: it serves everybody.
     fn in_process(&self, name: &str) -> Option<PathBuf> {
         let of = Some((name.to_string(), Some(self.major)));
-        for path in &self.mapped {
-            if file_name::parse(path) == of {
-                return Some(path.clone());
-            }
-        }
-        None
+        let mut mapped = self.mapped.iter();
+        mapped.find(|path| file_name::parse(path) == of).cloned()
     }
 
     /// The file that the loader finds for it by this name.

@@ -67,10 +67,7 @@ fn led_by_path(file: PathBuf, reason: String) -> Misplaced {
 /// One of these files, in this directory or where it lies below it. The installers of cuDNN have a directory for each
 /// CUDA: `bin/13.0/x64`.
 fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
-    let mut dirs = Vec::new();
-    for place in &PLACES {
-        dirs.push(dir.join(place));
-    }
+    let mut dirs: Vec<_> = PLACES.iter().map(|place| dir.join(place)).collect();
     for cuda in files_in(&dir.join("bin")).iter().rev() {
         dirs.push(cuda.join("x64"));
         dirs.push(cuda.clone());

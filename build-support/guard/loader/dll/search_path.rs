@@ -60,10 +60,11 @@ impl SearchPath {
 
     /// All files of that name on the way.
     pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        let mut files = Vec::new();
-        for origin in &self.folders {
-            files.push(origin.folder().join(name));
-        }
+        let mut files: Vec<_> = self
+            .folders
+            .iter()
+            .map(|origin| origin.folder().join(name))
+            .collect();
         files.retain(|file| file.is_file());
         files
     }

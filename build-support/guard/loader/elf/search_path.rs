@@ -176,10 +176,7 @@ impl SearchPath {
     /// The first file that the loader takes, in these folders and then where it always looks: it passes over what it
     /// may not read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
     fn first_usable(&self, name: &str, named: &[&Path]) -> Option<PathBuf> {
-        let mut files = Vec::new();
-        for folder in named {
-            files.push(folder.join(name));
-        }
+        let mut files: Vec<_> = named.iter().map(|folder| folder.join(name)).collect();
         // The cache lists cuDNN by its SONAMEs, which end in the major.
         let numbers = name
             .strip_prefix("libcudnn")

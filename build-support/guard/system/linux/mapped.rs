@@ -27,10 +27,10 @@ struct Mapped {
 /// The files of this process's libraries, in the order in which they were loaded, by the names under which they
 /// were found. It asks the loader, so it needs no /proc.
 pub fn mapped() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for (name, inside) in listed() {
-        files.push(current_path(name, inside));
-    }
+    let files: Vec<_> = listed()
+        .into_iter()
+        .map(|(name, inside)| current_path(name, inside))
+        .collect();
     files
 }
 
