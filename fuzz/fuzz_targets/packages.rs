@@ -27,7 +27,9 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = package_record::release_in(line);
         let _ = file_name::parse(Path::new(line));
         if let Some(library) = LibraryName::read(line) {
-            assert!(line.contains(&library.name), "{library:?}");
+            let lower = line.to_ascii_lowercase();
+            let text = if library.is_dll { &lower } else { line };
+            assert!(text.contains(&library.name), "{library:?}");
             assert!(
                 library
                     .release()
