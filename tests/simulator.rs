@@ -275,7 +275,7 @@ fn in_child() {
 fn collect(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> (Vec<CaseResult>, Vec<String>) {
     let (mut outcomes, mut stages) = (Vec::new(), Vec::new());
     run(&mut |told| match told {
-        SuiteEvent::Next(words) => stages.push(words),
+        SuiteEvent::Next(stage) => stages.push(stage.to_string()),
         SuiteEvent::Done(outcome) => outcomes.push(*outcome),
     });
     (outcomes, stages)

@@ -8,7 +8,6 @@ use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, Mode};
-use crate::runtime::report::output::UNWRITTEN;
 use crate::runtime::system::platform;
 use std::io::Write;
 
@@ -21,7 +20,7 @@ pub fn startup(built: &Built) {
     startup_with(built, REAL);
 }
 
-/// The same by these functions.
+/// [`startup`] with these functions in place of those that ask the driver and cuDNN.
 pub fn startup_with(built: &Built, functions: Functions) {
     on_enough_stack(&|| start(built, functions));
 }
@@ -48,9 +47,6 @@ fn start(built: &Built, functions: Functions) {
                 Err(failure) => (failure.report(), Some(failure.brief())),
             };
             for finding in report.findings() {
-                if finding.summary.starts_with(UNWRITTEN) {
-                    write_stderr(&format!("cudnn-guard: {finding}"));
-                }
                 if let Some(by) = allowed::let_pass(finding) {
                     let summary = printable(&finding.summary);
                     write_stderr(&format!(
@@ -58,6 +54,9 @@ fn start(built: &Built, functions: Functions) {
                         by, summary, finding.id
                     ));
                 }
+            }
+            if let (true, Some(finding)) = (report.is_unwritten, report.findings().last()) {
+                write_stderr(&format!("cudnn-guard: {finding}"));
             }
             if let Some(text) = unknown {
                 write_stderr(&format!("cudnn-guard: unknown: {text}"));

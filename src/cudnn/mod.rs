@@ -307,11 +307,11 @@ pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
         .filter_map(|part| Some((&*part.path, Binary::open(&part.path, os).ok()?)))
         .collect();
     for (part, library) in &opened {
-        let constraints = library.named_imports();
+        let imports = library.named_imports();
         for (sibling, library) in &opened {
             let file = sibling.file_name().and_then(|name| name.to_str());
             let mut wanted: Vec<&[u8]> = Vec::new();
-            for (name, symbol) in &constraints {
+            for (name, symbol) in &imports {
                 if Some(name.as_str()) == file {
                     wanted.push(symbol);
                 }

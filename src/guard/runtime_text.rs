@@ -53,6 +53,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "convolution/passed_over",
     "convolution/reference",
     "convolution/run_case",
+    "convolution/stage",
     "convolution/suite",
     "convolution/tolerance",
     "cudnn/algorithm",

@@ -123,7 +123,7 @@ impl LoadGraph {
                     return Some(index);
                 }
                 object.need = need;
-                let better = self.for_better(&object.path);
+                let better = self.hwcaps_variant(&object.path);
                 self.by_level.extend(better);
                 Some(self.push(object))
             }
@@ -237,8 +237,8 @@ impl LoadGraph {
         config::hwcaps_candidates(file, known, &self.ground.cpu)
     }
 
-    /// Of a library that is judged: the file that a better processor than the least has in its place.
-    fn for_better(&self, taken: &Path) -> Option<PathBuf> {
+    /// The glibc-hwcaps variant of a CUDA library, which a processor of a higher level loads in its place.
+    fn hwcaps_variant(&self, taken: &Path) -> Option<PathBuf> {
         let name = taken.file_name()?.to_str()?;
         let is_ours = name.starts_with("libcudnn") || dependencies::is_of_toolkit(name);
         if self.ground.levels.is_some() || !is_ours {

@@ -50,8 +50,8 @@ fn of_elf(elf: &Elf) -> Option<Linkage> {
         runpath: elf.runpath(),
         shuns_system: elf.is_nodeflib(),
         interpreter: elf.interpreter(),
-        constraints: elf.needed_versions(),
-        has: elf.versions(),
+        needed_versions: elf.needed_versions(),
+        defined_versions: elf.versions(),
     })
 }
 

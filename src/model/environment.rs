@@ -8,8 +8,8 @@ use std::time::Duration;
 /// What a variable's value is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Somebody asked for this place: unusable is an error, never a fall-through.
-    TargetRequest,
+    /// It names an installation: if that is unusable, it is an error, and nothing else is searched.
+    Installation,
     /// A place to look at, or evidence; never an error.
     Surrounding,
     /// The same of this login or this machine, which says too little of a build for cargo to watch it.
@@ -42,26 +42,26 @@ macro_rules! variables {
 }
 
 variables! {
-    CudaHome = "CUDA_HOME", TargetRequest;
-    CudaPath = "CUDA_PATH", TargetRequest;
-    CudaRoot = "CUDA_ROOT", TargetRequest;
-    CudaToolkitRoot = "CUDAToolkit_ROOT", TargetRequest;
-    CudaToolkitRootDir = "CUDA_TOOLKIT_ROOT_DIR", TargetRequest;
-    CudaToolkitPath = "CUDA_TOOLKIT_PATH", TargetRequest;
-    CudaCxx = "CUDACXX", TargetRequest;
-    Nvcc = "NVCC", TargetRequest;
-    CudnnPath = "CUDNN_PATH", TargetRequest;
-    CudnnHome = "CUDNN_HOME", TargetRequest;
-    CudnnRoot = "CUDNN_ROOT", TargetRequest;
-    CudnnRootDir = "CUDNN_ROOT_DIR", TargetRequest;
-    CudnnInstallPath = "CUDNN_INSTALL_PATH", TargetRequest;
-    CudnnIncludeDir = "CUDNN_INCLUDE_DIR", TargetRequest;
-    CudnnIncludePath = "CUDNN_INCLUDE_PATH", TargetRequest;
-    CudnnLibrary = "CUDNN_LIBRARY", TargetRequest;
-    CudnnLibraryPath = "CUDNN_LIBRARY_PATH", TargetRequest;
-    CudnnLibDir = "CUDNN_LIB_DIR", TargetRequest;
-    CudnnLib = "CUDNN_LIB", TargetRequest;
-    GuardHome = "CUDNN_GUARD_HOME", TargetRequest;
+    CudaHome = "CUDA_HOME", Installation;
+    CudaPath = "CUDA_PATH", Installation;
+    CudaRoot = "CUDA_ROOT", Installation;
+    CudaToolkitRoot = "CUDAToolkit_ROOT", Installation;
+    CudaToolkitRootDir = "CUDA_TOOLKIT_ROOT_DIR", Installation;
+    CudaToolkitPath = "CUDA_TOOLKIT_PATH", Installation;
+    CudaCxx = "CUDACXX", Installation;
+    Nvcc = "NVCC", Installation;
+    CudnnPath = "CUDNN_PATH", Installation;
+    CudnnHome = "CUDNN_HOME", Installation;
+    CudnnRoot = "CUDNN_ROOT", Installation;
+    CudnnRootDir = "CUDNN_ROOT_DIR", Installation;
+    CudnnInstallPath = "CUDNN_INSTALL_PATH", Installation;
+    CudnnIncludeDir = "CUDNN_INCLUDE_DIR", Installation;
+    CudnnIncludePath = "CUDNN_INCLUDE_PATH", Installation;
+    CudnnLibrary = "CUDNN_LIBRARY", Installation;
+    CudnnLibraryPath = "CUDNN_LIBRARY_PATH", Installation;
+    CudnnLibDir = "CUDNN_LIB_DIR", Installation;
+    CudnnLib = "CUDNN_LIB", Installation;
+    GuardHome = "CUDNN_GUARD_HOME", Installation;
     VirtualEnv = "VIRTUAL_ENV", Surrounding;
     CondaPrefix = "CONDA_PREFIX", Surrounding;
     EasyBuildCuda = "EBROOTCUDA", Surrounding;
@@ -177,7 +177,7 @@ impl Environment {
     pub fn spellings(&self, variable: Variable) -> Vec<String> {
         let name = variable.name();
         let mut all = Vec::new();
-        let alone = variable.kind() == Kind::TargetRequest || PKG_CONFIG.contains(&variable);
+        let alone = variable.kind() == Kind::Installation || PKG_CONFIG.contains(&variable);
         if let (Some(target), true) = (&self.target, alone) {
             let side = if target.native { "HOST" } else { "TARGET" };
             all.extend([

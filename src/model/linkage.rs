@@ -37,10 +37,10 @@ pub struct Linkage {
     pub shuns_system: bool,
     /// The loader that it names.
     pub interpreter: Option<String>,
-    /// The versions that it takes from other libraries, by file name.
-    pub constraints: Vec<(String, Vec<String>)>,
-    /// The versions that it has.
-    pub has: Vec<String>,
+    /// The symbol versions that it needs of other libraries, by file name.
+    pub needed_versions: Vec<(String, Vec<String>)>,
+    /// The symbol versions that it defines.
+    pub defined_versions: Vec<String>,
 }
 
 /// A file that is loaded.

@@ -218,7 +218,7 @@ fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Fi
     (targets, Some(finding))
 }
 
-/// What nvcc knows of a generation; all of it where that is nothing, so that it is said.
+/// The capabilities of a generation that nvcc knows. If it knows none, all of them: a finding then names what it lacks.
 fn generation(
     capabilities: &[ComputeCapability],
     with_ptx: bool,

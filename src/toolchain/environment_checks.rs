@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 /// What is wrong with a cuDNN that the program opens when it runs. `toolkit` is the one beside it, `built_with` the same
 /// if the program needs one.
-pub fn of(
+pub fn cudnn_findings(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
     built_with: Option<&Toolkit>,

@@ -230,7 +230,7 @@ impl Probe<'_> {
         let toolkit = best(Kind::Toolkit).and_then(Candidate::toolkit);
         let built_with = toolkit.filter(|_| self.needs.toolkit);
         let mut findings =
-            environment_checks::of(cudnn, toolkit, built_with, self.config, self.host);
+            environment_checks::cudnn_findings(cudnn, toolkit, built_with, self.config, self.host);
         let named = candidate.and_then(|one| named_apart(cudnn, &one.via, self.host));
         let skew = |one: &&mut Finding| one.id == FindingId::HeaderLibrarySkew;
         if let (Some(named), Some(skew)) = (named, findings.iter_mut().find(skew)) {

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn constraints(libs: &[&str], cudnn: Option<u32>, os: Os, wanted: &str) {
+    fn assert_archives(libs: &[&str], cudnn: Option<u32>, os: Os, wanted: &str) {
         let libs: Vec<String> = libs.iter().map(ToString::to_string).collect();
         assert_eq!(listed(&cuda(&libs, cudnn, os).0), wanted);
     }
@@ -186,28 +186,28 @@ mod tests {
     /// LNK-05, LNK-12: whatever the order in which they are asked for, each stands before those that it calls.
     #[test]
     fn archives_stand_in_the_order_of_their_calls() {
-        constraints(&[], None, Os::Linux, "cudart");
+        assert_archives(&[], None, Os::Linux, "cudart");
         let helpful = "cusparse nvJitLink? culibos? cudart";
-        constraints(&["cusparse"], None, Os::Linux, helpful);
-        constraints(
+        assert_archives(&["cusparse"], None, Os::Linux, helpful);
+        assert_archives(
             &["culibos", "cublas", "mine"],
             None,
             Os::Linux,
             "mine cublas cublasLt culibos cudart",
         );
-        constraints(
+        assert_archives(
             &["cublasLt", "cusolver"],
             None,
             Os::Linux,
             "cusolver cusolver_lapack? lapack? cusolver_metis? metis? cusparse cublas cublasLt nvJitLink? culibos cudart",
         );
-        constraints(
+        assert_archives(
             &[],
             Some(9),
             Os::Linux,
             "cublasLt nvrtc nvrtc-builtins nvptxcompiler culibos cudart",
         );
-        constraints(
+        assert_archives(
             &[],
             Some(8),
             Os::Linux,
@@ -218,7 +218,7 @@ mod tests {
     /// LNK-05: there is no culibos for Windows.
     #[test]
     fn windows_is_not_asked_for_culibos() {
-        constraints(
+        assert_archives(
             &["cublas"],
             None,
             Os::Windows,

@@ -18,7 +18,7 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDepen
         let Ok(opened) = Elf::read(&path) else {
             continue;
         };
-        let constraints = opened.named_imports();
+        let imports = opened.named_imports();
         let own = path.parent().map(Path::to_path_buf);
         let places: Vec<&PathBuf> = own.iter().chain(dirs).collect();
         for needs in opened
@@ -37,7 +37,7 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDepen
             let Some(there) = paths.find(|path| files::is_file(path)) else {
                 return Some(missing(None, Vec::new(), others(&needs, &places)));
             };
-            let called = constraints.iter().filter(|(file, _)| *file == needs);
+            let called = imports.iter().filter(|(file, _)| *file == needs);
             let called = called.map(|(_, symbol)| &symbol[..]);
             let lacks = Elf::read(&there)
                 .map_or_else(|_| Vec::new(), |library| library.missing_symbols(called));

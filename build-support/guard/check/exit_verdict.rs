@@ -2,8 +2,8 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
-use crate::runtime::child::work::{ASKING_DRIVER, ChildOutcome};
-use crate::runtime::convolution::case_result::MAKING_CONTEXT;
+use crate::runtime::child::work::ChildOutcome;
+use crate::runtime::convolution::stage::Stage;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::elf::dlerror_messages;
@@ -20,7 +20,7 @@ pub fn is_cudnns(outcome: &ChildOutcome) -> bool {
 }
 
 fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
-    is_cudnn_asked(stage(outcome))
+    outcome.answer.stage.is_in_cudnn()
         && match outcome.end {
             ExitStatus::Itself => {
                 !outcome.answer.whole && dlerror_messages::missed_function(&outcome.said).is_some()
@@ -35,13 +35,10 @@ fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
         }
 }
 
-fn is_cudnn_asked(stage: &str) -> bool {
-    !["starting", ASKING_DRIVER, MAKING_CONTEXT].contains(&stage)
-}
-
 /// Returns what the system did not give to the child, with the help against it, if the child said so.
 fn missing_resource(outcome: &ChildOutcome) -> Option<(&'static str, &'static str)> {
-    let (said, is_opening) = (&outcome.said, stage(outcome).starts_with("opening "));
+    let said = &outcome.said;
+    let is_opening = matches!(outcome.answer.stage, Stage::Opening(_));
     if dlerror_messages::no_memory(said)
         || is_opening && dlerror_messages::no_memory_for_library(said)
     {
@@ -58,14 +55,6 @@ fn missing_resource(outcome: &ChildOutcome) -> Option<(&'static str, &'static st
     dlerror_messages::no_thread(said).then_some(("could start no thread", help))
 }
 
-/// What it was doing last.
-pub fn stage(outcome: &ChildOutcome) -> &str {
-    match outcome.answer.stage.as_str() {
-        "" => "starting",
-        stage => stage,
-    }
-}
-
 /// What it means that the child ended so. `compiles`: the driver had to compile cuDNN for the GPU.
 pub fn judge(
     report: &mut Report,
@@ -73,7 +62,7 @@ pub fn judge(
     missing_dlopen: Option<&MissingDlopen>,
     compiles: bool,
 ) {
-    let stage = stage(outcome);
+    let stage = &outcome.answer.stage;
     let is_cudnns = is_cudnns(outcome);
     let who = if outcome.unprotected.is_some() {
         "the thread"
@@ -104,7 +93,7 @@ pub fn judge(
         )
         .help(if compiles {
             compiled_once()
-        } else if !is_cudnn_asked(stage) {
+        } else if !stage.is_in_cudnn() {
             "set CUDNN_GUARD_DEADLINE=300: other processes may be starting CUDA too, and take turns in the driver".to_string()
         } else {
             "set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow".to_string()
@@ -112,7 +101,7 @@ pub fn judge(
         ExitStatus::Signal(number) => {
             let missing = missing_resource(outcome);
             // Before it starts, nothing of cuDNN's has run.
-            let is_known = stage != "starting" && !dlerror_messages::no_waiting(&outcome.said);
+            let is_known = *stage != Stage::Starting && !dlerror_messages::no_waiting(&outcome.said);
             let name = signal_name(number).filter(|_| is_known);
             match name {
                 _ if missing.is_some() => {
@@ -136,7 +125,7 @@ pub fn judge(
                             .help("install the same release of cuDNN again, whole, or another one"),
                     }
                 }
-                Some(name) if stage == MAKING_CONTEXT => with_tools(format!(
+                Some(name) if *stage == Stage::MakingContext => with_tools(format!(
                     "the process that tries cuDNN was ended with {name} while {stage}, before cuDNN was asked for anything"
                 )),
                 Some(name) => with_tools(format!(
@@ -183,7 +172,7 @@ pub fn did_not_recur(finding: &mut Finding, words: &str) {
 }
 
 /// Returns the finding for a crash while a tool was in the process.
-fn under_tool(signal: &str, stage: &str) -> Finding {
+fn under_tool(signal: &str, stage: &Stage) -> Finding {
     let (tool, help) = tool().unwrap_or_default();
     let summary = format!(
         "the test process crashed ({signal}) while {stage}, under a tool that may be the cause"

@@ -31,7 +31,7 @@ pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts
         if newer && finding.id == FindingId::PartsMissing {
             finding.severity = Severity::Warning;
         }
-        main_library.prove(&mut finding);
+        main_library.add_evidence(&mut finding);
         report.findings.push(finding);
     }
     report.findings.extend(mismatch);

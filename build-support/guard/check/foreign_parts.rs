@@ -75,7 +75,7 @@ pub fn judge(
     let (folder, major) = (main_library.folder(), main_library.major);
     let mut finding = mixed_parts::foreign_parts(release, folder, major, &foreign, search_path);
     finding = finding.with_lines("and also", foreign.iter().map(|part| part.path.display()));
-    main_library.prove(&mut finding);
+    main_library.add_evidence(&mut finding);
     report.findings.push(finding);
     true
 }

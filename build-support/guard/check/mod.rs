@@ -68,18 +68,18 @@ pub fn check(built: &Built) -> Result<Report, Failure> {
     check_with(built, REAL)
 }
 
-/// The same by these functions.
+/// [`check`] with these functions in place of those that ask the driver and cuDNN.
 pub fn check_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
     let how = CheckMode::Anywhere(Extent::Quick);
     on_enough_stack(&|| check_for(built, &EnvConfig::read(), how, functions))
 }
 
-/// The same with every kind of convolution and every algorithm that cuDNN offers. It may take many times as long.
+/// [`check`] with every kind of convolution and every algorithm that cuDNN offers. It may take many times as long.
 pub fn check_thoroughly(built: &Built) -> Result<Report, Failure> {
     check_thoroughly_with(built, REAL)
 }
 
-/// The same by these functions.
+/// [`check_thoroughly`] with these functions in place of those that ask the driver and cuDNN.
 pub fn check_thoroughly_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
     let how = CheckMode::Anywhere(Extent::Thorough);
     on_enough_stack(&|| check_for(built, &EnvConfig::read(), how, functions))
@@ -94,7 +94,7 @@ pub enum CheckMode {
     InChild(Extent),
 }
 
-/// The same, with these variables.
+/// Checks with these variables and functions.
 pub fn check_for(
     built: &Built,
     env_config: &EnvConfig,

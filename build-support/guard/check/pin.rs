@@ -62,7 +62,7 @@ pub fn diverted(
         if finding.id != FindingId::PartsMixed {
             continue;
         }
-        main_library.prove(&mut finding);
+        main_library.add_evidence(&mut finding);
         if pinned {
             finding.severity = Severity::Warning;
             finding.summary = format!("but for this guard, {}", finding.summary);

@@ -49,7 +49,7 @@ fn failed_ids(outcome: &ChildOutcome) -> Vec<FindingId> {
 
 /// How it went, in words.
 fn words(outcome: &ChildOutcome) -> String {
-    let stage = exit_verdict::stage(outcome);
+    let stage = &outcome.answer.stage;
     match outcome.end {
         ExitStatus::Signal(number) => match signal_name(number) {
             Some(name) => format!("it ended with {name} while {stage}"),

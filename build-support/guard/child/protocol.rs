@@ -1,6 +1,7 @@
 //! What the child tells its parent: lines of fields, so that whatever was told before a crash is known.
 
 use crate::runtime::convolution::case_result::{self, Api, CaseResult, SetupTimes};
+use crate::runtime::convolution::stage::Stage;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::escape::{escape, unescape};
@@ -15,7 +16,7 @@ use std::sync::Mutex;
 #[derive(Default)]
 pub struct ChildReport {
     /// What it was doing last.
-    pub stage: String,
+    pub stage: Stage,
     /// Files that the loader would not open, with its words.
     pub unopened: Vec<(PathBuf, String)>,
     /// `cudnnGetVersion`.
@@ -181,7 +182,7 @@ impl ChildReport {
 
     fn parse_line(&mut self, kind: &str, fields: &[&str], token: &str) {
         match (kind, fields) {
-            ("stage", [stage]) => self.stage = stage.to_string(),
+            ("stage", [stage]) => self.stage = Stage::parse(stage),
             ("refused", [file, words]) => {
                 self.unopened.push((path(file), words.to_string()));
             }

@@ -8,6 +8,7 @@ use crate::runtime::child::{in_process, process, rdma};
 use crate::runtime::convolution::case::FIRST;
 use crate::runtime::convolution::case_result::{Extent, Scope, SuiteEvent};
 use crate::runtime::convolution::graph::Graph;
+use crate::runtime::convolution::stage::Stage;
 use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{Device, Driver};
@@ -33,9 +34,6 @@ use std::time::Duration;
 
 /// `CUDNN_STATUS_VERSION_MISMATCH`, as 9 and as 8 number it. All else is answered for other reasons too.
 const MISMATCH: [c_int; 2] = [1002, 14];
-
-/// A stage in which cuDNN is not asked.
-pub const ASKING_DRIVER: &str = "asking the driver";
 
 /// How it went.
 pub struct ChildOutcome {
@@ -149,7 +147,7 @@ pub fn whole(task: &Task<'_>, token: &str, sink: &PipeSink<'_>) {
     let is_shut_down = AtomicBool::new(false);
     in_process::with_large_stack(&|| {
         in_process::pass_locks();
-        stage(sink, "starting");
+        stage(sink, Stage::Starting);
         is_shut_down.store(work(task, sink), Ordering::Relaxed);
     });
     sink.line(&protocol::line("end", &[token]));
@@ -175,7 +173,7 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
             });
         }
     }
-    stage(sink, ASKING_DRIVER);
+    stage(sink, Stage::AskingDriver);
     let modes = nvml::modes();
     let is_confidential = modes.is_some_and(|modes| modes.is_confidential);
     if is_confidential && !task.devices.is_asked() && !in_process::cuda_is_started() {
@@ -204,10 +202,10 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
                 open_for_training(task.parts, sink);
             }
             for number in numbers {
-                stage(sink, "preparing a convolution");
+                stage(sink, Stage::Cudnn("preparing a convolution".to_string()));
                 (task.functions.convolve)(main_library, version, number, scope, &mut |told| {
                     match told {
-                        SuiteEvent::Next(words) => stage(sink, &words),
+                        SuiteEvent::Next(next) => stage(sink, next),
                         SuiteEvent::Done(outcome) => {
                             for line in protocol::outcome_lines(&outcome) {
                                 sink.line(&line);
@@ -218,7 +216,7 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
             }
         }
     }
-    stage(sink, "looking at what is mapped");
+    stage(sink, Stage::Cudnn("looking at what is mapped".to_string()));
     for path in platform::mapped() {
         if file_name::parse(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
             sink.line(&protocol::line("map", &[&protocol::path_field(&path)]));
@@ -265,7 +263,7 @@ fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
     let mut opened = PartsOpened::All;
     for part in parts.iter().filter(|part| part.needed) {
         let path = protocol::path_field(&part.path);
-        stage(sink, &format!("opening {}", part.path.display()));
+        stage(sink, Stage::Opening(part.path.display().to_string()));
         if let Err(words) = Library::open_file(&part.path) {
             sink.line(&protocol::line("refused", &[&path, &words]));
             if !loader_words::wants_driver(&part.path, &words) {
@@ -282,7 +280,7 @@ fn open_for_training(parts: &[Part], sink: &PipeSink<'_>) {
     let trains = |known: &&SubLibrary| known.used_for == UsedFor::Training;
     for known in sub_libraries::ALL.iter().filter(trains) {
         for part in parts.iter().filter(|part| part.name == known.name) {
-            stage(sink, &format!("opening {}", part.path.display()));
+            stage(sink, Stage::Opening(part.path.display().to_string()));
             // One that is refused is not there: what needs it is left out.
             let _ = Library::open_file(&part.path);
         }
@@ -305,7 +303,7 @@ fn version(
     let checks = sub_libraries::ALL.iter().filter(|part| opened(part.name));
     for name in checks.filter_map(|part| part.version_check) {
         if let Some(address) = main_library.symbol(name) {
-            stage(sink, &format!("calling {name}"));
+            stage(sink, Stage::Cudnn(format!("calling {name}")));
             // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.
             let check: extern "C" fn() -> c_int = unsafe { std::mem::transmute(address) };
             if MISMATCH.contains(&check()) {
@@ -322,7 +320,7 @@ fn version(
 /// What a convolution does first, which works without a GPU: it makes cuDNN open its engines, which no version check
 /// covers.
 fn finalize_a_tensor(main_library: Library, sink: &PipeSink<'_>) {
-    stage(sink, "finalizing a descriptor");
+    stage(sink, Stage::Cudnn("finalizing a descriptor".to_string()));
     let tensor =
         Graph::open(main_library).and_then(|graph| graph.tensor(&FIRST, FIRST.shape.x(), 1));
     if let Err(CudnnStatus {
@@ -338,7 +336,7 @@ fn finalize_a_tensor(main_library: Library, sink: &PipeSink<'_>) {
 
 fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
     let address = main_library.symbol(name)?;
-    stage(sink, &format!("calling {name}"));
+    stage(sink, Stage::Cudnn(format!("calling {name}")));
     // SAFETY: every release declares both as `size_t (void)`.
     let function: extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
     std::convert::TryFrom::try_from(function()).ok()
@@ -366,6 +364,6 @@ fn driver(functions: Functions, sink: &PipeSink<'_>) -> Option<Driver> {
     found.ok()
 }
 
-fn stage(sink: &PipeSink<'_>, words: &str) {
-    sink.line(&protocol::line("stage", &[words]));
+fn stage(sink: &PipeSink<'_>, next: Stage) {
+    sink.line(&protocol::line("stage", &[&next.to_string()]));
 }

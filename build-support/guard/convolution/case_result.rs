@@ -1,10 +1,8 @@
 //! How a convolution went, as a report shows it.
 
+use crate::runtime::convolution::stage::Stage;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
-
-/// The stage before cuDNN is asked for anything on a GPU.
-pub const MAKING_CONTEXT: &str = "making the GPU's context";
 
 /// By which of cuDNN's interfaces. Programs use one, the other or both, and they fail differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +135,8 @@ pub struct SetupTimes {
 
 /// What is told while convolutions are tried.
 pub enum SuiteEvent {
-    /// What comes next, in words that follow "while".
-    Next(String),
+    /// What comes next.
+    Next(Stage),
     /// How it went.
     Done(Box<CaseResult>),
 }

@@ -7,6 +7,7 @@ use crate::runtime::convolution::graph::{Engine, Graph, HeuristicMode, Plan};
 use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::run_case::{CaseRunner, MOST_WORKSPACE};
+use crate::runtime::convolution::stage::Stage;
 
 impl CaseRunner<'_> {
     /// Computes by the first engine that takes it, and compares.
@@ -23,9 +24,9 @@ impl CaseRunner<'_> {
     ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |status| self.refused(status, None);
         let what = format!("{} ({})", case.words(), case.layout.name());
-        emit(SuiteEvent::Next(format!(
+        emit(SuiteEvent::Next(Stage::Cudnn(format!(
             "asking for engines for the {what}"
-        )));
+        ))));
         let graph = Graph::open(self.cudnn.main_library).map_err(refused)?;
         let with = graph.describe(self.handle, case).map_err(refused)?;
         let mut passed_over = PassedOver::new(self.version);
@@ -53,10 +54,10 @@ impl CaseRunner<'_> {
                     passed_over.add(rounding_failure(&engine))?;
                     continue;
                 }
-                emit(SuiteEvent::Next(format!(
+                emit(SuiteEvent::Next(Stage::Cudnn(format!(
                     "making {} ready for the {}",
                     engine.algorithm, what
-                )));
+                ))));
                 let plan = match self.plan(&graph, &engine) {
                     Ok(plan) => plan,
                     Err(failure) => {
@@ -64,12 +65,12 @@ impl CaseRunner<'_> {
                         continue;
                     }
                 };
-                emit(SuiteEvent::Next(format!(
+                emit(SuiteEvent::Next(Stage::Cudnn(format!(
                     "running the {} ({}, {})",
                     case.words(),
                     case.layout.name(),
                     engine.algorithm
-                )));
+                ))));
                 let (algorithm, bytes) = (engine.algorithm, plan.workspace);
                 let done = self.compute(case, algorithm, bytes, operands, expected, &|data| {
                     // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan asks.

@@ -9,5 +9,6 @@ pub mod graph_engines;
 pub mod passed_over;
 pub mod reference;
 pub mod run_case;
+pub mod stage;
 pub mod suite;
 pub mod tolerance;

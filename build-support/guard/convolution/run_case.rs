@@ -6,6 +6,7 @@ use crate::runtime::convolution::cudnn_error::CudnnError;
 use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess};
 use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
+use crate::runtime::convolution::stage::Stage;
 use crate::runtime::convolution::tolerance::{self, Tolerance};
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::data_type::{DataType, from_bfloat16, to_bfloat16};
@@ -54,9 +55,9 @@ impl CaseRunner<'_> {
             return Vec::new();
         }
         let what = format!("{} ({})", case.words(), case.layout.name());
-        emit(SuiteEvent::Next(format!(
+        emit(SuiteEvent::Next(Stage::Cudnn(format!(
             "asking for algorithms for the {what}"
-        )));
+        ))));
         let with = self.describe(case).ok();
         let offers = with.and_then(|with| self.cudnn.heuristic_algorithms(&with).ok());
         let [usual, _] = Algorithm::usual(case.operation);
@@ -116,7 +117,9 @@ impl CaseRunner<'_> {
     ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |status| self.refused(status, None);
         let what = format!("{} ({})", case.words(), case.layout.name());
-        emit(SuiteEvent::Next(format!("setting up the {what}")));
+        emit(SuiteEvent::Next(Stage::Cudnn(format!(
+            "setting up the {what}"
+        ))));
         let with = self.describe(case).map_err(refused)?;
         let told = self.cudnn.output(&with.x, &with.w, &with.convolution);
         let told = told.map_err(refused)?;
@@ -124,12 +127,12 @@ impl CaseRunner<'_> {
             return Err(CaseFailure::Dimensions(told));
         }
         let mut by = |algorithm: Algorithm| {
-            emit(SuiteEvent::Next(format!(
+            emit(SuiteEvent::Next(Stage::Cudnn(format!(
                 "running the {} ({}, {})",
                 case.words(),
                 case.layout.name(),
                 algorithm
-            )));
+            ))));
             self.run_algorithm(case, &with, algorithm, operands, expected)
         };
         if let Some((algorithm, math)) = offer {

@@ -8,11 +8,12 @@
 
 use crate::runtime::convolution::case::{self, Case};
 use crate::runtime::convolution::case_result::{
-    Api, CaseResult, Extent, MAKING_CONTEXT, Scope, SetupTimes, SuiteEvent,
+    Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
 use crate::runtime::convolution::failure::CaseFailure;
 use crate::runtime::convolution::reference::{Expected, Operands, Reference};
 use crate::runtime::convolution::run_case::{self, CaseRunner};
+use crate::runtime::convolution::stage::Stage;
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
@@ -96,7 +97,7 @@ pub fn run_kinds(
         first.outcome.finding = Some(finding);
         return first.emit(emit, clock);
     }
-    emit(SuiteEvent::Next(MAKING_CONTEXT.to_string()));
+    emit(SuiteEvent::Next(Stage::MakingContext));
     let current = match CurrentContext::enter(number as i32) {
         Ok(current) => current,
         Err(status) => {
@@ -119,7 +120,9 @@ pub fn run_kinds(
     }
     let cudnn = Cudnn::open(main_library);
     let clock = Instant::now();
-    emit(SuiteEvent::Next("creating a handle".to_string()));
+    emit(SuiteEvent::Next(Stage::Cudnn(
+        "creating a handle".to_string(),
+    )));
     let handle = match cudnn.handle() {
         Ok(handle) => handle,
         Err(status) => {

@@ -103,7 +103,7 @@ impl DriverProblem {
     /// The same in words.
     pub fn finding(&self) -> Finding {
         match self {
-            DriverProblem::Missing(visibility) => visibility.finding(),
+            DriverProblem::Missing(missing) => missing.finding(),
             DriverProblem::Stub(driver) => Finding::warning(
                 FindingId::DriverStub,
                 format!(
@@ -213,8 +213,8 @@ pub fn open() -> Result<Library, DriverProblem> {
             Err(others) => words = format!("{words}\n{others}"),
         }
     }
-    let visibility = MissingDriver::detect(Path::new("/"), words, driver_release::of_module());
-    Err(DriverProblem::Missing(Box::new(visibility)))
+    let missing = MissingDriver::detect(Path::new("/"), words, driver_release::of_module());
+    Err(DriverProblem::Missing(Box::new(missing)))
 }
 
 fn open_whole(name: &str) -> Result<Library, String> {

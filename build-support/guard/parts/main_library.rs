@@ -131,8 +131,8 @@ impl MainLibrary {
         .with_lines("also", lines.as_slice())
     }
 
-    /// Puts that first.
-    pub fn prove(&self, finding: &mut Finding) {
+    /// Puts this library's evidence before that of a finding.
+    pub fn add_evidence(&self, finding: &mut Finding) {
         let mut evidence = self.evidence();
         evidence.append(&mut finding.evidence);
         finding.evidence = evidence;

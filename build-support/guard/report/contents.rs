@@ -37,6 +37,8 @@ pub struct Contents {
     pub(crate) unknown: Option<FindingId>,
     /// The program finds no cuDNN, and not for want of memory or files.
     pub(crate) is_cudnn_absent: bool,
+    /// That the report cannot be written, which is the last of the findings.
+    pub(crate) is_unwritten: bool,
 }
 
 impl Contents {

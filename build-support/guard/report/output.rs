@@ -12,9 +12,6 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 
-/// How it is said that the report cannot be written.
-pub const UNWRITTEN: &str = "cannot write the report";
-
 /// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
 pub fn write(
     mut result: Result<Report, Failure>,
@@ -32,12 +29,14 @@ pub fn write(
     if let Err(error) = write_file(path, &format!("{words}\n")) {
         let finding = Finding::warning(
             FindingId::IoError,
-            format!("{} `{}`: {}", UNWRITTEN, path.display(), error),
+            format!("cannot write the report `{}`: {error}", path.display()),
         );
-        match &mut result {
-            Ok(report) => report.findings.push(finding),
-            Err(failure) => failure.report_mut().findings.push(finding),
-        }
+        let report = match &mut result {
+            Ok(report) => report,
+            Err(failure) => failure.report_mut(),
+        };
+        report.findings.push(finding);
+        report.is_unwritten = true;
     }
     result
 }

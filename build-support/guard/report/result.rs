@@ -65,6 +65,7 @@ impl Report {
             unchecked: Vec::new(),
             unknown: None,
             is_cudnn_absent: false,
+            is_unwritten: false,
         };
         Self {
             contents: ManuallyDrop::new(Box::new(contents)),

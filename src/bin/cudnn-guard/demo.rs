@@ -221,7 +221,7 @@ fn simulated(place: &Place) -> Result<Stack, String> {
 fn wishes() -> Vec<&'static str> {
     Variable::ALL
         .iter()
-        .filter(|variable| variable.kind() == Kind::TargetRequest)
+        .filter(|variable| variable.kind() == Kind::Installation)
         .map(|variable| variable.name())
         .collect()
 }

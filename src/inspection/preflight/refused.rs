@@ -222,7 +222,7 @@ impl PreflightInput {
         let mut said: Vec<&Path> = Vec::new();
         let objects = self.objects.iter();
         for object in objects.filter(|object| object.need != LoadPhase::Later) {
-            for (from, versions) in &object.linkage.constraints {
+            for (from, versions) in &object.linkage.needed_versions {
                 // Parts of cuDNN are compared by their releases, and the whole by a guard.
                 let is_cudnn = from.starts_with("libcudnn");
                 if from.starts_with("libcudnn_") || is_cudnn && !self.guards.is_empty() {
@@ -234,11 +234,11 @@ impl PreflightInput {
                 let Some(found) = found else {
                     continue;
                 };
-                let lacks = |version: &&String| !found.linkage.has.contains(version);
+                let lacks = |version: &&String| !found.linkage.defined_versions.contains(version);
                 let lacking: Vec<&str> =
                     versions.iter().filter(lacks).map(String::as_str).collect();
                 if lacking.is_empty()
-                    || found.linkage.has.is_empty()
+                    || found.linkage.defined_versions.is_empty()
                     || said.contains(&&*object.path)
                 {
                     continue;

@@ -124,9 +124,9 @@ fn parts_of_far_releases_lack_what_they_need_of_each_other() {
         Elf::read(&wheels().join(wheel).join(file)).unwrap()
     };
     let lacking = |part: (&str, &str), sibling: (&str, &str)| {
-        let constraints = open(part.0, part.1).named_imports();
+        let imports = open(part.0, part.1).named_imports();
         let file = format!("libcudnn_{}.so.9", sibling.1);
-        let wanted = constraints.iter().filter(|(name, _)| *name == file);
+        let wanted = imports.iter().filter(|(name, _)| *name == file);
         let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
         assert!(wanted.peek().is_some(), "{part:?}");
         open(sibling.0, sibling.1).missing_symbols(wanted).len()

@@ -8,6 +8,7 @@
 use cudnn_guard::runtime::convolution::case_result::{
     Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
+use cudnn_guard::runtime::convolution::stage::Stage;
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::system::platform::Library;
@@ -19,7 +20,9 @@ pub fn run(
     scope: Scope,
     tell: &mut dyn FnMut(SuiteEvent),
 ) {
-    tell(SuiteEvent::Next("running the convolution".to_string()));
+    tell(SuiteEvent::Next(Stage::Cudnn(
+        "running the convolution".into(),
+    )));
     let mut outcome = CaseResult {
         device: match number {
             0 => "Test\tGPU".to_string(),
