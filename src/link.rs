@@ -75,9 +75,8 @@ impl Toolchain {
     fn plan_rpaths(&self, plan: &mut Plan) {
         plan.rpaths(&self.host.platform, &self.config.rpath_origin);
         let of_this_machine = plan.rpaths.iter().find(|dir| dir.is_absolute());
-        let allowed = self.config.allowed(&self.host.env);
         let lost = of_this_machine
-            .filter(|_| !allowed.contains(FindingId::LibraryNotFound.as_str()))
+            .filter(|_| !self.allowed.contains(FindingId::LibraryNotFound.as_str()))
             .and_then(|dir| lost_rpath::finding(&self.host.env, dir));
         let Some((finding, files)) = lost else { return };
         for line in finding.to_string().lines() {

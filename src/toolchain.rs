@@ -34,12 +34,14 @@ use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::guard_state::GuardState;
 use crate::model::rejection::Rejection;
+use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
+use crate::toolchain::findings::forbids_search;
 pub(crate) use crate::toolchain::output_registry::Written;
 use crate::toolchain::probe::{Needs, Probe};
 use crate::toolchain::static_link::Archives;
@@ -55,6 +57,8 @@ pub struct Toolchain {
     pub(crate) needs: Needs,
     /// What the build script asks of CUDA and cuDNN.
     pub(crate) requirements: Requirements,
+    /// The findings that may pass, by the user or by the build script.
+    pub(crate) allowed: Allowed,
     pub(crate) toolkit: Option<Toolkit>,
     pub(crate) cudnn: Option<Cudnn>,
     pub(crate) candidates: Vec<Candidate>,
@@ -115,8 +119,7 @@ impl Config {
         };
         let mut toolchain = Toolchain::find(self.clone(), host, needs);
         // What is looked at is where programs run.
-        let allowed = self.allowed(&toolchain.host.env);
-        if !allowed.contains(FindingId::PartsMissing.as_str()) {
+        if !toolchain.allowed.contains(FindingId::PartsMissing.as_str()) {
             environment_checks::stop_at_missing_parts(&mut toolchain.findings);
         }
         let is_needed =
@@ -209,6 +212,7 @@ impl Toolchain {
             needs,
             requirements: &requirements,
             allowed: &allowed,
+            forbidden: forbids_search(&host),
         };
         let (steps, scan) = probe.locate();
         let (candidates, choice) = probe.select(&steps, &scan);
@@ -231,6 +235,7 @@ impl Toolchain {
             written: Written::default(),
             guard: RefCell::default(),
             requirements,
+            allowed,
             archives,
             config,
             host,

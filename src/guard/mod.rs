@@ -141,7 +141,7 @@ impl Guard<'_> {
         let mut findings = toolchain.findings().to_vec();
         if let Some(version) = with {
             let bad = needs::known_bad(&self.needs, &compat::known_bad(), version);
-            findings.extend(let_pass(bad, &config.allowed(&toolchain.host.env))?);
+            findings.extend(let_pass(bad, &toolchain.allowed)?);
         }
         findings.retain(|finding| finding.severity != Severity::Note);
         let mut built = Built {

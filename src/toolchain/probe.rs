@@ -16,12 +16,12 @@ use crate::search::search_step::{Kind, Place, Step};
 use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
 use crate::toolchain::environment_checks::{self, compiler_skew};
-use crate::toolchain::findings::{config_faults, forbids_search, is_blocked, join, verdict};
+use crate::toolchain::findings::{config_faults, is_blocked, join, verdict};
 use crate::toolchain::static_link::Archives;
 use crate::toolkit::{self, find_library, missing_library};
 
 /// What a probe goes by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Probe<'a> {
     pub config: &'a Config,
     pub host: &'a Host,
@@ -30,6 +30,8 @@ pub struct Probe<'a> {
     pub requirements: &'a Requirements,
     /// The findings that may pass.
     pub allowed: &'a Allowed,
+    /// Why nothing is searched for.
+    pub forbidden: Option<Finding>,
 }
 
 /// What the build cannot do without.
@@ -53,7 +55,7 @@ impl Probe<'_> {
     pub fn locate(&self) -> (Vec<Step>, ScanResult) {
         let host = self.host;
         let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
-        if forbids_search(host).is_some() {
+        if self.forbidden.is_some() {
             steps.clear();
         }
         if !pkg_config::serves(host) {
@@ -167,11 +169,11 @@ impl Probe<'_> {
     /// the toolkit alone, which counts once somebody needs a toolkit.
     fn faults(&self, context: &CheckContext, scan: &ScanResult) -> (Vec<Finding>, Option<Finding>) {
         let mut findings = Vec::new();
-        if let Some(finding) = forbids_search(self.host) {
+        if let Some(finding) = &self.forbidden {
             if self.needs.toolkit || self.needs.cudnn {
                 findings.push(finding.clone());
             }
-            return (findings, Some(finding));
+            return (findings, Some(finding.clone()));
         }
         let (toolkit_noticed, toolkit) = verdict(context, scan, Kind::Toolkit, self.allowed);
         let (cudnn_noticed, cudnn) = verdict(context, scan, Kind::Cudnn, self.allowed);

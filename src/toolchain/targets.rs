@@ -133,7 +133,7 @@ impl Toolchain {
     fn compiler_skew(&self) -> Option<Finding> {
         let skew = compiler_skew(self.toolkit.as_ref()?, &self.candidates, &self.host);
         let mut findings = [skew?];
-        self.config.allowed(&self.host.env).apply(&mut findings);
+        self.allowed.apply(&mut findings);
         findings.into_iter().next()
     }
 }

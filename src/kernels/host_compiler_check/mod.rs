@@ -66,7 +66,7 @@ pub fn host_compiler(
         limits: &limits,
         rivals: &rivals,
     };
-    let allowed = toolchain.config.allowed(&machine.env);
+    let allowed = &toolchain.allowed;
     let mut findings = Vec::new();
     if let Some(misfit) = misfit {
         let unchecked = all_flags(&plan.flags, &machine.env)

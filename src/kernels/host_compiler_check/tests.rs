@@ -40,6 +40,7 @@ fn toolchain(package: &Package, env: &[(&str, &str)]) -> Toolchain {
     let own = env.iter();
     pairs.extend(own.map(|(name, value)| (name.to_string(), value.to_string())));
     toolchain.host.env = toolchain.host.env.with_pairs(&pairs);
+    toolchain.allowed = toolchain.config.allowed(&toolchain.host.env);
     // The nvcc of these tests is of another release, which is noticed where targets are chosen.
     toolchain.selection = OnceCell::from(package.toolchain().selection());
     of_release(&mut toolchain, 12, 9);

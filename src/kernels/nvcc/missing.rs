@@ -90,7 +90,7 @@ fn is_old_wheel(root: &Path) -> bool {
 /// That a program for Windows cannot take what nvcc makes of host code: where nvcc runs on another system, or where the
 /// program's linker is GNU's.
 pub fn msvc(toolchain: &Toolchain) -> Option<Finding> {
-    let Host { platform, env, .. } = &toolchain.host;
+    let Host { platform, .. } = &toolchain.host;
     let other = Some(toolchain.host.builder()).filter(|host| host.os != Os::Windows);
     if platform.os != Os::Windows || platform.is_msvc() && other.is_none() {
         return None;
@@ -116,14 +116,14 @@ pub fn msvc(toolchain: &Toolchain) -> Option<Finding> {
         .help(help)
         .help("or compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`");
     let mut findings = [finding];
-    toolchain.config.allowed(env).apply(&mut findings);
+    toolchain.allowed.apply(&mut findings);
     findings.into_iter().next()
 }
 
 /// That there is no CUDA runtime for the target's processor, with which kernels are linked. NVIDIA's packages for this
 /// processor may lie where the linker for it does not look.
 pub fn runtime(toolchain: &Toolchain) -> Option<Finding> {
-    let Host { platform, env, .. } = &toolchain.host;
+    let Host { platform, .. } = &toolchain.host;
     let toolkit = toolchain.toolkit.as_ref()?;
     let is_native = toolchain.host.builder().cpu == platform.cpu;
     if is_native || platform.os != Os::Linux || !toolkit.link_dirs.is_empty() {
@@ -151,7 +151,7 @@ pub fn runtime(toolchain: &Toolchain) -> Option<Finding> {
         "{or}install NVIDIA's packages for cross building, which fill `targets/{targets}` of a toolkit"
     ));
     let mut findings = [finding];
-    toolchain.config.allowed(env).apply(&mut findings);
+    toolchain.allowed.apply(&mut findings);
     findings.into_iter().next()
 }
 

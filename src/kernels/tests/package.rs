@@ -84,6 +84,7 @@ impl Package {
         let besides = besides.map(|(name, value)| (name.to_string(), value.into()));
         let env = Environment::new(env.into_iter().chain(besides));
         Toolchain {
+            allowed: Config::new().allowed(&env),
             needs: Needs {
                 toolkit: true,
                 cudnn: false,
