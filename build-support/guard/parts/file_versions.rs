@@ -33,29 +33,19 @@ impl<'a> FileVersions<'a> {
 
     /// The release of a part.
     pub fn part(&mut self, image: &Image, name: &str, path: &Path) -> Option<SourcedVersion> {
-        self.release(path, image.release(name), self.builds(image))
-    }
-
-    /// The same from what surrounds a file.
-    pub fn file(&mut self, path: &Path) -> Option<SourcedVersion> {
-        self.release(path, None, Vec::new())
-    }
-
-    fn release(
-        &mut self,
-        path: &Path,
-        inside: Option<SourcedVersion>,
-        builds: Vec<Version>,
-    ) -> Option<SourcedVersion> {
         if self.replaced.iter().any(|one| one == path) {
             return None;
+        }
+        let inside = image.release(name);
+        if inside.is_some() {
+            return inside;
         }
         let real = std::fs::canonicalize(path).unwrap_or_default();
         self.detector.release(&PartFile {
             path: &real,
             length: platform::metadata(&real).map_or(0, |data| data.len()),
             inside,
-            builds,
+            builds: self.builds(image),
         })
     }
 
