@@ -32,7 +32,7 @@ impl Toolchain {
         }
     }
 
-    /// The same, as lines, for build scripts that print them themselves.
+    /// Returns what [`link`](Self::link) prints, for build scripts that print it themselves.
     pub fn directives(&self) -> Vec<String> {
         let lines = joined(self.plan(), "\n");
         lines.lines().map(String::from).collect()

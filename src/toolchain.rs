@@ -109,7 +109,7 @@ impl Config {
         self.survey_on(self.host())
     }
 
-    /// The same of a machine whose environment has been read.
+    /// [`Self::survey`] on a machine whose environment has been read.
     #[cfg(feature = "cli")]
     pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
         let is_built_without = self.link == Link::Runtime;

@@ -70,7 +70,7 @@ pub fn build(sources: &Path, into: &Path, what: &Simulated) -> Result<(), String
     build_with("cc", sources, into, what)
 }
 
-/// The same with another C compiler, which may be one for another processor.
+/// [`build`] with another C compiler, which may target another processor.
 pub fn build_with(
     compiler: &str,
     sources: &Path,
@@ -124,7 +124,7 @@ pub fn build_with(
     Ok(())
 }
 
-/// The same for Windows, by mingw.
+/// [`build`] for Windows, with MinGW.
 pub fn build_for_windows(sources: &Path, into: &Path, what: &Simulated) -> Result<(), String> {
     let tree = Tree::new("x86_64-w64-mingw32-gcc", "bin", sources, into)?;
     tree.headers(what)?;

@@ -199,7 +199,7 @@ impl Guard<'static> {
         guard_file::write(&host, &absent(error, &host), false)
     }
 
-    /// The same as [`Guard::standalone`] has it.
+    /// [`Guard::write_absent`] for a [standalone](Guard::standalone) guard.
     ///
     /// # Errors
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.

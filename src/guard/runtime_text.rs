@@ -185,7 +185,7 @@ pub fn module_text(out: &mut String, name: &str) {
 /// How the files of the runtime name its root.
 const ROOT: &str = "crate::runtime::";
 
-/// The same from within the module of this file, wherever the text is included.
+/// Returns the path to the root from the module of this file, wherever the text is included.
 fn to_root(name: &str) -> String {
     let folders = name.matches('/').count();
     match folders + usize::from(!name.ends_with("mod")) {

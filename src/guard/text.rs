@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// Lints that a consumer may deny and that say nothing about a file it did not write.
 const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, dead_code, \
     unreachable_pub, unused, unused_qualifications, unused_results";
-/// The same for the text of the runtime.
+/// Lints to allow in the text of the runtime.
 const ALLOWED_IN_RUNTIME: &str = "missing_docs, missing_debug_implementations, missing_copy_implementations, non_snake_case, \
     rust_2018_idioms, rust_2021_compatibility, rust_2024_compatibility, single_use_lifetimes, trivial_casts, \
     trivial_numeric_casts, unknown_lints, unused_lifetimes, variant_size_differences, let_underscore_drop, \

@@ -338,7 +338,7 @@ impl Inspection {
         &self.findings
     }
 
-    /// The same for programs, as `cudnn-guard inspect --json` prints it.
+    /// Returns the inspection as JSON, as `cudnn-guard inspect --json` prints it.
     pub fn to_json(&self) -> String {
         line(&json::inspection(self))
     }

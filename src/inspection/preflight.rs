@@ -41,7 +41,7 @@ pub struct PreflightInput {
     pub cudnn: Option<Cudnn>,
     /// What made the loader take that cuDNN.
     pub via: Option<LoadOrigin>,
-    /// The same in words.
+    /// How the library was found, for people.
     pub found_via: String,
     /// Files elsewhere on that system, for what is missing.
     pub others: Vec<Other>,

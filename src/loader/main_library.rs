@@ -22,7 +22,7 @@ pub fn cudnn_major(name: &str) -> Option<u32> {
     }
 }
 
-/// The same of an object, whichever name it was asked for by.
+/// Returns the cuDNN major of a loaded object, by its SONAME or else by the name it was requested by.
 pub fn loaded_major(object: &Object) -> Option<u32> {
     let own = object.linkage.soname.as_deref();
     own.and_then(cudnn_major)
@@ -154,8 +154,8 @@ fn by_own_files(cudnn: &mut Cudnn, graph: &str, platform: &Platform) {
     cudnn.library_version = own.or(cudnn.library_version);
 }
 
-/// The same of a program for Windows. The first library asks for the others by their names alone, so that what lies on
-/// the `way` of the program comes before what lies beside it.
+/// [`cudnn`] for a Windows program. The first library opens the others by name alone, so a DLL on the search path of the
+/// program (`way`) comes before the one beside the library.
 pub fn dlls(
     library: &Path,
     major: u32,

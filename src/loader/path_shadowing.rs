@@ -120,7 +120,7 @@ pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding>
     )))
 }
 
-/// The same for Windows, which looks in its own directory, `system`, and then along PATH.
+/// [`library_path`] for Windows, which searches its own directory, `system`, and then PATH.
 pub fn dll_path(
     cudnn: &Cudnn,
     rivals: &[ShadowingLibrary],

@@ -68,7 +68,7 @@ fn release_in(path: &Path) -> Option<Version> {
     }
 }
 
-/// The same for Windows' own directory and those of PATH.
+/// [`along_library_path`] for Windows' own directory and PATH.
 pub fn along_dll_path(
     cudnn: &Cudnn,
     path: &DllSearchPath,

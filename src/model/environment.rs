@@ -12,7 +12,7 @@ pub enum Kind {
     Installation,
     /// A place to look at, or evidence; never an error.
     Surrounding,
-    /// The same of this login or this machine, which says too little of a build for cargo to watch it.
+    /// Belongs to this login or machine, and says too little about a build for cargo to watch it.
     Session,
     /// A choice of ours or of the build tools.
     Setting,
@@ -274,12 +274,12 @@ impl Environment {
         self.as_set(name).filter(|value| !value.is_empty())
     }
 
-    /// The same where an empty value has a meaning of its own: an empty `CUDA_VISIBLE_DEVICES` hides every GPU.
+    /// Returns the value even if it is empty: an empty `CUDA_VISIBLE_DEVICES` hides every GPU.
     pub fn as_set(&self, name: &str) -> Option<&OsStr> {
         value(&self.build_script, name).or_else(|| value(&self.process, name))
     }
 
-    /// The same as text, if it is Unicode.
+    /// Returns the value if it is Unicode.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.os_var(name).and_then(OsStr::to_str)
     }

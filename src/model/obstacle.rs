@@ -15,7 +15,7 @@ pub struct Obstacle {
 }
 
 impl Obstacle {
-    /// The same from this directory, which is what is looked at: what is closed in it is told of itself.
+    /// Returns the obstacle as seen from this directory: if a directory within it may not be entered, that one is named.
     pub fn seen_from(self, dir: &Path) -> Self {
         match self.defect {
             Defect::Closed(path) if path.starts_with(dir) => Self {

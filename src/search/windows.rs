@@ -75,7 +75,7 @@ pub(super) fn complete(tree: &mut Tree, platform: &Platform) {
     }
 }
 
-/// The same place below `to` instead of `from`, and those above it.
+/// Returns the directory at the same place below `to` instead of `from`, and its ancestors.
 fn beside(dir: &Path, from: &str, to: &str) -> Vec<PathBuf> {
     let Some(own) = dir.ancestors().find(|above| above.ends_with(from)) else {
         return Vec::new();

@@ -43,7 +43,7 @@ pub enum Library {
     Verbatim(String),
     /// An archive that is left to the final link, not copied into the rlib.
     Static(String),
-    /// The same, taken in with all it holds, be it called or not.
+    /// A static library that is linked whole: also the objects that nothing calls.
     Whole(String),
     /// An archive that goes into the rlib of a library crate, or into the program.
     Bundled(String),

@@ -165,7 +165,7 @@ pub fn raises_rights(program: &Path) -> bool {
     size > 0 && user.uid() != 0
 }
 
-/// The same where there is no such thing.
+/// Other systems have no file capabilities.
 #[cfg(all(feature = "cli", not(target_os = "linux")))]
 pub fn raises_rights(_program: &Path) -> bool {
     false
@@ -242,7 +242,7 @@ pub fn canonical(path: &Path, root: Option<&Path>) -> Result<PathBuf, Finding> {
     real_path(path, root).map_err(|error| failed("follow", path, &error))
 }
 
-/// The same, for many paths of which most are not there.
+/// [`canonical`] without an explanation of errors, for many paths of which most do not exist.
 pub(super) fn real_path(path: &Path, root: Option<&Path>) -> io::Result<PathBuf> {
     match root {
         Some(root) if path.starts_with(root) => inside(path, root),

@@ -22,7 +22,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How long to wait before a program whose streams are open is looked at again: their end is told at once.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The same of a program that has closed its streams: most end right then.
+/// How often a program is asked whether it has ended once it has closed its streams: most end right then.
 const CLOSED_TICK: Duration = Duration::from_millis(1);
 
 /// How long to wait in silence.

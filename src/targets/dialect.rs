@@ -42,7 +42,7 @@ pub enum Word {
     Auto,
     /// Machine code for all that nvcc can do, and PTX for what comes after.
     All,
-    /// The same for the first of each major.
+    /// `all-major`: the first capability of each major.
     AllMajor,
 }
 

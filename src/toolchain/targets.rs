@@ -29,7 +29,7 @@ impl Toolchain {
         Ok(self.selection()?.targets)
     }
 
-    /// The same in the words of nvcc, CMake and PyTorch, for kernels that another build system compiles.
+    /// Returns the targets in the syntax of nvcc, CMake or PyTorch, for kernels that another build system compiles.
     ///
     /// # Errors
     /// Those of [`targets`](Self::targets).
@@ -37,7 +37,7 @@ impl Toolchain {
         Ok(self.selection()?.list())
     }
 
-    /// The same as flags for nvcc: `-gencode=arch=compute_80,code=sm_80`, one for each target.
+    /// Returns one nvcc flag for each target: `-gencode=arch=compute_80,code=sm_80`.
     ///
     /// # Errors
     /// Those of [`targets`](Self::targets).
@@ -59,7 +59,7 @@ impl Toolchain {
         self.selection.get_or_init(all).clone()
     }
 
-    /// The same for kernels with targets of their own, if these are any.
+    /// Returns the selection for kernels with targets of their own; if the list is empty, that of the build.
     pub(crate) fn selection_of(&self, archs: &[String]) -> Result<Selection, Error> {
         match archs {
             [] => self.selection(),

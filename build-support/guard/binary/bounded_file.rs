@@ -62,7 +62,7 @@ impl BoundedFile {
         Some(bytes)
     }
 
-    /// The same for an entry of a table: its neighbours are likely to be asked for too, and are kept.
+    /// Reads an entry of a table. Its neighbors are likely to be read too, and are kept.
     pub fn entry(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         if size > BLOCK {
             return self.read(offset, size);

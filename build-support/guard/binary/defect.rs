@@ -74,7 +74,7 @@ impl Defect {
         }
     }
 
-    /// The same on the system below a root, whose links stay in it.
+    /// Returns the defect of a path below a root, whose links stay in it.
     pub fn below(path: &Path, root: Option<&Path>) -> Option<Self> {
         let Some(end) = target(path, root) else {
             return Some(Defect::Circle);

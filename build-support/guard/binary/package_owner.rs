@@ -124,7 +124,7 @@ pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<Str
     Some(format!("pip install '{wheel}>={from},<{next}'"))
 }
 
-/// The same as [`reinstall_command`] by dpkg's lists of files, which lie in this folder.
+/// [`reinstall_command`] by dpkg's lists of files, which are in the folder `lists`.
 pub fn debian_command(folder: &Path, lists: &Path) -> Option<String> {
     let library = format!("{}/libcudnn.so.", folder.to_str()?);
     let package = only(debian_packages(lists, &|list| list.contains(&library)))?;

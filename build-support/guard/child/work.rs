@@ -60,7 +60,7 @@ pub enum ChildNotStarted {
 }
 
 impl ChildNotStarted {
-    /// The same under this headline.
+    /// Returns the finding with this headline.
     pub fn finding(&self, summary: &str) -> Finding {
         let finding = Finding::warning(FindingId::ChildNotStarted, summary);
         match self {

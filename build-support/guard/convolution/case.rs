@@ -99,7 +99,7 @@ const BASE: Shape = Shape {
     dilation: [1, 1],
     groups: 1,
 };
-/// The same with fewer places, so that no sum of small whole numbers is too large for any format.
+/// A smaller shape, in which no sum of small whole numbers is too large for any format.
 pub const SMALL: Shape = Shape { h: 8, w: 8, ..BASE };
 /// Height and width differ in everything, and the filter skips places.
 const STEPS: Shape = Shape {

@@ -12,8 +12,8 @@ use crate::runtime::facts::version::Version;
 const MIB: usize = 1 << 20;
 /// With less than this free, cuDNN's own code and workspaces may not fit, and its refusal says nothing about it.
 const LOW_MEMORY: usize = 512 * MIB;
-/// The same where it answered what it says for a lack of memory too: a context, its own code and that of cuBLAS take
-/// more than a gigabyte on large GPUs.
+/// The free memory below which a status that also stands for a lack of memory is taken for one: a context, cuDNN's code
+/// and that of cuBLAS take more than a gigabyte on large GPUs.
 const LOW_FOR_ITS_STATUS: usize = 1536 * MIB;
 
 /// What the GPU or its driver refuses is not cuDNN's fault, nor the program's.

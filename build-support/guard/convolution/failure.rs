@@ -178,7 +178,7 @@ impl CaseFailure {
         }
     }
 
-    /// The same with what this other engine did.
+    /// Adds what another engine computed.
     pub fn beside(mut self, by: Algorithm, result: &Result<CaseSuccess, CaseFailure>) -> Self {
         if let CaseFailure::Wrong { other, .. } = &mut self {
             let how = match result {

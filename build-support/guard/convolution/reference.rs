@@ -92,7 +92,7 @@ pub fn numbers(count: usize, start: u32) -> Vec<f32> {
     })
 }
 
-/// The same with whole numbers from `-most` to `most`, without 0; `most` is 1 or 2.
+/// Random whole numbers from `-most` to `most`, without 0; `most` is 1 or 2.
 fn whole(count: usize, start: u32, most: u32) -> Vec<f32> {
     random(count, start, &|bits| {
         let magnitude = if bits & 0x4000 == 0 { 1 } else { most };

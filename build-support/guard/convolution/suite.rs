@@ -66,7 +66,7 @@ pub fn run(
     );
 }
 
-/// The same with these kinds, and with those by every algorithm that cuDNN offers for them.
+/// Runs these kinds, and the kinds of the second list by every algorithm that cuDNN offers for them.
 pub fn run_kinds(
     main_library: Library,
     version: Version,

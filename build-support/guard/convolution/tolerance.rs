@@ -41,12 +41,12 @@ impl Tolerance {
         Self::of_type(case.data_type, case, transforms, expected)
     }
 
-    /// The same as if it had been computed in strict single precision.
+    /// Returns the bounds for strict single precision.
     pub fn in_f32(case: &Case, expected: &[Expected]) -> Self {
         Self::of_type(DataType::F32, case, false, expected)
     }
 
-    /// The same as if it had been computed in TF32.
+    /// Returns the bounds for TF32.
     pub fn in_tf32(case: &Case, expected: &[Expected]) -> Self {
         Self::of_type(DataType::Tf32, case, false, expected)
     }

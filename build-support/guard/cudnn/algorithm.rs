@@ -25,7 +25,7 @@ pub const FORWARD: &[&str] = &[
     "WINOGRAD",
     "WINOGRAD_NONFUSED",
 ];
-/// The same for the gradient of the data.
+/// The algorithms for the gradient of the data.
 pub const BACKWARD_DATA: &[&str] = &[
     "ALGO_0",
     "ALGO_1",
@@ -34,7 +34,7 @@ pub const BACKWARD_DATA: &[&str] = &[
     "WINOGRAD",
     "WINOGRAD_NONFUSED",
 ];
-/// The same for the gradient of the filters.
+/// The algorithms for the gradient of the filters.
 pub const BACKWARD_FILTER: &[&str] = &[
     "ALGO_0",
     "ALGO_1",

@@ -260,7 +260,7 @@ impl Buffer<'_> {
         self.start.wrapping_add(MARGIN as u64)
     }
 
-    /// The same as a pointer for cuDNN; null for a buffer of no length.
+    /// Returns the address as a pointer for cuDNN; null for an empty buffer.
     pub fn pointer(&self) -> *mut c_void {
         if self.words == 0 {
             std::ptr::null_mut()

@@ -44,7 +44,7 @@ impl MissingDriver {
         }
     }
 
-    /// The same in words.
+    /// Returns the finding that says so.
     pub fn finding(&self) -> Finding {
         // What is there and refused is another matter than what is not found.
         let absent = self.words.contains("No such file or directory");

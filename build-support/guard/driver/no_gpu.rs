@@ -63,7 +63,7 @@ impl GpuVisibility {
         Self::detect_below(Path::new("/"))
     }
 
-    /// The same in another root directory.
+    /// [`Self::detect`] below another root directory.
     pub fn detect_below(root: &Path) -> Self {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
         let there = |path: &&str| system::is_there(&below(path));

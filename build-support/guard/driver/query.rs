@@ -100,7 +100,7 @@ impl DriverProblem {
         }
     }
 
-    /// The same in words.
+    /// Returns the finding that says so.
     pub fn finding(&self) -> Finding {
         match self {
             DriverProblem::Missing(missing) => missing.finding(),

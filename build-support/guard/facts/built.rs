@@ -153,7 +153,7 @@ impl BuiltRecord {
         }
     }
 
-    /// The same for a program with these functions of cuDNN in itself.
+    /// Returns the facts of a program that is statically linked with these functions of cuDNN.
     pub const fn with_functions(record: &'static [u8], functions: &'static LinkedIn) -> Self {
         Self {
             record,

@@ -33,7 +33,7 @@ pub struct SubLibrary {
 pub enum UsedFor {
     /// A forward convolution.
     Convolution,
-    /// The same, and the graphs that are compiled under `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
+    /// A forward convolution, and the graphs that are compiled under `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     ConvolutionAndJit,
     /// The gradients of a convolution, which programs that only infer do without.
     Training,

@@ -16,7 +16,7 @@ pub struct ReleaseMismatch {
     pub headline: String,
     /// What was built with, and what may be loaded.
     pub allowed: String,
-    /// The same after "install": "cuDNN 9.28 or a later 9.x".
+    /// What to install: "cuDNN 9.28 or a later 9.x".
     pub wanted: String,
 }
 
@@ -34,7 +34,7 @@ pub fn version(built: &Built, loaded: Version) -> Result<(), ReleaseMismatch> {
     check_requirement(built, loaded, &loaded.to_string())
 }
 
-/// The same for one of another major, of which no more is known.
+/// Whether a cuDNN of this major may be loaded, if no more is known about it.
 pub fn major(built: &Built, loaded: u32) -> Result<(), ReleaseMismatch> {
     if majors(built).contains(&loaded) {
         return Ok(());

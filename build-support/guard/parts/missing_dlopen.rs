@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const WORDS: &str = ": cannot open shared object file";
 /// The driver's library, by the name that only a toolkit or a package for developers brings. cuDNN 8 asks for it.
 const PLAIN_DRIVER: &str = "libcuda.so";
-/// The same by the name that every driver brings.
+/// The name that every driver installs.
 const DRIVER: &str = "libcuda.so.1";
 
 /// What was asked for, and what there is in place of it.

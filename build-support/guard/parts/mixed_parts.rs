@@ -206,7 +206,7 @@ pub fn replacement_help(
     }
 }
 
-/// The same for parts as the guard knows them.
+/// Says that these parts, as the guard knows them, are of another release than the first library.
 pub fn foreign_parts(
     release: Option<Version>,
     folder: &Path,

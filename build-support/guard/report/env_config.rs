@@ -45,7 +45,7 @@ pub struct EnvConfig {
     pub report: Option<PathBuf>,
     /// `CUDNN_GUARD_DEADLINE`
     pub deadline: Duration,
-    /// The same where everything is tried.
+    /// The deadline of a thorough check.
     pub thorough_deadline: Duration,
     /// `CUDNN_GUARD_ALLOW`
     pub allow: Allowed,

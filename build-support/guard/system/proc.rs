@@ -8,7 +8,7 @@ pub fn read(file: &str) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{file}")).ok()
 }
 
-/// The same as text; none where it is not UTF-8.
+/// Reads a file below `/proc` as text; returns `None` if it is not UTF-8.
 pub fn text(file: &str) -> Option<String> {
     String::from_utf8(read(file)?).ok()
 }

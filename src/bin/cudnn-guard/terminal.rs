@@ -81,7 +81,7 @@ pub fn harmless(line: &str) -> String {
         .collect()
 }
 
-/// The same for each line of a text.
+/// [`harmless`] for each line of a text.
 pub fn harmless_lines(text: &str) -> String {
     text.lines().map(|line| harmless(line) + "\n").collect()
 }

@@ -23,7 +23,7 @@ pub fn read(path: &Path) -> Option<String> {
     line(&std::fs::metadata(path).ok()?, path)
 }
 
-/// The same of one that was looked at.
+/// Returns the state of a file with this metadata.
 pub fn line(data: &Metadata, path: &Path) -> Option<String> {
     let date = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(format!(

@@ -87,7 +87,7 @@ pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Opti
     Some(led_by(file, reason, &entries.join(":")))
 }
 
-/// The same where no such file lies anywhere.
+/// Finds an entry of LD_LIBRARY_PATH that the loader reads in another way than it was meant.
 fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
     for entry in library_path.split(BETWEEN) {
         if let (_, Some(why)) = meant(entry, home) {

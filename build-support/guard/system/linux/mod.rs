@@ -330,7 +330,7 @@ pub fn first_environment(name: &str) -> Option<OsString> {
     given_environment(name)
 }
 
-/// The same, whether the loader heeded it or not.
+/// Returns the variable as the process was started with it, whether the loader used it or not.
 pub fn given_environment(name: &str) -> Option<OsString> {
     let Ok(all) = std::fs::read("/proc/self/environ") else {
         return std::env::var_os(name);

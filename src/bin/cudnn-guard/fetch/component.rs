@@ -129,7 +129,7 @@ impl Component {
         self.folders == [CUDNN]
     }
 
-    /// The same for every CUDA, whose place it takes.
+    /// Returns this component for every CUDA: an installed one takes the place of the others.
     pub fn every(&self) -> Vec<Self> {
         let make = match self.is_cudnn() {
             true => Self::cudnn,
@@ -164,7 +164,7 @@ impl Component {
         Some(first.version)
     }
 
-    /// The same as `fetch` is asked for it: two numbers of a toolkit, three of a cuDNN.
+    /// Returns the release in a folder as `fetch` takes it: two numbers for a toolkit, three for cuDNN.
     pub fn asked_release(&self, dir: &Path) -> Option<Release> {
         let most = if self.is_cudnn() { 3 } else { 2 };
         let release = self.release(dir)?;
