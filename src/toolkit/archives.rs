@@ -4,7 +4,7 @@
 //! cuDNN call each other in a ring and find their engines by what runs before `main`: they are taken in whole.
 
 use crate::model::platform::Os;
-use crate::runtime::facts::sub_libraries;
+use crate::runtime::facts::sub_libraries::{self, SubLibrary};
 
 /// An archive that is wanted, under the first of its names that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,20 +19,25 @@ pub struct Archive {
 
 /// The parts of a cuDNN that go into the program. None of them is for Windows.
 pub fn cudnn(major: u32) -> Vec<Archive> {
-    let known = sub_libraries::of_major(major).into_iter();
-    let mut parts: Vec<_> = known
-        .filter_map(|part| Some((part.archive?, part.name)))
-        .collect();
-    parts.sort_by_key(|(archive, _)| archive.link_order);
-    let archive = |(archive, part): (sub_libraries::Archive, &str)| Archive {
-        names: vec![
-            format!("cudnn_{part}_static_v{major}"),
-            format!("cudnn_{part}_static"),
-        ],
-        needed: archive.needed,
-        by: format!("cuDNN {major}"),
-    };
-    parts.into_iter().map(archive).collect()
+    let known = sub_libraries::of_major(major);
+    let mut archives = Vec::new();
+    // Each comes before those that it calls.
+    for order in 0..u8::MAX {
+        let at = |part: &&&SubLibrary| part.archive.is_some_and(|one| one.link_order == order);
+        let Some(part) = known.iter().find(at) else {
+            break;
+        };
+        let name = part.name;
+        archives.push(Archive {
+            names: vec![
+                format!("cudnn_{name}_static_v{major}"),
+                format!("cudnn_{name}_static"),
+            ],
+            needed: part.archive.is_some_and(|one| one.needed),
+            by: format!("cuDNN {major}"),
+        });
+    }
+    archives
 }
 
 /// All of an old cuDNN in one archive: up to 8.2.

@@ -295,10 +295,10 @@ impl Elf {
             return None;
         }
         let bytes = self.file.read(place, size.checked_mul(count)?)?;
-        let rows: Vec<_> = bytes
-            .chunks_exact(size as usize)
-            .map(|row| row.to_vec())
-            .collect();
+        let mut rows = Vec::new();
+        for row in bytes.chunks_exact(size as usize) {
+            rows.push(row.to_vec());
+        }
         Some(rows)
     }
 

@@ -1,14 +1,15 @@
 //! Text on one line: a backslash stands before what would end a line or a field.
 
-const ESCAPED: [(char, char); 4] = [('\\', '\\'), ('\n', 'n'), ('\r', 'r'), ('\t', 't')];
-
 /// The text without line breaks and tabs.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        match ESCAPED.iter().find(|(plain, _)| *plain == character) {
-            Some((_, letter)) => out.extend(['\\', *letter]),
-            None => out.push(character),
+        match character {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            other => out.push(other),
         }
     }
     out
@@ -19,13 +20,16 @@ pub fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
-        if character != '\\' {
-            out.push(character);
-            continue;
+        match character {
+            '\\' => match characters.next() {
+                Some('n') => out.push('\n'),
+                Some('r') => out.push('\r'),
+                Some('t') => out.push('\t'),
+                Some(other) => out.push(other),
+                None => {}
+            },
+            other => out.push(other),
         }
-        let letter = characters.next();
-        let known = ESCAPED.iter().find(|(_, known)| Some(*known) == letter);
-        out.extend(known.map(|(plain, _)| *plain).or(letter));
     }
     out
 }

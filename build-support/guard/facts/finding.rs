@@ -118,7 +118,11 @@ impl Finding {
         label: &'static str,
         lines: impl IntoIterator<Item = impl fmt::Display>,
     ) -> Self {
-        let texts: Vec<_> = lines.into_iter().map(|line| line.to_string()).collect();
+        // A loop: this is compiled for every iterator that it is called with.
+        let mut texts = Vec::new();
+        for line in lines {
+            texts.push(line.to_string());
+        }
         match texts.is_empty() {
             true => self,
             false => self.with(label, texts.join("\n")),

@@ -261,6 +261,9 @@ fn known_bad(value: &str) -> Option<KnownBad> {
 }
 
 fn words<T: std::fmt::Display>(items: &[T]) -> String {
-    let words: Vec<_> = items.iter().map(|item| item.to_string()).collect();
+    let mut words = Vec::new();
+    for item in items {
+        words.push(item.to_string());
+    }
     words.join(" ")
 }

@@ -241,21 +241,27 @@ pub fn of_major(major: u32) -> Vec<&'static SubLibrary> {
 
 /// The sub-libraries of this release; none of a major that is not known.
 pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
-    let is_in = |one: &&SubLibrary| one.is_in((release.major, release.minor));
-    let is_known = majors::CUDNN.contains(&release.major);
-    ALL.iter().filter(|one| is_known && is_in(one)).collect()
+    let mut found = Vec::new();
+    for one in ALL {
+        if majors::CUDNN.contains(&release.major) && one.is_in((release.major, release.minor)) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 /// The sub-libraries that a forward convolution opens; none if the major is not known. With `jit_only`, those that
 /// `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` leaves.
 pub fn needed(release: Version, jit_only: bool) -> Vec<&'static str> {
-    let is_needed = |one: &&&SubLibrary| match one.used_for {
-        UsedFor::ConvolutionAndJit => true,
-        UsedFor::Convolution => !jit_only,
-        UsedFor::Training | UsedFor::Other => false,
-    };
-    let all = of_release(release);
-    all.iter().filter(is_needed).map(|one| one.name).collect()
+    let mut names = Vec::new();
+    for one in of_release(release) {
+        match one.used_for {
+            UsedFor::ConvolutionAndJit => names.push(one.name),
+            UsedFor::Convolution if !jit_only => names.push(one.name),
+            _ => {}
+        }
+    }
+    names
 }
 
 /// Whether these sub-libraries are those that `GRAPH_JIT_ONLY` leaves, and no others.
@@ -270,10 +276,14 @@ pub fn is_jit_only<'a>(names: impl Iterator<Item = &'a str>) -> bool {
 pub fn words() -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for major in majors::CUDNN {
-        let mut names: Vec<&str> = of_major(*major).iter().map(|one| one.name).collect();
-        names.retain(|name| !words.contains(name));
-        names.sort_unstable();
-        words.append(&mut names);
+        let first = words.len();
+        for one in of_major(*major) {
+            if !words.contains(&one.name) {
+                let later = |known: &&str| **known > *one.name;
+                let place = words.iter().skip(first).position(later);
+                words.insert(place.map_or(words.len(), |place| first + place), one.name);
+            }
+        }
     }
     words
 }
