@@ -5,7 +5,7 @@ use crate::model::platform::Platform;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::majors;
-use crate::runtime::facts::sub_libraries::{self, SubLibrary};
+use crate::runtime::facts::sub_libraries;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::PathBuf;
@@ -55,13 +55,12 @@ pub(super) fn obstacle(
     };
     let part_alone = || {
         let major = major?;
-        let known = sub_libraries::of_major(major).into_iter();
-        let file = |part: &SubLibrary| format!("libcudnn_{}.so.{major}", part.name);
-        let files: Vec<String> = known.map(file).collect();
-        let mut places = dirs
-            .iter()
-            .flat_map(|dir| files.iter().map(|file| dir.join(file)));
-        let path = places.find_map(|path| sysroot.file(&path))?;
+        let mut names = Vec::new();
+        for part in sub_libraries::of_major(major) {
+            names.push(format!("libcudnn_{}.so.{major}", part.name));
+        }
+        let there = |dir: &PathBuf| names.iter().find_map(|name| sysroot.file(&dir.join(name)));
+        let path = dirs.iter().find_map(there)?;
         let defect = Defect::Alone(platform.cudnn_library(major));
         Some(Obstacle { path, defect })
     };
@@ -75,15 +74,17 @@ pub(super) fn archives(
     sysroot: Sysroot,
 ) -> Option<PathBuf> {
     let major = major?;
-    let known = sub_libraries::of_major(major).into_iter();
-    let needed = known.filter(|part| part.archive.is_some_and(|archive| archive.needed));
-    let stems = needed.map(|part| format!("cudnn_{}_static", part.name));
-    let stems = stems.chain(["cudnn_static".to_string()]);
-    let names: Vec<String> = stems
-        .flat_map(|stem| [format!("{stem}_v{major}"), stem])
-        .collect();
+    let mut names = Vec::new();
+    for part in sub_libraries::of_major(major) {
+        if part.archive.is_some_and(|archive| archive.needed) {
+            names.push(format!("libcudnn_{}_static_v{major}.a", part.name));
+            names.push(format!("libcudnn_{}_static.a", part.name));
+        }
+    }
+    names.push(format!("libcudnn_static_v{major}.a"));
+    names.push("libcudnn_static.a".into());
     let is_there = |dir: &PathBuf| {
-        let mut files = names.iter().map(|name| dir.join(format!("lib{name}.a")));
+        let mut files = names.iter().map(|name| dir.join(name));
         files.any(|file| files::is_file(&file))
     };
     let mut dirs = places.iter().filter_map(|place| sysroot.dir(place));

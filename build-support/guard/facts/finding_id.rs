@@ -24,16 +24,9 @@ macro_rules! finding_ids {
             }
         }
 
-        /// The line of a report that findings of this id belong to.
-        pub const fn section(id: FindingId) -> Section {
+        const fn attributes(id: FindingId) -> (Section, Meaning) {
             match id {
-                $(FindingId::$name => Section::$section,)*
-            }
-        }
-
-        const fn meaning(id: FindingId) -> Meaning {
-            match id {
-                $(FindingId::$name => Meaning::$meaning,)*
+                $(FindingId::$name => (Section::$section, Meaning::$meaning),)*
             }
         }
     };
@@ -136,13 +129,18 @@ impl FindingId {
 
     /// Returns `true` for a finding that says why a program has no GPU, if the driver shows none.
     pub(crate) fn is_gpu_absent(self) -> bool {
-        meaning(self) == Meaning::NoGpu
+        attributes(self).1 == Meaning::NoGpu
     }
+}
+
+/// The line of a report that findings of this id belong to.
+pub const fn section(id: FindingId) -> Section {
+    attributes(id).0
 }
 
 /// Whether a finding says that what a build needs is not on this machine, or not to be had for the target.
 pub fn is_not_found(id: FindingId) -> bool {
-    meaning(id) == Meaning::NotFound
+    attributes(id).1 == Meaning::NotFound
 }
 
 impl fmt::Display for FindingId {
