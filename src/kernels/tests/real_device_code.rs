@@ -125,6 +125,7 @@ pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
     let allow = FindingId::HostCompilerUnsupported.to_string();
     let allow = ("CUDNN_GUARD_ALLOW".to_string(), allow);
     own.host.env = own.host.env.with_pairs(&[allow]);
+    own.allowed = own.config.allowed(&own.host.env);
     (own, usr.join("include"))
 }
 
