@@ -276,14 +276,14 @@ pub fn is_jit_only<'a>(names: impl Iterator<Item = &'a str>) -> bool {
 pub fn words() -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for major in majors::CUDNN {
-        let first = words.len();
+        let mut names: Vec<&str> = Vec::new();
         for one in of_major(*major) {
             if !words.contains(&one.name) {
-                let later = |known: &&str| **known > *one.name;
-                let place = words.iter().skip(first).position(later);
-                words.insert(place.map_or(words.len(), |place| first + place), one.name);
+                names.push(one.name);
             }
         }
+        names.sort_unstable();
+        words.append(&mut names);
     }
     words
 }
