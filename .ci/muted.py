@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the tests that tests/programs/fault_matrix.txt names show what it says: in a copy of the repository each finding
+"""Whether the tests that tests/programs/repository/fault_matrix.txt names show what it says: in a copy of the repository each finding
 is told in turn under another id, as if its fault were not there, and every test that is named for it has to fail.
 
 Then all findings are muted at once, and for each failure of fixtures/catalogue.txt a test that names it has to fail.
@@ -132,7 +132,7 @@ def catalogue():
 
 def main():
     cells = collections.defaultdict(lambda: collections.defaultdict(list))
-    for line in (ROOT / "tests/programs/fault_matrix.txt").read_text().splitlines():
+    for line in (ROOT / "tests/programs/repository/fault_matrix.txt").read_text().splitlines():
         id, place, test = line.split("\t")
         if not test.startswith("never: ") and (not sys.argv[1:] or id in sys.argv[1:]):
             cells[id][test].append(place)

@@ -2,10 +2,20 @@
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod demo;
+#[cfg(unix)]
+pub mod dependencies;
 pub mod doctor;
 pub mod explain;
 pub mod fetch;
 pub mod init;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod inspect;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod loader;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod machine;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod newcomer;
 pub mod pkg_config;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod run;

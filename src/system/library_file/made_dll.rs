@@ -1,4 +1,4 @@
-// DLLs for tests, made of what they are to say. tests/programs/inspect.rs includes this file.
+// DLLs for tests, made of what they are to say. tests/programs/terminal/inspect.rs includes this file.
 
 /// What a DLL is to say of itself. It has a section of constants at 0x1000, and one of device code if there is any.
 #[derive(Clone, Debug, Default)]

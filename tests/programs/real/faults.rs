@@ -1,8 +1,8 @@
 //! NVIDIA's own files, put together wrongly: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`. The driver and the
 //! convolution are those of the tests, so that a machine without a GPU shows what one with a GPU would.
 
-use crate::guard::farm::{Farm, GPU, library, linked_program, must_be_true};
-use crate::guard::program::run;
+use crate::runtime::guard::farm::{Farm, GPU, library, linked_program, must_be_true};
+use crate::runtime::guard::program::run;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! NVIDIA's wheels of a cuDNN that only compiles graphs at run time (`nvidia-cudnn-jit-cu12`, `-cu13`): what is not
 //! in them is no fault there. CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
 
-use crate::guard::program::Ran;
+use crate::runtime::guard::program::Ran;
 use crate::support;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     let own = support::fresh("real-jit-run");
     let mut all = vec![GPU, ("LD_LIBRARY_PATH", both.to_str().unwrap())];
     all.extend(variables);
-    crate::guard::program::run(task, &own, &all)
+    crate::runtime::guard::program::run(task, &own, &all)
 }
 
 /// Links to the libraries of a set but this one.

@@ -1,7 +1,7 @@
 //! Every real release built against, every real release loaded, every policy: CUDNN_GUARD_REAL is the folder of
 //! `.ci/wheels.py`. Each cell is a process of its own, and its verdict stands here by hand.
 
-use crate::matrix as table;
+use crate::runtime::matrix as table;
 use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::facts::built::Loader;
 use cudnn_guard::runtime::system::platform::Library;

@@ -2,8 +2,8 @@
 //! CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`. What is said is what the loader does: a program without a guard
 //! meets it.
 
-use crate::guard::farm::{Farm, GPU, library, linked_program, must_be_true};
-use crate::guard::program::{Ran, run};
+use crate::runtime::guard::farm::{Farm, GPU, library, linked_program, must_be_true};
+use crate::runtime::guard::program::{Ran, run};
 use std::path::Path;
 
 /// The cause and its evidence, with these folders called so.

@@ -1,6 +1,6 @@
 //! The guard on one release, and on parts of two.
 
-use crate::guard::program::FAKES;
+use crate::runtime::guard::program::FAKES;
 use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::check;
 use cudnn_guard::runtime::facts::built::Built;

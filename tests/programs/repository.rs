@@ -1,0 +1,9 @@
+//! The repository's own documents and tables.
+
+pub mod catalogue;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod documents;
+#[cfg(unix)]
+pub mod fault_matrix;
+#[cfg(unix)]
+pub mod unsafe_code;

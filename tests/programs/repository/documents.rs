@@ -1,0 +1,326 @@
+//! What README.md and docs show is so: their texts are those that the programs print, and their programs compile. Those
+//! marked `rust,no_run` are documentation tests of the crate.
+
+use crate::support::builds::wheel;
+use crate::support::{cargo, fresh, program, project, repository, run, simulated, target};
+use crate::terminal::inspect::image::{Image, linked};
+use crate::terminal::newcomer::machine::{Machine, SHOWN};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Every other example, by its document and the beginning of its first line, and the test that does what it shows.
+const TESTED: [(&str, &str, &str); 19] = [
+    (
+        "README.md",
+        "cargo install",
+        "every_command_line_is_accepted",
+    ),
+    (
+        "README.md",
+        "  ✗ cuDNN 9.10.2",
+        "the_readme_shows_what_the_doctor_says",
+    ),
+    (
+        "README.md",
+        "[dependencies]",
+        "a_crate_with_the_guard_builds_and_is_guarded",
+    ),
+    (
+        "README.md",
+        "mod gpu {",
+        "the_program_of_the_readme_says_what_is_shown",
+    ),
+    (
+        "README.md",
+        "loaded cuDNN 9.14.0",
+        "the_program_of_the_readme_says_what_is_shown",
+    ),
+    (
+        "README.md",
+        "cargo demo",
+        "each_of_five_broken_stacks_is_told",
+    ),
+    (
+        "docs/guard.md",
+        "match gpu::check()",
+        "the_program_of_the_readme_says_what_is_shown",
+    ),
+    (
+        "docs/guard.md",
+        "  ✗ `/app/app` needs",
+        "the_guide_shows_what_inspect_says",
+    ),
+    (
+        "docs/guard.md",
+        "ENTRYPOINT",
+        "a_program_that_the_loader_would_end_is_not_started",
+    ),
+    (
+        "docs/guard.md",
+        "# The stage `build`",
+        "every_command_line_is_accepted",
+    ),
+    (
+        "docs/guard.md",
+        "env:",
+        "a_termination_message_is_one_short_line",
+    ),
+    (
+        "docs/kernels.md",
+        "pip install --platform",
+        "a_kernel_for_aarch64_is_compiled_and_run",
+    ),
+    (
+        "docs/linking.md",
+        "[dependencies]\ncudarc",
+        "init_guards_an_application_that_uses_cudarc",
+    ),
+    (
+        "docs/linking.md",
+        "let device = match",
+        "candle_core_is_guarded",
+    ),
+    (
+        "docs/linking.md",
+        "[dependencies]\nort",
+        "a_program_with_ort_is_told_why_it_would_compute_on_the_cpu",
+    ),
+    (
+        "docs/linking.md",
+        "fn main() -> ort::Result",
+        "a_program_with_ort_is_told_why_it_would_compute_on_the_cpu",
+    ),
+    (
+        "docs/linking.md",
+        "[lib]",
+        "a_wheel_finds_the_cudnn_in_its_own_site_packages",
+    ),
+    (
+        "docs/linking.md",
+        "#[pyo3::pymodule]",
+        "a_wheel_finds_the_cudnn_in_its_own_site_packages",
+    ),
+    (
+        "docs/linking.md",
+        "pip install maturin",
+        "a_wheel_finds_the_cudnn_in_its_own_site_packages",
+    ),
+];
+
+const DOCUMENTS: [&str; 6] = [
+    "README.md",
+    "docs/findings.md",
+    "docs/guard.md",
+    "docs/kernels.md",
+    "docs/linking.md",
+    "docs/searching.md",
+];
+
+fn read(document: &str) -> String {
+    fs::read_to_string(repository().join(document)).unwrap()
+}
+
+/// The examples of a document: the language, and the text.
+fn examples(text: &str) -> Vec<(&str, &str)> {
+    let fenced = text.split("\n```").skip(1).step_by(2);
+    fenced.map(|one| one.split_once('\n').unwrap()).collect()
+}
+
+/// The example that begins so.
+fn example<'a>(document: &'a str, beginning: &str) -> &'a str {
+    let mut all = examples(document).into_iter();
+    let (_, text) = all.find(|(_, text)| text.starts_with(beginning)).unwrap();
+    text
+}
+
+/// Words without the places where lines are broken.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What is shown of a longer text: each headline, help and row of it stands there, in this order.
+#[track_caller]
+fn must_be_said(shown: &str, said: &str) {
+    let said = plain(said);
+    let mut rest = said.as_str();
+    let shown = shown.replace("  = help", "\n\u{0}= help");
+    let shown = shown
+        .replace("\n  ✗", "\n\u{0}✗")
+        .replace("\n  ✓", "\n\u{0}✓");
+    for piece in shown
+        .split('\u{0}')
+        .map(plain)
+        .filter(|piece| !piece.is_empty())
+    {
+        let Some((_, behind)) = rest.split_once(&piece) else {
+            panic!("{piece:?} is not said, or too early, in\n{said}");
+        };
+        rest = behind;
+    }
+}
+
+#[test]
+fn every_example_is_tested() {
+    let mut sources = String::new();
+    let mut folders = vec![repository().join("tests")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            match entry.path() {
+                path if path.is_dir() => folders.push(path),
+                path if path.extension().is_some_and(|one| one == "rs") => {
+                    sources.push_str(&fs::read_to_string(path).unwrap());
+                }
+                _ => {}
+            }
+        }
+    }
+    for document in DOCUMENTS {
+        let text = read(document);
+        let languages = examples(&text);
+        // In the pages of the findings stand commands by which people look and mend: what they say is tested there.
+        let others = languages
+            .iter()
+            .filter(|(language, _)| *language != "rust,no_run" && document != "docs/findings.md");
+        for (language, example) in others {
+            let row = TESTED
+                .iter()
+                .find(|(of, beginning, _)| *of == document && example.starts_with(beginning));
+            let Some((_, _, test)) = row else {
+                panic!("{document} has an example in {language} without a test:\n{example}");
+            };
+            assert!(sources.contains(&format!("fn {test}()")), "{test}");
+        }
+    }
+}
+
+/// Its arguments, as the documents write them; a program is one that is there.
+fn arguments(line: &str) -> Vec<String> {
+    let line = line.split(" #").next().unwrap();
+    let line = line.replace("X.Y", "13.0").replace(['[', ']'], "");
+    let words = line.split_whitespace().map(|word| match word {
+        "PROGRAM" | "./program" | "/app/app" => env!("CARGO_BIN_EXE_cudnn-guard"),
+        other => other,
+    });
+    words.map(str::to_string).collect()
+}
+
+#[test]
+fn every_command_line_is_accepted() {
+    let mut lines = Vec::new();
+    for document in DOCUMENTS
+        .iter()
+        .chain(&["SECURITY.md", "CHANGELOG.md", "RELEASE.md"])
+    {
+        let text = read(document);
+        for code in text.split('`').skip(1) {
+            let commands = code.lines().filter_map(|line| {
+                let (before, command) = line.rsplit_once("cudnn-guard ")?;
+                (before.is_empty() || before.ends_with("/tmp/")).then(|| command.to_string())
+            });
+            lines.extend(commands.filter(|line| !line.starts_with(['=', '-'])));
+        }
+    }
+    assert!(lines.len() > 15, "{lines:?}");
+    lines.sort();
+    lines.dedup();
+    let dir = fresh("documents");
+    fs::create_dir(dir.join("rootfs")).unwrap();
+    for line in lines {
+        let mut words = arguments(&line);
+        // What follows a program is the program's.
+        let end = if words[0] == "run" { 1 } else { words.len() };
+        words.insert(end, "--help".into());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        let ran = run(command.args(&words).current_dir(&dir));
+        assert_eq!(ran.code, Some(0), "{line}\n{}", ran.text());
+    }
+}
+
+#[test]
+fn the_guide_counts_the_functions_of_the_guard() {
+    let face = read("src/guard/text.rs");
+    assert_eq!(
+        face.matches("\npub fn ").count() - 1,
+        4,
+        "the first makes the text"
+    );
+    let guide = read("docs/guard.md");
+    for words in [
+        "and four short functions that hand",
+        "| a record and four functions |",
+    ] {
+        assert!(guide.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn the_readme_shows_what_the_doctor_says() {
+    let mut machine = Machine::image(true);
+    wheel(&machine.at("me/venv"), 12, (9, 10, 2));
+    machine.set_to("VIRTUAL_ENV", &["me/venv"]);
+    let (said, _) = machine.doctor(&["--markdown", "--redact"]);
+    let readme = read("README.md");
+    let shown = example(&readme, "  ✗ cuDNN 9.10.2");
+    must_be_said(shown, &said.replace(SHOWN, ""));
+}
+
+#[test]
+fn the_guide_shows_what_inspect_says() {
+    let image = Image::new("guide");
+    image.cudnn("usr/local/cuda/lib64", 14);
+    image.cudnn("opt/lib", 14);
+    let flags = ["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"];
+    image.program(&[&linked("9.14.0")], &flags);
+    fs::remove_dir_all(image.at("opt/lib")).unwrap();
+    let ran = image.inspect(&[]).exits_with(1);
+    let guide = read("docs/guard.md");
+    let shown = example(&guide, "  ✗ `/app/app` needs");
+    must_be_said(shown, &ran.stdout.replace(image.0.to_str().unwrap(), ""));
+}
+
+/// The build script and the program of the README, and the program with a path for the CPU of the guide.
+#[test]
+fn the_program_of_the_readme_says_what_is_shown() {
+    let (readme, guide) = (read("README.md"), read("docs/guard.md"));
+    let kernels = "        gpu.kernels()";
+    let build = example(&readme, "fn main() {\n    cudnn_guard::build");
+    let build: Vec<&str> = build
+        .lines()
+        .filter(|line| !line.starts_with(kernels))
+        .collect();
+    let main = format!(
+        "{}\n#[allow(dead_code)]\nfn either() {{\n{}}}\n\
+         fn run_on_gpu(_: gpu::Report) {{}}\nfn run_on_cpu(_: gpu::Failure) {{}}\n",
+        example(&readme, "mod gpu {"),
+        example(&guide, "match gpu::check()")
+    );
+    let dir = project("of-the-readme", &build.join("\n"), &main);
+    // With the clone beside the crate, as it is written there.
+    let clone = dir.parent().unwrap().join("cudnn-guard");
+    let _ = fs::remove_file(&clone);
+    std::os::unix::fs::symlink(repository(), &clone).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"of-the-readme\"\nversion = \"0.1.0\"\nedition = \"2024\"\n{}\n[workspace]\n",
+        example(&readme, "[dependencies]")
+    );
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    let (built_with, older) = (fresh("readme-built-with"), fresh("readme-older"));
+    simulated::install((9, 28, 0), &[], &built_with);
+    simulated::install((9, 14, 0), &[], &older);
+    let mut build = cargo(&dir, &["build"]);
+    run(build
+        .env("CUDA_HOME", &built_with)
+        .env("CUDNN_PATH", &built_with))
+    .exits_with(0);
+    let start = |cudnn: &Path| {
+        let mut started = program(target().join("debug/of-the-readme"));
+        let path = [cudnn.join("lib64"), built_with.join("driver")];
+        run(started.env("LD_LIBRARY_PATH", std::env::join_paths(path).unwrap()))
+    };
+    assert_eq!(start(&built_with).exits_with(0).stderr, "");
+    let said = start(&older).exits_with(78).stderr;
+    let said = said.replace(older.join("lib64").to_str().unwrap(), "/opt/old/lib");
+    let shown = example(&readme, "loaded cuDNN 9.14.0");
+    assert!(said.starts_with(shown), "{said}");
+}

@@ -1,0 +1,319 @@
+//! A program with a guard in it: this test binary, run once more with a task in its environment.
+
+#[path = "../../../../src/toolchain/tests/cases/truth.rs"]
+#[allow(
+    clippy::duplicate_mod,
+    reason = "a test program may use both vocabularies"
+)]
+mod truth;
+
+use cudnn_guard::runtime::child::task::Functions;
+use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader};
+use cudnn_guard::runtime::facts::compute_capability::Target;
+use cudnn_guard::runtime::facts::finding::Severity;
+use cudnn_guard::runtime::facts::sub_libraries;
+use cudnn_guard::runtime::facts::tables::{BUILD_ID_DIGITS, CudnnTargets, KnownBad, Tables};
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::system::platform::Library;
+use cudnn_guard::runtime::{check, startup};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A driver and a convolution that answer what the test says in the environment.
+pub const FAKES: Functions = Functions {
+    driver: super::driver::ask,
+    convolve: super::convolution::run,
+};
+
+/// What is left of a run.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stderr: String,
+    /// `Display` of the report or failure.
+    pub text: String,
+    pub json: serde_json::Value,
+}
+
+impl Ran {
+    #[track_caller]
+    pub fn must_end_with(&self, code: i32) -> &Self {
+        assert_eq!(self.code, Some(code), "stderr:\n{}", self.stderr);
+        self
+    }
+
+    #[track_caller]
+    pub fn must_say(&self, text: &str) -> &Self {
+        assert_eq!(self.stderr, text);
+        self
+    }
+
+    #[track_caller]
+    pub fn must_begin(&self, text: &str) -> &Self {
+        assert!(
+            self.stderr.starts_with(text),
+            "found:\n{}\nwanted:\n{text}",
+            self.stderr
+        );
+        self
+    }
+
+    #[track_caller]
+    pub fn must_be(&self, verdict: &str, ids: &[&str]) -> &Self {
+        let findings = self.json["findings"].as_array().expect(&self.stderr);
+        let found: Vec<&str> = findings
+            .iter()
+            .filter_map(|finding| finding["id"].as_str())
+            .collect();
+        assert_eq!(
+            (self.json["verdict"].as_str(), &found[..]),
+            (Some(verdict), ids),
+            "{}",
+            self.text
+        );
+        self
+    }
+}
+
+/// Runs `check`, `version` or `startup` in a program built with cuDNN 9.14.0, on a machine with these variables.
+pub fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
+    run_in(Path::new("/"), task, folder, variables)
+}
+
+/// The same, started in this folder.
+pub fn run_in(from: &Path, task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
+    let report = folder.join("report.json");
+    let text = folder.join("text");
+    let mut command = command(task, folder);
+    command.current_dir(from);
+    command.env("TEST_TEXT", &text).env("TEST_JSON", &report);
+    for (name, value) in variables {
+        command.env(name, value);
+    }
+    let output = command.output().unwrap();
+    let json = std::fs::read_to_string(&report).unwrap_or_default();
+    let ran = Ran {
+        code: output.status.code(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        text: std::fs::read_to_string(&text).unwrap_or_default(),
+        json: serde_json::from_str(&json).unwrap_or_default(),
+    };
+    must_be_true(&ran.text);
+    must_be_true(&ran.stderr);
+    ran
+}
+
+/// Each path of a text that is not where it says, and each release that is not that of the file beside it.
+#[track_caller]
+pub fn must_be_true(text: &str) {
+    // A driver that is the tests' own.
+    let text = text.replace("/drv/libcuda.so.1", "libcuda.so.1");
+    // As a shell reads it.
+    let text = text.replace(r"'\''", "'");
+    let wrong = truth::World::real().falsehoods(&text);
+    assert!(wrong.is_empty(), "{}\n\n{text}", wrong.join("\n"));
+}
+
+/// The command alone.
+pub fn command(task: &str, folder: &Path) -> Command {
+    command_of(&std::env::current_exe().unwrap(), task, folder)
+}
+
+/// Like [`command`], but runs a copy of the program.
+pub fn command_of(program: &Path, task: &str, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .args([
+            "guard::program::is_run",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+            "--quiet",
+        ])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("LD_LIBRARY_PATH", folder)
+        .env("TEST_TASK", task)
+        .stdin(Stdio::null());
+    command
+}
+
+#[test]
+#[ignore = "this is the program that the other tests run"]
+fn is_run() {
+    let Ok(task) = std::env::var("TEST_TASK") else {
+        return;
+    };
+    if std::env::var_os("TEST_IGNORE_CHILDREN").is_some() {
+        unsafe extern "C" {
+            fn signal(signal: i32, handler: usize) -> usize;
+        }
+        // SAFETY: SIG_IGN for SIGCHLD, in a process of this test's own.
+        unsafe { signal(17, 1) };
+    }
+    if let Ok(most) = std::env::var("TEST_MEBIBYTES") {
+        unsafe extern "C" {
+            fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
+        }
+        let most = most.parse::<u64>().unwrap() << 20;
+        // SAFETY: RLIMIT_AS takes two numbers.
+        unsafe { setrlimit(9, &[most, most]) };
+    }
+    let open = std::env::var("TEST_OPEN").unwrap_or_default();
+    for path in open.split(':').filter(|path| !path.is_empty()) {
+        Library::open(path).unwrap();
+    }
+    if let Some(folder) = std::env::var_os("TEST_MOVE") {
+        std::env::set_current_dir(folder).unwrap();
+    }
+    if std::env::var_os("TEST_SIGPIPE").is_some() {
+        unsafe extern "C" {
+            fn signal(signal: i32, handler: usize) -> usize;
+        }
+        // SAFETY: SIG_DFL for SIGPIPE, in a process of this test's own.
+        unsafe { signal(13, 0) };
+    }
+    let built = built();
+    if let Ok(most) = std::env::var("TEST_FILES") {
+        may_open(most.parse().unwrap());
+    }
+    let result = match task.as_str() {
+        "startup" => return startup::startup_with(&built, FAKES),
+        "version" => check::check_version(&built),
+        "thorough" => check::check_thoroughly_with(&built, FAKES),
+        _ => check::check_with(&built, FAKES),
+    };
+    may_open(MOST_FILES);
+    let (text, json) = match result {
+        Ok(report) => (report.to_string(), report.to_json()),
+        Err(failure) => (failure.to_string(), failure.to_json()),
+    };
+    std::fs::write(std::env::var_os("TEST_TEXT").unwrap(), text).unwrap();
+    std::fs::write(std::env::var_os("TEST_JSON").unwrap(), json).unwrap();
+}
+
+/// As many as a process may have that nobody restricts.
+const MOST_FILES: u64 = 1024;
+
+/// How many files this process may have open, from now on.
+fn may_open(files: u64) {
+    unsafe extern "C" {
+        fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
+    }
+    // SAFETY: RLIMIT_NOFILE takes two numbers.
+    assert_eq!(unsafe { setrlimit(7, &[files, MOST_FILES]) }, 0);
+}
+
+/// A few rows as the build writes them.
+pub fn tables() -> Tables {
+    let gpus = |first, last, code| CudnnTargets {
+        first,
+        last,
+        cuda: 13,
+        code: Target::parse_all(code),
+    };
+    let of_9 = |minor, patch| Version::new(9, minor, patch);
+    Tables {
+        gpus: vec![
+            gpus(
+                of_9(10, 0),
+                of_9(10, 2),
+                "sm_50 sm_61 sm_70 sm_80 compute_80",
+            ),
+            gpus(
+                of_9(14, 0),
+                of_9(14, 0),
+                "sm_75 sm_80 sm_90a sm_100f compute_100f",
+            ),
+            gpus(
+                of_9(28, 0),
+                of_9(28, 0),
+                "sm_75 sm_80 sm_90a sm_100f sm_120f compute_120f",
+            ),
+        ],
+        known_bad: vec![KnownBad {
+            from: of_9(14, 0),
+            below: of_9(14, 1),
+            good: of_9(15, 0),
+            cublas: None,
+            operation: None,
+            what: "add up wrongly".into(),
+        }],
+        drivers: vec![(12, "525.60.13".into()), (13, "580.65.06".into())],
+        ptx: Some(Version::new(13, 0, 0)),
+        ..Tables::default()
+    }
+}
+
+/// What tells the releases of NVIDIA's libraries, as a program carries it.
+fn build_ids() -> Vec<(Version, String)> {
+    let rows = include_str!("../../../../build-support/compat/build-ids.txt").lines();
+    let row = |row: &str| {
+        let [id, part, release] = row.split(' ').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let told = sub_libraries::find(part).is_some_and(|one| one.version_symbol.is_some());
+        (!told).then(|| {
+            (
+                Version::parse(release).unwrap(),
+                id[..BUILD_ID_DIGITS].into(),
+            )
+        })
+    };
+    rows.filter(|row| !row.starts_with('#'))
+        .filter_map(row)
+        .collect()
+}
+
+/// What the program was built with: cuDNN 9.14.0 and CUDA 13.0, unless variables say otherwise.
+pub fn built() -> Built {
+    let set = |name: &str| std::env::var_os(name).is_some();
+    let release = std::env::var("TEST_BUILT").unwrap_or("9.14.0".to_string());
+    let numbers: Vec<u32> = release.split('.').map(|n| n.parse().unwrap()).collect();
+    let toolkit = std::env::var("TEST_TOOLKIT").unwrap_or("13.0".to_string());
+    let toolkit = Version::parse(&toolkit).unwrap();
+    Built {
+        cudnn: Some(Version::new(numbers[0], numbers[1], numbers[2])),
+        cudnn_cuda_major: Some(13),
+        cuda: Some(toolkit),
+        loader: if set("TEST_LINKED") {
+            Loader::Linked
+        } else if set("TEST_CUDARC") {
+            Loader::Cudarc
+        } else {
+            Loader::Dlopen
+        },
+        cudarc: std::env::var("TEST_CUDARC").ok().and_then(|text| {
+            let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
+            let [major, minor, patch] = numbers[..] else {
+                return None;
+            };
+            Some(Version::new(major, minor, patch))
+        }),
+        targets: Target::parse_all(&std::env::var("TEST_TARGETS").unwrap_or_default()),
+        needs: if set("TEST_NEEDS") {
+            vec!["adv".into(), "conv3d-bf16".into()]
+        } else {
+            Vec::new()
+        },
+        findings: if set("TEST_FINDINGS") {
+            vec![BuiltFinding {
+                id: "nvcc-header-skew".into(),
+                severity: Severity::Warning,
+                summary: "nvcc and cuda.h differ".into(),
+            }]
+        } else {
+            Vec::new()
+        },
+        tables: Tables {
+            build_ids: build_ids(),
+            ptx: Some(toolkit),
+            ..if set("TEST_TABLES") {
+                tables()
+            } else {
+                Tables::default()
+            }
+        },
+        absent: set("TEST_ABSENT").then(|| "no CUDA\nfor aarch64".into()),
+        ..Built::default()
+    }
+}

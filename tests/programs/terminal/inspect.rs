@@ -1,0 +1,208 @@
+//! `cudnn-guard inspect` on programs and libraries that are compiled here, in images of our own.
+
+#[allow(dead_code)]
+mod made {
+    include!("../../../src/system/library_file/made_dll.rs");
+}
+pub mod escapes;
+pub mod image;
+pub mod openers;
+pub mod programs;
+pub mod search;
+pub mod surroundings;
+pub mod windows;
+
+use crate::support::{repository, run};
+use image::{Image, ids, linked};
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+/// VER-01, and two crates of one program that want different things.
+#[test]
+fn every_guard_of_a_program_is_heard() {
+    let image = Image::new("older");
+    image.cudnn("opt/lib", 14);
+    let other = linked("9.20.0").replace("app 0.1.0", "other 2.0.0");
+    image.program(
+        &[&linked("9.1.0"), &other],
+        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
+    );
+    let ran = image.inspect(&[]).exits_with(1);
+    let wanted = "  ✗ loaded cuDNN 9.14.0 is older than the 9.20.0 that this program was built with  [cudnn-version-mismatch]\n      \
+         = help: install cuDNN 9.20 or a later 9.x in `/opt/lib`, or put its directory into LD_LIBRARY_PATH\n      \
+         loaded      /opt/lib/libcudnn.so.9\n      \
+         found via   the program's RUNPATH, its entry `/opt/lib`\n      \
+         crate       other 2.0.0\n      \
+         built with  9.20.0, so 9.20 or a later 9.x may be loaded\n";
+    let said = image.said(&ran);
+    assert!(said.starts_with(wanted), "{said}");
+    let json = image.json();
+    let guards = json["program"]["guards"].as_array().unwrap();
+    assert_eq!(guards.len(), 2);
+    // Which comes first is the linker's affair.
+    let other = guards.iter().find(|guard| guard["crate"] == "other 2.0.0");
+    assert_eq!(other.unwrap()["cudnn"], "9.20.0");
+}
+
+/// LOD-29, LOD-27, LOD-20: a part is gone, one needs the driver, and what is opened by name is missing.
+#[test]
+fn parts_and_what_they_open() {
+    let image = Image::new("parts");
+    image.cudnn("opt/lib", 14);
+    image.library("tmp/libcuda.so.1", "int x;", &[]);
+    image.library(
+        "opt/lib/libcudnn_engines_runtime_compiled.so.9",
+        "int nothing;",
+        &["-Wl,--no-as-needed", "IMAGE/tmp/libcuda.so.1"],
+    );
+    fs::remove_dir_all(image.at("tmp")).unwrap();
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
+    );
+    let json = image.json();
+    assert_eq!(json["verdict"], "unknown", "{json}");
+    assert_eq!(
+        ids(&json),
+        ["driver-missing", "library-not-found", "library-not-found"]
+    );
+    let missing: Vec<&str> = json["missing"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        missing,
+        ["libcuda.so.1", "libcublasLt.so.13", "libnvrtc.so.13"]
+    );
+
+    fs::remove_file(image.at("opt/lib/libcudnn_cnn.so.9")).unwrap();
+    let json = image.json();
+    assert_eq!(json["verdict"], "fail", "{json}");
+    let finding = json["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["id"] == "parts-missing")
+        .unwrap();
+    assert_eq!(finding["severity"], "error");
+    assert!(
+        finding["summary"]
+            .as_str()
+            .unwrap()
+            .contains("lacks libcudnn_cnn.so.9"),
+        "{finding}"
+    );
+}
+
+/// Images for Jetson keep empty files, over which the machine's own libraries are mounted.
+#[test]
+fn what_is_mounted_later_is_unknown() {
+    let image = Image::new("mounted");
+    image.cudnn("opt/lib", 14);
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
+    );
+    fs::write(image.at("opt/lib/libcudnn.so.9"), "").unwrap();
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("libcudnn.so.9` is nothing yet")
+        .says("libcudnn.so.9 is mounted later, if at all");
+}
+
+/// LOD-19: the system has the library, and not the version of it.
+#[test]
+fn a_library_of_the_system_that_is_too_old() {
+    let image = Image::new("too-old");
+    let script = |versions: &[&str]| {
+        let mut text = String::from("GLIBC_2.2 { one; };\n");
+        for version in versions {
+            text += &format!("{version} {{ two; }};\n");
+        }
+        fs::write(image.at("map"), text).unwrap();
+    };
+    let own = "-Wl,--version-script=IMAGE/map";
+    script(&["GLIBC_2.38"]);
+    image.library(
+        "usr/lib/libm.so.6",
+        "int one(void) { return 1; } int two(void) { return 2; }",
+        &[own],
+    );
+    image.library(
+        "usr/lib/libuser.so.1",
+        "int two(void); int user(void) { return two(); }",
+        &["IMAGE/usr/lib/libm.so.6"],
+    );
+    image.program(
+        &[],
+        &[
+            "IMAGE/usr/lib/libuser.so.1",
+            "-Wl,-rpath-link,IMAGE/usr/lib",
+        ],
+    );
+    assert_eq!(image.json()["findings"], Value::Array(Vec::new()));
+    script(&[]);
+    image.library("usr/lib/libm.so.6", "int one(void) { return 1; }", &[own]);
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("/usr/lib/libm.so.6` has no GLIBC_2.38, which")
+        .says("/usr/lib/libuser.so.1` needs [library-not-found]")
+        .says("= help: run the program on a system or in a container whose glibc is 2.38 or later");
+}
+
+/// LNK-09: the linker dropped what no function was called of.
+#[test]
+fn a_program_that_should_depend_on_cudnn_and_does_not() {
+    let image = Image::new("dropped");
+    image.program(&[&linked("9.14.0")], &[]);
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("app 0.1.0 was built to be linked with cuDNN, and this program depends on none")
+        .says("[not-loaded-yet]");
+}
+
+/// LOD-02: a program that opens cuDNN itself takes the newest that it may.
+#[test]
+fn a_program_that_opens_cudnn_itself() {
+    let image = Image::new("opens");
+    let text = "guard 0.1.0\nrequirement >=8\nfrom 8.0.0\npolicy requirement\nloader dlopen\n";
+    image.program(&[text], &["-Wl,-rpath,/opt/lib"]);
+    // No GPU is known of: it may do without.
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("this program opens libcudnn.so.10 or libcudnn.so.9 or libcudnn.so.8, and the loader finds none")
+        .says("= help: install cuDNN 9, or put its directory into LD_LIBRARY_PATH");
+    image.cudnn("opt/lib", 14);
+    // A program that is linked with nothing has no search path of its own either: it is the loader's that counts.
+    let json = image.json();
+    assert_eq!(
+        json["missing"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["name"].as_str().unwrap().starts_with("libcudnn.so"))
+            .count(),
+        0,
+        "{json}"
+    );
+    assert_eq!(json["cudnn"]["version"], "9.14.0");
+}
+
+#[test]
+fn what_is_no_program_is_a_mistake_of_the_caller() {
+    let text = repository().join("README.md");
+    run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("inspect")
+        .arg(text))
+    .exits_with(2)
+    .says("is no program that can be read: neither ELF nor PE  [io-error]");
+    run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard")).args(["inspect", "/nowhere/app"]))
+        .exits_with(2);
+}

@@ -1,0 +1,196 @@
+//! What `cudnn-guard doctor` and `inspect` say of the driver and the GPUs of a machine, which are the simulator's here.
+
+use crate::support::builds::library;
+use crate::support::circumstances::installed;
+use crate::support::{fresh, repository, run, simulated};
+use crate::terminal::inspect::image::{Image, ids, linked};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+/// The ids that the terminal program tells where the loader looks into these folders.
+fn told(mut arguments: Command, folders: &[PathBuf], variables: Variables) -> Vec<String> {
+    let folders = std::env::join_paths(folders).unwrap();
+    arguments.env_clear().env("PATH", "/usr/bin:/bin");
+    arguments.env("LD_LIBRARY_PATH", folders);
+    arguments.envs(variables.iter().copied());
+    let ran = run(arguments.arg("--json"));
+    let json = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.text()));
+    ids(&json).into_iter().map(String::from).collect()
+}
+
+/// CUDA 13.0 with an nvcc, cuDNN 9.14.0 and what that opens, and a driver, in a folder of this name.
+fn everything(name: &str) -> PathBuf {
+    let root = fresh(&format!("machine-{name}"));
+    simulated::install((9, 14, 0), &[], &root);
+    for opened in ["libcublasLt.so.13", "libnvrtc.so.13"] {
+        library(&root.join("lib64").join(opened));
+    }
+    fs::create_dir_all(root.join("bin")).unwrap();
+    for program in ["nvcc", "gcc"] {
+        let own = repository().join("fixtures/nvcc").join(program);
+        symlink(own, root.join("bin").join(program)).unwrap();
+    }
+    host_compiler(&root, "13.2.0 2.36");
+    root
+}
+
+/// What the nvcc there takes for host code: a gcc, and the glibc whose headers it reads.
+fn host_compiler(root: &Path, release: &str) {
+    fs::write(root.join("bin/gcc.release"), release).unwrap();
+}
+
+/// Written by another program: one that this one holds open while a test beside it starts a program cannot be started.
+fn script(path: &Path, text: &str) {
+    let write = r#"printf '#!/bin/sh\n%s' "$1" >"$0" && chmod 755 "$0""#;
+    let mut shell = Command::new("sh");
+    run(shell.args(["-c", write]).arg(path).arg(text)).exits_with(0);
+}
+
+fn driver() -> PathBuf {
+    installed((9, 14, 0)).join("driver")
+}
+
+fn doctor(root: &Path, variables: Variables) -> Vec<String> {
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    doctor.arg("doctor");
+    let text = root.to_str().unwrap();
+    let own = [("CUDA_HOME", text), ("CUDNN_PATH", text)];
+    let folders = ["driver", "lib64"].map(|folder| root.join(folder));
+    told(doctor, &folders, &[&own, variables].concat())
+}
+
+#[test]
+fn doctor_tells_what_the_driver_and_the_gpu_do_not_do() {
+    let root = everything("driver");
+    for (variables, ids) in [
+        (&[][..], &[][..]),
+        (&[("SIM_CUINIT", "34")], &["driver-stub", "no-gpu"]),
+        (&[("SIM_CUINIT", "999")], &["driver-error", "no-gpu"]),
+        (&[("SIM_DEVICES", "0")], &["no-gpu"]),
+        (&[("SIM_CUDA", "12080")], &["driver-too-old"]),
+        (
+            &[("SIM_CAPABILITY", "6.1")],
+            &["arch-unsupported-by-nvcc", "arch-dropped-by-cudnn"],
+        ),
+    ] {
+        assert_eq!(doctor(&root, variables), ids, "{variables:?}");
+    }
+}
+
+#[test]
+fn doctor_tells_what_nvcc_cannot_do_for_the_gpu() {
+    let root = everything("doctor");
+    let nvcc = root.join("bin/nvcc").display().to_string();
+    for (variables, ids) in [
+        (&[][..], &[][..]),
+        (&[("CUDNN_GUARD_ARCHS", "fast")], &["arch-unknown"]),
+        (
+            &[("CUDNN_GUARD_ARCHS", "20")],
+            &["arch-unsupported-by-nvcc"],
+        ),
+        (
+            &[("SIM_CAPABILITY", "13.0")],
+            &["gpu-newer-than-nvcc", "gpu-newer-than-cudnn"],
+        ),
+        (&[("PROFILE", "release")], &["kernels-not-covering-gpu"]),
+        (&[("FAKE_NVCC_RELEASE", "12.4")], &["nvcc-header-skew"]),
+        (&[("NVCC_CCBIN", &*nvcc)], &["config-invalid"]),
+    ] {
+        assert_eq!(doctor(&root, variables), ids, "{variables:?}");
+    }
+    let newer = ("FAKE_NVCC_RELEASE", "13.1");
+    fs::write(root.join("include/cuda.h"), "#define CUDA_VERSION 13010\n").unwrap();
+    assert_eq!(doctor(&root, &[newer]), ["ptx-newer-than-driver"]);
+    assert_eq!(doctor(&root, &[newer, ("SIM_CUDA", "13010")]), [""; 0]);
+    fs::remove_file(&nvcc).unwrap();
+    let silent = "[ $1 = --version ] && echo 'release 13.1, V13.1.0'\nexit 1\n";
+    script(Path::new(&nvcc), silent);
+    assert!(doctor(&root, &[]).contains(&"nvcc-failed".to_string()));
+}
+
+#[test]
+fn doctor_tells_what_the_host_compiler_does_not_do() {
+    let root = everything("host");
+    fs::create_dir_all(root.join("include/crt")).unwrap();
+    let limit = "#if __GNUC__ > 14\n#error -- unsupported GNU version!\n#endif\n";
+    fs::write(root.join("include/crt/host_config.h"), limit).unwrap();
+    let bare = "extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double rsqrt(double x);\n";
+    fs::write(root.join("include/crt/math_functions.h"), bare).unwrap();
+    for (release, ids) in [
+        ("14.2.0 2.41", &[][..]),
+        ("15.1.0 2.41", &["host-compiler-unsupported"]),
+        ("14.2.0 2.42", &["host-headers-incompatible"]),
+    ] {
+        host_compiler(&root, release);
+        assert_eq!(doctor(&root, &[]), ids, "{release}");
+    }
+}
+
+/// CFG-17: it is waited for in a build, too.
+#[test]
+fn doctor_tells_of_an_nvidia_smi_that_hangs() {
+    let (root, other) = (everything("hangs"), fresh("machine-smi"));
+    script(&other.join("nvidia-smi"), "sleep 60\n");
+    fs::write(other.join("libcuda.so.1"), "").unwrap();
+    let other = other.to_str().unwrap();
+    let path = format!("{other}:/usr/bin:/bin");
+    let told = doctor(&root, &[("LD_LIBRARY_PATH", other), ("PATH", &path)]);
+    assert_eq!(told, ["driver-missing", "program-timeout", "no-gpu"]);
+}
+
+/// It stops no build.
+#[test]
+fn targets_tells_of_a_driver_that_fails() {
+    for (variables, ids) in [
+        (&[][..], &[][..]),
+        (&[("SIM_CUINIT", "999")], &["driver-error", "no-gpu"]),
+    ] {
+        let mut targets = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        targets.args(["targets", "auto", "--cuda", "13.0"]);
+        assert_eq!(told(targets, &[driver()], variables), ids);
+    }
+}
+
+/// ARC-01, DRV-01: before the program is started.
+#[test]
+fn inspect_tells_what_the_machine_does_not_do_for_a_program() {
+    let image = Image::new("machine");
+    image.cudnn("opt/lib", 14);
+    for library in ["libcublasLt.so.13", "libnvrtc.so.13"] {
+        image.library(&format!("opt/lib/{library}"), "int nothing;", &[]);
+    }
+    for (facts, variables, ids) in [
+        ("", &[][..], &[][..]),
+        ("", &[("SIM_CUINIT", "34")], &["driver-stub"]),
+        ("", &[("SIM_CUDA", "12080")], &["driver-too-old"]),
+        ("", &[("SIM_CAPABILITY", "6.1")], &["arch-dropped-by-cudnn"]),
+        ("", &[("SIM_CAPABILITY", "13.0")], &["gpu-newer-than-cudnn"]),
+        ("targets sm_90\n", &[], &[]),
+        ("targets sm_80\n", &[], &["kernels-not-covering-gpu"]),
+        ("targets compute_80\n", &[], &[]),
+        (
+            "cuda 13.1\ntargets compute_80\n",
+            &[],
+            &["ptx-newer-than-driver"],
+        ),
+        ("cudnn-cuda 12\n", &[], &["cuda-flavour-mismatch"]),
+        ("absent there was none\n", &[], &["built-without-cuda"]),
+    ] {
+        // Of two facts with one key the last counts.
+        let record = linked("9.14.0") + facts;
+        let own = "-Wl,-rpath,IMAGE/opt/lib";
+        image.program(&[&record], &["IMAGE/opt/lib/libcudnn.so.9", own]);
+        let mut inspect = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        inspect.arg("inspect").arg(image.at("app/app"));
+        let folders = [driver(), image.at("opt/lib")];
+        assert_eq!(
+            told(inspect, &folders, variables),
+            ids,
+            "{facts}{variables:?}"
+        );
+    }
+}

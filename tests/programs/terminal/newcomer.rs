@@ -1,0 +1,126 @@
+//! Stacks that are broken as those of real users are, and what `cudnn-guard doctor` says of each: its first screen tells
+//! a newcomer the cause and what to do, and who does that has a stack of which the doctor says no such thing.
+//!
+//! The screens lie in `newcomer/*.txt`; `BLESS=1` writes them anew.
+
+pub mod machine;
+mod screens;
+mod stacks;
+
+use crate::support::builds::{cudnn, wheel};
+use crate::support::repository;
+use machine::Machine;
+use stacks::{STACKS, Stack};
+use std::fs;
+use std::path::Path;
+
+/// A terminal has that many lines, unless somebody has made it larger.
+const SCREEN: usize = 24;
+
+/// What a terminal of 80 columns shows of a text before it scrolls.
+fn first_screen(text: &str) -> String {
+    let mut screen = String::new();
+    let mut rows = 0;
+    for line in text.lines() {
+        rows += line.chars().count().div_ceil(80).max(1);
+        if rows > SCREEN {
+            break;
+        }
+        screen.push_str(line);
+        screen.push('\n');
+    }
+    screen
+}
+
+/// Words without the places where lines are broken.
+fn plain(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Holds a screen against the file of that name.
+fn differs(name: &str, screen: &str) -> bool {
+    let file = repository().join(format!("tests/programs/terminal/newcomer/{name}.txt"));
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&file, screen).unwrap();
+    }
+    fs::read_to_string(&file).unwrap_or_default() != screen
+}
+
+/// What is wrong with what the doctor says of this one.
+fn examine(stack: &Stack, wrong: &mut Vec<String>) {
+    let mut machine = (stack.made)();
+    let (said, _) = machine.doctor(&[]);
+    let screen = first_screen(&said);
+    let shown = plain(&screen);
+    let cause = format!("[{}]", stack.cause);
+    for wanted in [&cause, stack.fault, stack.help] {
+        if !shown.contains(wanted) {
+            wrong.push(format!(
+                "{}: {wanted:?} is not on the first screen",
+                stack.name
+            ));
+        }
+    }
+    if machine.is_alone() && differs(stack.name, &screen) {
+        wrong.push(format!("{}: BLESS=1 writes this:\n{screen}", stack.name));
+    }
+    if let Some(done) = stack.done {
+        done(&mut machine);
+        let (said, code) = machine.doctor(&[]);
+        if code != Some(0) || said.contains(&cause) {
+            wrong.push(format!("{}: the help does not help:\n{said}", stack.name));
+        }
+    }
+}
+
+#[test]
+fn the_first_screen_tells_a_newcomer_the_cause_and_what_to_do() {
+    let mut wrong = Vec::new();
+    for stack in STACKS {
+        examine(stack, &mut wrong);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What else is said depends on what this machine is: a container, WSL, NixOS.
+#[test]
+fn a_driver_that_is_nowhere_is_told_first() {
+    let mut machine = Machine::with_gpu();
+    machine.set_to("LD_LIBRARY_PATH", &["cuda/lib64"]);
+    let (json, _) = machine.doctor(&["--json"]);
+    if json.contains("\"driver\":null") && !Path::new("/dev/dxg").exists() {
+        let (said, _) = machine.doctor(&[]);
+        let screen = first_screen(&said);
+        let [headline, help] = ["`libcuda.so.1`", "--gpus all"].map(|text| screen.find(text));
+        let toolkit = screen.find("toolkit   CUDA 13.0");
+        assert!(
+            headline.is_some() && headline < help && help < toolkit,
+            "{said}"
+        );
+        assert!(screen.contains("[driver-missing]"), "{said}");
+    }
+}
+
+/// Whoever opens an issue shows neither name nor home directory.
+#[test]
+fn a_report_for_an_issue_holds_nothing_private() {
+    let mut machine = Machine::image(true);
+    wheel(&machine.at("me/venv"), 12, (9, 10, 2));
+    machine.set_to("VIRTUAL_ENV", &["me/venv"]);
+    cudnn(&machine.at("opt/cudnn/joe"), (9, 14, 0), false);
+    machine.set_to("CUDNN_PATH", &["opt/cudnn/joe"]);
+    machine.set("USER", "joe");
+    let (said, code) = machine.doctor(&["--markdown", "--redact"]);
+    let version = format!("cudnn-guard {} ", env!("CARGO_PKG_VERSION"));
+    let said = said.replace(&version, "cudnn-guard VERSION ");
+    assert!(
+        !differs("for-an-issue", &said),
+        "BLESS=1 writes this:\n{said}"
+    );
+    assert_eq!(code, Some(0));
+    let (json, _) = machine.doctor(&["--json", "--redact"]);
+    assert!(
+        json.contains("\"~/venv/") && !json.contains("joe"),
+        "{json}"
+    );
+}

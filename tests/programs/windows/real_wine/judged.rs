@@ -1,0 +1,128 @@
+//! A guarded program and how it is started on Windows: what its guard says of that, and what `inspect` says.
+
+use crate::support::{Ran, project, repository};
+use crate::windows::wine::windows::{Windows, built};
+use serde_json::Value;
+use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The programs: each opens cuDNN itself, and asks for this.
+const PROGRAMS: [(&str, &str); 2] = [("nine", ">=9.14, <10"), ("eight", ">=8.9.5, <10")];
+
+/// It is one for all tests of this file, which take turns. No cuDNN is installed, and no driver.
+pub fn windows() -> MutexGuard<'static, Option<Windows>> {
+    static ONE: Mutex<Option<Windows>> = Mutex::new(None);
+    let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    one.get_or_insert_with(|| {
+        let windows = Windows::boot("wine-real");
+        let app = windows.drive().join("app");
+        fs::create_dir_all(&app).unwrap();
+        for (name, asked) in PROGRAMS {
+            let build = format!(
+                "use cudnn_guard::{{Config, Link}};\n\n\
+                 fn main() {{\n    cudnn_guard::build(|| {{\n        \
+                 let gpu = Config::new().cudnn({asked:?}).link(Link::Runtime).probe()?;\n        \
+                 gpu.link();\n        gpu.guard().write()\n    }});\n}}\n"
+            );
+            let crate_name = format!("windows-{name}");
+            let dir = project(&crate_name, &build, include_str!("program.rs"));
+            let program = built(&dir, &[], &crate_name);
+            fs::copy(program, app.join(format!("{name}.exe"))).unwrap();
+        }
+        let terminal = ["--features", "cli", "--bin", "cudnn-guard"];
+        let terminal = built(repository(), &terminal, "cudnn-guard");
+        fs::copy(terminal, windows.drive().join("cudnn-guard.exe")).unwrap();
+        windows
+    });
+    one
+}
+
+/// A name, and what makes it ready.
+pub type SetUp<T> = (&'static str, fn(&Windows) -> T);
+
+/// How a program is started.
+#[derive(Clone)]
+pub struct Start {
+    program: &'static str,
+    /// Its folder.
+    pub dir: String,
+    path: String,
+    acts: Vec<String>,
+}
+
+impl Start {
+    pub fn of(program: &'static str) -> Self {
+        Self {
+            program,
+            dir: r"C:\app".into(),
+            path: String::new(),
+            acts: Vec::new(),
+        }
+    }
+
+    /// What PATH begins with.
+    pub fn path(mut self, path: &str) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// The program lies in this folder.
+    pub fn within(mut self, windows: &Windows, dir: &str) -> Self {
+        let file = format!("{}.exe", self.program);
+        let app = windows.drive().join("app").join(&file);
+        let there = windows.unix(dir).join(file);
+        fs::copy(app, there).unwrap();
+        self.dir = dir.into();
+        self
+    }
+
+    /// What it does before it asks its guard.
+    pub fn does(mut self, acts: &[&str]) -> Self {
+        self.acts.extend(acts.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Whether nothing but files and PATH decide what it gets.
+    pub fn is_plain(&self) -> bool {
+        self.acts.is_empty()
+    }
+
+    fn program(&self) -> String {
+        format!("{}\\{}.exe", self.dir, self.program)
+    }
+
+    pub fn run(&self, windows: &Windows, acts: &[&str]) -> Ran {
+        let before = self.acts.iter().map(String::as_str);
+        let acts: Vec<&str> = before.chain(acts.iter().copied()).collect();
+        let path = [("WINEPATH", &self.path[..])];
+        windows.start(self.program(), &acts, &path)
+    }
+
+    /// The report of `check` or `version`.
+    pub fn json(&self, windows: &Windows, act: &str) -> Value {
+        self.clone().does(&[act]).told(windows)
+    }
+
+    /// What it prints in the end.
+    pub fn told(&self, windows: &Windows) -> Value {
+        let ran = self.run(windows, &[]).exits_with(0);
+        let last = ran.stdout.lines().last().unwrap_or_default();
+        serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {}", ran.text()))
+    }
+
+    pub fn inspected(&self, windows: &Windows) -> Value {
+        let path = [("WINEPATH", &self.path[..])];
+        let inspect = ["inspect", "--json", &self.program()];
+        let ran = windows.start(r"C:\cudnn-guard.exe", &inspect, &path);
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.text()))
+    }
+}
+
+/// The ids of what was found, notes aside.
+pub fn ids(told: &Value) -> Vec<&str> {
+    let findings = told["findings"].as_array().unwrap().iter();
+    findings
+        .filter(|finding| finding["severity"] != "note")
+        .map(|finding| finding["id"].as_str().unwrap())
+        .collect()
+}

@@ -1,0 +1,419 @@
+//! What is said of broken set-ups, and that what it says to do helps.
+
+use super::farm::{Farm, with_zlib};
+use super::faults::{
+    Fault, alone, installed, no_zlib, of_32_bits_first, older_first, other_major,
+    part_beside_the_program, part_cut_short, part_for_another_cpu, part_of_another_8,
+    part_of_another_release, part_removed, parts_first, small_zlib, uninstall, unused_part_first,
+};
+use super::judged::{Start, ids, windows};
+use super::{V8_9_5, V8_9_7, V9_10, V9_14, V9_28};
+use crate::windows::wine::windows::Windows;
+
+/// The headline and what to do, as they are printed at the start.
+#[track_caller]
+fn told_at_start(windows: &Windows, start: &Start, code: i32, wanted: &str) {
+    let ran = start.run(windows, &["startup", "went-on"]).exits_with(code);
+    assert_eq!(ran.stdout, if code == 0 { "went on\n" } else { "" });
+    let is_help = |line: &&str| line.starts_with("  = help: ");
+    let mut lines = ran.stderr.lines();
+    let mut text = format!("{}\n", lines.next().unwrap_or_default());
+    for line in lines.take_while(is_help) {
+        text += &format!("{line}\n");
+    }
+    assert_eq!(text, wanted, "{}", ran.stderr);
+}
+
+/// Nothing is left but that there is no driver here.
+#[track_caller]
+fn helps(windows: &Windows, start: &Start) {
+    let told = start.json(windows, "check");
+    assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
+    start.run(windows, &["startup", "went-on"]).exits_with(0);
+}
+
+/// The folder of this fault's cuDNN, as it was before it broke.
+fn again(windows: &Windows, set: &str) -> Farm {
+    Farm::of(windows, "cuDNN", set)
+}
+
+/// SUB-05: where Windows says 126.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_part_that_was_removed_is_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let fault = part_removed(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        78,
+        r"cuDNN 8.9.7 at `C:\cuDNN` lacks cudnn_cnn_infer64_8.dll, which a convolution needs  [parts-missing]
+  = help: install cuDNN 8.9.7 again in `C:\cuDNN`, whole, since the first library opens the others from there
+",
+    );
+    with_zlib(windows, again(windows, V8_9_7));
+    helps(windows, &fault.start);
+}
+
+/// VER-01
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn an_older_one_first_on_path_stops_the_program() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let fault = older_first(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        78,
+        r"loaded cuDNN 9.10.2 does not meet the `>=9.14, <10` that this program asks for  [cudnn-version-mismatch]
+  = help: put `C:\cuDNN`, where cuDNN 9.28.0 is, before `C:\older` in PATH
+",
+    );
+    let ran = fault.start.run(windows, &["startup"]);
+    ran.says("  found via   PATH, its entry `C:\\older`\n")
+        .says("  there is    C:\\cuDNN\\cudnn64_9.dll, of 9.28.0, where Windows looks later\n");
+    same_words(windows, &fault.start);
+    helps(windows, &Start::of("nine").path(r"C:\cuDNN;C:\older"));
+    // What is not whole would not help, and neither would one whose parts come from before both.
+    let start = &fault.start;
+    let elsewhere = "take `C:\\older` out of PATH, or put the directory of a cuDNN that meets `>=9.14, <10` before it";
+    again(windows, V9_28).without("cudnn_ops64_9.dll");
+    assert_eq!(first_help(windows, start), elsewhere);
+    same_words(windows, start);
+    again(windows, V9_28);
+    Farm::empty(windows, "stale").from(V9_14, "cudnn_ops64_9.dll");
+    let start = Start::of("nine").path(r"C:\stale;C:\older;C:\cuDNN");
+    assert!(!first_help(windows, &start).contains(r"C:\cuDNN"));
+}
+
+#[track_caller]
+fn first_help(windows: &Windows, start: &Start) -> String {
+    let told = start.json(windows, "check");
+    told["findings"][0]["help"][0].as_str().unwrap().to_string()
+}
+
+/// `inspect` says of the program what its guard says first.
+#[track_caller]
+fn same_words(windows: &Windows, start: &Start) {
+    let (guard, inspect) = (start.json(windows, "check"), start.inspected(windows));
+    let first = &guard["findings"][0];
+    let id = &first["id"];
+    let mut found = inspect["findings"].as_array().unwrap().iter();
+    let found = found.find(|finding| finding["id"] == *id);
+    let found = found.unwrap_or_else(|| panic!("no {id} in {inspect:#}"));
+    for of in ["summary", "help"] {
+        assert_eq!(first[of], found[of]);
+    }
+    assert_eq!(first["evidence"]["there is"], found["evidence"]["there is"]);
+}
+
+/// What lies beside the program comes before PATH.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn an_older_one_beside_the_program_is_named_with_the_right_one() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let own = Farm::of(windows, "own", V9_10);
+    let newer = Farm::of(windows, "cuDNN", V9_28);
+    let start = Start::of("nine").path(&newer.path);
+    let start = start.within(windows, &own.path);
+    told_at_start(
+        windows,
+        &start,
+        78,
+        r"loaded cuDNN 9.10.2 does not meet the `>=9.14, <10` that this program asks for  [cudnn-version-mismatch]
+  = help: remove the `cudnn*.dll` files from `C:\own`: Windows takes cuDNN 9.28.0 from `C:\cuDNN` then
+",
+    );
+    same_words(windows, &start);
+    let own = Farm::empty(windows, "own");
+    helps(windows, &start.within(windows, &own.path));
+}
+
+/// SUB-06
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_part_of_another_release_is_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let fault = part_of_another_release(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        78,
+        r"cuDNN 9.28.0 at `C:\cuDNN` is mixed with cudnn_ops64_9.dll of 9.14.0  [parts-mixed]
+  = help: remove all `cudnn*.dll` files from `C:\cuDNN` and install one cuDNN there, whole
+",
+    );
+    same_words(windows, &fault.start);
+    again(windows, V9_28);
+    helps(windows, &fault.start);
+    let fault = part_of_another_8(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        78,
+        r"cuDNN 8.9.7 at `C:\cuDNN` is mixed with cudnn_cnn_infer64_8.dll of 8.9.5  [parts-mixed]
+  = help: remove all `cudnn*.dll` files from `C:\cuDNN` and install one cuDNN there, whole
+",
+    );
+    with_zlib(windows, again(windows, V8_9_7));
+    helps(windows, &fault.start);
+}
+
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_part_that_windows_cannot_take_is_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    for (made, wanted) in [
+        (
+            part_cut_short as fn(&Windows) -> Fault,
+            r"`C:\cuDNN\cudnn_ops64_9.dll` is cut off: it ends at byte 1000000, and its sections reach to 33088512  [library-damaged]
+  = help: install that cuDNN again in `C:\cuDNN`, and see that the disk is not full
+",
+        ),
+        (
+            part_for_another_cpu,
+            r"`C:\cuDNN\cudnn_ops64_9.dll` is for aarch64  [wrong-architecture]
+  = help: install the cuDNN for x86_64 in `C:\cuDNN`
+",
+        ),
+    ] {
+        let fault = made(windows);
+        told_at_start(windows, &fault.start, 78, wanted);
+        again(windows, V9_28);
+        helps(windows, &fault.start);
+    }
+}
+
+/// It is named as a warning: not every program comes to need it.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_missing_zlibwapi_is_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let fault = no_zlib(windows);
+    let told = fault.start.json(windows, "version");
+    let finding = &told["findings"][0];
+    assert_eq!(finding["severity"], "warning");
+    assert_eq!(
+        finding["summary"],
+        "cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which does not come with it, and Windows does not find one"
+    );
+    assert_eq!(
+        finding["help"],
+        serde_json::json!([
+            r"put the `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 leads to into `C:\cuDNN`, or move to cuDNN 9, which does without"
+        ])
+    );
+    with_zlib(windows, again(windows, V8_9_7));
+    helps(windows, &fault.start);
+    again(windows, V9_28);
+    helps(windows, &fault.start);
+    let fault = small_zlib(windows);
+    let told = fault.start.json(windows, "version");
+    let finding = &told["findings"][0];
+    assert_eq!(
+        finding["summary"],
+        r"`C:\cuDNN\zlibwapi.dll`, which cuDNN 8.9.7 opens, is for i686: Windows calls that error 193"
+    );
+    assert_eq!(
+        finding["help"],
+        serde_json::json!([
+            r"put the `zlibwapi.dll` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `C:\cuDNN\zlibwapi.dll`"
+        ])
+    );
+    with_zlib(windows, again(windows, V8_9_7));
+    helps(windows, &fault.start);
+}
+
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_first_library_that_gets_the_parts_of_another_one_is_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let fault = alone(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        78,
+        r"cuDNN 9.28.0 at `C:\own` gets 5 libraries from `C:\older`, where they are of 9.14.0  [parts-mixed]
+  = help: install cuDNN 9.28.0 in `C:\own`, whole
+",
+    );
+    let own = Farm::of(windows, "own", V9_28);
+    helps(windows, &fault.start.clone().within(windows, &own.path));
+}
+
+/// What cuDNN itself does, whatever a guard says: the first library asks Windows for the others by their names alone.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn cudnn_takes_the_parts_that_come_first() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    for (set, stale, part, major, answers) in [
+        (
+            V8_9_5,
+            V8_9_7,
+            "cudnn_ops_infer64_8.dll",
+            8,
+            ["8907", "8905"],
+        ),
+        (V9_28, V9_14, "cudnn_graph64_9.dll", 9, ["91400", "92800"]),
+    ] {
+        let farm = Farm::of(windows, "cuDNN", set);
+        let stale = Farm::empty(windows, "stale").from(stale, part);
+        let paths = [[&stale.path, &farm.path], [&farm.path, &stale.path]];
+        for (path, answer) in paths.into_iter().zip(answers) {
+            let start = Start::of("nine").path(&format!("{};{}", path[0], path[1]));
+            let library = format!("cudnn64_{major}.dll");
+            let ran = start.run(windows, &["cudnn-answers", &library]);
+            assert_eq!(ran.exits_with(0).stdout.trim(), answer);
+        }
+    }
+}
+
+/// LOD-13: the first library asks Windows for the others by their names alone.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn parts_from_before_the_first_library_are_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let fault = parts_first(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        78,
+        r"cuDNN 9.28.0 at `C:\cuDNN` gets cudnn_ops64_9.dll and cudnn_cnn64_9.dll from `C:\stale`, where they are of 9.14.0  [parts-mixed]
+  = help: take `C:\stale` out of PATH, or put `C:\cuDNN` before it
+",
+    );
+    helps(windows, &Start::of("nine").path(r"C:\cuDNN"));
+    helps(windows, &Start::of("nine").path(r"C:\cuDNN;C:\stale"));
+    let fault = unused_part_first(windows);
+    let told = fault.start.json(windows, "version");
+    let first = &told["findings"][0];
+    assert_eq!(told["verdict"], "pass");
+    assert_eq!(first["severity"], "warning");
+    assert_eq!(
+        first["summary"],
+        r"cuDNN 9.28.0 at `C:\cuDNN` gets cudnn_adv64_9.dll from `C:\stale`, where it is of 9.14.0, which no convolution uses"
+    );
+    let fault = part_beside_the_program(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        78,
+        r"cuDNN 9.28.0 at `C:\cuDNN` gets cudnn_ops64_9.dll from `C:\own`, where it is of 9.14.0  [parts-mixed]
+  = help: remove the `cudnn*.dll` files from `C:\own`, where Windows looks before it looks into `C:\cuDNN`
+",
+    );
+    let own = Farm::empty(windows, "own");
+    helps(windows, &fault.start.within(windows, &own.path));
+}
+
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_first_library_of_32_bits_is_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let fault = of_32_bits_first(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        0,
+        r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\small\cudnn64_9.dll` is for i686  [cudnn-not-loadable]
+  = help: install the cuDNN for x86_64 in `C:\small`
+",
+    );
+    Farm::of(windows, "small", V9_28);
+    helps(windows, &fault.start);
+}
+
+/// LOD-15
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn one_that_lies_where_windows_does_not_look_is_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let fault = installed(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        0,
+        r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]
+  = help: put `C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64` into PATH where the program runs
+",
+    );
+    let ran = fault.start.run(windows, &["startup"]);
+    ran.says("  reason      PATH does not name its directory\n");
+    helps(
+        windows,
+        &Start::of("nine").path(r"C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64"),
+    );
+    uninstall(windows);
+}
+
+/// `cmd` takes them away, and Wine's loader does not.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn quotation_marks_in_path_are_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let farm = Farm::of(windows, "with spaces", V9_28);
+    let start = Start::of("nine").path(&format!("\"{}\"", farm.path));
+    told_at_start(
+        windows,
+        &start,
+        0,
+        r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\with spaces\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]
+  = help: put `C:\with spaces` into PATH without quotation marks: it needs none
+",
+    );
+    let ran = start.run(windows, &["startup"]);
+    ran.says("  reason      PATH has \"C:\\with spaces\", with the quotation marks\n");
+    let (told, inspected) = (start.json(windows, "check"), start.inspected(windows));
+    let (told, inspected) = (&told["findings"][0], &inspected["findings"][0]);
+    assert_eq!(told["help"], inspected["help"]);
+    assert_eq!(told["evidence"]["reason"], inspected["evidence"]["reason"]);
+    let looked_in = inspected["evidence"]["looked in"].as_str().unwrap();
+    let entry = "\"C:\\with spaces\"";
+    assert!(looked_in.lines().any(|dir| dir == entry), "{looked_in}");
+    helps(windows, &Start::of("nine").path(&farm.path));
+    // Behind one that is found they hide nothing, and bring nothing in.
+    let other = Farm::of(windows, "older", V9_14);
+    let path = format!("\"{}\";{}", farm.path, other.path);
+    let start = Start::of("nine").path(&path);
+    let told = start.json(windows, "version");
+    let found = |told: &serde_json::Value| told["loaded"]["found_via"].clone();
+    assert_eq!(found(&told), "PATH, its entry `C:\\older`", "{told:#}");
+    assert_eq!(told["findings"], serde_json::json!([]));
+    let inspected = start.inspected(windows);
+    assert_eq!(inspected["cudnn"]["version"], "9.14.0", "{inspected:#}");
+}
+
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn one_of_the_other_major_is_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let fault = other_major(windows);
+    told_at_start(
+        windows,
+        &fault.start,
+        0,
+        "cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; there is only cudnn64_8.dll  [cudnn-not-loadable]\n  \
+         = help: install cuDNN 9, or put the directory of its cudnn64_9.dll into PATH\n",
+    );
+    let nine = Farm::of(windows, "nine", V9_28);
+    helps(
+        windows,
+        &Start::of("nine").path(&format!(r"C:\cuDNN;{}", nine.path)),
+    );
+    // The other thing to do: a build of the program for 8.
+    with_zlib(windows, again(windows, V8_9_7));
+    helps(windows, &Start::of("eight").path(r"C:\cuDNN"));
+}

@@ -1,0 +1,35 @@
+//! The table of tests/crashes once more, on Windows.
+
+use super::{V9_14, cudnn, guarded, windows};
+use crate::runtime::crashes::planted::{self, Planted, System};
+
+fn all_must_be_told(planted: Vec<Planted>) {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let bin = cudnn(V9_14);
+    let system = System {
+        thorough: &|variables| guarded(windows, &[&bin], &["thorough"], variables),
+        abort: "STATUS_STACK_BUFFER_OVERRUN (0xC0000409: abort())",
+        segv: "STATUS_ACCESS_VIOLATION (0xC0000005)",
+        patience: &[4, 16, 64],
+    };
+    planted::all_must_be_told(planted, &system);
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_crash_or_a_hang_says_what_was_tried() {
+    all_must_be_told(planted::legacy());
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_crash_or_a_hang_in_the_graph_says_what_was_tried() {
+    all_must_be_told(planted::graph());
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_crash_on_the_way_to_a_convolution_says_to_which() {
+    all_must_be_told(planted::on_the_way());
+}

@@ -1,0 +1,130 @@
+//! NVIDIA's driver on Windows: its release, what it answers, and files that are none.
+
+use super::{Told, V9_14, circumstances, cudnn, guarded, windows};
+use crate::support::circumstances::do_all;
+use crate::support::run;
+use crate::support::simulated::for_windows;
+use crate::windows::wine::windows::path;
+use serde_json::Value;
+use std::fs;
+
+/// The verdict and the ids.
+fn ids(json: &Value) -> String {
+    let findings = json["findings"].as_array().unwrap();
+    let ids: Vec<&str> = findings
+        .iter()
+        .map(|it| it["id"].as_str().unwrap())
+        .collect();
+    format!("{} {}", json["verdict"].as_str().unwrap(), ids.join(" "))
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn its_release_is_read() {
+    let told = Told::by_check(&[&cudnn(V9_14)], &[]).must_be("pass", "");
+    assert_eq!(
+        told.0["driver"],
+        serde_json::json!({ "library": r"C:\windows\system32\nvcuda.dll", "version": "560.94", "cuda": "13.0" })
+    );
+}
+
+/// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn what_it_answers_is_judged_as_on_linux() {
+    for (variable, value, is) in [
+        ("SIM_CUINIT", "34", "unknown driver-stub"),
+        ("SIM_CUINIT", "35", "unknown driver-error"),
+        ("SIM_CUINIT", "100", "unknown no-gpu"),
+        ("SIM_CUINIT", "999", "unknown driver-error"),
+        ("SIM_CUDA", "12020", "fail driver-too-old"),
+        ("SIM_DEVICES", "0", "unknown no-gpu"),
+        ("CUDA_VISIBLE_DEVICES", "-1", "unknown no-gpu"),
+        ("SIM_FAULT", "segv:cuInit", "unknown driver-error"),
+        (
+            "SIM_FAULT",
+            "segv:cuDevicePrimaryCtxRetain",
+            "unknown driver-error",
+        ),
+    ] {
+        let set = [(variable, value)];
+        let told = Told::by_check(&[&cudnn(V9_14)], &set);
+        let linux = do_all(&["check"], &set).exits_with(0);
+        let linux: Value = serde_json::from_str(&linux.stdout).unwrap();
+        assert_eq!(
+            (&*ids(&told.0), &*ids(&linux)),
+            (is, is),
+            "{set:?} {:#}",
+            told.0
+        );
+    }
+}
+
+/// Directories of Linux mean nothing on Windows, where anybody may make them.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn nothing_is_looked_for_where_linux_has_it() {
+    Told::by_check(&[&cudnn(V9_14)], &[("SIM_DEVICES", "0")])
+        .must_be("unknown", "no-gpu")
+        .says("NVIDIA's driver shows no GPU");
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let told = || {
+        let mut command = windows.command(circumstances());
+        command.arg("check").env("WINEPATH", path(&cudnn(V9_14)));
+        let ran = run(command.current_dir(windows.drive())).exits_with(0);
+        ids(&serde_json::from_str(&ran.stdout).unwrap())
+    };
+    let (shared, wsl) = ("tmp/nvidia-mps/control", "usr/lib/wsl/lib/libcuda.so.1");
+    for file in [shared, wsl] {
+        let file = windows.drive().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::copy(windows.system("nvcuda.dll"), file).unwrap();
+    }
+    let with_driver = told();
+    fs::remove_file(windows.system("nvcuda.dll")).unwrap();
+    let without = told();
+    for folder in ["tmp", "usr"] {
+        fs::remove_dir_all(windows.drive().join(folder)).unwrap();
+    }
+    assert_eq!(
+        (&*with_driver, &*without),
+        ("pass ", "unknown driver-missing")
+    );
+}
+
+/// What somebody has put in its place is no driver, and cuDNN is not asked.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_file_that_is_no_driver_is_told() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let driver = windows.system("nvcuda.dll");
+    let sound = fs::read(&driver).unwrap();
+    let header = u32::from_le_bytes(sound[0x3c..0x40].try_into().unwrap()) as usize;
+    let mut arm = sound.clone();
+    arm[header + 4..header + 6].copy_from_slice(&0xaa64_u16.to_le_bytes());
+    // A DLL that is none of NVIDIA's.
+    let other = fs::read(for_windows(V9_14).join("bin/cudart64_13.dll")).unwrap();
+    let again = "install NVIDIA's driver again";
+    for (bytes, is, help) in [
+        (&sound[..sound.len() / 2], "unknown driver-missing", again),
+        (&[], "unknown driver-missing", again),
+        (
+            &arm,
+            "unknown driver-missing",
+            "install NVIDIA's driver, or run on a machine that has a GPU",
+        ),
+        (
+            &other,
+            "unknown driver-error",
+            "remove that file from the library path, or install NVIDIA's driver again",
+        ),
+    ] {
+        fs::write(&driver, bytes).unwrap();
+        let ran = guarded(windows, &[&cudnn(V9_14)], &["check"], &[]).exits_with(0);
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(ids(&json), is, "{json:#}");
+        assert_eq!(json["findings"][0]["help"][0], help, "{json:#}");
+    }
+}

@@ -1,0 +1,218 @@
+//! The guard as most users of Windows have it: in a program for `x86_64-pc-windows-msvc`.
+//!
+//! Real are what rustc makes for that target, its own linker `lld-link`, the sections in which the guard's child enters
+//! the program (`.CRT$XCU`) and the tables of `/DELAYLOAD`. Microsoft's linker and SDK are not here: the import libraries
+//! are made from Wine's DLLs, and what `msvcrt.lib` and `delayimp.lib` bring (the start of the program, which calls the
+//! constructors, and the loading of a delayed DLL) is our own text in `tests/wine/msvc`, a stand-in for Microsoft's.
+
+use super::{Told, V9_1, V9_14, cudnn, start, windows};
+use crate::support::simulated::{copy, for_windows};
+use crate::support::{Ran, cargo, consumers, fresh, program, run, target};
+use crate::windows::wine::windows::{Windows, path};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const MSVC: &str = "x86_64-pc-windows-msvc";
+const WINE: &str = "/usr/lib/x86_64-linux-gnu/wine/x86_64-windows";
+/// The libraries that a program of Rust is linked with, and those of Microsoft's C runtime.
+const SYSTEM: [&str; 5] = ["kernel32", "ntdll", "userenv", "ws2_32", "dbghelp"];
+const RUNTIME: [&str; 2] = ["ucrtbase", "vcruntime140"];
+
+/// What Microsoft has in a library of this name, as our own text.
+const STARTUP: [(&str, &str); 2] = [
+    ("msvcrt", include_str!("msvc/msvcrt.rs")),
+    ("delayimp", include_str!("msvc/delayimp.rs")),
+];
+
+/// A folder of libraries for the linker. Its name tells cargo, which does not look into them, when to link anew.
+fn libraries() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let mut hasher = DefaultHasher::new();
+        STARTUP.hash(&mut hasher);
+        let folder = fresh(&format!("wine-msvc-{:016x}", hasher.finish()));
+        for name in SYSTEM.iter().chain(&RUNTIME) {
+            let dll = Path::new(WINE).join(format!("{name}.dll"));
+            import(&dll, &folder.join(format!("{name}.lib")));
+        }
+        for (name, text) in STARTUP {
+            let (source, object) = (format!("{name}.rs"), format!("{name}.obj"));
+            fs::write(folder.join(&source), text).unwrap();
+            let mut rustc = program("rustc");
+            rustc.args(["--edition=2024", "--target", MSVC, "--crate-type=lib"]);
+            rustc.args(["--emit=obj", "-O", "-Cpanic=abort", "-Dwarnings"]);
+            rustc.args(["-o", &object]);
+            run(rustc.arg(source).current_dir(&folder)).exits_with(0);
+            let mut library = archive(&folder.join(format!("{name}.lib")));
+            library.arg(folder.join(object));
+            if name == "msvcrt" {
+                library.args(RUNTIME.map(|name| folder.join(format!("{name}.lib"))));
+            }
+            run(&mut library).exits_with(0);
+        }
+        folder
+    })
+}
+
+/// The import library of a DLL, with all that this exports by name.
+fn import(dll: &Path, into: &Path) {
+    let table = run(program("x86_64-w64-mingw32-objdump").arg("-p").arg(dll)).exits_with(0);
+    let (_, names) = table.stdout.split_once("Name Pointer] Table").unwrap();
+    let names = names
+        .lines()
+        .skip(1)
+        .map_while(|line| line.split_once("] "));
+    let names: Vec<&str> = names.map(|(_, name)| name).collect();
+    assert!(!names.is_empty(), "{}", dll.display());
+    let file = dll.file_name().unwrap().to_str().unwrap();
+    let text = format!("LIBRARY {file}\nEXPORTS\n{}\n", names.join("\n"));
+    let definition = into.with_extension("def");
+    fs::write(&definition, text).unwrap();
+    let definition = format!("/def:{}", definition.display());
+    run(archive(into).arg("/machine:x64").arg(definition)).exits_with(0);
+}
+
+/// `lib.exe`, as rustc's linker can be it.
+fn archive(into: &Path) -> Command {
+    let mut rustc = program("rustc");
+    let root = run(rustc.args(["--print", "sysroot"])).exits_with(0).stdout;
+    let tools = "lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld";
+    let mut command = program(Path::new(root.trim()).join(tools));
+    command
+        .args(["-flavor", "link", "/lib"])
+        .arg(format!("/out:{}", into.display()));
+    command
+}
+
+/// One of the consumers, built against this installation.
+fn built(name: &str, cudnn: &Path) -> PathBuf {
+    built_with(name, cudnn, &[])
+}
+
+fn built_with(name: &str, cudnn: &Path, flags: &[&str]) -> PathBuf {
+    let mut cargo = cargo(consumers(), &["rustc", "--target", MSVC, "-p", name]);
+    cargo
+        .arg("--")
+        .args(flags)
+        .env("CARGO_TARGET_X86_64_PC_WINDOWS_MSVC_LINKER", "rust-lld")
+        .env(
+            "CARGO_TARGET_X86_64_PC_WINDOWS_MSVC_RUSTFLAGS",
+            format!("-Lnative={}", libraries().display()),
+        )
+        .env("CUDNN_PATH", cudnn);
+    run(&mut cargo).exits_with(0);
+    let file = format!("{name}.exe");
+    target().join(MSVC).join("debug").join(file)
+}
+
+/// The program that opens cuDNN itself.
+fn guarded(windows: &Windows, folders: &[&Path], acts: &[&str], env: &[(&str, &str)]) -> Ran {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let program = BUILT.get_or_init(|| built("circumstances", Path::new("")));
+    start(windows, program, folders, acts, env)
+}
+
+#[track_caller]
+fn check(env: &[(&str, &str)]) -> Told {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let ran = guarded(windows, &[&cudnn(V9_14)], &["check"], env).exits_with(0);
+    Told(
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.text())),
+    )
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_program_of_msvc_has_a_child_that_computes() {
+    let told = check(&[]).must_be("pass", "");
+    let rows = told.0["convolution"].as_array().unwrap();
+    assert!(!rows.is_empty(), "{:#}", told.0);
+    assert!(rows.iter().all(|row| row["verdict"] == "pass"), "{rows:?}");
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_program_of_msvc_is_told_how_its_child_ended() {
+    for (how, code) in [("abort", "0xC0000409"), ("segv", "0xC0000005")] {
+        check(&[("SIM_FAULT", &format!("{how}:cudnnConvolutionForward"))])
+            .must_be("fail", "cudnn-aborted")
+            .says(code)
+            .says("running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)");
+    }
+    let hang = ("SIM_FAULT", "hang:cudnnConvolutionForward");
+    check(&[hang, ("CUDNN_GUARD_DEADLINE", "5")]).must_be("unknown", "convolution-timeout");
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_program_of_msvc_is_stopped_or_goes_on() {
+    let (older, newer) = (cudnn(V9_1), cudnn(V9_14));
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let acts = ["startup", "went-on"];
+    let ran = guarded(windows, &[&newer], &acts, &[]).exits_with(0);
+    assert_eq!((&*ran.stdout, &*ran.stderr), ("went on\n", ""));
+    guarded(windows, &[&older, &newer], &acts, &[])
+        .exits_with(78)
+        .says("[cudnn-version-mismatch]")
+        .says(&path(&older))
+        .does_not_say("went on");
+}
+
+/// An installation with an import library.
+fn linkable(name: &str) -> PathBuf {
+    let tree = fresh(name);
+    copy(&for_windows(V9_14), &tree);
+    fs::create_dir_all(tree.join("lib/x64")).unwrap();
+    import(
+        &tree.join("bin/cudnn64_9.dll"),
+        &tree.join("lib/x64/cudnn.lib"),
+    );
+    tree
+}
+
+/// Linked with `/DELAYLOAD`: by a program's own build script, and by that of a program above a `-sys` crate.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_linked_program_of_msvc_is_guarded_before_its_dll_is_loaded() {
+    let tree = linkable("wine-msvc-cudnn");
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    for name in ["linked", "above"] {
+        let program = built(name, &tree);
+        let with = |folders: &[&Path]| start(windows, &program, folders, &[], &[]);
+        with(&[&tree.join("bin")])
+            .exits_with(0)
+            .says("cudnnGetVersion() = 91400");
+        with(&[])
+            .exits_with(78)
+            .says("[cudnn-not-loadable]")
+            .says("cudnn64_9.dll")
+            .does_not_say("cudnnGetVersion");
+    }
+}
+
+/// With an entry point of its own nobody calls the constructors, and the child comes to `main`.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_child_of_msvc_that_was_not_entered_starts_no_child() {
+    let tree = linkable("wine-msvc-entry");
+    let windows = windows();
+    let program = built_with("linked", &tree, &["-Clink-arg=/ENTRY:main"]);
+    let env = [("CUDNN_GUARD_DEADLINE", "20")];
+    start(
+        windows.as_ref().unwrap(),
+        &program,
+        &[&tree.join("bin")],
+        &[],
+        &env,
+    )
+    .exits_with(0)
+    .says("[child-not-started]")
+    .says("ended without a word while starting")
+    .says("cudnnGetVersion() = 91400");
+}

@@ -1,0 +1,193 @@
+//! What the person who runs a program asks of the guard by variables, on Windows.
+
+use super::{Told, V9_1, V9_14, cudnn, guarded, windows};
+use crate::support::{Ran, fresh};
+use crate::windows::wine::windows::path;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const ACTS: [&str; 2] = ["startup", "went-on"];
+
+/// A program on this cuDNN with a simulated GPU, which asks the guard and says that it went on.
+fn started(release: (u32, u32, u32), env: &[(&str, &str)]) -> Ran {
+    let windows = windows();
+    guarded(windows.as_ref().unwrap(), &[&cudnn(release)], &ACTS, env)
+}
+
+fn sound(env: &[(&str, &str)]) -> Ran {
+    started(V9_14, env)
+}
+
+fn read(report: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap()
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_failure_is_warned_of_or_not_looked_for_or_let_pass() {
+    let id = "[cudnn-version-mismatch]";
+    let ran = started(V9_1, &[("CUDNN_GUARD", "warn")]).exits_with(0);
+    ran.says(id)
+        .says("went on")
+        .does_not_say("CUDNN_GUARD=warn");
+    let ran = started(V9_1, &[("CUDNN_GUARD", "off")]).exits_with(0);
+    assert_eq!(ran.text(), "went on\n");
+    let allow = ("CUDNN_GUARD_ALLOW", "no-gpu, cudnn-version-mismatch");
+    let ran = started(V9_1, &[allow]).exits_with(0);
+    assert!(
+        ran.stderr
+            .starts_with("cudnn-guard: let pass by CUDNN_GUARD_ALLOW: ")
+    );
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.text());
+    started(V9_1, &[])
+        .exits_with(78)
+        .says(id)
+        .says("set CUDNN_GUARD=warn to start");
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn values_that_cannot_be_read_are_named() {
+    let ran = sound(&[
+        ("CUDNN_GUARD", "on"),
+        ("CUDNN_GUARD_DEADLINE", "soon"),
+        ("CUDNN_GUARD_ALLOW", "no-gpus"),
+    ]);
+    assert_eq!(
+        ran.exits_with(0).stderr,
+        "cudnn-guard: CUDNN_GUARD=\"on\" is not deny, warn or off; deny it is\n\
+         cudnn-guard: CUDNN_GUARD_DEADLINE=\"soon\" is not a number of seconds above 0; 60 it is\n\
+         cudnn-guard: CUDNN_GUARD_ALLOW: \"no-gpus\" names no finding; ids stand in brackets behind the headlines\n"
+    );
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_gpu_may_be_required() {
+    let none = ("SIM_DEVICES", "0");
+    sound(&[none])
+        .exits_with(0)
+        .says("[no-gpu]")
+        .says("went on");
+    sound(&[none, ("CUDNN_GUARD_REQUIRE_GPU", "1")])
+        .exits_with(78)
+        .says("CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU, its driver and cuDNN");
+    sound(&[("CUDNN_GUARD_REQUIRE_GPU", "1")]).exits_with(0);
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn the_gpus_that_are_asked_for_are_tried() {
+    let tried = |env: &[(&str, &str)]| {
+        let env = [&[("SIM_DEVICES", "2")], env].concat();
+        let told = Told::by_check(&[&cudnn(V9_14)], &env);
+        told.0["convolution"].as_array().unwrap().len()
+    };
+    let one = tried(&[]);
+    assert!(one > 0);
+    for (devices, times) in [("1", 1), ("all", 2), ("0,1", 2)] {
+        assert_eq!(
+            tried(&[("CUDNN_GUARD_DEVICES", devices)]),
+            one * times,
+            "{devices}"
+        );
+    }
+    sound(&[("CUDNN_GUARD_DEVICES", "5")])
+        .exits_with(0)
+        .says("CUDNN_GUARD_DEVICES asks for GPU 5, and 1 are visible, counted from 0");
+    // What only the second one does not serve is not seen on the first one.
+    let unlike = [
+        ("SIM_DEVICES", "2"),
+        ("SIM_CAPABILITY", "9.0,3.0"),
+        ("CUDNN_GUARD_DEVICES", "1"),
+    ];
+    let told = Told::by_check(&[&cudnn(V9_14)], &unlike);
+    assert!(
+        told.0
+            .to_string()
+            .contains("the GPU is of compute capability 3.0"),
+        "{:#}",
+        told.0
+    );
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_deadline_is_kept() {
+    // What that costs beside it: the program's own start.
+    sound(&[]);
+    let began = Instant::now();
+    sound(&[
+        ("SIM_FAULT", "hang:cuInit"),
+        ("CUDNN_GUARD_DEADLINE", "1.5"),
+    ])
+    .exits_with(0)
+    .says("its time was over")
+    .says("went on");
+    let took = began.elapsed();
+    assert!(
+        took > Duration::from_millis(1500) && took < Duration::from_secs(10),
+        "{took:?}"
+    );
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn the_report_is_written_where_it_is_asked_for() {
+    let folder = fresh("wine-reports");
+    let report = |name: &str| path(&folder.join(name));
+    let write = |file: &str, env: &[(&str, &str)]| {
+        sound(&[&[("CUDNN_GUARD_REPORT", file)], env].concat()).exits_with(0)
+    };
+    write(&report("r-%p.json"), &[]);
+    let files: Vec<_> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    let [file] = &files[..] else {
+        panic!("{files:?}")
+    };
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let number = name
+        .strip_prefix("r-")
+        .unwrap()
+        .strip_suffix(".json")
+        .unwrap();
+    assert!(number.parse::<u32>().unwrap() > 0);
+    assert_eq!(read(file)["verdict"], "pass");
+    // One that is there is replaced, and nothing is left beside it.
+    write(&report(name), &[("SIM_DEVICES", "0")]);
+    assert_eq!(read(file)["verdict"], "unknown");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    let line = folder.join("termination-log");
+    fs::write(&line, "").unwrap();
+    write(&path(&line), &[]);
+    assert_eq!(fs::read_to_string(&line).unwrap(), "cudnn-guard: pass\n");
+    write(&report(r"none\at\all"), &[])
+        .says(&format!(
+            "cudnn-guard: cannot write the report `{}`: ",
+            report(r"none\at\all")
+        ))
+        .says("[io-error]");
+}
+
+/// The names of devices, which are no files of any directory.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_report_for_a_device_goes_there() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    for device in ["NUL", "nul", r"\\.\NUL"] {
+        let env = [("CUDNN_GUARD_REPORT", device)];
+        let ran = guarded(windows, &[&cudnn(V9_14)], &ACTS, &env).exits_with(0);
+        assert_eq!(ran.text(), "went on\n", "{device}");
+    }
+    let files = fs::read_dir(windows.drive()).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = names
+        .filter(|name| name.to_ascii_lowercase().contains("nul"))
+        .collect();
+    assert_eq!(left, [""; 0]);
+}
