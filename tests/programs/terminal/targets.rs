@@ -136,3 +136,17 @@ fn every_gpu_of_this_machine_is_a_target() {
         );
     }
 }
+
+/// The words of an `nvidia-smi` that fails stand beside a `native` that finds no GPU.
+#[cfg(unix)]
+#[test]
+fn native_without_a_gpu_shows_what_nvidia_smi_says() {
+    let words = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.";
+    let output = with_gpus("native", &[("SMI_FAILS", words)]);
+    must_exit(&output, 1);
+    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+    let findings = json["findings"].as_array().expect("findings");
+    let error = findings.iter().find(|one| one["id"] == "no-gpu");
+    let evidence = &error.expect("an error")["evidence"];
+    assert_eq!(evidence["it says"], words, "{json:#}");
+}
