@@ -51,11 +51,21 @@ fn where_the_first_convolution_fails_others_do_too() {
 /// A GPU or a release that came after the tables may not be served by what they know.
 #[test]
 fn what_is_not_supported_on_something_new_is_unknown() {
+    for (status, name) in [
+        (3012, "NOT_SUPPORTED_BAD_LAUNCH_PARAM"),
+        (3013, "NOT_SUPPORTED_CUDA_GRAPH_NATIVE_API"),
+        (3014, "NOT_SUPPORTED_INVALID_DYNAMIC_SHAPE"),
+        (3000, "NOT_SUPPORTED"),
+    ] {
+        let fault = format!("status:cudnnConvolutionForward:{status}");
+        let ended = tried("new", V9_28, &[("SIM_FAULT", &fault)]);
+        ended.must_have(&format!(
+            "warning: `cudnnConvolutionForward` of cuDNN 9.28.0 answered CUDNN_STATUS_{name} ({status})"
+        ));
+        assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
+        assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);
+    }
     let set = [("SIM_FAULT", "status:cudnnConvolutionForward:3000")];
-    let ended = tried("new", V9_28, &set);
-    ended.must_have("warning: `cudnnConvolutionForward` of cuDNN 9.28.0 answered CUDNN_STATUS_NOT_SUPPORTED (3000)");
-    assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
-    assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);
     // Known ones are served.
     assert_eq!(rows(&tried("quick", V9_28, &set), ": fail").len(), 1);
     let broken = [("SIM_FAULT", "status:cudnnConvolutionForward:4000")];

@@ -2,23 +2,19 @@
 
 use crate::runtime::child::process_lock::pause;
 use crate::runtime::system::proc;
-use std::ffi::{c_int, c_uint};
+use std::ffi::c_int;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-const SIGALRM: c_int = 14;
+use std::time::{Duration, Instant};
 
 unsafe extern "C" {
     fn fork() -> c_int;
     fn _exit(code: c_int) -> !;
     fn getppid() -> c_int;
-    fn signal(signal: c_int, handler: usize) -> usize;
-    fn alarm(seconds: c_uint) -> c_uint;
     fn close(fd: c_int) -> c_int;
 }
 
 /// How long a GPU is kept for a program that has not started CUDA.
-const STAY: c_uint = 30;
+const STAY: Duration = Duration::from_secs(30);
 
 /// Leaves a process behind that holds what this one has open of the GPU, until the program has opened it too or has
 /// ended: the driver shuts a GPU down when nobody has it open, and takes seconds to start it again.
@@ -30,11 +26,8 @@ pub fn keep_gpu_open() {
     if made != 0 {
         return;
     }
-    // SAFETY: a signal that nobody handles ends this process when its time is over.
-    unsafe {
-        signal(SIGALRM, 0);
-        alarm(STAY);
-    }
+    // Not by `alarm`: the program may have blocked its signal.
+    let clock = Instant::now();
     // Whoever reads what this program prints waits until nobody holds the other end.
     let open = open_files("self");
     for (fd, _) in open.iter().filter(|(_, target)| !is_gpu(target)) {
@@ -44,6 +37,7 @@ pub fn keep_gpu_open() {
     let process = program.to_string();
     // Without /proc nobody can tell.
     while !open.is_empty()
+        && clock.elapsed() < STAY
         && proc::is_running(program.unsigned_abs())
         && !open_files(&process)
             .iter()

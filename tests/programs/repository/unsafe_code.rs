@@ -26,7 +26,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "build-support/guard/child/stay.rs",
-        "the process on Linux that keeps a GPU open: fork, close, alarm",
+        "the process on Linux that keeps a GPU open: fork, close",
     ),
     (
         "build-support/guard/child/work.rs",

@@ -3,11 +3,13 @@
 
 pub mod planted;
 
-use crate::support::circumstances::{circumstances, do_all, installed, library};
-use crate::support::fresh;
+use crate::quiet::setup::environment_of;
+use crate::support::circumstances::{circumstances, command, do_all, installed, library};
+use crate::support::{fresh, run};
 use planted::{Planted, System};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::process::Command;
 
 /// All of them.
 fn all_must_be_told(planted: Vec<Planted>) {
@@ -252,4 +254,51 @@ fn a_crash_under_a_tool_is_unknown() {
     library("void *allocate(void) { return 0; }", &allocator);
     let (name, file) = preload(&allocator);
     do_all(&["startup"], &[abort, (name, &file)]).exits_with(78);
+}
+
+/// A debugger or `strace` may send signals too.
+#[test]
+fn a_crash_under_a_tracer_is_unknown() {
+    let folder = fresh("crashes-tracer");
+    let (tracer, source) = (folder.join("tracer"), folder.join("tracer.c"));
+    // It traces the program alone, and not the child that the guard makes.
+    let code = r#"
+        #include <sys/ptrace.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(int count, char **words) {
+            int status;
+            pid_t program = fork();
+            if (program == 0) {
+                ptrace(PTRACE_TRACEME, 0, 0, 0);
+                execv(words[1], words + 1);
+                _exit(127);
+            }
+            while (waitpid(program, &status, 0) == program && WIFSTOPPED(status)) {
+                int signal = WSTOPSIG(status) == 5 ? 0 : WSTOPSIG(status);
+                ptrace(PTRACE_CONT, program, 0, (long)signal);
+            }
+            return count && WIFEXITED(status) ? WEXITSTATUS(status) : 126;
+        }
+    "#;
+    std::fs::write(&source, code).unwrap();
+    run(Command::new("cc").arg("-o").arg(&tracer).arg(&source)).exits_with(0);
+    let tree = installed((9, 14, 0));
+    let program = command(
+        &["startup", "went-on"],
+        &[tree.join("lib64"), tree.join("driver")],
+    );
+    let mut traced = Command::new(&tracer);
+    traced.arg(program.get_program()).args(program.get_args());
+    environment_of(&program, &mut traced);
+    let ran = run(traced.env("SIM_FAULT", "abort:cudnnConvolutionForward")).exits_with(0);
+    assert!(
+        ran.stderr
+            .starts_with("cudnn-guard: unknown: the test process crashed (SIGABRT) while ")
+            && ran.stderr.contains(
+                "  = help: start the program without the debugger or tracer to test cuDNN\n  tool        process "
+            ),
+        "{}",
+        ran.stderr
+    );
 }

@@ -388,3 +388,35 @@ fn a_home_with_a_blank_in_its_name_is_quoted_for_the_shell() {
         format!("{nvidia}/cudnn/lib:{nvidia}/cu13/lib")
     );
 }
+
+/// A build looks in the user's data directory by itself. Both ignore a relative XDG_DATA_HOME, and LOCALAPPDATA, which
+/// WSL may pass on.
+#[cfg(unix)]
+#[test]
+fn in_the_users_data_directory_a_build_needs_no_lines() {
+    let dir = folder("default-place");
+    must_exit(&fetch(&dir, &[]), 0);
+    let told = text(&fetch(&dir, &[]));
+    let needs =
+        "\nTo build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n";
+    let home = format!("CUDNN_GUARD_HOME = \"{}\"", dir.join("to").display());
+    assert!(told.contains(needs) && told.contains(&home), "{told}");
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command
+        .arg("fetch")
+        .current_dir(&dir)
+        .env_clear()
+        .env("PATH", dir.join("bin"))
+        .env("HOME", dir.join("home"))
+        .env("XDG_DATA_HOME", "data")
+        .env("LOCALAPPDATA", dir.join("local"));
+    let output = command.output().expect("cudnn-guard runs");
+    must_exit(&output, 0);
+    let told = text(&output);
+    let needs = "\nTo build with it, nothing more is needed: cudnn-guard looks there; for other crates\n\
+                 write into .cargo/config.toml\n\n[env]\nCUDA_HOME = ";
+    assert!(told.contains(needs), "{told}");
+    assert!(!told.contains("CUDNN_GUARD_HOME"), "{told}");
+    assert!(dir.join("home/.local/share/cudnn-guard/nvidia").is_dir());
+}

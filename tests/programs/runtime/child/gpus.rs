@@ -55,6 +55,28 @@ fn where_gpus_are_shared_through_mps_cudnn_is_tried_only_when_asked() {
     assert_eq!(told(&ran.stdout), "pass ");
 }
 
+/// In a container that starts again whenever it ends, what passes by must not end the program. Faults do.
+#[test]
+fn a_required_gpu_may_be_shared_or_fail_once() {
+    let pipes = fresh("child-mps-required");
+    fs::write(pipes.join("control"), "").unwrap();
+    let mps = ("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap());
+    let once = pipes.join("once");
+    let abort = ("SIM_FAULT", "abort:cudnnConvolutionForward");
+    let once = [("SIM_ONCE", once.to_str().unwrap()), abort];
+    let started = |variables: &[(&str, &str)], value: &str| {
+        let required = [("CUDNN_GUARD_REQUIRE_GPU", value)];
+        do_all(&["startup"], &[variables, &required].concat())
+    };
+    let shared = started(&[mps], "1").exits_with(0);
+    assert!(shared.stderr.contains("[device-busy]"), "{}", shared.stderr);
+    let crashed = started(&once, "1").exits_with(0);
+    let told = "\n  second try  nothing went wrong\n";
+    assert!(crashed.stderr.contains(told), "{}", crashed.stderr);
+    started(&[mps], "strict").exits_with(78);
+    started(&[abort], "1").exits_with(78);
+}
+
 /// A service that was killed leaves its socket, and nobody shares the GPU any more.
 #[test]
 fn a_multi_process_service_that_is_gone_hinders_nobody() {

@@ -1,10 +1,12 @@
 //! GPUs that the driver shuts down between two processes, and GPUs in confidential computing.
 
+use crate::quiet::setup::environment_of;
 use crate::support::circumstances::{command, installed, library};
 use crate::support::{fresh, run};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// An NVML that answers this of persistence mode and of confidential computing, and the driver beside it.
 fn nvml(name: &str, persistence: u32, confidential: u32) -> Vec<PathBuf> {
@@ -76,6 +78,63 @@ fn without_persistence_mode_the_gpu_stays_open_until_the_program_has_it() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }
+}
+
+/// Starts a program with this variable, and returns once it has been checked.
+fn checked(program: &mut Command, marker: &str) -> Child {
+    program.env("NVML_TEST", marker).stdout(Stdio::piped());
+    let mut started = program.spawn().unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(started.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "went on\n");
+    started
+}
+
+/// Returns how many processes beside the program have its variable.
+fn others(program: &Child, marker: &str) -> usize {
+    let marked = with_variable(&format!("NVML_TEST={marker}"));
+    marked.iter().filter(|one| **one != program.id()).count()
+}
+
+/// Once the program has opened the GPU, nobody else keeps it open.
+#[test]
+#[ignore = "needs the right to mount"]
+fn the_gpu_is_let_go_once_the_program_has_it() {
+    let script = "mount -t tmpfs none /dev && : >/dev/null && : >/dev/nvidia0 && : >/dev/nvidiactl && \
+                  exec \"$@\" 9<\"/dev/$OPENED\"";
+    for (opened, stay) in [("nvidia0", 0), ("nvidiactl", 1)] {
+        let marker = format!("{opened}-{}", std::process::id());
+        let program = command(&["startup", "went-on", "stay"], &nvml(opened, 0, 0));
+        let mut shell = Command::new("unshare");
+        shell.args(["-rm", "sh", "-c", script, "sh"]);
+        shell.arg(program.get_program()).args(program.get_args());
+        environment_of(&program, &mut shell);
+        let mut program = checked(shell.env("OPENED", opened), &marker);
+        let clock = Instant::now();
+        std::thread::sleep(Duration::from_millis(500));
+        while others(&program, &marker) != stay {
+            assert!(clock.elapsed().as_millis() < 1500, "{opened}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(program.wait().unwrap().success());
+    }
+}
+
+/// A program may never open the GPU, and may have blocked all signals.
+#[test]
+#[ignore = "takes half a minute"]
+fn the_gpu_is_let_go_after_half_a_minute() {
+    let marker = format!("long-{}", std::process::id());
+    let mut acts = vec!["block-signals", "startup", "went-on"];
+    acts.extend(["stay"; 18]);
+    let mut program = checked(&mut command(&acts, &nvml("long", 0, 0)), &marker);
+    std::thread::sleep(Duration::from_secs(25));
+    assert_eq!(others(&program, &marker), 1);
+    std::thread::sleep(Duration::from_secs(8));
+    assert_eq!(others(&program, &marker), 0);
+    program.kill().unwrap();
+    program.wait().unwrap();
 }
 
 /// Once the program has opened the GPU, nobody else needs to.

@@ -347,3 +347,49 @@ fn what_a_killed_program_was_writing_is_removed() {
         .must_say("");
     assert!(report.is_file() && !dead.exists() && alive.exists() && other.exists());
 }
+
+/// A file that cannot be replaced is written over, and there is no room for all of it.
+#[test]
+fn a_report_that_is_written_over_without_room_leaves_the_old_one() {
+    let cudnn = sound();
+    let (busy, report) = (cudnn.file("busy.so"), cudnn.file("report.json"));
+    let code = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <errno.h>
+        #include <sys/stat.h>
+        #include <unistd.h>
+        int rename(const char *from, const char *to) {
+            errno = EBUSY;
+            return -1;
+        }
+        ssize_t write(int file, const void *bytes, size_t count) {
+            static int writes;
+            struct stat status;
+            ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+            /* The new file, two bytes of the old one, no room for more, and then its old text. */
+            if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
+                writes++;
+                if (writes == 2)
+                    count = 2;
+                if (writes == 3) {
+                    errno = ENOSPC;
+                    return -1;
+                }
+            }
+            return next(file, bytes, count);
+        }
+    "#;
+    library(code, &busy);
+    std::fs::write(&report, "old\n").unwrap();
+    let variables = [
+        GPU,
+        ("LD_PRELOAD", busy.to_str().unwrap()),
+        ("CUDNN_GUARD_REPORT", report.to_str().unwrap()),
+    ];
+    let ran = run("startup", &cudnn.0, &variables);
+    ran.must_end_with(0);
+    let words = "No space left on device (os error 28)  [io-error]\n";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(&report).unwrap(), "old\n");
+}
