@@ -1,11 +1,8 @@
-//! `cudnn-guard fetch --check`: whether what was fetched is as it was.
+//! `cudnn-guard fetch --check`: compares what was fetched with the RECORDs of its wheels.
 
 use crate::fetch::claims::ours;
-use crate::fetch::component::Component;
+use crate::fetch::component::{Component, Kind};
 use crate::fetch::lock::Lock;
-use crate::fetch::place;
-use crate::fetch::record::Damage;
-use crate::fetch::wheels::Wheel;
 use crate::terminal::show;
 use cudnn_guard::{Finding, FindingId, quoted};
 use std::path::Path;
@@ -13,23 +10,20 @@ use std::path::Path;
 /// How many damaged files are named.
 const NAMED: usize = 5;
 
-/// Compares every file of what `fetch` put into a folder with its wheel's RECORD, says of each component how that went,
-/// and changes nothing. The answer is what is wrong.
+/// Compares every file with the hash in its wheel's RECORD, shows how that went for each component, and changes nothing.
+/// Returns what is wrong.
 pub fn check(home: &Path) -> Vec<Finding> {
-    // What another `fetch` is at work on is not whole yet.
+    // What another `fetch` is at work on is not complete yet.
     let _lock = Lock::take_existing(home);
-    let any = Component::both();
-    let there = any.each_ref().map(|one| ours(home, one));
+    let there = Kind::BOTH.map(|kind| ours(home, kind));
     let fetch = command_for(home, &there);
-    let damaged = there.iter().flatten();
-    let mut findings: Vec<Finding> = damaged
-        .filter_map(|component| check_one(home, component, &fetch))
-        .collect();
-    let absent: Vec<&str> = any
-        .iter()
-        .zip(&there)
-        .filter_map(|(one, there)| there.is_none().then_some(one.title))
-        .collect();
+    let (mut findings, mut absent) = (Vec::new(), Vec::new());
+    for (kind, there) in Kind::BOTH.iter().zip(&there) {
+        match there {
+            Some(component) => findings.extend(check_one(home, component, &fetch)),
+            None => absent.push(kind.title()),
+        }
+    }
     if !absent.is_empty() {
         let summary = format!(
             "cudnn-guard has put no {} into `{}`",
@@ -45,7 +39,7 @@ pub fn check(home: &Path) -> Vec<Finding> {
     findings
 }
 
-/// The command that fetches the same once more, and what is not there of the two.
+/// Returns the command that fetches the same releases once more, and whichever of the two components is not there.
 fn command_for(home: &Path, there: &[Option<Component>; 2]) -> String {
     let mut command = "cudnn-guard fetch".to_string();
     if let [None, Some(cudnn)] = there {
@@ -60,10 +54,10 @@ fn command_for(home: &Path, there: &[Option<Component>; 2]) -> String {
 fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding> {
     let mut count = 0;
     let mut damaged = Vec::new();
-    // `fetch` reads no files, and sees this one as whole.
+    // `fetch` does not read files, and counts this one as complete.
     let mut unseen = None;
     for (wheel, name) in component.wheels(home).iter().zip(&component.packages) {
-        let files = match wheel.as_ref().map(Wheel::files) {
+        let files = match wheel.as_ref().map(|wheel| wheel.files()) {
             Some(Ok(files)) => files,
             Some(Err(why)) => {
                 damaged.push(format!("{name}: {why}"));
@@ -76,22 +70,26 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding>
         };
         count += files.len();
         for file in files {
-            let Some(damage) = file.damage(home) else {
-                continue;
-            };
-            damaged.push(format!("{} {damage}", file.path));
-            if matches!(damage, Damage::Contents | Damage::Unreadable(_)) {
-                unseen.get_or_insert(file.path);
+            let seen = file.damage_at_a_glance(home);
+            let is_seen = seen.is_some();
+            if let Some(damage) = seen.or_else(|| file.damage_of_contents(home)) {
+                damaged.push(format!("{} {damage}", file.path));
+                if !is_seen {
+                    unseen.get_or_insert(file.path);
+                }
             }
         }
     }
-    let title = component.title;
+    let title = component.kind.title();
     let release = component.release(home).unwrap_or_default();
-    let place = place(home, component);
+    let place = component.place(home);
     let mark = if damaged.is_empty() { "✓" } else { "✗" };
     show(format!(
         "  {mark} {title:<12} {release}, {count} files checked: {place}\n"
     ));
+    if damaged.is_empty() {
+        return None;
+    }
     let more = damaged.len().saturating_sub(NAMED);
     damaged.truncate(NAMED);
     if more > 0 {
@@ -105,5 +103,5 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding>
     let finding = Finding::error(FindingId::FetchFailed, summary).help(format!(
         "{remove}run `{fetch}`, which fetches all of it anew"
     ));
-    (!damaged.is_empty()).then(|| finding.with_lines("damaged", damaged))
+    Some(finding.with_lines("damaged", damaged))
 }

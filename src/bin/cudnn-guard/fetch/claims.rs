@@ -1,45 +1,44 @@
-//! Which folders of the home this program put there, by its note of them: those it may replace.
+//! The list of the directories that this program put into the home.
 
-use crate::fetch::component::Component;
-use crate::fetch::wheels;
+use crate::fetch::component::{Component, Kind};
+use crate::fetch::links;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The note, in the home.
+/// The list, in the home: one directory below the home in each line. This program may replace them.
 pub const FILE: &str = ".cudnn-guard";
 
-/// A folder below `nvidia` that this program did not put there: then the home is a virtual environment, or what
-/// pip was told to fill, and nothing is added to it.
-pub fn somebody_elses(home: &Path, component: &Component) -> Option<PathBuf> {
-    let every = component.every();
-    let mut folders = every.iter().flat_map(|one| &one.folders);
-    folders
-        .find(|folder| {
-            let path = home.join(folder);
-            path.exists() && !is_ours(home, folder) && !wheels::is_neighbour(&path)
-        })
-        .map(|folder| home.join(folder))
-}
-
-/// The one of a component's CUDAs that this program put there.
-pub fn ours(home: &Path, component: &Component) -> Option<Component> {
-    let mut every = component.every().into_iter();
-    every.find(|one| is_ours_there(home, one))
-}
-
-/// Whether this program put a component there.
-pub fn is_ours_there(home: &Path, component: &Component) -> bool {
-    let ours = component.folders.iter().all(|folder| is_ours(home, folder));
-    ours && component.wheels(home).iter().any(Option::is_some)
-}
-
-/// Whether this program put that folder there.
+/// Returns `true` if this program put that directory there.
 pub fn is_ours(home: &Path, folder: &str) -> bool {
-    fs::read_to_string(home.join(FILE)).is_ok_and(|text| text.lines().any(|line| line == folder))
+    let claims = fs::read_to_string(home.join(FILE)).unwrap_or_default();
+    claims.lines().any(|line| line == folder)
 }
 
-/// Notes folders as put there, and forgets those that are gone. What stops that half-way leaves its half among what is
-/// temporary.
+/// Returns `true` if this program put all directories of a component there.
+pub fn is_claimed(home: &Path, component: &Component) -> bool {
+    component.folders.iter().all(|folder| is_ours(home, folder))
+}
+
+/// Returns the component of a kind that this program put there.
+pub fn ours(home: &Path, kind: Kind) -> Option<Component> {
+    let is_there = |one: &Component| one.wheels(home).iter().any(Option::is_some);
+    let mut every = kind.every().into_iter();
+    every.find(|one| is_claimed(home, one) && is_there(one))
+}
+
+/// Returns a directory below `nvidia` that this program did not put there. The home is then a virtual environment, or
+/// what pip filled, and nothing is added to it.
+pub fn somebody_elses(home: &Path, kind: Kind) -> Option<PathBuf> {
+    let folders = kind.folders().into_iter();
+    let mut foreign = folders.filter(|folder| !is_ours(home, folder));
+    foreign.find_map(|folder| {
+        let path = home.join(folder);
+        (path.exists() && !links::is_neighbor(&path)).then_some(path)
+    })
+}
+
+/// Adds directories to the claims, and drops claims on what is gone. If this is stopped halfway, what it wrote is in the
+/// temporary directory.
 pub fn claim(home: &Path, folders: &[String], temporary: &Path) -> io::Result<()> {
     let path = home.join(FILE);
     let before = fs::read_to_string(&path).unwrap_or_default();

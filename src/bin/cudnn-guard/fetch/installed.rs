@@ -1,136 +1,124 @@
-//! What is in the folder of `cudnn-guard fetch`, and how to use it.
+//! How to use what `fetch` installed.
 
 use crate::fetch::cargo_config::{self, Refused};
 use crate::fetch::component::Component;
-use crate::fetch::default_home;
 use crate::fetch::release::Release;
+use crate::fetch::{default_home, failed};
 use crate::whole_file;
 use cudnn_guard::{Finding, FindingId, quoted};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What `fetch` put, or found, in its folder.
+/// The toolkit and the cuDNN that `fetch` put into a directory, or found there.
 pub struct Installed {
-    /// The folder.
+    /// The directory.
     pub home: PathBuf,
-    /// What is in it.
+    /// Its components, the toolkit first.
     pub components: Vec<Component>,
 }
 
 impl Installed {
-    /// Whether a build with cudnn-guard looks there without being told.
+    /// Returns `true` if a build with cudnn-guard searches the directory by default.
     fn is_default(&self) -> bool {
         default_home().as_deref() == Some(&*self.home)
     }
 
-    /// The variables that a build needs.
+    /// Returns the variables that a build needs.
     pub fn variables(&self) -> Vec<(&'static str, String)> {
-        let path = |folder: &str| self.home.join(folder).display().to_string();
         let mut variables = Vec::new();
         if !self.is_default() {
             variables.push(("CUDNN_GUARD_HOME", self.home.display().to_string()));
         }
         for (name, component) in ["CUDA_HOME", "CUDNN_PATH"].iter().zip(&self.components) {
-            // Other crates look for a whole toolkit below CUDA_HOME.
+            // Other crates expect a complete toolkit below CUDA_HOME.
             if let [folder] = &component.folders[..] {
-                variables.push((name, path(folder)));
+                variables.push((name, self.home.join(folder).display().to_string()));
             }
         }
         variables
     }
 
-    /// What a build and a program need.
+    /// Describes what a build and a program need.
     pub fn how_to_use(&self) -> String {
-        let licences: Vec<String> = self
-            .components
-            .iter()
-            .flat_map(|component| component.wheels(&self.home))
+        let components = self.components.iter();
+        let wheels = components.flat_map(|component| component.wheels(&self.home));
+        let licenses: String = wheels
             .flatten()
-            .flat_map(|wheel| wheel.licences())
+            .flat_map(|wheel| wheel.licenses())
             .map(|path| format!("  {}\n", path.display()))
             .collect();
-        let variables = self.variables();
-        let libraries: Vec<String> = self
-            .components
-            .iter()
-            .rev()
-            .flat_map(|component| &component.folders)
+        let components = self.components.iter().rev();
+        let folders = components.flat_map(|component| &component.folders);
+        let libraries: Vec<String> = folders
             .map(|folder| self.home.join(folder).join("lib"))
             .filter(|lib| lib.is_dir())
             .map(|lib| lib.display().to_string())
             .collect();
-        let build = match (self.is_default(), variables.len()) {
-            (true, 0) => {
+        let variables = self.variables();
+        let table = cargo_config::table(&variables);
+        let build = match self.is_default() {
+            true if variables.is_empty() => {
                 "To build with it, nothing more is needed: cudnn-guard looks there\n".to_string()
             }
-            (true, _) => format!(
+            true => format!(
                 "To build with it, nothing more is needed: cudnn-guard looks there; for other crates\n\
-                 write into .cargo/config.toml\n\n{}",
-                cargo_config::table(&variables)
+                 write into .cargo/config.toml\n\n{table}"
             ),
-            (false, _) => format!(
+            false => format!(
                 "To build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n\
-                 the others are for other crates)\n\n{}",
-                cargo_config::table(&variables)
+                 the others are for other crates)\n\n{table}"
             ),
         };
         format!(
-            "\nNVIDIA's licences\n{}\n\
+            "\nNVIDIA's licences\n{licenses}\n\
              {build}\n\
              To run: programs that cudnn-guard linked find it by their rpath; for others\n\n\
              export LD_LIBRARY_PATH={}\n",
-            licences.concat(),
             quoted(&libraries.join(":")),
         )
     }
 
-    /// Writes the variables into `.cargo/config.toml` of the current folder, and says so.
+    /// Writes the variables into `.cargo/config.toml` of the current directory. Returns what is to be shown.
     pub fn write_config(&self) -> Result<String, Finding> {
         let dir = Path::new(".cargo");
         let path = dir.join("config.toml");
-        let refused = |why: String| Finding::error(FindingId::FetchFailed, why);
+        let shown = path.display();
+        let refused =
+            |why: String, help: String| Finding::error(FindingId::FetchFailed, why).help(help);
         let old = dir.join("config");
         if old.exists() {
-            // Where both are, cargo reads this one and not config.toml.
-            let why = format!("`{}` is there, in its old form", old.display());
-            let by_hand = format!("add the lines above to `{}` by hand", old.display());
-            return Err(refused(why).help(by_hand));
+            // If there are both, cargo reads this one and not config.toml.
+            let old = old.display();
+            return Err(refused(
+                format!("`{old}` is there, in its old form"),
+                format!("add the lines above to `{old}` by hand"),
+            ));
         }
         let before = match whole_file::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(failed("read", &path, &error)),
+            Err(error) => return Err(failed("read", &path)(error)),
         };
         let text = cargo_config::with(&before, &self.variables()).map_err(|why| match why {
-            Refused::Named(name) => refused(format!("`{}` names {name} already", path.display()))
-                .help(format!(
-                    "change `{}` by hand to have the lines above",
-                    path.display()
-                )),
-            Refused::Shape => refused(format!(
-                "`{}` is not TOML whose `env` is a table",
-                path.display()
-            ))
-            .help("mend it, `cargo tree` says where cargo cannot read it, and run this again"),
+            Refused::Named(name) => refused(
+                format!("`{shown}` names {name} already"),
+                format!("change `{shown}` by hand to have the lines above"),
+            ),
+            Refused::Shape => refused(
+                format!("`{shown}` is not TOML whose `env` is a table"),
+                "mend it, `cargo tree` says where cargo cannot read it, and run this again".into(),
+            ),
         })?;
         if text == before {
-            return Ok(format!("\n  ✓ {} says so already\n", path.display()));
+            return Ok(format!("\n  ✓ {shown} says so already\n"));
         }
-        fs::create_dir_all(dir).map_err(|error| failed("create", dir, &error))?;
-        whole_file::replace(&path, &text).map_err(|error| failed("write", &path, &error))?;
-        Ok(format!("\n  ✓ written into {}\n", path.display()))
+        fs::create_dir_all(dir).map_err(failed("create", dir))?;
+        whole_file::replace(&path, &text).map_err(failed("write", &path))?;
+        Ok(format!("\n  ✓ written into {shown}\n"))
     }
 }
 
-/// That something could not be done with a path.
-pub fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
-    Finding::error(
-        FindingId::IoError,
-        format!("cannot {verb} `{}`: {error}", path.display()),
-    )
-}
-
-/// Where to get an nvcc of a release that has none as a wheel.
+/// Says where to get the nvcc of a release that has no wheel of it.
 pub fn without_nvcc(cuda: &Release) -> String {
     let name = cuda.to_string();
     let distribution = match name.as_str() {

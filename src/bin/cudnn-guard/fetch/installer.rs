@@ -1,7 +1,7 @@
-//! `uv` or `pip`, whichever is here.
+//! `uv` or `pip`, whichever is installed.
 
 use crate::fetch::component::Component;
-use crate::fetch::installed::failed;
+use crate::fetch::failed;
 use crate::fetch::release::Release;
 use crate::fetch::requirements::{self, Pin};
 use crate::invocation::Invocation;
@@ -15,117 +15,71 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::{env, fs};
 
-/// How many lines of its words are kept: the reason stands at the end.
+/// How many lines of the installer's output are kept: the reason is at its end.
 const LAST_LINES: usize = 12;
 
-/// A program that installs wheels into a folder.
+/// A program that installs wheels into a directory.
 pub struct Installer {
     program: PathBuf,
-    /// What comes before the packages.
-    arguments: &'static [&'static str],
-    /// What keeps it from what it unpacked before: files of uv's may be hard links into its cache, damaged with them.
-    anew: &'static [&'static str],
-    /// What comes before a package whose releases are asked for.
-    index: &'static [&'static str],
-    /// Whether it is uv, else pip.
-    is_uv: bool,
+    calls: &'static Calls,
 }
 
-/// uv cannot tell them, and runs the pip that can.
-const UV_INDEX: &[&str] = &["tool", "run", "pip", "index", "versions"];
-const PIP_INDEX: &[&str] = &["-m", "pip", "index", "versions"];
+/// The arguments of an installer's commands, without the packages that follow.
+struct Calls {
+    is_uv: bool,
+    install: &'static str,
+    /// Lists the releases of a project.
+    releases: &'static str,
+    /// Prints the hashes of wheels.
+    hashes: &'static str,
+}
 
-const UV_HASHES: &[&str] = &[
-    "pip",
-    "compile",
-    "--quiet",
-    "--generate-hashes",
-    "--no-deps",
-    "--no-header",
-    "--no-annotate",
-    "--only-binary",
-    ":all:",
-    "-",
-];
-const PIP_HASHES: &[&str] = &[
-    "-m",
-    "pip",
-    "install",
-    "--quiet",
-    "--disable-pip-version-check",
-    "--no-input",
-    "--dry-run",
-    "--ignore-installed",
-    "--no-deps",
-    "--only-binary",
-    ":all:",
-    "--report",
-    "-",
-];
-
-const UV: &[&str] = &["pip", "install", "--only-binary", ":all:"];
-const PIP: &[&str] = &[
-    "-m",
-    "pip",
-    "install",
-    "--disable-pip-version-check",
-    "--no-input",
-    "--no-compile",
-    "--only-binary",
-    ":all:",
-];
+/// uv cannot list releases, and runs the pip that can. It reads the wheels for `hashes` from its standard input.
+const UV: Calls = Calls {
+    is_uv: true,
+    install: "pip install --only-binary :all:",
+    releases: "tool run pip index versions",
+    hashes: "pip compile --quiet --generate-hashes --no-deps --no-header --no-annotate --only-binary :all: -",
+};
+const PIP: Calls = Calls {
+    is_uv: false,
+    install: "-m pip install --disable-pip-version-check --no-input --no-compile --only-binary :all:",
+    releases: "-m pip index versions",
+    hashes: "-m pip install --quiet --disable-pip-version-check --no-input --dry-run --ignore-installed --no-deps \
+             --only-binary :all: --report -",
+};
 
 impl Installer {
-    /// `uv`, else a Python that has pip.
+    /// Finds `uv`, else a Python that has pip.
     pub fn find() -> Result<Self, Finding> {
         if let Some(program) = installed("uv") {
-            return Ok(Self {
-                program,
-                arguments: UV,
-                anew: &["--no-cache"],
-                index: UV_INDEX,
-                is_uv: true,
-            });
+            let calls = &UV;
+            return Ok(Self { program, calls });
         }
         let mut without_pip = Vec::new();
-        for name in ["python3", "python"] {
-            let Some(program) = installed(name) else {
-                continue;
-            };
-            let has_pip = Command::new(&program)
-                .args(["-m", "pip", "--version"])
-                .stdin(Stdio::null())
-                .output()
-                .is_ok_and(|output| output.status.success());
-            if has_pip {
-                return Ok(Self {
-                    program,
-                    arguments: PIP,
-                    anew: &[],
-                    index: PIP_INDEX,
-                    is_uv: false,
-                });
+        for program in ["python3", "python"].into_iter().filter_map(installed) {
+            let mut pip = Command::new(&program);
+            let pip = pip.args(["-m", "pip", "--version"]).stdin(Stdio::null());
+            if pip.output().is_ok_and(|output| output.status.success()) {
+                let calls = &PIP;
+                return Ok(Self { program, calls });
             }
             without_pip.push(program.display().to_string());
         }
-        let finding = Finding::error(
-            FindingId::FetchFailed,
-            "neither uv nor a Python with pip is on PATH",
-        );
-        let finding = if without_pip.is_empty() {
-            finding
-        } else {
-            finding.with("no pip in", without_pip.join("\n"))
-        };
+        let summary = "neither uv nor a Python with pip is on PATH";
+        let mut finding = Finding::error(FindingId::FetchFailed, summary);
+        if !without_pip.is_empty() {
+            finding = finding.with("no pip in", without_pip.join("\n"));
+        }
         Err(finding
             .help("install uv (https://docs.astral.sh/uv/), which needs no root")
             .help("or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`"))
     }
 
-    /// The releases of a project that there are for this machine; none where that cannot be told.
+    /// Returns the releases of a project for this machine; none if the installer cannot list them.
     pub fn offered(&self, project: &str) -> Vec<Release> {
         let output = Command::new(&self.program)
-            .args(self.index)
+            .args(self.calls.releases.split(' '))
             .args(["--disable-pip-version-check", "--no-input"])
             .args(["--only-binary", ":all:", project])
             .stdin(Stdio::null())
@@ -138,88 +92,71 @@ impl Installer {
         releases.map(Release::of_wheel).collect()
     }
 
-    /// The hashes of wheels, `nvidia-cublas==13.1.0.3`: with uv those for all systems, with pip those for this one.
+    /// Returns the hashes of wheels, `nvidia-cublas==13.1.0.3`: with uv those for all systems, with pip those for this one.
     pub fn hashes(&self, wheels: &[String]) -> Result<Vec<Pin>, Finding> {
-        let (arguments, listed): (&[&str], &[String]) = match self.is_uv {
-            true => (UV_HASHES, &[]),
-            false => (PIP_HASHES, wheels),
-        };
-        let arguments = arguments.iter().map(ToString::to_string);
-        let invocation = Invocation {
-            program: self.program.clone(),
-            args: arguments.chain(listed.iter().cloned()).collect(),
-            ..Invocation::default()
-        };
+        let is_uv = self.calls.is_uv;
+        let mut args: Vec<String> = self.calls.hashes.split(' ').map(String::from).collect();
+        if !is_uv {
+            args.extend(wheels.iter().cloned());
+        }
+        let call = self.call(args);
         let finding = |words: String| {
-            let summary = "the hashes of the wheels cannot be told";
-            Finding::error(FindingId::FetchFailed, summary)
-                .with("command", &invocation)
-                .with("it said", words)
+            failed_call("the hashes of the wheels cannot be told", &call, words)
                 .help("run this again where the index of the wheels is reached")
         };
-        let mut command = Command::new(&invocation.program);
-        end_with_this_process(&mut command);
-        let mut child = command
-            .args(&invocation.args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| finding(error.to_string()))?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // pip reads none.
-            let _ = stdin.write_all(wheels.join("\n").as_bytes());
-        }
-        let output = child
-            .wait_with_output()
-            .map_err(|error| finding(error.to_string()))?;
+        let run = || {
+            let mut child = command(&call)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()?;
+            if let Some(mut stdin) = child.stdin.take() {
+                // pip reads none.
+                let _ = stdin.write_all(wheels.join("\n").as_bytes());
+            }
+            child.wait_with_output()
+        };
+        let output = run().map_err(|error| finding(error.to_string()))?;
         let said = String::from_utf8_lossy(&output.stdout);
-        let pins = match self.is_uv {
+        let pins = match is_uv {
             true => requirements::parse(&said),
             false => reported(&said),
         };
         match output.status.success() && pins.len() == wheels.len() {
             true => Ok(pins),
-            false => Err(finding(harmless_lines(&String::from_utf8_lossy(
-                &output.stderr,
-            )))),
+            false => {
+                let words = String::from_utf8_lossy(&output.stderr);
+                Err(finding(harmless_lines(&words)))
+            }
         }
     }
 
-    /// Installs a component into a folder. The installer draws its own bars on a terminal; elsewhere what it downloads
-    /// is shown. It ends when this process does.
+    /// Installs a component into a directory. On a terminal the installer draws its own progress bars; elsewhere the
+    /// names of its downloads are shown. It ends when this process does.
     pub fn install(&self, component: &Component, target: &Path, anew: bool) -> Result<(), Finding> {
-        let mut args: Vec<String> = self.arguments.iter().map(ToString::to_string).collect();
-        if !component.dependencies || !component.pins.is_empty() {
+        let mut args: Vec<String> = self.calls.install.split(' ').map(String::from).collect();
+        let pinned = !component.pins.is_empty();
+        if !component.has_dependencies() || pinned {
             args.push("--no-deps".to_string());
         }
-        if anew {
-            args.extend(self.anew.iter().map(ToString::to_string));
+        // Files of uv's may be hard links into its cache, damaged with them.
+        if anew && self.calls.is_uv {
+            args.push("--no-cache".to_string());
         }
-        args.push("--target".to_string());
-        args.push(target.display().to_string());
-        if component.pins.is_empty() {
-            args.extend(component.asked.iter().cloned());
-        } else {
+        args.extend(["--target".to_string(), target.display().to_string()]);
+        if pinned {
             let list = target.with_extension("txt");
-            fs::write(&list, requirements::text(&component.pins))
-                .map_err(|error| failed("write", &list, &error))?;
-            args.extend(["--require-hashes".to_string(), "-r".to_string()]);
-            args.push(list.display().to_string());
+            let text = requirements::text(&component.pins);
+            fs::write(&list, text).map_err(failed("write", &list))?;
+            let list = list.display().to_string();
+            args.extend(["--require-hashes".to_string(), "-r".to_string(), list]);
+        } else {
+            args.extend(component.requirements());
         }
-        let invocation = Invocation {
-            program: self.program.clone(),
-            args,
-            ..Invocation::default()
-        };
+        let call = self.call(args);
         let finding = |words: String| {
-            let finding = Finding::error(
-                FindingId::FetchFailed,
-                "NVIDIA's wheels could not be fetched",
-            )
-            .with("command", &invocation)
-            .with("it said", words);
-            if !component.pins.is_empty() {
+            let finding = failed_call("NVIDIA's wheels could not be fetched", &call, words);
+            if pinned {
                 return finding.help(
                     "where a hash differs, the index has another file than the one that was locked: ask who runs it",
                 );
@@ -231,8 +168,7 @@ impl Installer {
                     component.project()
                 ))
         };
-        let mut command = Command::new(&invocation.program);
-        end_with_this_process(&mut command);
+        let mut command = command(&call);
         if ColorChoice::global() == ColorChoice::Never {
             command.env("NO_COLOR", "1");
         }
@@ -242,11 +178,10 @@ impl Installer {
             false => Stdio::piped(),
         };
         let mut child = command
-            .args(&invocation.args)
-            // Settings of the user's that cannot go together with --target.
+            // Settings of the user's that are incompatible with --target.
             .env("PIP_USER", "0")
             .env("PIP_REQUIRE_VIRTUALENV", "0")
-            // Its warning is about packages of the system's.
+            // Its warning is about the system's packages.
             .env("PIP_ROOT_USER_ACTION", "ignore")
             .stdin(Stdio::null())
             .stdout(stream())
@@ -268,13 +203,33 @@ impl Installer {
             Err(error) => Err(finding(error.to_string())),
         }
     }
+
+    fn call(&self, args: Vec<String>) -> Invocation {
+        Invocation {
+            program: self.program.clone(),
+            args,
+            ..Invocation::default()
+        }
+    }
 }
 
-/// Reads what the installer says to its end, shows which files it downloads and keeps the last lines.
+fn command(call: &Invocation) -> Command {
+    let mut command = Command::new(&call.program);
+    end_with_this_process(&mut command);
+    command.args(&call.args);
+    command
+}
+
+fn failed_call(summary: &str, call: &Invocation, words: String) -> Finding {
+    Finding::error(FindingId::FetchFailed, summary)
+        .with("command", call)
+        .with("it said", words)
+}
+
+/// Reads the installer's output to its end, shows which files it downloads, and keeps the last lines.
 fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     let Some(pipe) = pipe else { return };
-    for line in BufReader::new(pipe).split(b'\n') {
-        let Ok(line) = line else { return };
+    for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
         let line = harmless(&String::from_utf8_lossy(&line));
         let text = line.trim();
         if let Some(file) = downloaded(text) {
@@ -291,7 +246,7 @@ fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     }
 }
 
-/// What pip's report says it would install.
+/// Reads the wheels in pip's report of what it would install.
 fn reported(report: &str) -> Vec<Pin> {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     let installs = report["install"].as_array().into_iter().flatten();
@@ -307,7 +262,7 @@ fn reported(report: &str) -> Vec<Pin> {
     installs.filter_map(pin).collect()
 }
 
-/// The wheel that a line is about, without the systems that it is for: `nvidia_nvvm-13.5.37 (75.1 MB)`.
+/// Returns the name of the wheel that a line is about, without its platforms: `nvidia_nvvm-13.5.37 (75.1 MB)`.
 fn downloaded(line: &str) -> Option<String> {
     let file = ["Downloading ", "Using cached "]
         .iter()
@@ -319,10 +274,8 @@ fn downloaded(line: &str) -> Option<String> {
 }
 
 fn installed(name: &str) -> Option<PathBuf> {
-    on_path(
-        &format!("{name}{}", env::consts::EXE_SUFFIX),
-        env::var_os("PATH")?,
-    )
+    let name = format!("{name}{}", env::consts::EXE_SUFFIX);
+    on_path(&name, env::var_os("PATH")?)
 }
 
 #[cfg(test)]

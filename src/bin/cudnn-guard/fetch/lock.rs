@@ -1,4 +1,4 @@
-//! One `fetch` at a time in a folder. The system takes the lock back when its holder ends, however that ends.
+//! One `fetch` at a time in a directory. The system releases the lock when its holder ends, however that ends.
 
 use crate::terminal::show;
 use std::fs::{File, OpenOptions};
@@ -6,48 +6,49 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The file in the folder that is locked. It stays: another `fetch` may have opened it already.
+/// The file in the directory that is locked. It stays: another `fetch` may have opened it already.
 pub const FILE: &str = ".fetch.lock";
 
-/// How long to wait before the lock is tried again.
+/// The time between two attempts.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A folder's lock, until this goes away.
+/// The lock of a directory, until this is dropped.
 pub struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// The lock of a folder where `fetch` was before; nothing is written into any other.
+    /// Locks a directory where `fetch` was before. Nothing is written into any other.
     pub fn take_existing(home: &Path) -> Option<Self> {
         let file = home.join(FILE);
         file.exists().then(|| Self::take(home)).flatten()
     }
 
-    /// Waits, saying so, until no other `fetch` is at work in a folder. None where the folder cannot be written to, or
-    /// its file system has no locks.
+    /// Waits, after a line about it, until no other `fetch` is at work in a directory. Returns none if the directory
+    /// cannot be written to, or its file system has no locks.
     pub fn take(home: &Path) -> Option<Self> {
         let mut said = false;
         loop {
-            if let Some(file) = open(&home.join(FILE)).ok()? {
-                return Some(Self { _file: file });
+            match open(&home.join(FILE)) {
+                Ok(file) => return Some(Self { _file: file }),
+                Err(error) if !is_held(&error) => return None,
+                Err(_) if said => std::thread::sleep(TICK),
+                Err(_) => {
+                    show(format!(
+                        "  – {:<12} for another `cudnn-guard fetch` at work in {}\n",
+                        "waiting",
+                        home.display()
+                    ));
+                    said = true;
+                }
             }
-            if !said {
-                show(format!(
-                    "  – {:<12} for another `cudnn-guard fetch` at work in {}\n",
-                    "waiting",
-                    home.display()
-                ));
-                said = true;
-            }
-            std::thread::sleep(TICK);
         }
     }
 }
 
-/// The file, locked; none while another process has it. `File::try_lock` wants Rust 1.89.
+/// Opens the file and locks it. `File::try_lock` requires Rust 1.89.
 #[cfg(unix)]
-fn open(path: &Path) -> io::Result<Option<File>> {
+fn open(path: &Path) -> io::Result<File> {
     use std::os::fd::AsRawFd;
     unsafe extern "C" {
         fn flock(file: i32, operation: i32) -> i32;
@@ -55,32 +56,27 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     const LOCK_EX: i32 = 2;
     const LOCK_NB: i32 = 4;
     let mut options = OpenOptions::new();
-    let file = options
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)?;
+    let options = options.create(true).truncate(false).write(true);
+    let file = options.open(path)?;
     // SAFETY: `flock` takes two numbers, and the first belongs to a file that is open.
-    if unsafe { flock(file.as_raw_fd(), LOCK_EX | LOCK_NB) } == 0 {
-        return Ok(Some(file));
-    }
-    let error = io::Error::last_os_error();
-    match error.kind() {
-        io::ErrorKind::WouldBlock => Ok(None),
-        _ => Err(error),
+    match unsafe { flock(file.as_raw_fd(), LOCK_EX | LOCK_NB) } {
+        0 => Ok(file),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// The file, opened for this process alone; none while another process has it open.
+/// Opens the file for this process only.
 #[cfg(windows)]
-fn open(path: &Path) -> io::Result<Option<File>> {
+fn open(path: &Path) -> io::Result<File> {
     use std::os::windows::fs::OpenOptionsExt;
-    const ERROR_SHARING_VIOLATION: i32 = 32;
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).write(true);
-    match options.share_mode(0).open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.raw_os_error() == Some(ERROR_SHARING_VIOLATION) => Ok(None),
-        Err(error) => Err(error),
-    }
+    options.share_mode(0).open(path)
+}
+
+/// Returns `true` for the error of [`open`] while another process has the file.
+fn is_held(error: &io::Error) -> bool {
+    const ERROR_SHARING_VIOLATION: i32 = 32;
+    error.kind() == io::ErrorKind::WouldBlock
+        || cfg!(windows) && error.raw_os_error() == Some(ERROR_SHARING_VIOLATION)
 }

@@ -3,13 +3,13 @@
 //! ```text
 //! <home>/nvidia/cu13/          the toolkit: bin/nvcc, include, lib, nvvm
 //! <home>/nvidia/cu13/lib/stubs a libcuda.so to link with, made here
-//! <home>/nvidia/cuda_runtime/  in place of it up to CUDA 12: a folder for each wheel, and no nvcc
+//! <home>/nvidia/cuda_runtime/  in its place up to CUDA 12: a directory for each wheel, and no nvcc
 //! <home>/nvidia/cudnn/         cuDNN: include, lib
-//! <home>/nvidia/cublas/lib     a link to the toolkit's, where some releases of cuDNN look
-//! <home>/<wheel>.dist-info/    what belongs to which wheel, and NVIDIA's licence
-//! <home>/.cudnn-guard          the folders above that this program put there, and so may replace
-//! <home>/.fetching-<pid>/      what is not whole yet
-//! <home>/.fetch.lock           empty; held by the `fetch` that is at work
+//! <home>/nvidia/cublas/lib     a link to the toolkit's, where some releases of cuDNN search
+//! <home>/<wheel>.dist-info/    the installer's RECORD of each wheel's files, and NVIDIA's license
+//! <home>/.cudnn-guard          the directories above that this program put there, and so may replace
+//! <home>/.fetching-<pid>/      what is not complete yet
+//! <home>/.fetch.lock           empty; locked by the `fetch` that is at work
 //! ```
 
 mod cargo_config;
@@ -20,24 +20,24 @@ mod component;
 mod driver_stub;
 mod installed;
 mod installer;
+mod links;
 mod lock;
 mod pinned;
-mod record;
 mod release;
 mod remove;
 mod replacement;
 mod requirements;
-mod wheels;
+mod wheel;
 
 use crate::fetch::choice::Choice;
-use crate::fetch::claims::{is_ours, is_ours_there, ours, somebody_elses};
-use crate::fetch::component::Component;
-use crate::fetch::installed::{Installed, failed, without_nvcc};
+use crate::fetch::claims::{is_claimed, is_ours, ours, somebody_elses};
+use crate::fetch::component::{Component, Kind};
+use crate::fetch::installed::{Installed, without_nvcc};
 use crate::fetch::installer::Installer;
 use crate::fetch::lock::Lock;
 use crate::fetch::pinned::Pinned;
 use crate::fetch::release::Release;
-use crate::fetch::replacement::{fetch_one, remove_leftovers};
+use crate::fetch::replacement::{clean_up, leftovers, replace};
 use crate::terminal::{complain, show};
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -46,7 +46,7 @@ use cudnn_guard::runtime::facts::majors;
 use cudnn_guard::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{env, fs};
+use std::{env, fs, io};
 
 /// Its command line.
 pub fn command() -> Command {
@@ -107,7 +107,7 @@ pub fn command() -> Command {
 /// Fetches, and says what is needed to use it.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let home = match arguments.get_one::<PathBuf>("to") {
-        Some(dir) => std::path::absolute(dir).map_err(|error| failed("find", dir, &error)),
+        Some(dir) => absolute(dir),
         None => home(),
     };
     let findings = match home {
@@ -115,7 +115,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         Ok(home) if arguments.get_flag("remove") => {
             remove::remove(&home).err().into_iter().collect()
         }
-        Ok(home) => fetch_and_tell(&home, arguments).err().into_iter().collect(),
+        Ok(home) => fetch_and_show(&home, arguments).err().into_iter().collect(),
         Err(finding) => vec![finding],
     };
     // What is wrong is what `--check` is asked for.
@@ -129,7 +129,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     ExitCode::from(u8::from(!findings.is_empty()))
 }
 
-fn fetch_and_tell(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
+fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
     let named = Choice {
         cuda: arguments.get_one::<Release>("cuda").cloned(),
         cudnn: arguments.get_one::<Release>("cudnn").cloned(),
@@ -157,187 +157,134 @@ fn fetch_and_tell(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Fetches what is not there yet. Everything is looked at before anything is written: a folder that is somebody
-/// else's stays as it is, whole or not.
+/// Fetches what is not there yet. Everything is checked before anything is written: a directory that this program did
+/// not put there stays as it is, complete or not.
 pub fn fetch(
     home: &Path,
     mut choice: Choice,
     pinned: Option<&Pinned>,
 ) -> Result<Installed, Finding> {
-    let lock = Lock::take_existing(home);
+    let mut lock = Lock::take_existing(home);
     if lock.is_some() {
-        remove_leftovers(home);
+        for left in leftovers(home) {
+            clean_up(home, &left);
+        }
     }
-    let [toolkit, _] = Component::both();
-    if choice.cuda.is_none() && ours(home, &toolkit).is_none() {
+    if choice.cuda.is_none() && ours(home, Kind::Toolkit).is_none() {
         choice = choice.or_of_machine();
     }
-    let mut looked = look(home, &choice, pinned)?;
-    let installer = installer(&looked)?;
-    let _lock = match lock {
-        None if installer.is_some() => {
+    let mut plan = make_plan(home, &choice, pinned)?;
+    let installer = match missing(&plan).next() {
+        Some(_) => Some(Installer::find()?),
+        None => None,
+    };
+    if let Some(installer) = &installer {
+        missing(&plan).try_for_each(|(component, _)| must_be_offered(installer, component))?;
+        if lock.is_none() {
             fs::create_dir_all(home).map_err(|error| {
-                failed("create", home, &error)
+                failed("create", home)(error)
                     .help("name a directory that this user may make or write into: `--to DIR`")
             })?;
-            let lock = Lock::take(home);
+            lock = Lock::take(home);
             // Another one that found nothing here either may have come first.
-            looked = look(home, &choice, pinned)?;
-            lock
+            plan = make_plan(home, &choice, pinned)?;
         }
-        held => held,
-    };
-    for (component, found) in &looked {
+    }
+    for (component, found) in &plan {
         if let Ok(release) = found {
-            show(format!(
-                "  ✓ {:<12} {release} is there: {}\n",
-                component.title,
-                place(home, component)
-            ));
+            let (title, place) = (component.kind.title(), component.place(home));
+            show(format!("  ✓ {title:<12} {release} is there: {place}\n"));
         }
     }
-    if let Some(installer) = installer {
-        install_missing(&installer, home, &looked)?;
+    if let Some(installer) = &installer {
+        install_missing(installer, home, &plan)?;
     }
-    let components: Vec<Component> = looked.into_iter().map(|(component, _)| component).collect();
-    for folder in components.iter().flat_map(|component| &component.folders) {
-        if is_ours(home, folder) {
-            let folder = home.join(folder);
-            wheels::add_developer_view(&folder)
-                .map_err(|error| failed("add links to", &folder, &error))?;
-            if let Some(line) = driver_stub::add(&folder) {
-                show(line);
-            }
-        }
-    }
-    if let Some(toolkit) = components.first() {
-        if is_ours_there(home, toolkit) {
-            wheels::add_neighbours(home, toolkit.cuda)
-                .map_err(|error| failed("add links to", home, &error))?;
-        }
-        let release = toolkit.wheels(home).into_iter().flatten().next();
-        if let (true, Some(wheel)) = (toolkit.cuda < 13, release) {
-            show(without_nvcc(&Release::of_wheel(&wheel.version).first(2)));
-        }
-    }
+    let components: Vec<Component> = plan.into_iter().map(|(component, _)| component).collect();
+    add_links(home, &components)?;
+    drop(lock);
     Ok(Installed {
         home: home.to_path_buf(),
         components,
     })
 }
 
-/// Who installs what is missing, and has it to offer; none if all is there.
-fn installer(looked: &Looked) -> Result<Option<Installer>, Finding> {
-    if missing(looked).next().is_none() {
-        return Ok(None);
-    }
-    let installer = Installer::find()?;
-    for component in missing(looked) {
-        must_be_offered(&installer, component)?;
-    }
-    Ok(Some(installer))
-}
+/// The required toolkit and cuDNN, each with its release in the home, or the reason to fetch it.
+type Plan = Vec<(Component, Result<String, Option<String>>)>;
 
-/// The toolkit and cuDNN that are wanted, each with its release in the folder, or why it is to be fetched.
-type Looked = Vec<(Component, Result<String, Option<String>>)>;
-
-fn look(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Looked, Finding> {
-    let (cuda, cudnn) = (choice.cuda.as_ref(), choice.cudnn.as_ref());
-    let there = Component::both().map(|any| ours(home, &any));
-    let major = match (cuda, &there) {
+fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Plan, Finding> {
+    let major = match (&choice.cuda, ours(home, Kind::Toolkit)) {
         (Some(cuda), _) => cuda.major(),
-        (None, [toolkit, _]) => toolkit
-            .as_ref()
-            .map_or(majors::NEWEST_CUDA, |toolkit| toolkit.cuda),
+        (None, Some(toolkit)) => toolkit.cuda,
+        (None, None) => majors::NEWEST_CUDA,
     };
     if major > majors::NEWEST_CUDA {
-        return Err(unknown_cuda(major));
-    }
-    // Who names no release keeps the one that is there, also where it is damaged.
-    let [toolkit, library] = there.map(|one| {
-        let one = one.filter(|one| one.cuda == major)?;
-        one.asked_release(home)
-    });
-    let mut components = [
-        Component::toolkit(major, cuda.or(toolkit.as_ref())),
-        Component::cudnn(major, cudnn.or(library.as_ref())),
-    ];
-    for component in &mut components {
-        if let Some(pinned) = pinned {
-            component.pins = pinned.of(component)?;
-        }
-    }
-    let looked = Vec::from(components.map(|component| {
-        let found = component.check(home);
-        (component, found)
-    }));
-    let wanting: Vec<_> = looked.iter().filter(|(_, found)| found.is_err()).collect();
-    for (component, found) in &wanting {
-        if let Some(folder) = somebody_elses(home, component) {
-            return Err(foreign(&folder, found.clone().err().flatten()));
-        }
-    }
-    let foreign_one = looked.iter().find_map(|(one, _)| somebody_elses(home, one));
-    match foreign_one {
-        Some(folder) if !wanting.is_empty() => Err(foreign(&folder, None)),
-        _ => Ok(looked),
-    }
-}
-
-fn missing(looked: &Looked) -> impl Iterator<Item = &Component> {
-    let wanting = looked.iter().filter(|(_, found)| found.is_err());
-    wanting.map(|(component, _)| component)
-}
-
-fn install_missing(installer: &Installer, home: &Path, looked: &Looked) -> Result<(), Finding> {
-    let list: Vec<String> = missing(looked).map(Component::download).collect();
-    if !list.is_empty() {
-        show(licence_notice(home));
-        show(format!("  – {:<12} {}\n", "to fetch", list.join(", ")));
-    }
-    for (component, found) in looked {
-        let Err(why) = found else { continue };
-        if let Some(why) = why {
-            show(format!("  – {:<12} {why}\n", component.title));
-        }
-        let release = fetch_one(installer, home, component)?;
-        show(format!(
-            "  ✓ {:<12} {release} in {}\n",
-            component.title,
-            place(home, component)
+        let summary = format!("CUDA {major} is not known here; 13 is");
+        return Err(Finding::error(FindingId::FetchFailed, summary).help(
+            "fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone",
         ));
+    }
+    let mut plan = Vec::new();
+    for (kind, named) in Kind::BOTH.into_iter().zip([&choice.cuda, &choice.cudnn]) {
+        // Without a requirement the present release stays, even if it is damaged.
+        let there = ours(home, kind).filter(|one| one.cuda == major);
+        let present = there.and_then(|one| one.short_release(home));
+        let mut component = Component::new(kind, major, named.clone().or(present));
+        if let Some(pinned) = pinned {
+            component.pins = pinned.of(&component)?;
+        }
+        let found = component.check(home);
+        plan.push((component, found));
+    }
+    let (missing, complete): (Vec<_>, Vec<_>) = plan.iter().partition(|(_, found)| found.is_err());
+    if !missing.is_empty() {
+        for (component, found) in missing.into_iter().chain(complete) {
+            if let Some(folder) = somebody_elses(home, component.kind) {
+                return Err(foreign(&folder, found.clone().err().flatten()));
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// Returns the components of a plan that are to be fetched, each with the reason if it is not just absent.
+fn missing(plan: &Plan) -> impl Iterator<Item = (&Component, Option<&str>)> {
+    plan.iter().filter_map(|(component, found)| {
+        let why = found.as_ref().err()?;
+        Some((component, why.as_deref()))
+    })
+}
+
+fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<(), Finding> {
+    let downloads = missing(plan).map(|(component, _)| component.download());
+    let downloads: Vec<String> = downloads.collect();
+    if !downloads.is_empty() {
+        show(license_notice(home));
+        show(format!("  – {:<12} {}\n", "to fetch", downloads.join(", ")));
+    }
+    for (component, why) in missing(plan) {
+        let (title, place) = (component.kind.title(), component.place(home));
+        if let Some(why) = why {
+            show(format!("  – {title:<12} {why}\n"));
+        }
+        let release = replace(installer, home, component)?;
+        show(format!("  ✓ {title:<12} {release} in {place}\n"));
     }
     Ok(())
 }
 
-/// The folder of a component; of a toolkit in several, the one that they are in.
-fn place(home: &Path, component: &Component) -> String {
-    let folder = match &component.folders[..] {
-        [folder] => home.join(folder),
-        _ => home.join("nvidia"),
-    };
-    folder.display().to_string()
-}
-
-/// Nothing is downloaded where PyPI lacks a part of what is wanted. Where the installer cannot tell, it is asked to
-/// install it.
+/// Checks that PyPI has every part of a component, so that nothing is downloaded in vain. If the installer cannot list
+/// releases, it shall try.
 fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), Finding> {
-    let Some(wanted) = &component.wanted else {
+    let offered = installer.offered(component.project());
+    let (Some(wanted), Some(finding)) = (&component.wanted, component.not_offered(&offered)) else {
         return Ok(());
     };
-    let Some(finding) = component.not_offered(&installer.offered(component.project())) else {
-        return Ok(());
-    };
-    if !component.is_cudnn() {
-        return Err(finding);
-    }
-    let every = component.every();
-    let mut others = every.iter().filter(|other| other.cuda != component.cuda);
+    let mut others = component.kind.every().into_iter();
     let other = others.find(|other| {
-        let offered = installer.offered(other.project());
-        offered
-            .iter()
-            .any(|one| wanted.is_start_of(&one.to_string()))
+        let offers = |one: Release| wanted.is_start_of(&one.to_string());
+        component.kind == Kind::Cudnn
+            && other.cuda != component.cuda
+            && installer.offered(other.project()).into_iter().any(offers)
     });
     Err(match other {
         Some(other) => finding.help(format!(
@@ -348,11 +295,35 @@ fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), F
     })
 }
 
-/// Where to fetch into unless somebody says: `CUDNN_GUARD_HOME`, else the user's data folder.
+/// Adds to the wheels' directories what builds and cuDNN expect of an installation.
+fn add_links(home: &Path, components: &[Component]) -> Result<(), Finding> {
+    let folders = components.iter().flat_map(|one| &one.folders);
+    for folder in folders.filter(|folder| is_ours(home, folder)) {
+        let folder = home.join(folder);
+        links::add_developer_links(&folder).map_err(failed("add links to", &folder))?;
+        if let Some(line) = driver_stub::add(&folder) {
+            show(line);
+        }
+    }
+    let toolkits = components.iter().filter(|one| one.kind == Kind::Toolkit);
+    for toolkit in toolkits {
+        let Some(wheel) = toolkit.wheels(home).into_iter().flatten().next() else {
+            continue;
+        };
+        if is_claimed(home, toolkit) {
+            links::add_neighbors(home, toolkit.cuda).map_err(failed("add links to", home))?;
+        }
+        if toolkit.cuda < 13 {
+            show(without_nvcc(&Release::of_wheel(&wheel.version).first(2)));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the directory to fetch into by default: `CUDNN_GUARD_HOME`, else in the user's data directory.
 pub fn home() -> Result<PathBuf, Finding> {
     if let Some(home) = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty()) {
-        let home = PathBuf::from(home);
-        return std::path::absolute(&home).map_err(|error| failed("find", &home, &error));
+        return absolute(Path::new(&home));
     }
     default_home().ok_or_else(|| {
         let summary = "neither CUDNN_GUARD_HOME nor HOME is set";
@@ -360,12 +331,16 @@ pub fn home() -> Result<PathBuf, Finding> {
     })
 }
 
-/// Where a build looks for what was fetched, without being told.
+/// Returns the directory with fetched files that a build searches by default.
 pub fn default_home() -> Option<PathBuf> {
     fetch_dir(cfg!(windows), &|name| env::var_os(name))
 }
 
-fn licence_notice(home: &Path) -> String {
+fn absolute(dir: &Path) -> Result<PathBuf, Finding> {
+    std::path::absolute(dir).map_err(failed("find", dir))
+}
+
+fn license_notice(home: &Path) -> String {
     format!(
         "What is fetched is NVIDIA's, not ours: to fetch it is to accept NVIDIA's licences. Their\n\
          texts will lie in {}/*.dist-info; they are also at\n  \
@@ -375,25 +350,22 @@ fn licence_notice(home: &Path) -> String {
     )
 }
 
-fn unknown_cuda(cuda: u32) -> Finding {
-    Finding::error(
-        FindingId::FetchFailed,
-        format!("CUDA {cuda} is not known here; 13 is"),
-    )
-    .help("fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone")
+fn foreign(folder: &Path, why: Option<String>) -> Finding {
+    let summary = format!(
+        "`{}` was not put there by cudnn-guard, which adds nothing to it",
+        folder.display()
+    );
+    let mut finding = Finding::error(FindingId::FetchFailed, summary);
+    if let Some(why) = why {
+        finding = finding.with("found", why);
+    }
+    finding.help("fetch into another folder with `--to DIR`")
 }
 
-fn foreign(folder: &Path, why: Option<String>) -> Finding {
-    let finding = Finding::error(
-        FindingId::FetchFailed,
-        format!(
-            "`{}` was not put there by cudnn-guard, which adds nothing to it",
-            folder.display()
-        ),
-    );
-    let finding = match why {
-        Some(why) => finding.with("found", why),
-        None => finding,
-    };
-    finding.help("fetch into another folder with `--to DIR`")
+/// Returns what makes a finding of an error: that something could not be done with a path.
+pub fn failed(verb: &str, path: &Path) -> impl Fn(io::Error) -> Finding {
+    move |error| {
+        let summary = format!("cannot {verb} `{}`: {error}", path.display());
+        Finding::error(FindingId::IoError, summary)
+    }
 }

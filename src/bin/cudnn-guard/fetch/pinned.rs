@@ -1,26 +1,25 @@
 //! The file of `fetch --lock`: exact wheels with the hashes of their archives.
 
 use crate::fetch::choice::Choice;
-use crate::fetch::component::Component;
-use crate::fetch::installed::failed;
+use crate::fetch::component::{Component, Kind};
+use crate::fetch::failed;
 use crate::fetch::installer::Installer;
 use crate::fetch::release::Release;
 use crate::fetch::requirements::{self, Pin};
 use crate::whole_file;
-use cudnn_guard::runtime::facts::majors;
 use cudnn_guard::{Finding, FindingId, quoted};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What a file names.
+/// The wheels in a file.
 pub struct Pinned {
     path: PathBuf,
     pins: Vec<Pin>,
 }
 
 impl Pinned {
-    /// Reads it; none if it is not there.
+    /// Reads a file; none if it does not exist.
     pub fn read(path: &Path) -> Result<Option<Self>, Finding> {
         match fs::read_to_string(path) {
             Ok(text) => Ok(Some(Self {
@@ -28,38 +27,31 @@ impl Pinned {
                 pins: requirements::parse(&text),
             })),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(failed("read", path, &error)),
+            Err(error) => Err(failed("read", path)(error)),
         }
     }
 
-    /// The releases in it.
+    fn find(&self, package: &str) -> Option<&Pin> {
+        self.pins.iter().find(|pin| pin.package == package)
+    }
+
+    /// Returns the releases in the file.
     pub fn choice(&self) -> Result<Choice, Finding> {
-        let version = |package: &str| {
-            let mut pins = self.pins.iter();
-            Some(pins.find(|pin| pin.package == package)?.version.clone())
+        let release = |kind: Kind, most| {
+            let every = kind.every();
+            let mut firsts = every.iter().filter_map(|one| one.packages.first());
+            let pin = firsts.find_map(|package| self.find(package))?;
+            Some(Release::of_wheel(&pin.version).first(most))
         };
-        let cuda = majors::CUDA
-            .iter()
-            .find_map(|&major| version(Component::toolkit(major, None).packages.first()?));
-        let cudnn = majors::CUDA
-            .iter()
-            .find_map(|&major| version(Component::cudnn(major, None).packages.first()?));
-        match (cuda, cudnn) {
-            (Some(cuda), Some(cudnn)) => Ok(Choice {
-                cuda: Some(Release::of_wheel(&cuda).first(2)),
-                cudnn: Some(Release::of_wheel(&cudnn).first(3)),
-            }),
+        match (release(Kind::Toolkit, 2), release(Kind::Cudnn, 3)) {
+            (cuda @ Some(_), cudnn @ Some(_)) => Ok(Choice { cuda, cudnn }),
             _ => Err(self.lacking("a toolkit and a cuDNN")),
         }
     }
 
-    /// Those of a component.
+    /// Returns the wheels of a component.
     pub fn of(&self, component: &Component) -> Result<Vec<Pin>, Finding> {
-        let pin = |name: &String| {
-            let mut pins = self.pins.iter();
-            let pin = pins.find(|pin| pin.package == *name).cloned();
-            pin.ok_or_else(|| self.lacking(name))
-        };
+        let pin = |name: &String| self.find(name).cloned().ok_or_else(|| self.lacking(name));
         component.packages.iter().map(pin).collect()
     }
 
@@ -73,7 +65,7 @@ impl Pinned {
     }
 }
 
-/// Writes what is installed, with the hashes that the installer is told by its index.
+/// Writes what is installed, with the hashes that the installer gets from its index.
 pub fn write(path: &Path, home: &Path, components: &[Component]) -> Result<(), Finding> {
     let wheels = components.iter().flat_map(|one| {
         let packages = one.packages.iter().zip(one.wheels(home));
@@ -84,5 +76,5 @@ pub fn write(path: &Path, home: &Path, components: &[Component]) -> Result<(), F
         "# `cudnn-guard fetch --lock {}` fetches these wheels again, and nothing else.\n",
         quoted(&path.to_string_lossy())
     );
-    whole_file::replace(path, &(head + &text)).map_err(|error| failed("write", path, &error))
+    whole_file::replace(path, &(head + &text)).map_err(failed("write", path))
 }

@@ -1,42 +1,43 @@
-//! `cudnn-guard fetch --remove`: takes away what `fetch` put into a folder, and nothing else.
+//! `cudnn-guard fetch --remove`: removes what `fetch` put into a directory, and nothing else.
 
-use crate::fetch::claims::{self, is_ours};
-use crate::fetch::component::Component;
-use crate::fetch::installed::failed;
+use crate::fetch::claims::{self, is_claimed, is_ours};
+use crate::fetch::component::Kind;
 use crate::fetch::lock::{self, Lock};
-use crate::fetch::replacement::{leftovers, remove_leftovers};
-use crate::fetch::wheels;
+use crate::fetch::replacement::{clean_up, leftovers};
+use crate::fetch::{failed, links};
 use crate::terminal::show;
 use cudnn_guard::{Finding, FindingId};
 use std::path::Path;
 use std::{fs, io};
 
-/// Removes both components and says so. What stops this half-way leaves its folders claimed: the next one goes on.
+/// Removes both components. If this is stopped halfway, their directories stay claimed and the next one continues.
 pub fn remove(home: &Path) -> Result<(), Finding> {
     let lock = Lock::take_existing(home);
     let mut is_there = false;
     if lock.is_some() {
         for left in leftovers(home) {
             is_there = true;
-            let size = size_of(&left).map_err(|error| failed("read", &left, &error))?;
+            let size = size_of(&left).map_err(failed("read", &left))?;
             show(format!(
-                "  ✓ removed      what a stopped fetch left, {} MB\n",
-                size.div_ceil(1_000_000)
+                "  ✓ removed      what a stopped fetch left, {}\n",
+                megabytes(size)
             ));
+            clean_up(home, &left);
         }
-        remove_leftovers(home);
     }
-    for any in Component::both().into_iter().rev() {
-        let every = any.every();
-        let claimed = every.iter().flat_map(|one| &one.folders);
-        if !claimed.clone().any(|folder| is_ours(home, folder)) {
+    for kind in Kind::BOTH.into_iter().rev() {
+        if !kind.folders().iter().any(|folder| is_ours(home, folder)) {
             continue;
         }
         is_there = true;
-        let release = every.iter().find_map(|one| one.release(home));
+        let release = kind.every().iter().find_map(|one| one.release(home));
         let release = release.map_or(String::new(), |release| format!(" {release}"));
-        let size = remove_one(home, &every).map_err(|error| failed("empty", home, &error))?;
-        show(format!("  ✓ removed      {}{release}, {size}\n", any.title));
+        let size = remove_one(home, kind).map_err(failed("empty", home))?;
+        show(format!(
+            "  ✓ removed      {}{release}, {}\n",
+            kind.title(),
+            megabytes(size)
+        ));
     }
     if !is_there {
         let summary = format!("cudnn-guard has put nothing into `{}`", home.display());
@@ -46,7 +47,7 @@ pub fn remove(home: &Path) -> Result<(), Finding> {
     let _ = fs::remove_file(home.join(claims::FILE));
     drop(lock);
     let _ = fs::remove_file(home.join(lock::FILE));
-    // A folder with something of somebody else's in it stays.
+    // A directory that contains anything else stays.
     let _ = fs::remove_dir(home.join("nvidia"));
     let _ = fs::remove_dir(home);
     let config = fs::read_to_string(".cargo/config.toml");
@@ -56,30 +57,26 @@ pub fn remove(home: &Path) -> Result<(), Finding> {
     Ok(())
 }
 
-/// The folders that are claimed, whichever CUDA they are of, what is linked to them, and the records, which go last. The
-/// answer is how large that was.
-fn remove_one(home: &Path, every: &[Component]) -> io::Result<String> {
+/// Removes the claimed directories, for whichever CUDA, the links to them, and last their records. Returns the size.
+fn remove_one(home: &Path, kind: Kind) -> io::Result<u64> {
+    links::remove_neighbors(home)?;
+    let folders = kind.folders().into_iter();
+    let claimed = folders.filter(|folder| is_ours(home, folder));
+    let mut gone: Vec<_> = claimed.map(|folder| home.join(folder)).collect();
+    // The records for another CUDA may be somebody else's.
+    let every = kind.every();
+    let ours = every.iter().filter(|one| is_claimed(home, one));
+    let wheels = ours.flat_map(|one| one.wheels(home)).flatten();
+    gone.extend(wheels.map(|wheel| wheel.info));
     let mut size = 0;
-    wheels::remove_neighbours(home)?;
-    for folder in every.iter().flat_map(|one| &one.folders) {
-        let path = home.join(folder);
-        if is_ours(home, folder) && path.exists() {
-            size += size_of(&path)?;
-            fs::remove_dir_all(path)?;
-        }
+    for folder in gone.iter().filter(|folder| folder.exists()) {
+        size += size_of(folder)?;
+        fs::remove_dir_all(folder)?;
     }
-    // Those for another CUDA may be somebody else's.
-    let is_claimed = |one: &&Component| one.folders.iter().all(|folder| is_ours(home, folder));
-    let ours = every.iter().filter(is_claimed);
-    for wheel in ours.flat_map(|one| one.wheels(home)).flatten() {
-        size += size_of(&wheel.info)?;
-        fs::remove_dir_all(wheel.info)?;
-    }
-    // As pip and uv count.
-    Ok(format!("{} MB", size.div_ceil(1_000_000)))
+    Ok(size)
 }
 
-/// The bytes of the files below a folder. A link counts nothing.
+/// Returns the bytes of the files below a directory, without links.
 fn size_of(folder: &Path) -> io::Result<u64> {
     let mut size = 0;
     for entry in fs::read_dir(folder)? {
@@ -92,4 +89,9 @@ fn size_of(folder: &Path) -> io::Result<u64> {
         };
     }
     Ok(size)
+}
+
+/// Writes a size as pip and uv do.
+fn megabytes(size: u64) -> String {
+    format!("{} MB", size.div_ceil(1_000_000))
 }

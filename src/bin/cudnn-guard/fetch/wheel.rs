@@ -1,59 +1,100 @@
-//! A wheel's RECORD: its files, with the hash and the size of each.
+//! Installed wheels: their releases, and the files that their RECORDs list, with the hash and the size of each.
 
+use crate::terminal::harmless;
 use sha2::{Digest, Sha256};
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
-/// A line `path,sha256=hash,size`.
+/// An installed wheel, as `pip install --target` leaves it in a directory.
+#[derive(Debug)]
+pub struct Wheel {
+    /// Its name as its directory spells it: `nvidia_cudnn_cu13`.
+    pub name: String,
+    /// Its release: `9.14.0.64`.
+    pub version: String,
+    /// The directory of its RECORD: `nvidia_cudnn_cu13-9.14.0.64.dist-info`.
+    pub info: PathBuf,
+}
+
+/// A line `path,sha256=hash,size` of a RECORD.
 #[derive(Debug, PartialEq)]
 pub struct RecordedFile {
-    /// Where it is, from the folder that the wheel is installed in.
+    /// Its path from the directory that the wheel is installed in.
     pub path: String,
-    /// The hash of its contents, in base64 as RECORD has it.
+    /// The hash of its contents, in the base64 of RECORD.
     sha256: Option<String>,
     size: Option<u64>,
 }
 
-/// What a file has instead of what is recorded.
-#[derive(Debug)]
-pub enum Damage {
-    /// It is not there.
-    Missing,
-    /// It has another size.
-    Size { found: u64, recorded: u64 },
-    /// It has the size, and not the hash.
-    Contents,
-    /// It is there, and cannot be read.
-    Unreadable(io::Error),
+/// Returns the wheels in a directory, by name.
+pub fn installed(dir: &Path) -> Vec<Wheel> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let wheel = |entry: fs::DirEntry| {
+        let folder = entry.file_name();
+        let stem = folder.to_str()?.strip_suffix(".dist-info")?;
+        let (name, version) = stem.split_once('-')?;
+        Some(Wheel {
+            name: name.to_ascii_lowercase().replace(['-', '.'], "_"),
+            version: version.to_string(),
+            info: entry.path(),
+        })
+    };
+    let mut wheels: Vec<Wheel> = entries.filter_map(wheel).collect();
+    wheels.sort_by(|one, other| one.name.cmp(&other.name));
+    wheels
 }
 
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Damage::Missing => f.write_str("is missing"),
-            Damage::Size { found, recorded } => {
-                write!(f, "has {found} bytes instead of {recorded}")
-            }
-            Damage::Contents => f.write_str("has other contents"),
-            Damage::Unreadable(error) => write!(f, "cannot be read: {error}"),
+impl Wheel {
+    /// Returns the files in its RECORD.
+    ///
+    /// # Errors
+    /// Why there are none, in words.
+    pub fn files(&self) -> Result<Vec<RecordedFile>, String> {
+        match fs::read_to_string(self.info.join("RECORD")) {
+            Ok(text) => Ok(parse(&text).collect()),
+            Err(_) => Err("it has no RECORD".to_string()),
         }
+    }
+
+    /// Describes the first file that is missing or has another size.
+    pub fn damage(&self) -> Option<String> {
+        let dir = self.info.parent()?;
+        match self.files() {
+            Ok(files) => files.iter().find_map(|file| {
+                let damage = file.damage_at_a_glance(dir)?;
+                Some(harmless(&format!("{} {damage}", file.path)))
+            }),
+            Err(why) => Some(why),
+        }
+    }
+
+    /// Returns the texts of its license.
+    pub fn licenses(&self) -> Vec<PathBuf> {
+        let folders = ["licenses", "license_files", "."].map(|folder| self.info.join(folder));
+        let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
+        let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        found.retain(|path| {
+            let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
+            path.is_file() && name.to_string_lossy().starts_with("license")
+        });
+        found.sort();
+        found
     }
 }
 
-/// The files of a RECORD that stay as they were installed. Bytecode, and what the installer put outside, come and go;
-/// what makes `nvidia` a package is every wheel's, and is not moved along.
-pub fn parse(text: &str) -> impl Iterator<Item = RecordedFile> + '_ {
-    text.lines().filter_map(line).filter(|file| {
+/// Reads the files of a RECORD that stay as they were installed. Bytecode and what the installer put outside come and go;
+/// `nvidia/__init__.py` is in every wheel and is not moved with one.
+fn parse(text: &str) -> impl Iterator<Item = RecordedFile> + '_ {
+    text.lines().filter_map(parse_line).filter(|file| {
         let mut parts = Path::new(&file.path).components();
         let inside = parts.all(|part| matches!(part, Component::Normal(_)));
         inside && !file.path.ends_with(".pyc") && file.path != "nvidia/__init__.py"
     })
 }
 
-/// A path with a comma stands in quotes.
-fn line(line: &str) -> Option<RecordedFile> {
+/// Reads a line. A path with a comma is in quotation marks.
+fn parse_line(line: &str) -> Option<RecordedFile> {
     let mut fields = line.rsplitn(3, ',');
     let size = fields.next()?.trim().parse().ok();
     let sha256 = fields.next()?.strip_prefix("sha256=").map(String::from);
@@ -69,31 +110,28 @@ fn line(line: &str) -> Option<RecordedFile> {
 }
 
 impl RecordedFile {
-    /// What is wrong with it in a folder, as far as that is seen without reading it.
-    pub fn damage_at_a_glance(&self, dir: &Path) -> Option<Damage> {
+    /// Describes the damage to this file that is seen without reading it.
+    pub fn damage_at_a_glance(&self, dir: &Path) -> Option<String> {
         let found = match fs::metadata(dir.join(&self.path)) {
             Ok(found) if found.is_file() => found.len(),
-            _ => return Some(Damage::Missing),
+            _ => return Some("is missing".to_string()),
         };
         let recorded = self.size.filter(|recorded| *recorded != found)?;
-        Some(Damage::Size { found, recorded })
+        Some(format!("has {found} bytes instead of {recorded}"))
     }
 
-    /// What is wrong with it in a folder.
-    pub fn damage(&self, dir: &Path) -> Option<Damage> {
-        if let Some(damage) = self.damage_at_a_glance(dir) {
-            return Some(damage);
-        }
+    /// Describes the damage to the contents of this file.
+    pub fn damage_of_contents(&self, dir: &Path) -> Option<String> {
         let recorded = self.sha256.as_ref()?;
         match sha256(&dir.join(&self.path)) {
             Ok(found) if found == *recorded => None,
-            Ok(_) => Some(Damage::Contents),
-            Err(error) => Some(Damage::Unreadable(error)),
+            Ok(_) => Some("has other contents".to_string()),
+            Err(error) => Some(format!("cannot be read: {error}")),
         }
     }
 }
 
-/// The hash of a file, as RECORD has it: https://packaging.python.org/specifications/recording-installed-packages/
+/// Returns the hash of a file, [as RECORD has it](https://packaging.python.org/specifications/recording-installed-packages/).
 fn sha256(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
@@ -107,7 +145,7 @@ fn sha256(path: &Path) -> io::Result<String> {
     }
 }
 
-/// The base64 of URLs, without padding.
+/// Returns the base64 of URLs, without padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -195,7 +233,8 @@ mod tests {
             (recorded("two", one, Some(1)), Some("is missing")),
             (recorded("folder", None, None), Some("is missing")),
         ] {
-            let damage = file.damage(&dir).map(|damage| damage.to_string());
+            let contents = || file.damage_of_contents(&dir);
+            let damage = file.damage_at_a_glance(&dir).or_else(contents);
             assert_eq!(damage.as_deref(), told, "{file:?}");
         }
         fs::remove_dir_all(&dir).expect("room again");

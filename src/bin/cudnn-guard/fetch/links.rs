@@ -1,0 +1,93 @@
+//! Links that compilers and cuDNN expect of an installation and that NVIDIA's wheels do not bring.
+
+use std::path::Path;
+use std::{fs, io};
+
+/// Adds `libcudnn.so` beside `libcudnn.so.9`, and `lib64` beside `lib`, to a directory of wheels. Existing files stay.
+pub fn add_developer_links(folder: &Path) -> io::Result<()> {
+    let lib = folder.join("lib");
+    if !lib.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&lib)? {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if let Some((stem, _)) = name.split_once(".so.") {
+            link(Path::new(name), &lib.join(format!("{stem}.so")))?;
+        }
+    }
+    link(Path::new("lib"), &folder.join("lib64"))
+}
+
+/// The directories in which releases of cuDNN look for cuBLAS and NVRTC though no wheel fills them, and where the
+/// libraries are: up to cuDNN 9.14 for CUDA 13, up to 9.1 before.
+const NEIGHBORS: [(&str, &str); 3] = [
+    ("nvidia/cublas", "../cu13/lib"),
+    ("nvidia/cuda_nvrtc", "../cu13/lib"),
+    ("nvidia/nvrtc", "../cuda_nvrtc/lib"),
+];
+
+/// Adds those directories for a CUDA, each with a link.
+pub fn add_neighbors(home: &Path, cuda: u32) -> io::Result<()> {
+    for (folder, to) in NEIGHBORS {
+        if (cuda == 13) == to.contains("cu13") {
+            fs::create_dir_all(home.join(folder))?;
+            link(Path::new(to), &home.join(folder).join("lib"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes those directories.
+pub fn remove_neighbors(home: &Path) -> io::Result<()> {
+    let folders = NEIGHBORS.map(|(folder, _)| home.join(folder));
+    let mut there = folders.iter().filter(|folder| is_neighbor(folder));
+    there.try_for_each(fs::remove_dir_all)
+}
+
+/// Returns `true` if a directory is one of those.
+pub fn is_neighbor(folder: &Path) -> bool {
+    let to = fs::read_link(folder.join("lib")).ok();
+    NEIGHBORS
+        .iter()
+        .any(|(name, known)| folder.ends_with(name) && to.as_deref() == Some(Path::new(known)))
+}
+
+/// Adds a link unless something has its name.
+#[cfg(unix)]
+fn link(to: &Path, at: &Path) -> io::Result<()> {
+    match at.symlink_metadata() {
+        Ok(_) => Ok(()),
+        Err(_) => std::os::unix::fs::symlink(to, at),
+    }
+}
+
+/// Windows links with import libraries, and needs none.
+#[cfg(not(unix))]
+fn link(_to: &Path, _at: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cudnn_opens_is_found_where_older_releases_look() {
+        let name = format!("cudnn-guard-neighbors-{}", std::process::id());
+        let home = std::env::temp_dir().join(name);
+        fs::create_dir_all(home.join("nvidia/cu13/lib")).expect("a folder");
+        for file in ["libcublasLt.so.13", "libnvrtc.so.13"] {
+            fs::write(home.join("nvidia/cu13/lib").join(file), "").expect("a file");
+        }
+        add_neighbors(&home, 13).expect("links");
+        add_neighbors(&home, 13).expect("links that are there");
+        for file in [
+            "cublas/lib/libcublasLt.so.13",
+            "cuda_nvrtc/lib/libnvrtc.so.13",
+        ] {
+            assert!(home.join("nvidia").join(file).is_file(), "{file}");
+        }
+        fs::remove_dir_all(&home).expect("room again");
+    }
+}
