@@ -159,6 +159,7 @@ pub mod demo {
 
     pub mod consumer;
     pub mod simulator;
+    pub mod sources;
 }
 #[cfg(feature = "cli")]
 #[doc(hidden)]

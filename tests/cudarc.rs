@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use support::simulator::{self, Simulated};
+use support::simulator;
 use support::{Ran, built, cargo, consumers, fresh, program, repository, run};
 
 fn build() {
@@ -23,12 +23,7 @@ fn build() {
 fn simulated(test: &str, cudnn: (u32, u32, u32)) -> PathBuf {
     let (major, minor, patch) = cudnn;
     let into = fresh(&format!("cudarc-{test}-{major}.{minor}.{patch}"));
-    let what = Simulated {
-        cudnn,
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
-    simulator::build(&repository().join("fixtures/simulator"), &into, &what).unwrap();
+    simulator::build("cc", cudnn, &into).unwrap();
     into
 }
 

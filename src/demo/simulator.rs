@@ -14,257 +14,212 @@
 //! <into>/bin/{cudnn64_9.dll, cudnn_graph64_9.dll, ..., cudart64_13.dll}
 //! <into>/driver/nvcuda.dll
 //! ```
+use crate::demo::sources::{self, SIMULATOR};
 use crate::system::files;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-/// What to simulate.
-#[derive(Clone, Debug)]
-pub struct Simulated {
-    /// The release of cuDNN: 8 or 9, minor, patch level.
-    pub cudnn: (u32, u32, u32),
-    /// The release of CUDA that it was built for.
-    pub cuda: (u32, u32),
-    /// Parts that are missing, as in `cnn` or `ops_infer`.
-    pub leave_out: Vec<String>,
-}
+/// The CUDA major that is simulated.
+const CUDA: u32 = 13;
 
-/// A part of a cuDNN: which sources are in it, and which parts it is linked to.
-struct Part {
+/// A release of cuDNN: 8 or 9, minor, patch level.
+type Release = (u32, u32, u32);
+
+/// A sub-library of cuDNN: its sources, and the sub-libraries that it is linked with.
+struct SubLibrary {
     name: &'static str,
     sources: &'static [&'static str],
-    defines: &'static [&'static str],
+    flags: &'static [&'static str],
     needs: &'static [&'static str],
 }
 
-/// Who needs whom is read off the real ones, and parts stand after those they need.
+/// The dependencies are those of the real ones; each sub-library comes after those that it needs.
 #[rustfmt::skip]
-const PARTS_9: &[Part] = &[
-    Part { name: "graph", sources: &["core.c", "graph.c"], defines: &[], needs: &[] },
-    Part { name: "ops", sources: &["ops.c"], defines: &[], needs: &["graph"] },
-    Part { name: "cnn", sources: &["cnn.c", "train.c"], defines: &[], needs: &["ops", "graph"] },
-    Part { name: "adv", sources: &["rest.c"], defines: &["PART=Adv", "DATA=cudnn_adv_infer_version"], needs: &["ops", "graph"] },
-    Part { name: "heuristic", sources: &["rest.c"], defines: &[], needs: &["graph"] },
-    Part { name: "engines_precompiled", sources: &["rest.c"], defines: &[], needs: &["graph"] },
-    Part { name: "engines_runtime_compiled", sources: &["rest.c"], defines: &[], needs: &["graph"] },
-    Part { name: "engines_tensor_ir", sources: &["rest.c"], defines: &[], needs: &["graph"] },
-    Part { name: "ext", sources: &["rest.c"], defines: &[], needs: &["graph"] },
+const SUB_LIBRARIES_9: &[SubLibrary] = &[
+    SubLibrary { name: "graph", sources: &["core.c", "graph.c"], flags: &[], needs: &[] },
+    SubLibrary { name: "ops", sources: &["ops.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "cnn", sources: &["cnn.c", "train.c"], flags: &[], needs: &["ops", "graph"] },
+    SubLibrary { name: "adv", sources: &["rest.c"], flags: &["-DPART=Adv", "-DDATA=cudnn_adv_infer_version"], needs: &["ops", "graph"] },
+    SubLibrary { name: "heuristic", sources: &["rest.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "engines_precompiled", sources: &["rest.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "engines_runtime_compiled", sources: &["rest.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "engines_tensor_ir", sources: &["rest.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "ext", sources: &["rest.c"], flags: &[], needs: &["graph"] },
 ];
 
 #[rustfmt::skip]
-const PARTS_8: &[Part] = &[
-    Part { name: "ops_infer", sources: &["core.c", "ops.c"], defines: &[], needs: &[] },
-    Part { name: "ops_train", sources: &["rest.c"], defines: &["PART=OpsTrain", "DATA=cudnn_ops_train_version"], needs: &["ops_infer"] },
-    Part { name: "cnn_infer", sources: &["cnn.c"], defines: &[], needs: &["ops_infer"] },
-    Part { name: "cnn_train", sources: &["rest.c", "train.c"], defines: &["PART=CnnTrain"], needs: &["ops_infer", "ops_train", "cnn_infer"] },
-    Part { name: "adv_infer", sources: &["rest.c"], defines: &["PART=AdvInfer", "DATA=cudnn_adv_infer_version"], needs: &["ops_infer"] },
-    Part { name: "adv_train", sources: &["rest.c"], defines: &["PART=AdvTrain"], needs: &["ops_infer", "ops_train", "adv_infer"] },
+const SUB_LIBRARIES_8: &[SubLibrary] = &[
+    SubLibrary { name: "ops_infer", sources: &["core.c", "ops.c"], flags: &[], needs: &[] },
+    SubLibrary { name: "ops_train", sources: &["rest.c"], flags: &["-DPART=OpsTrain", "-DDATA=cudnn_ops_train_version"], needs: &["ops_infer"] },
+    SubLibrary { name: "cnn_infer", sources: &["cnn.c"], flags: &[], needs: &["ops_infer"] },
+    SubLibrary { name: "cnn_train", sources: &["rest.c", "train.c"], flags: &["-DPART=CnnTrain"], needs: &["ops_infer", "ops_train", "cnn_infer"] },
+    SubLibrary { name: "adv_infer", sources: &["rest.c"], flags: &["-DPART=AdvInfer", "-DDATA=cudnn_adv_infer_version"], needs: &["ops_infer"] },
+    SubLibrary { name: "adv_train", sources: &["rest.c"], flags: &["-DPART=AdvTrain"], needs: &["ops_infer", "ops_train", "adv_infer"] },
 ];
 
-/// The parts without a version resource on Windows; `graph` has the data symbol.
+/// The sub-libraries without a version resource on Windows; `graph` has the data symbol.
 const WITHOUT_RESOURCE: [&str; 3] = ["graph", "heuristic", "engines_tensor_ir"];
 
-/// Compiles the C files in `sources` into an installation below `into`, which must not hold another one.
-pub fn build(sources: &Path, into: &Path, what: &Simulated) -> Result<(), String> {
-    build_with("cc", sources, into, what)
-}
-
-/// [`build`] with another C compiler, which may target another processor.
-pub fn build_with(
-    compiler: &str,
-    sources: &Path,
-    into: &Path,
-    what: &Simulated,
-) -> Result<(), String> {
-    let (major, minor, _) = what.cudnn;
-    let tree = Tree::new(compiler, "lib64", sources, into)?;
-    tree.headers(what)?;
-
-    tree.library("driver/libcuda.so.1", &["driver.c"], &[])?;
-    let cudart = match what.cuda.0 {
-        11 => "libcudart.so.11.0".to_string(),
-        other => format!("libcudart.so.{other}"),
+/// Builds an installation of this cuDNN below `into`, which must not contain another one, with a C compiler for Linux or
+/// MinGW's for Windows.
+pub fn build(compiler: &str, cudnn: Release, into: &Path) -> Result<(), String> {
+    let sub_libraries = sub_libraries(cudnn)?;
+    let tree = Tree { compiler, into };
+    let (major, minor, patch) = cudnn;
+    let numbers = [
+        ("@MAJOR@", major),
+        ("@MINOR@", minor),
+        ("@PATCH@", patch),
+        ("@UNIT@", if major >= 9 { 10_000 } else { 1_000 }),
+        ("@CUDA@", CUDA * 1000),
+    ];
+    let with_numbers = |text: &str| {
+        let text = text.to_string();
+        let replace =
+            |text: String, (name, number): &(&str, u32)| text.replace(name, &number.to_string());
+        numbers.iter().fold(text, replace)
     };
-    tree.library(&format!("lib64/{cudart}"), &["cudart.c"], &[])?;
-    tree.link("lib64/libcudart.so", &cudart)?;
-
-    let soname = |part: &str| format!("libcudnn_{part}.so.{major}");
-    // From 9.22 on the real ones carry DT_RPATH, before that DT_RUNPATH.
-    let tags = match major >= 9 && minor >= 22 {
-        true => "-Wl,--disable-new-dtags",
-        false => "-Wl,--enable-new-dtags",
-    };
-    let versioned = ["-Wl,--default-symver", "-Wl,-rpath,$ORIGIN", tags].map(String::from);
-    let parts = parts(what.cudnn)?;
-    for part in parts {
-        let mut flags = versioned.to_vec();
-        flags.extend(part.defines.iter().map(|define| format!("-D{define}")));
-        flags.push("-Wl,--no-as-needed".to_string());
-        flags.extend(part.needs.iter().map(|need| tree.path(&soname(need))));
-        tree.library(
-            &format!("lib64/{}", soname(part.name)),
-            part.sources,
-            &flags,
-        )?;
+    let written = sources::write(SIMULATOR, into, &with_numbers);
+    written.map_err(|error| tree.not_written(&error))?;
+    match compiler.contains("mingw") {
+        true => tree.build_for_windows(cudnn, sub_libraries)?,
+        false => tree.build_for_linux(cudnn, sub_libraries)?,
     }
-    let main_library = format!("libcudnn.so.{major}");
-    tree.library(&format!("lib64/{main_library}"), &["shim.c"], &versioned)?;
-    tree.link("lib64/libcudnn.so", &main_library)?;
-    for part in parts {
-        tree.link(
-            &format!("lib64/libcudnn_{}.so", part.name),
-            &soname(part.name),
-        )?;
-    }
-    for part in &what.leave_out {
-        tree.remove(&format!("lib64/{}", soname(part)))?;
-        tree.remove(&format!("lib64/libcudnn_{part}.so"))?;
+    // An installation has headers, and no sources.
+    for (path, _) in SIMULATOR.iter().filter(|(path, _)| !path.contains('/')) {
+        fs::remove_file(into.join(path)).map_err(|error| tree.not_written(&error))?;
     }
     Ok(())
 }
 
-/// [`build`] for Windows, with MinGW.
-pub fn build_for_windows(sources: &Path, into: &Path, what: &Simulated) -> Result<(), String> {
-    let tree = Tree::new("x86_64-w64-mingw32-gcc", "bin", sources, into)?;
-    tree.headers(what)?;
-
-    // What is each thread's own is done by libgcc.
-    let libgcc = "-static-libgcc".to_string();
-    let release = tree.version_resource("driver", [32, 0, 15, 6094])?;
-    tree.compile("driver/nvcuda.dll", &["driver.c"], &[libgcc, release])?;
-    let cudart = match what.cuda.0 {
-        11 => "bin/cudart64_110.dll".to_string(),
-        other => format!("bin/cudart64_{other}.dll"),
-    };
-    tree.compile(&cudart, &["cudart.c"], &[])?;
-
-    let file = |part: &str| format!("cudnn{part}64_{}.dll", what.cudnn.0);
-    let part_file = |part: &str| file(&format!("_{part}"));
-    let (major, minor, patch) = what.cudnn;
-    let resource = tree.version_resource("version", [major, minor, patch, 0])?;
-    for part in parts(what.cudnn)? {
-        let defines = part.defines.iter();
-        let mut flags: Vec<String> = defines.map(|define| format!("-D{define}")).collect();
-        for need in part.needs {
-            // What a part takes nothing from is no import of it.
-            let half = if *need == "ops" { "ops_infer" } else { *need };
-            flags.push(format!("-Wl,-u,__imp_cudnn_{half}_version"));
-            flags.push(tree.path(&part_file(need)));
-        }
-        if !WITHOUT_RESOURCE.contains(&part.name) {
-            flags.push(resource.clone());
-        }
-        let to = format!("bin/{}", part_file(part.name));
-        tree.compile(&to, part.sources, &flags)?;
-    }
-    tree.compile(&format!("bin/{}", file("")), &["shim.c"], &[resource])?;
-    for part in &what.leave_out {
-        tree.remove(&format!("bin/{}", part_file(part)))?;
-    }
-    Ok(())
-}
-
-/// The parts of a release: `engines_tensor_ir` came with 9.21, `ext` with 9.22.
-fn parts((major, minor, _): (u32, u32, u32)) -> Result<&'static [Part], String> {
+/// Returns the sub-libraries of a release: `engines_tensor_ir` came with 9.21, `ext` with 9.22.
+fn sub_libraries((major, minor, _): Release) -> Result<&'static [SubLibrary], String> {
     match (major, minor) {
-        (8, _) => Ok(PARTS_8),
-        (9, 22..) => Ok(PARTS_9),
-        (9, 21) => Ok(&PARTS_9[..8]),
-        (9, _) => Ok(&PARTS_9[..7]),
+        (8, _) => Ok(SUB_LIBRARIES_8),
+        (9, 22..) => Ok(SUB_LIBRARIES_9),
+        (9, 21) => Ok(&SUB_LIBRARIES_9[..8]),
+        (9, _) => Ok(&SUB_LIBRARIES_9[..7]),
         _ => Err(format!("there is no simulator of cuDNN {major}")),
     }
 }
 
-struct Tree {
-    compiler: String,
-    libraries: &'static str,
-    sources: PathBuf,
-    into: PathBuf,
+struct Tree<'a> {
+    compiler: &'a str,
+    into: &'a Path,
 }
 
-impl Tree {
-    fn new(
-        compiler: &str,
-        libraries: &'static str,
-        sources: &Path,
-        into: &Path,
-    ) -> Result<Self, String> {
-        for folder in ["include", libraries, "driver"] {
-            let folder = into.join(folder);
-            fs::create_dir_all(&folder).map_err(|error| told("create", &folder, &error))?;
+impl Tree<'_> {
+    fn build_for_linux(
+        &self,
+        (major, minor, _): Release,
+        sub_libraries: &[SubLibrary],
+    ) -> Result<(), String> {
+        self.library("driver/libcuda.so", 1, &["driver.c"], &[])?;
+        self.library("lib64/libcudart.so", CUDA, &["cudart.c"], &[])?;
+        // From 9.22 on the real ones have DT_RPATH, before that DT_RUNPATH.
+        let tags = match major >= 9 && minor >= 22 {
+            true => "-Wl,--disable-new-dtags",
+            false => "-Wl,--enable-new-dtags",
+        };
+        let versioned = ["-Wl,--default-symver", "-Wl,-rpath,$ORIGIN", tags].map(String::from);
+        for one in sub_libraries {
+            let mut flags = versioned.to_vec();
+            flags.extend(one.flags.iter().map(ToString::to_string));
+            flags.push("-Wl,--no-as-needed".to_string());
+            for need in one.needs {
+                flags.push(self.path(&format!("lib64/libcudnn_{need}.so.{major}")));
+            }
+            let stem = format!("lib64/libcudnn_{}.so", one.name);
+            self.library(&stem, major, one.sources, &flags)?;
         }
-        Ok(Self {
-            compiler: compiler.to_string(),
-            libraries,
-            sources: sources.to_path_buf(),
-            into: into.to_path_buf(),
-        })
+        self.library("lib64/libcudnn.so", major, &["shim.c"], &versioned)
     }
 
-    fn path(&self, library: &str) -> String {
-        let folder = self.into.join(self.libraries);
-        folder.join(library).display().to_string()
-    }
-
-    /// Copies the headers with this release's numbers in them.
-    fn headers(&self, what: &Simulated) -> Result<(), String> {
-        let (major, minor, patch) = what.cudnn;
-        let unit = if major >= 9 { 10_000 } else { 1_000 };
-        for name in ["cuda.h", "cudnn.h", "cudnn_version.h"] {
-            let from = self.sources.join("include").join(name);
-            let text = fs::read_to_string(&from).map_err(|error| told("read", &from, &error))?;
-            let text = text
-                .replace("@MAJOR@", &major.to_string())
-                .replace("@MINOR@", &minor.to_string())
-                .replace("@PATCH@", &patch.to_string())
-                .replace("@UNIT@", &unit.to_string())
-                .replace(
-                    "@CUDA@",
-                    &(what.cuda.0 * 1000 + what.cuda.1 * 10).to_string(),
-                );
-            let to = self.into.join("include").join(name);
-            fs::write(&to, text).map_err(|error| told("write", &to, &error))?;
+    fn build_for_windows(
+        &self,
+        (major, minor, patch): Release,
+        sub_libraries: &[SubLibrary],
+    ) -> Result<(), String> {
+        // libgcc has the code for thread-local variables.
+        let libgcc = "-static-libgcc".to_string();
+        let release = self.version_resource("driver", [32, 0, 15, 6094])?;
+        self.compile("driver/nvcuda.dll", &["driver.c"], &[libgcc, release])?;
+        self.compile(&format!("bin/cudart64_{CUDA}.dll"), &["cudart.c"], &[])?;
+        let resource = self.version_resource("version", [major, minor, patch, 0])?;
+        for one in sub_libraries {
+            let mut flags: Vec<String> = one.flags.iter().map(ToString::to_string).collect();
+            for need in one.needs {
+                // A library from which nothing is used would not be imported.
+                let half = if *need == "ops" { "ops_infer" } else { *need };
+                flags.push(format!("-Wl,-u,__imp_cudnn_{half}_version"));
+                flags.push(self.path(&format!("bin/cudnn_{need}64_{major}.dll")));
+            }
+            if !WITHOUT_RESOURCE.contains(&one.name) {
+                flags.push(resource.clone());
+            }
+            let to = format!("bin/cudnn_{}64_{major}.dll", one.name);
+            self.compile(&to, one.sources, &flags)?;
         }
-        Ok(())
+        self.compile(
+            &format!("bin/cudnn64_{major}.dll"),
+            &["shim.c"],
+            &[resource],
+        )
     }
 
-    /// Links one library for Linux from C files; its SONAME is its file name.
-    fn library(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
-        let soname = to.rsplit('/').next().unwrap_or_default();
-        let soname = format!("-Wl,-soname,{soname}");
-        let before = ["-fPIC", &soname, "-Wl,--build-id"].map(String::from);
+    /// Links a library for Linux, whose SONAME is its file name, and adds the name that a linker uses.
+    fn library(
+        &self,
+        stem: &str,
+        major: u32,
+        sources: &[&str],
+        flags: &[String],
+    ) -> Result<(), String> {
+        let (folder, name) = stem.split_once('/').unwrap_or_default();
+        let soname = format!("{name}.{major}");
+        let before =
+            ["-fPIC", &format!("-Wl,-soname,{soname}"), "-Wl,--build-id"].map(String::from);
         let behind = ["-ldl", "-lm"].map(String::from);
-        self.compile(to, sources, &[&before[..], flags, &behind].concat())
+        let to = format!("{folder}/{soname}");
+        self.compile(&to, sources, &[&before[..], flags, &behind].concat())?;
+        if folder == "driver" {
+            return Ok(());
+        }
+        files::link(Path::new(&soname), &self.into.join(stem)).map_err(|finding| finding.summary)
     }
 
     fn compile(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
-        let mut compiler = Command::new(&self.compiler);
+        let to_file = self.into.join(to);
+        if let Some(folder) = to_file.parent() {
+            fs::create_dir_all(folder).map_err(|error| self.not_written(&error))?;
+        }
+        let warnings = ["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror"];
+        let mut compiler = Command::new(self.compiler);
         compiler
-            .args([
-                "-std=gnu99",
-                "-O1",
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-                "-shared",
-            ])
-            .arg("-I")
-            .arg(self.into.join("include"))
-            .arg("-o")
-            .arg(self.into.join(to))
-            .args(sources.iter().map(|source| self.sources.join(source)))
+            .args(warnings)
+            .args(["-shared", "-I", &self.path("include"), "-o"])
+            .arg(&to_file)
+            .args(sources.iter().map(|source| self.into.join(source)))
             .args(flags);
         self.run(&mut compiler, to)
     }
 
-    /// What Windows tells of a file, compiled: the object to link.
+    fn path(&self, library: &str) -> String {
+        self.into.join(library).display().to_string()
+    }
+
+    fn not_written(&self, error: &std::io::Error) -> String {
+        format!("cannot write into `{}`: {error}", self.into.display())
+    }
+
+    /// Compiles the version that Windows shows of a file. Returns the object to link.
     fn version_resource(&self, name: &str, numbers: [u32; 4]) -> Result<String, String> {
         let source = self.into.join(format!("{name}.rc"));
         let object = source.with_extension("o");
         let [first, second, third, fourth] = numbers;
         let text = format!("1 VERSIONINFO FILEVERSION {first},{second},{third},{fourth} {{}}\n");
-        fs::write(&source, text).map_err(|error| told("write", &source, &error))?;
+        fs::write(&source, text).map_err(|error| self.not_written(&error))?;
         let mut compiler = Command::new("x86_64-w64-mingw32-windres");
         compiler.arg(&source).arg(&object);
         self.run(&mut compiler, &format!("{name}.rc"))?;
@@ -285,17 +240,4 @@ impl Tree {
             String::from_utf8_lossy(&output.stderr).trim_end()
         ))
     }
-
-    fn link(&self, name: &str, target: &str) -> Result<(), String> {
-        files::link(Path::new(target), &self.into.join(name)).map_err(|finding| finding.summary)
-    }
-
-    fn remove(&self, name: &str) -> Result<(), String> {
-        let name = self.into.join(name);
-        fs::remove_file(&name).map_err(|error| told("remove", &name, &error))
-    }
-}
-
-fn told(verb: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("cannot {verb} `{}`: {error}", path.display())
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 fn parts_are_left_out_when_asked() {
     let tree = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-without-ops");
     let _ = std::fs::remove_dir_all(&tree);
-    crate::support::simulated::build(V9_14, &["ops"], &tree);
+    crate::support::simulated::install(V9_14, &["ops"], &tree);
     assert!(tree.join("lib64/libcudnn_cnn.so.9").is_file());
     assert!(!tree.join("lib64/libcudnn_ops.so.9").exists());
     assert!(

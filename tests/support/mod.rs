@@ -10,7 +10,7 @@ pub mod simulated;
 
 pub use cudnn_guard::demo::consumer;
 #[cfg(unix)]
-pub use cudnn_guard::demo::simulator;
+pub use cudnn_guard::demo::{simulator, sources};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -250,7 +250,7 @@ pub fn consumers() -> &'static Path {
     STAGED.get_or_init(|| {
         let dir = scratch(&format!("consumers{}", form()));
         let source = consumer::by_path(repository());
-        consumer::stage(&repository().join("fixtures"), &source, &dir, &in_form).unwrap();
+        consumer::stage(&source, &dir, &in_form).unwrap();
         consumer::lock(repository(), &dir).unwrap();
         for text in fs::read_dir(repository().join("fixtures/programs")).unwrap() {
             let text = fs::read_to_string(text.unwrap().path()).unwrap();

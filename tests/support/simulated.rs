@@ -1,7 +1,7 @@
 //! Simulated installations for tests: each release is compiled once for all test programs, and each test has a copy.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use super::simulator;
+use super::{simulator, sources::SIMULATOR};
 use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -55,78 +55,43 @@ pub fn copy(from: &Path, into: &Path) {
     assert!(done.unwrap().success(), "{}", from.display());
 }
 
-/// Compiles a simulator; what the C compiler says fails the test.
-#[track_caller]
-pub fn build(cudnn: Release, leave_out: &[&str], into: &Path) {
-    let what = simulator::Simulated {
-        cudnn,
-        cuda: (13, 0),
-        leave_out: leave_out.iter().map(|part| (*part).to_string()).collect(),
-    };
-    if let Err(words) = simulator::build(&sources(), into, &what) {
-        panic!("{words}");
-    }
-}
-
 /// The same for Windows, all parts there. Nobody changes it: see [`copy`].
 #[track_caller]
 pub fn for_windows(cudnn: Release) -> PathBuf {
-    made_once("windows-", cudnn, |into| {
-        let what = simulator::Simulated {
-            cudnn,
-            cuda: (13, 0),
-            leave_out: Vec::new(),
-        };
-        simulator::build_for_windows(&sources(), into, &what).unwrap();
-    })
+    made_once("windows-", "x86_64-w64-mingw32-gcc", cudnn)
 }
 
 /// The one that all copies are made of.
 #[track_caller]
 fn compiled(cudnn: Release) -> PathBuf {
-    made_once("", cudnn, |into| build(cudnn, &[], into))
+    made_once("", "cc", cudnn)
 }
 
 /// An installation for all test programs. Its name holds what it was made from, so that another state of the sources has
 /// another; it comes there whole, since two test programs may run at a time.
 #[track_caller]
-fn made_once(system: &str, cudnn: Release, make: impl FnOnce(&Path)) -> PathBuf {
+fn made_once(system: &str, compiler: &str, cudnn: Release) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut hasher = DefaultHasher::new();
     include_str!("../../src/demo/simulator.rs").hash(&mut hasher);
-    hash_all(&sources(), &mut hasher);
+    SIMULATOR.hash(&mut hasher);
     let (major, minor, patch) = cudnn;
     let name = format!("{system}{major}.{minor}.{patch}-{:016x}", hasher.finish());
     let into = below("simulated").join(&name);
     if !into.is_dir() {
         let making = below("simulated").join(format!("{name}.{}", std::process::id()));
         let _ = fs::remove_dir_all(&making);
-        make(&making);
+        // What the C compiler says fails the test.
+        if let Err(words) = simulator::build(compiler, cudnn, &making) {
+            panic!("{words}");
+        }
         if let Err(error) = fs::rename(&making, &into) {
             assert!(into.is_dir(), "{}: {error}", into.display());
             fs::remove_dir_all(&making).unwrap();
         }
     }
     into
-}
-
-fn hash_all(folder: &Path, hasher: &mut DefaultHasher) {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            hash_all(&path, hasher);
-        } else {
-            path.file_name().hash(hasher);
-            fs::read(&path).unwrap().hash(hasher);
-        }
-    }
-}
-
-fn sources() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator")
 }
 
 fn below(name: &str) -> PathBuf {

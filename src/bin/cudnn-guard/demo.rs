@@ -4,21 +4,18 @@
 //! target/demo/           in a clone of the repository; installed, ~/.cache/cudnn-guard/demo
 //!   simulator/           the simulated cuDNN and GPU
 //!   older/, broken/      for `--broken`: an older one, and a copy in which something is broken
-//!   fixtures/            the sources of the simulator and of the programs
-//!   consumers/           those programs, made ready to be built
-//!   target/              what cargo builds of it
-//!   report.json          what the guard wrote
+//!   consumers/           small programs, made ready to be built
+//!   target/              what cargo builds
+//!   report.json          the guard's report
 //! ```
 
 mod broken;
 pub mod place;
-mod sources;
 
 use crate::demo::place::Place;
-use crate::simulator::{self, Simulated};
 use crate::terminal::{columns, complain, show};
 use crate::variables::{Kind, Variable};
-use crate::{consumer, fetch, terminal};
+use crate::{fetch, simulator, terminal};
 use clap::{Arg, ArgAction, ArgMatches, Command as Cli};
 use cudnn_guard::{Config, Finding, FindingId, Report, Verdict};
 use serde_json::Value;
@@ -26,16 +23,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
-use std::{env, fs};
+use std::{env, fs, io};
 
-/// The consumer that opens cuDNN while it runs: it needs neither headers nor nvcc.
-const APPLICATION: &str = "application";
-/// The consumer with a kernel and a linked cuDNN.
-const KERNEL: &str = "kernel";
-/// What is simulated: a pair that NVIDIA ships together.
-const CUDNN: (u32, u32, u32) = (9, 14, 0);
-const CUDA: (u32, u32) = (13, 0);
-/// Any release will do.
+/// Any version is accepted.
 const ANY: &str = ">=0";
 
 /// Its command line.
@@ -89,33 +79,24 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 #[derive(Clone)]
 struct Stack {
     consumer: &'static str,
-    /// Variables for building.
+    /// Variables for building. If there are any, the machine's own that name an installation are hidden from the build.
     build: Vec<(&'static str, String)>,
-    /// Variables that must not get through to the build.
-    without: Vec<&'static str>,
-    /// Variables for running.
-    run: Vec<(&'static str, String)>,
-    /// Folders that the program's loader is to look at first.
+    /// Directories that the program's loader searches first.
     library_path: Vec<PathBuf>,
-    /// In the last line.
+    /// Its name in the last line.
     name: &'static str,
 }
 
-/// What follows the verdict is what it is about.
+/// Runs the demo. Returns what the verdict is about, too.
 fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), String> {
     let place = Place::make(dir)?;
     let stack = if real {
         fetched()?
+    } else if let Some(stack) = present() {
+        stack
     } else {
-        match present() {
-            Some(stack) => stack,
-            None => {
-                show(
-                    "this runs on a simulated cuDNN and a simulated GPU, which compute on the CPU.\n\n",
-                );
-                simulated(&place)?
-            }
-        }
+        show("this runs on a simulated cuDNN and a simulated GPU, which compute on the CPU.\n\n");
+        simulated(&place)?
     };
     let program = build(&place, &stack)?;
     Ok((start(&place, &stack, &program)?, stack.name))
@@ -130,62 +111,47 @@ fn demo_broken(dir: Option<&PathBuf>) -> Result<(Verdict, &'static str), String>
     Ok((verdict, "the program has to be ended on all five"))
 }
 
-/// NVIDIA's files, fetched if they are not there yet.
+/// Returns NVIDIA's files, fetched if they are not there yet.
 fn fetched() -> Result<Stack, String> {
     show("This fetches NVIDIA's CUDA and cuDNN, unless they are there, and runs on them.\n\n");
     let installed = fetch::home()
         .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default(), None))
         .map_err(|finding| finding.to_string())?;
     let build = installed.variables();
-    let report = look(&build, &wishes());
+    let report = survey(&build);
     show(format!("\n{report:#0$}\n", columns()));
     if !report.is_complete() {
         return Err(texts(report.findings()));
     }
     Ok(Stack {
-        // What was fetched for CUDA 11 or 12 has no nvcc.
-        consumer: match report.has_nvcc() {
-            true => KERNEL,
-            false => APPLICATION,
-        },
+        consumer: consumer_for(&report),
         build,
-        without: wishes(),
-        run: Vec::new(),
         library_path: Vec::new(),
         name: "on NVIDIA's own files",
     })
 }
 
-/// What is installed here, if it is all there.
+/// Returns the CUDA and the cuDNN that are installed here, if they are complete.
 fn present() -> Option<Stack> {
-    let report = look(&[], &[]);
+    let report = survey(&[]);
     if report.is_complete() && report.verdict() != Verdict::Fail {
         show(format!(
             "CUDA and cuDNN are on this machine: this runs on them.\n\n{report:#0$}\n",
             columns()
         ));
         return Some(Stack {
-            consumer: if report.has_nvcc() {
-                KERNEL
-            } else {
-                APPLICATION
-            },
+            consumer: consumer_for(&report),
             build: Vec::new(),
-            without: Vec::new(),
-            run: Vec::new(),
             library_path: report.library_dirs(),
             name: "on this machine's CUDA and cuDNN",
         });
     }
+    let findings = report.findings();
     let missing = [FindingId::CudaNotFound, FindingId::CudnnNotFound];
-    if report
-        .findings()
-        .iter()
-        .all(|finding| missing.contains(&finding.id))
-    {
+    if findings.iter().all(|finding| missing.contains(&finding.id)) {
         show("No CUDA with a cuDNN was found on this machine: ");
     } else {
-        let findings = texts(report.findings());
+        let findings = texts(findings);
         show(format!(
             "{findings}\n\nWhat was found here cannot be used: "
         ));
@@ -193,126 +159,98 @@ fn present() -> Option<Stack> {
     None
 }
 
-/// A cuDNN and a GPU that compute on the CPU.
+/// Returns a cuDNN and a GPU that compute on the CPU.
 fn simulated(place: &Place) -> Result<Stack, String> {
     show("  compiling the simulator\n");
     let root = place.work.join("simulator");
-    let what = Simulated {
-        cudnn: CUDNN,
-        cuda: CUDA,
-        leave_out: Vec::new(),
-    };
-    simulator::build(&place.fixtures().join("simulator"), &root, &what)?;
+    simulator::build("cc", (9, 14, 0), &root)?;
     let home = root.display().to_string();
     let build = vec![("CUDA_HOME", home.clone()), ("CUDNN_PATH", home)];
-    let found = look(&build, &wishes());
-    show(format!("{found:#0$}\n", columns()));
+    show(format!("{:#1$}\n", survey(&build), columns()));
     Ok(Stack {
-        consumer: APPLICATION,
+        consumer: "application",
         build,
-        without: wishes(),
-        run: Vec::new(),
         library_path: vec![root.join("lib64"), root.join("driver")],
         name: "simulated: it says nothing about a GPU of this machine",
     })
 }
 
-/// Variables of this machine that would win over the ones of a stack, or disagree with them.
-fn wishes() -> Vec<&'static str> {
-    Variable::ALL
-        .iter()
-        .filter(|variable| variable.kind() == Kind::Installation)
-        .map(|variable| variable.name())
-        .collect()
+/// Returns the consumer with a kernel and a linked cuDNN, or the one that opens cuDNN at run time, which needs no nvcc.
+/// There is no nvcc in wheels for CUDA 11 and 12.
+fn consumer_for(report: &Report) -> &'static str {
+    match report.has_nvcc() {
+        true => "kernel",
+        false => "application",
+    }
 }
 
-/// What a build with these variables, and without these others, would find.
-fn look(variables: &[(&'static str, String)], without: &[&'static str]) -> Report {
+/// Returns this machine's variables that would win over those of a stack, or disagree with them.
+fn hidden(variables: &[(&str, String)]) -> impl Iterator<Item = &'static str> {
+    let names_one = |variable: &&Variable| variable.kind() == Kind::Installation;
+    let all = Variable::ALL.iter().filter(names_one);
+    let own = variables.is_empty();
+    all.map(|variable| variable.name()).filter(move |_| !own)
+}
+
+/// Returns what a build with these variables would find.
+fn survey(variables: &[(&'static str, String)]) -> Report {
     Config::new()
         .cuda(ANY)
         .cudnn(ANY)
         // An empty value counts as unset.
-        .env(without.iter().map(|name| (*name, "")))
+        .env(hidden(variables).map(|name| (name, "")))
         .env(variables.iter().cloned())
         .survey()
         .report()
 }
 
-/// Builds the consumer; cargo's own words are shown only if it fails.
+/// Builds the consumer. cargo's own output is shown only if it fails.
 fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
-    let consumers = place.work.join("consumers");
-    let staged = consumer::stage(
-        &place.fixtures(),
-        &place.crate_source(),
-        &consumers,
-        &str::to_string,
-    );
-    let staged = staged.and_then(|()| match place.repository {
-        Some(repository) => consumer::lock(repository, &consumers),
-        None => Ok(()),
-    });
-    staged.map_err(|error| format!("cannot write `{}`: {error}", consumers.display()))?;
+    let name = stack.consumer;
     let target = place.work.join("target");
-    let manifest = consumers.join(stack.consumer).join("Cargo.toml");
-    show(format!("  building {} with cargo\n", stack.consumer));
+    let manifest = place.consumers().join(name).join("Cargo.toml");
+    show(format!("  building {name} with cargo\n"));
     let began = Instant::now();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let run = |offline: bool| {
+    let run = |network: &[&str]| {
         let mut command = Command::new(&cargo);
         command
             .args(["build", "--quiet", "--manifest-path"])
             .arg(&manifest)
             .arg("--target-dir")
             .arg(&target)
+            .args(network)
             .current_dir(&place.work)
             .env_remove("CARGO_BUILD_TARGET");
-        for name in &stack.without {
+        for name in hidden(&stack.build) {
             command.env_remove(name);
         }
-        command.envs(stack.build.iter().map(|(name, value)| (name, value)));
-        if offline {
-            command.arg("--offline");
-        }
-        command.output()
+        command.envs(stack.build.iter().cloned()).output()
     };
-    // Offline, cargo starts at once; it fails where a crate was never downloaded.
-    let output = run(true).and_then(|output| {
-        if output.status.success() || !String::from_utf8_lossy(&output.stderr).contains("offline") {
-            Ok(output)
-        } else {
-            run(false)
-        }
-    });
-    match output {
-        Ok(output) if output.status.success() => {
-            let seconds = began.elapsed().as_secs_f64();
-            show(format!(
-                "  ✓ {:<9} {} in {seconds:.1} s\n",
-                "built", stack.consumer
-            ));
-            let name = format!("{}{}", stack.consumer, env::consts::EXE_SUFFIX);
-            Ok(target.join("debug").join(name))
-        }
-        Ok(output) => {
-            let words = String::from_utf8_lossy(&output.stderr);
-            let words: Vec<String> = words.lines().map(terminal::harmless).collect();
-            Err(format!(
-                "`{}` could not be built\n\n{}",
-                manifest.display(),
-                words.join("\n")
-            ))
-        }
-        Err(error) => Err(format!(
-            "cannot start `{}`: {error}",
-            cargo.to_string_lossy()
-        )),
+    // Offline, cargo starts at once; it fails if a crate was never downloaded.
+    let mut output = run(&["--offline"]).map_err(not_started(Path::new(&cargo)))?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && words.contains("offline") {
+        output = run(&[]).map_err(not_started(Path::new(&cargo)))?;
     }
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        let words: Vec<String> = words.lines().map(terminal::harmless).collect();
+        return Err(format!(
+            "`{}` could not be built\n\n{}",
+            manifest.display(),
+            words.join("\n")
+        ));
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    show(format!("  ✓ {:<9} {name} in {seconds:.1} s\n", "built"));
+    let file = format!("{name}{}", env::consts::EXE_SUFFIX);
+    Ok(target.join("debug").join(file))
 }
 
-/// The program, to be started on this stack.
+/// Returns the program, to be started on this stack.
 fn command_on(stack: &Stack, program: &Path) -> Result<Command, String> {
     let mut command = Command::new(program);
-    command.envs(stack.run.iter().map(|(name, value)| (name, value)));
     if !stack.library_path.is_empty() {
         let before = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let before = env::split_paths(&before).filter(|dir| !dir.as_os_str().is_empty());
@@ -323,17 +261,14 @@ fn command_on(stack: &Stack, program: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Runs the program on this terminal and reads its verdict from the report that the guard wrote.
+/// Runs the program on this terminal and reads its verdict from the guard's report.
 fn start(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String> {
     show(format!("  ✓ {:<9} {}\n\n", "started", program.display()));
     let report = place.work.join("report.json");
     let _ = fs::remove_file(&report);
     let mut command = command_on(stack, program)?;
-    command.env("CUDNN_GUARD_REPORT", &report);
-    let status = command
-        .status()
-        .map_err(|error| format!("cannot start `{}`: {error}", program.display()))?;
-    if !status.success() {
+    let status = command.env("CUDNN_GUARD_REPORT", &report).status();
+    if !status.map_err(not_started(program))?.success() {
         return Ok(Verdict::Fail);
     }
     let text = fs::read_to_string(&report).unwrap_or_default();
@@ -343,6 +278,10 @@ fn start(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String
         Some("fail") => Verdict::Fail,
         _ => Verdict::Unknown,
     })
+}
+
+fn not_started(program: &Path) -> impl Fn(io::Error) -> String {
+    move |error| format!("cannot start `{}`: {error}", program.display())
 }
 
 fn texts(findings: &[Finding]) -> String {

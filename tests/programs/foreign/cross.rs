@@ -2,10 +2,8 @@
 //! the other one. `.ci/foreign` makes ready what that needs, and CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
 
 use crate::foreign::qemu::{cudnn, folder, start};
-use crate::support::simulator::{self, Simulated};
-use crate::support::{
-    Ran, cargo, consumers, fresh, project, repository, run, target, write_if_new,
-};
+use crate::support::simulator;
+use crate::support::{Ran, cargo, consumers, fresh, project, run, target, write_if_new};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -63,13 +61,7 @@ fn a_kernel_for_aarch64_is_compiled_and_run() {
     std::fs::create_dir_all(both.join("targets/sbsa-linux")).unwrap();
     symlink(other.join("lib"), both.join("targets/sbsa-linux/lib")).unwrap();
     let into = fresh("cross-simulated");
-    let what = Simulated {
-        cudnn: (9, 28, 0),
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
-    let sources = repository().join("fixtures/simulator");
-    simulator::build_with("aarch64-linux-gnu-gcc", &sources, &into, &what).unwrap();
+    simulator::build("aarch64-linux-gnu-gcc", (9, 28, 0), &into).unwrap();
     let dirs = [into.join("lib64"), into.join("driver")];
     let (arm, cudnn) = (
         "CUDA_HOME_aarch64_unknown_linux_gnu",

@@ -1,7 +1,7 @@
 //! The guard and the terminal program on aarch64, under qemu, with NVIDIA's own cuDNN for it. There is no GPU, nor a
 //! driver: what needs one is unknown. `.ci/foreign` makes ready what that needs.
 
-use crate::support::simulator::{self, Simulated};
+use crate::support::simulator;
 use crate::support::{
     Ran, cargo, consumers, fresh, place, program, project, repository, run, scratch, target,
 };
@@ -106,13 +106,7 @@ fn a_program_for_aarch64_knows_its_cudnn() {
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_program_for_aarch64_computes_in_its_child() {
     let into = fresh("qemu-simulated");
-    let what = Simulated {
-        cudnn: (9, 14, 0),
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
-    let sources = repository().join("fixtures/simulator");
-    simulator::build_with("aarch64-linux-gnu-gcc", &sources, &into, &what).unwrap();
+    simulator::build("aarch64-linux-gnu-gcc", (9, 14, 0), &into).unwrap();
     let dirs = [into.join("lib64"), into.join("driver")];
     let application = built(consumers(), &["-p", "application"], "application");
     start(&application, &dirs, &[])

@@ -1,6 +1,6 @@
 //! The guard under valgrind's memcheck, with the child in which it calls cuDNN: `.ci/valgrind` runs this.
 
-use crate::support::simulator::{self, Simulated};
+use crate::support::simulator;
 use crate::support::{built, cargo, consumers, fresh, program, repository, run};
 
 #[test]
@@ -8,12 +8,7 @@ use crate::support::{built, cargo, consumers, fresh, program, repository, run};
 fn no_error_and_no_leak_in_the_guard_or_its_child() {
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
     let sound = fresh("memcheck-9.28");
-    let what = Simulated {
-        cudnn: (9, 28, 0),
-        cuda: (13, 0),
-        leave_out: Vec::new(),
-    };
-    simulator::build(&repository().join("fixtures/simulator"), &sound, &what).unwrap();
+    simulator::build("cc", (9, 28, 0), &sound).unwrap();
     let logs = fresh("memcheck-logs");
     let libraries = [sound.join("lib64"), sound.join("driver")];
     let suppressions = repository().join(".ci/valgrind.supp");

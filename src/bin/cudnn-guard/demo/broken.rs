@@ -1,19 +1,19 @@
-//! `cudnn-guard demo --broken`: five stacks that do not fit, and what the guard says of each.
+//! `cudnn-guard demo --broken`: five incompatible stacks, and what the guard says about each.
 
-use super::{CUDA, Place, Stack, command_on};
-use crate::simulator::{self, Simulated};
+use super::{Place, Stack, command_on, not_started};
+use crate::simulator;
 use crate::terminal::{harmless, heading, show};
 use cudnn_guard::Verdict;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What is broken, in a copy of a sound cuDNN or in what it does.
+/// A fault of a copy of a complete cuDNN, or of its behavior.
 struct Fault {
     title: &'static str,
-    /// Done to the directory of the libraries, with that of an older cuDNN.
+    /// Changes the directory of the libraries. The other directory is that of an older cuDNN.
     files: fn(&Path, &Path) -> io::Result<()>,
     /// SIM_FAULT of the simulator.
-    behaviour: &'static str,
+    behavior: &'static str,
 }
 
 const FAULTS: [Fault; 5] = [
@@ -23,12 +23,12 @@ const FAULTS: [Fault; 5] = [
             let name = "libcudnn_ops.so.9";
             fs::copy(older.join(name), lib.join(name)).map(drop)
         },
-        behaviour: "",
+        behavior: "",
     },
     Fault {
         title: "One of the libraries is missing",
         files: |lib, _| fs::remove_file(lib.join("libcudnn_cnn.so.9")),
-        behaviour: "",
+        behavior: "",
     },
     Fault {
         title: "A download ended too early",
@@ -38,39 +38,33 @@ const FAULTS: [Fault; 5] = [
                 .open(lib.join("libcudnn_graph.so.9"))?;
             file.set_len(file.metadata()?.len() / 2)
         },
-        behaviour: "",
+        behavior: "",
     },
     Fault {
         title: "cuDNN ends the process that calls it",
         files: |_, _| Ok(()),
-        behaviour: "abort:cudnnConvolutionForward",
+        behavior: "abort:cudnnConvolutionForward",
     },
     Fault {
         title: "The numbers are wrong",
         files: |_, _| Ok(()),
-        behaviour: "wrong",
+        behavior: "wrong",
     },
 ];
 
-/// Starts the program on each of them, and shows the first paragraph of what it says: pass if it is ended each time.
+/// Starts the program on each of them, and shows the first paragraph of what it says. Passes if it exits each time.
 pub fn run(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String> {
     let older = place.work.join("older");
-    let what = Simulated {
-        cudnn: (9, 10, 2),
-        cuda: CUDA,
-        leave_out: Vec::new(),
-    };
-    simulator::build(&place.fixtures().join("simulator"), &older, &what)?;
+    simulator::build("cc", (9, 10, 2), &older)?;
     let mut ended = 0;
     for fault in &FAULTS {
         let lib = broken(place, stack, fault, &older.join("lib64"))
             .map_err(|error| format!("cannot make a broken copy of the simulator: {error}"))?;
         let mut on_it = stack.clone();
         on_it.library_path[0] = lib;
-        on_it.run = vec![("SIM_FAULT", fault.behaviour.to_string())];
-        let output = command_on(&on_it, program)?
-            .output()
-            .map_err(|error| format!("cannot start `{}`: {error}", program.display()))?;
+        let mut command = command_on(&on_it, program)?;
+        let output = command.env("SIM_FAULT", fault.behavior).output();
+        let output = output.map_err(not_started(program))?;
         ended += usize::from(output.status.code() == Some(78));
         let said = String::from_utf8_lossy(&output.stderr);
         let first = said.lines().take_while(|line| !line.is_empty());
@@ -83,14 +77,14 @@ pub fn run(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, Stri
     })
 }
 
-/// A copy of the sound libraries with this fault.
+/// Makes a copy of the libraries with this fault.
 fn broken(place: &Place, stack: &Stack, fault: &Fault, older: &Path) -> io::Result<PathBuf> {
     let lib = place.work.join("broken");
     let _ = fs::remove_dir_all(&lib);
     fs::create_dir(&lib)?;
     for entry in fs::read_dir(&stack.library_path[0])? {
         let entry = entry?;
-        // The short names are for the linker alone.
+        // The short names are only for the linker.
         if entry.file_type()?.is_file() {
             fs::copy(entry.path(), lib.join(entry.file_name()))?;
         }

@@ -1,20 +1,17 @@
 //! Where the demo happens.
 
-use super::sources;
 use crate::consumer;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The directory that it happens in, and where the programs that it builds get cudnn-guard from.
+/// The directory that it happens in. It contains the consumers, ready to be built.
 pub struct Place {
-    /// What is made lies below it.
     pub work: PathBuf,
-    /// The clone of the repository, or what cargo unpacked to install from, if it is still there.
-    pub repository: Option<&'static Path>,
 }
 
 impl Place {
-    /// Finds it, unless it is named, and writes the sources there.
+    /// Finds the directory, unless it is named, and writes the consumers there. They get cudnn-guard from the clone of the
+    /// repository or what cargo unpacked to install from, if that is still there, else by its release.
     pub fn make(named: Option<&PathBuf>) -> Result<Self, String> {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
         let variable = |name: &str| env::var_os(name).map(PathBuf::from);
@@ -22,38 +19,33 @@ impl Place {
             Some(dir) => std::path::absolute(dir).map_err(|error| error.to_string())?,
             None => work_folder(repository, variable)?,
         };
-        let place = Self {
-            work,
-            repository: repository
-                .join("Cargo.toml")
-                .is_file()
-                .then_some(repository),
+        let place = Self { work };
+        let consumers = place.consumers();
+        let unchanged = str::to_string;
+        let written = if repository.join("Cargo.toml").is_file() {
+            consumer::stage(&consumer::by_path(repository), &consumers, &unchanged)
+                .and_then(|()| consumer::lock(repository, &consumers))
+        } else {
+            let release = format!("version = \"={}\"", env!("CARGO_PKG_VERSION"));
+            consumer::stage(&release, &consumers, &unchanged)
         };
-        sources::write(&place.fixtures()).map_err(|error| {
-            format!(
+        match written {
+            Ok(()) => Ok(place),
+            Err(error) => Err(format!(
                 "cannot write into `{}`: {error}\n  = help: name another directory: `--dir DIR`",
                 place.work.display()
-            )
-        })?;
-        Ok(place)
-    }
-
-    /// The sources that were written.
-    pub fn fixtures(&self) -> PathBuf {
-        self.work.join("fixtures")
-    }
-
-    /// What names cudnn-guard to cargo: its directory, or the release that this program is of.
-    pub fn crate_source(&self) -> String {
-        match self.repository {
-            Some(repository) => consumer::by_path(repository),
-            None => format!("version = \"={}\"", env!("CARGO_PKG_VERSION")),
+            )),
         }
+    }
+
+    /// Returns the directory of the consumers.
+    pub fn consumers(&self) -> PathBuf {
+        self.work.join("consumers")
     }
 }
 
-/// A clone has a target folder to work in. What cargo unpacked to install from, a registry's package or a checkout of
-/// its own, belongs to cargo and may be read-only: then it is the user's cache.
+/// Returns the directory to work in by default. A clone has a target directory. What cargo unpacked to install from, a
+/// registry's package or a checkout of its own, belongs to cargo and may be read-only: then it is the user's cache.
 fn work_folder(
     repository: &Path,
     variable: impl Fn(&str) -> Option<PathBuf>,
@@ -71,7 +63,7 @@ fn work_folder(
         })
 }
 
-/// Whether a person cloned the repository there. cargo puts `.cargo-ok` beside whatever it unpacked itself.
+/// Returns `true` if a person cloned the repository there. cargo puts `.cargo-ok` beside what it unpacked itself.
 pub fn is_clone(repository: &Path) -> bool {
     repository.join(".git").exists() && !repository.join(".cargo-ok").exists()
 }
