@@ -19,13 +19,13 @@ pub fn command() -> Command {
         )
 }
 
-/// Prints.
-pub fn run(arguments: &ArgMatches, mut cli: Command) -> ExitCode {
+/// Prints the script.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
     let Some(shell) = arguments.get_one::<Shell>("shell") else {
         return ExitCode::from(2);
     };
     let mut script = Vec::new();
-    clap_complete::generate(*shell, &mut cli, "cudnn-guard", &mut script);
+    clap_complete::generate(*shell, &mut crate::cli(), "cudnn-guard", &mut script);
     terminal::show(String::from_utf8_lossy(&script));
     ExitCode::SUCCESS
 }

@@ -13,10 +13,10 @@ mod broken;
 pub mod place;
 
 use crate::demo::place::Place;
-use crate::terminal::{columns, complain, show};
+use crate::terminal::{columns, complain, flag, option, show};
 use crate::variables::{Kind, Variable};
 use crate::{fetch, simulator, terminal};
-use clap::{Arg, ArgAction, ArgMatches, Command as Cli};
+use clap::{ArgMatches, Command as Cli, value_parser};
 use cudnn_guard::{Config, Finding, FindingId, Report, Verdict};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -34,24 +34,20 @@ pub fn command() -> Cli {
         .about("Builds a program with the guard in it and runs it: on this machine's CUDA and cuDNN, else on a simulator")
         .after_help("Examples:\n  cudnn-guard demo\n  cudnn-guard demo --broken")
         .arg(
-            Arg::new("real")
-                .long("real")
-                .action(ArgAction::SetTrue)
-                .conflicts_with("broken")
-                .help("Fetch NVIDIA's CUDA and cuDNN first, and use those"),
+            flag("real", "Fetch NVIDIA's CUDA and cuDNN first, and use those")
+                .conflicts_with("broken"),
         )
+        .arg(flag(
+            "broken",
+            "Break a simulated cuDNN in five ways, and show what the guard says of each",
+        ))
         .arg(
-            Arg::new("broken")
-                .long("broken")
-                .action(ArgAction::SetTrue)
-                .help("Break a simulated cuDNN in five ways, and show what the guard says of each"),
-        )
-        .arg(
-            Arg::new("dir")
-                .long("dir")
-                .value_name("DIR")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Where to work; unless given, target/demo in a clone, else below the user's cache"),
+            option(
+                "dir",
+                "DIR",
+                "Where to work; unless given, target/demo in a clone, else below the user's cache",
+            )
+            .value_parser(value_parser!(PathBuf)),
         )
 }
 

@@ -1,7 +1,7 @@
 //! `cudnn-guard doctor`: what a build would find here, and what is wrong with it.
 
-use crate::terminal;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use crate::terminal::{self, flag, option};
+use clap::{Arg, ArgMatches, Command};
 use cudnn_guard::{Config, Finding, Link, Severity};
 use semver::VersionReq;
 use std::path::PathBuf;
@@ -28,18 +28,14 @@ pub fn command() -> Command {
             "Write ~, USER and HOST for your home directory, your name and that of this machine",
         ))
         .arg(root())
+        .arg(option("target", "TRIPLE", "Look for libraries of this target"))
         .arg(
-            Arg::new("target")
-                .long("target")
-                .value_name("TRIPLE")
-                .help("Look for libraries of this target"),
-        )
-        .arg(
-            Arg::new("link")
-                .long("link")
-                .value_name("HOW")
-                .value_parser(["dynamic", "runtime"])
-                .help("A program that is linked with cuDNN, or one that opens it: that needs no toolkit and no headers"),
+            option(
+                "link",
+                "HOW",
+                "A program that is linked with cuDNN, or one that opens it: that needs no toolkit and no headers",
+            )
+            .value_parser(["dynamic", "runtime"]),
         )
         .arg(requirement("cuda", "Need a CUDA that meets this: '>=12.0'"))
         .arg(requirement(
@@ -62,10 +58,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     if let Some(target) = arguments.get_one::<String>("target") {
         config = config.target(target);
     }
-    if arguments
-        .get_one::<String>("link")
-        .is_some_and(|how| how == "runtime")
-    {
+    let link = arguments.get_one::<String>("link");
+    if link.is_some_and(|how| how == "runtime") {
         config = config.link(Link::Runtime);
     }
     let report = with_sign_of_life(|| config.survey().examine());
@@ -118,46 +112,22 @@ fn for_issue(text: &str) -> String {
 
 /// Another system than this machine's.
 pub fn root() -> Arg {
-    Arg::new("root")
-        .long("root")
-        .value_name("DIR")
-        .value_parser(directory)
-        .help("Look at the system below this directory")
+    let help = "Look at the system below this directory";
+    option("root", "DIR", help).value_parser(terminal::directory)
 }
 
-/// Says where more is said of the first error, or of the first warning.
+/// Names the command that explains the first error, or the first warning.
 pub fn explain_first(findings: &[Finding]) -> String {
-    let mut first = None;
-    for severity in [Severity::Error, Severity::Warning] {
-        first = first.or_else(|| findings.iter().find(|one| one.severity == severity));
-    }
-    first.map_or(String::new(), |finding| {
+    let severities = [Severity::Error, Severity::Warning].iter();
+    let mut first = severities
+        .flat_map(|severity| findings.iter().filter(move |one| one.severity == *severity));
+    first.next().map_or(String::new(), |finding| {
         format!("`{}` tells how to mend this fault\n", finding.page())
     })
 }
 
-fn flag(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .action(ArgAction::SetTrue)
-        .help(help)
-}
-
 fn requirement(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .value_name("REQ")
-        .value_parser(|text: &str| VersionReq::parse(text))
-        .help(help)
-}
-
-fn directory(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    if path.is_dir() {
-        Ok(path)
-    } else {
-        Err("there is no such directory".to_string())
-    }
+    option(name, "REQ", help).value_parser(|text: &str| VersionReq::parse(text))
 }
 
 #[cfg(test)]

@@ -17,27 +17,34 @@ mod targets;
 mod terminal;
 mod whole_file;
 
-use clap::Command;
+use clap::{ArgMatches, Command};
 use cudnn_guard::demo::{consumer, simulator};
 use cudnn_guard::{invocation, variables};
 use std::process::ExitCode;
 
+/// The subcommands, each with its command line and what runs it.
+const COMMANDS: &[(fn() -> Command, fn(&ArgMatches) -> ExitCode)] = &[
+    (doctor::command, doctor::run),
+    (inspect::command, inspect::run),
+    (run::command, run::run),
+    (explain::command, explain::run),
+    (targets::command, targets::run),
+    (init::command, init::run),
+    (fetch::command, fetch::run),
+    (demo::command, demo::run),
+    (completions::command, completions::run),
+    (manual::command, manual::run),
+];
+
 fn main() -> ExitCode {
     let matches = cli().get_matches();
     terminal::set_color(&matches);
-    match matches.subcommand() {
-        Some(("doctor", arguments)) => doctor::run(arguments),
-        Some(("inspect", arguments)) => inspect::run(arguments),
-        Some(("run", arguments)) => run::run(arguments),
-        Some(("explain", arguments)) => explain::run(arguments),
-        Some(("targets", arguments)) => targets::run(arguments),
-        Some(("init", arguments)) => init::run(arguments),
-        Some(("fetch", arguments)) => fetch::run(arguments),
-        Some(("demo", arguments)) => demo::run(arguments),
-        Some(("completions", arguments)) => completions::run(arguments, cli()),
-        Some(("manual", arguments)) => manual::run(arguments, cli()),
-        _ => ExitCode::from(2),
+    for (command, run) in COMMANDS {
+        if let Some(arguments) = matches.subcommand_matches(command().get_name()) {
+            return run(arguments);
+        }
     }
+    ExitCode::from(2)
 }
 
 fn cli() -> Command {
@@ -49,16 +56,7 @@ fn cli() -> Command {
         .arg_required_else_help(true)
         .term_width(terminal::columns())
         .arg(terminal::color())
-        .subcommand(doctor::command())
-        .subcommand(inspect::command())
-        .subcommand(run::command())
-        .subcommand(explain::command())
-        .subcommand(targets::command())
-        .subcommand(init::command())
-        .subcommand(fetch::command())
-        .subcommand(demo::command())
-        .subcommand(completions::command())
-        .subcommand(manual::command())
+        .subcommands(COMMANDS.iter().map(|(command, _)| command()))
 }
 
 #[cfg(test)]

@@ -22,11 +22,12 @@ pub fn command() -> Command {
 }
 
 /// Writes one page for the program and one for each command.
-pub fn run(arguments: &ArgMatches, cli: Command) -> ExitCode {
+pub fn run(arguments: &ArgMatches) -> ExitCode {
     let Some(dir) = arguments.get_one::<PathBuf>("dir") else {
         return ExitCode::from(2);
     };
-    let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(cli, dir));
+    let written =
+        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(crate::cli(), dir));
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -17,11 +17,12 @@ pub fn command() -> Command {
                 .help("`80 9.0+PTX`, `90a`, `all-major`, `native`, `RTX 4090`; without it, what a build takes here"),
         )
         .arg(
-            Arg::new("cuda")
-                .long("cuda")
-                .value_name("X.Y")
-                .value_parser(release)
-                .help("Take what the nvcc of this release is known to do, and ask none"),
+            terminal::option(
+                "cuda",
+                "X.Y",
+                "Take what the nvcc of this release is known to do, and ask none",
+            )
+            .value_parser(release),
         )
         .arg(terminal::json())
 }

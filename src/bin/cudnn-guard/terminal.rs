@@ -2,12 +2,12 @@
 
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
-use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches};
 use cudnn_guard::Verdict;
 use cudnn_guard::runtime::facts::json::is_unprintable;
 use std::fmt::Display;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Prints a text. Marks behind two spaces at the beginning of a line are coloured where standard output is a
@@ -26,14 +26,12 @@ pub fn complain(text: impl Display) {
 
 /// The argument that all commands have.
 pub fn color() -> Arg {
-    Arg::new("color")
-        .long("color")
+    let help = "Colours: where a terminal wants them, always, or never";
+    option("color", "WHEN", help)
         .global(true)
         .display_order(900)
-        .value_name("WHEN")
-        .value_parser(PossibleValuesParser::new(["auto", "always", "never"]))
+        .value_parser(["auto", "always", "never"])
         .default_value("auto")
-        .help("Colours: where a terminal wants them, always, or never")
 }
 
 /// Does what it says.
@@ -55,15 +53,31 @@ pub fn columns() -> usize {
     named.or_else(terminal).unwrap_or(80).clamp(60, 120).into()
 }
 
-/// The argument by which a command speaks to programs.
-pub fn json() -> Arg {
-    Arg::new("json")
-        .long("json")
-        .action(ArgAction::SetTrue)
-        .help("Print one JSON object")
+/// Returns an option without a value.
+pub fn flag(name: &'static str, help: &'static str) -> Arg {
+    let arg = Arg::new(name).long(name).help(help);
+    arg.action(ArgAction::SetTrue)
 }
 
-/// What a command ends with: 1 if something is wrong.
+/// Returns an option with a value.
+pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    let arg = Arg::new(name).long(name).help(help);
+    arg.value_name(value)
+}
+
+/// Returns the option by which a command speaks to programs.
+pub fn json() -> Arg {
+    flag("json", "Print one JSON object")
+}
+
+/// Reads a path that must be a directory.
+pub fn directory(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let is_there = path.is_dir().then_some(path);
+    is_there.ok_or_else(|| "there is no such directory".to_string())
+}
+
+/// Returns the exit code of a command: 1 if something is wrong.
 pub fn exit(verdict: Verdict) -> ExitCode {
     ExitCode::from(u8::from(verdict == Verdict::Fail))
 }

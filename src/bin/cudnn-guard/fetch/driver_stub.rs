@@ -1,20 +1,21 @@
 //! A `libcuda.so` to link with where there is no driver, as NVIDIA's installers have one and its wheels do not.
 
+use regex::Regex;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What each function of NVIDIA's own stub answers: `CUDA_ERROR_STUB_LIBRARY`.
+/// The answer of each function of NVIDIA's own stub: `CUDA_ERROR_STUB_LIBRARY`.
 const ANSWER: u32 = 34;
-/// Where the driver's functions are declared, as far as the toolkit's wheels bring it.
+/// The headers in the toolkit's wheels that declare the driver's functions.
 const HEADERS: [&str; 4] = ["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"];
 /// Declared in a header of a wheel that is not fetched.
 const PROFILER: [&str; 3] = ["cuProfilerInitialize", "cuProfilerStart", "cuProfilerStop"];
 
 /// Makes `lib/stubs/libcuda.so` from the functions that the folder's headers declare, with the C compiler that Rust
-/// links with; a folder without its headers or with a stub is left alone. The answer is what to say about it.
+/// links with. A directory without its headers or with a stub is left alone. Returns the line to show.
 pub fn add(folder: &Path) -> Option<String> {
     let stub = folder.join("lib/stubs/libcuda.so");
     if !cfg!(unix) || stub.exists() {
@@ -39,36 +40,17 @@ pub fn add(folder: &Path) -> Option<String> {
     })
 }
 
-/// The functions of the driver: those that are declared, and those that stand behind them by `#define`.
+/// Returns the functions of the driver: those that are declared, and those that a `#define` has behind them.
 fn functions(header: &str) -> BTreeSet<&str> {
-    let declared = header.split("CUDAAPI").skip(1);
-    let declared = declared.map(|rest| word(rest.trim_start()));
-    let behind = header
-        .lines()
-        .filter_map(|line| line.strip_prefix("#define cu")?.split_once(' '))
-        .map(|(_, behind)| {
-            let behind = behind.trim_start();
-            word(behind.split_once("(cu").map_or(behind, |(macro_name, _)| {
-                behind.get(macro_name.len() + 1..).unwrap_or_default()
-            }))
-        });
-    declared
-        .chain(behind)
-        .filter(|name| {
-            name.strip_prefix("cu")
-                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
-        })
-        .chain(PROFILER)
-        .collect()
+    let names = "(?m)CUDAAPI[ \n]*(cu[A-Z][A-Za-z0-9_]*)|\
+                 ^#define cu[^ \n]* +(?:[A-Za-z0-9_]+\\()?(cu[A-Z][A-Za-z0-9_]*)";
+    let names = Regex::new(names).expect("a constant");
+    let found = names.captures_iter(header);
+    let names = found.filter_map(|found| found.get(1).or(found.get(2)));
+    names.map(|name| name.as_str()).chain(PROFILER).collect()
 }
 
-/// The identifier that a text begins with.
-fn word(text: &str) -> &str {
-    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    end.and_then(|end| text.get(..end)).unwrap_or(text)
-}
-
-/// The program that is linked with it asks for the driver's own `libcuda.so.1` when it runs.
+/// Compiles the stub. A program that is linked with it loads the driver's own `libcuda.so.1`.
 fn compile(source: &str, stub: &Path) -> Result<(), String> {
     let fresh = stub.with_extension("so.new");
     if let Some(dir) = stub.parent() {

@@ -38,9 +38,9 @@ use crate::fetch::lock::Lock;
 use crate::fetch::pinned::Pinned;
 use crate::fetch::release::Release;
 use crate::fetch::replacement::{clean_up, leftovers, replace};
-use crate::terminal::{complain, show};
+use crate::terminal::{complain, flag, option, show};
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{ArgMatches, Command, value_parser};
 use cudnn_guard::runtime::facts::fetch_dir::fetch_dir;
 use cudnn_guard::runtime::facts::majors;
 use cudnn_guard::{Finding, FindingId};
@@ -54,53 +54,41 @@ pub fn command() -> Command {
         .about("Installs CUDA and cuDNN without root, from NVIDIA's Python wheels")
         .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check\n  cudnn-guard fetch --remove")
         .arg(
-            Arg::new("cuda")
-                .long("cuda")
-                .value_name("X.Y")
-                .value_parser(|text: &str| Release::parse(text, 2))
-                .help("The release of CUDA, 11, 12 or 13; unless given, that of [package.metadata.cudnn-guard] in ./Cargo.toml, what is \
-                 there, what fits the driver here, or the newest"),
+            option(
+                "cuda",
+                "X.Y",
+                "The release of CUDA, 11, 12 or 13; unless given, that of [package.metadata.cudnn-guard] in ./Cargo.toml, what is \
+                 there, what fits the driver here, or the newest",
+            )
+            .value_parser(|text: &str| Release::parse(text, 2)),
         )
         .arg(
-            Arg::new("cudnn")
-                .long("cudnn")
-                .value_name("X.Y")
-                .value_parser(|text: &str| Release::parse(text, 3))
-                .help("The release of cuDNN; unless given, likewise"),
+            option("cudnn", "X.Y", "The release of cuDNN; unless given, likewise")
+                .value_parser(|text: &str| Release::parse(text, 3)),
         )
         .arg(
-            Arg::new("to")
-                .long("to")
-                .value_name("DIR")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Where to; CUDNN_GUARD_HOME or the user's data folder unless given"),
+            option("to", "DIR", "Where to; CUDNN_GUARD_HOME or the user's data folder unless given")
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(flag("write-config", "Write the variables into ./.cargo/config.toml"))
+        .arg(
+            flag(
+                "check",
+                "Install nothing: compare every file that was fetched with the hash in its wheel's RECORD",
+            )
+            .conflicts_with_all(["cuda", "cudnn", "write-config", "lock"]),
         )
         .arg(
-            Arg::new("write-config")
-                .long("write-config")
-                .action(ArgAction::SetTrue)
-                .help("Write the variables into ./.cargo/config.toml"),
+            option(
+                "lock",
+                "FILE",
+                "Fetch exactly the wheels with the hashes in this file; write it if it is not there",
+            )
+            .value_parser(value_parser!(PathBuf)),
         )
         .arg(
-            Arg::new("check")
-                .long("check")
-                .action(ArgAction::SetTrue)
-                .conflicts_with_all(["cuda", "cudnn", "write-config", "lock"])
-                .help("Install nothing: compare every file that was fetched with the hash in its wheel's RECORD"),
-        )
-        .arg(
-            Arg::new("lock")
-                .long("lock")
-                .value_name("FILE")
-                .value_parser(clap::value_parser!(PathBuf))
-                .help("Fetch exactly the wheels with the hashes in this file; write it if it is not there"),
-        )
-        .arg(
-            Arg::new("remove")
-                .long("remove")
-                .action(ArgAction::SetTrue)
-                .conflicts_with_all(["cuda", "cudnn", "write-config", "check", "lock"])
-                .help("Remove what was fetched, and nothing else"),
+            flag("remove", "Remove what was fetched, and nothing else")
+                .conflicts_with_all(["cuda", "cudnn", "write-config", "check", "lock"]),
         )
 }
 

@@ -24,27 +24,23 @@ pub struct CrateFiles {
 impl CrateFiles {
     /// Reads a crate, and changes nothing.
     pub fn read(dir: &Path) -> Result<Self, Refusal> {
+        let path = dir.join("Cargo.toml");
+        let path = path.display();
         let manifest = read(dir, Path::new("Cargo.toml"))?.ok_or_else(|| {
             Refusal::new(
-                format!("`{}` is not there", dir.join("Cargo.toml").display()),
+                format!("`{path}` is not there"),
                 "run this where the Cargo.toml of the program is, or name that directory: `cudnn-guard init DIR`",
             )
         })?;
         let mut toml: DocumentMut = manifest.parse().map_err(|error| {
             Refusal::new(
-                format!(
-                    "`{}` cannot be read: {error}",
-                    dir.join("Cargo.toml").display()
-                ),
+                format!("`{path}` cannot be read: {error}"),
                 "run `cargo check`, which shows the place",
             )
         })?;
         if toml.get("package").is_none() {
             return Err(Refusal::new(
-                format!(
-                    "`{}` is that of a workspace, and of no crate",
-                    dir.join("Cargo.toml").display()
-                ),
+                format!("`{path}` is that of a workspace, and of no crate"),
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
             ));
         }
@@ -143,11 +139,7 @@ impl CrateFiles {
             if before.contains("cudnn_guard") {
                 continue;
             }
-            let name = if holds_word(before, "gpu") {
-                "gpu_guard"
-            } else {
-                "gpu"
-            };
+            let name = module_name(before);
             let guarded = source::with_statements(before, &format!("    {name}::startup();\n"))
                 .and_then(|text| source::with_item(&text, &module("mod", name)));
             let after = guarded.ok_or_else(|| {
@@ -181,11 +173,7 @@ impl CrateFiles {
         if before.contains("cudnn_guard") {
             return Ok(());
         }
-        let name = if holds_word(&before, "gpu") {
-            "gpu_guard"
-        } else {
-            "gpu"
-        };
+        let name = module_name(&before);
         let item = format!(
             "/// Checks the cuDNN that is loaded.\n{}",
             module("pub mod", name)
@@ -222,9 +210,13 @@ fn module(keyword: &str, name: &str) -> String {
     )
 }
 
-fn holds_word(text: &str, word: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_')
-        .any(|one| one == word)
+/// Returns a name for the module that the text does not contain.
+fn module_name(text: &str) -> &'static str {
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    match words.any(|word| word == "gpu") {
+        true => "gpu_guard",
+        false => "gpu",
+    }
 }
 
 /// The source files of the crate's programs: those that the manifest names, and those that cargo finds.
@@ -236,11 +228,8 @@ fn programs(dir: &Path, toml: &DocumentMut) -> Vec<PathBuf> {
             paths.push(PathBuf::from(path));
         }
     }
-    for entry in fs::read_dir(dir.join("src/bin"))
-        .into_iter()
-        .flatten()
-        .flatten()
-    {
+    let entries = fs::read_dir(dir.join("src/bin"));
+    for entry in entries.into_iter().flatten().flatten() {
         let path = Path::new("src/bin").join(entry.file_name());
         if dir.join(&path).is_dir() {
             paths.push(path.join("main.rs"));
@@ -265,23 +254,16 @@ fn has_feature(dependency: &Item, feature: &str) -> bool {
 
 fn recipe(toml: &DocumentMut) -> Recipe {
     let used = |name| dependency(toml, "dependencies", name);
+    let linking = ["dynamic-linking", "static-linking"];
+    let is_linked = |cudarc| linking.iter().any(|one| has_feature(cudarc, one));
     if used("candle-core").or(used("candle-nn")).is_some() {
-        return Recipe::Candle;
-    }
-    if used("ort").is_some() {
-        return Recipe::Ort;
-    }
-    match used("cudarc") {
-        Some(cudarc) => {
-            let is_linked =
-                ["dynamic-linking", "static-linking"].map(|one| has_feature(cudarc, one));
-            if is_linked.contains(&true) {
-                Recipe::Linked
-            } else {
-                Recipe::Cudarc
-            }
-        }
-        None => Recipe::Linked,
+        Recipe::Candle
+    } else if used("ort").is_some() {
+        Recipe::Ort
+    } else if used("cudarc").is_some_and(|cudarc| !is_linked(cudarc)) {
+        Recipe::Cudarc
+    } else {
+        Recipe::Linked
     }
 }
 

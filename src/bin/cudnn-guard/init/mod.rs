@@ -6,7 +6,7 @@ mod source;
 
 use crate::init::crate_files::CrateFiles;
 use crate::{terminal, whole_file};
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,12 +48,7 @@ pub fn command() -> Command {
             "Examples:\n  cudnn-guard init\n  cudnn-guard init --write\n\n\
              The lines are those for a crate that uses cudarc, candle or ort, if it does.",
         )
-        .arg(
-            Arg::new("write")
-                .long("write")
-                .action(ArgAction::SetTrue)
-                .help("Make the changes"),
-        )
+        .arg(terminal::flag("write", "Make the changes"))
         .arg(
             Arg::new("dir")
                 .value_name("DIR")
