@@ -2,73 +2,85 @@
 
 use crate::inspection::Inspection;
 use crate::model::linkage::{Format, Missing, Object};
-use crate::report::json::{SCHEMA, cudnn, driver, finding, gpu, list, path, text};
-use crate::runtime::facts::built::Built;
+use crate::report::json::{cudnn, optional_integer, path, texts};
+use crate::runtime::facts::built::{Built, BuiltFinding};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
-use serde_json::{Value, json};
+use crate::runtime::report::json_members::{SCHEMA, device, driver};
 
-/// The whole inspection.
-pub(super) fn inspection(inspection: &Inspection) -> Value {
+/// Returns the whole inspection.
+pub(super) fn inspection(inspection: &Inspection) -> Json {
     let input = &inspection.input;
     let found_via = Some(&input.found_via).filter(|via| !via.is_empty());
-    json!({
-        "schema": SCHEMA,
-        "verdict": text(inspection.verdict()),
-        "unknown": inspection.unknown,
-        "program": program(inspection),
-        "cudnn": inspection.cudnn().map(|found| cudnn(found, found_via)),
-        "libraries": list(input.objects.get(1..).unwrap_or_default(), library),
-        "missing": list(&input.missing, missing),
-        "driver": inspection.driver.as_ref().map(driver),
-        "gpus": list(&input.gpus, gpu),
-        "findings": list(&inspection.findings, finding),
-    })
+    let libraries = input.objects.get(1..).unwrap_or_default();
+    Json::object(&[
+        ("schema", Json::integer(SCHEMA)),
+        ("verdict", Json::text(&inspection.verdict())),
+        ("unknown", texts(&inspection.unknown)),
+        ("program", program(inspection)),
+        ("cudnn", cudnn(inspection.cudnn(), found_via)),
+        ("libraries", Json::list(libraries, library)),
+        ("missing", Json::list(&input.missing, missing)),
+        ("driver", driver(inspection.driver.as_ref())),
+        ("gpus", Json::list(&input.gpus, device)),
+        (
+            "findings",
+            Json::list(&inspection.findings, Finding::to_json),
+        ),
+    ])
 }
 
-fn program(inspection: &Inspection) -> Value {
+fn program(inspection: &Inspection) -> Json {
     let linkage = &inspection.linkage;
     let format = match linkage.format {
         Format::Elf => "elf",
         Format::Pe => "pe",
     };
-    json!({
-        "path": path(&inspection.input.program),
-        "format": format,
-        "cpu": linkage.cpu,
-        "needed": linkage.needed,
-        "guards": list(&inspection.input.guards, guard),
-    })
+    Json::object(&[
+        ("path", path(&inspection.input.program)),
+        ("format", Json::text(&format)),
+        ("cpu", Json::text(&linkage.cpu)),
+        ("needed", texts(&linkage.needed)),
+        ("guards", Json::list(&inspection.input.guards, guard)),
+    ])
 }
 
-fn guard(built: &Built) -> Value {
-    json!({
-        "crate": built.package.as_ref().map(text),
-        "written_by": text(&built.written_by),
-        "cudnn": built.cudnn.map(text),
-        "cudnn_cuda_major": built.cudnn_cuda_major,
-        "cuda": built.cuda.map(Version::short),
-        "requirement": built.requirement.as_ref().map(|asked| text(&asked.text)),
-        "policy": format!("{:?}", built.policy).to_ascii_lowercase(),
-        "loader": format!("{:?}", built.loader).to_ascii_lowercase(),
-        "cudarc": built.cudarc.map(text),
-        "targets": list(&built.targets, text),
-        "convolution": built.convolution,
-        "require_gpu": built.require_gpu,
-        "findings": list(&built.findings, |one| {
-            format!("{} {} {}", one.severity, one.id, one.summary)
-        }),
-        "absent": built.absent.as_ref().map(text),
-    })
+fn guard(built: &Built) -> Json {
+    let requirement = built.requirement.as_ref().map(|asked| &asked.text);
+    let finding = |one: &BuiltFinding| {
+        Json::text(&format_args!("{} {} {}", one.severity, one.id, one.summary))
+    };
+    let name = |name: String| Json::text(&name.to_ascii_lowercase());
+    Json::object(&[
+        ("crate", Json::optional(built.package.as_ref())),
+        ("written_by", Json::text(&built.written_by)),
+        ("cudnn", Json::optional(built.cudnn)),
+        ("cudnn_cuda_major", optional_integer(built.cudnn_cuda_major)),
+        ("cuda", Json::optional(built.cuda.map(Version::short))),
+        ("requirement", Json::optional(requirement)),
+        ("policy", name(format!("{:?}", built.policy))),
+        ("loader", name(format!("{:?}", built.loader))),
+        ("cudarc", Json::optional(built.cudarc)),
+        ("targets", texts(&built.targets)),
+        ("convolution", Json::bool(Some(built.convolution))),
+        ("require_gpu", Json::bool(Some(built.require_gpu))),
+        ("findings", Json::list(&built.findings, finding)),
+        ("absent", Json::optional(built.absent.as_ref())),
+    ])
 }
 
-fn library(object: &Object) -> Value {
-    json!({
-        "name": object.name,
-        "path": path(&object.path),
-        "found_via": object.via.as_ref().map(text),
-    })
+fn library(object: &Object) -> Json {
+    Json::object(&[
+        ("name", Json::text(&object.name)),
+        ("path", path(&object.path)),
+        ("found_via", Json::optional(object.via.as_ref())),
+    ])
 }
 
-fn missing(missing: &Missing) -> Value {
-    json!({ "name": missing.name, "needed_by": path(&missing.needed_by) })
+fn missing(missing: &Missing) -> Json {
+    Json::object(&[
+        ("name", Json::text(&missing.name)),
+        ("needed_by", path(&missing.needed_by)),
+    ])
 }

@@ -21,7 +21,6 @@ use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Cudnn, Found};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::model::platform::Platform;
-use crate::report::json::line;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::driver::{driver_library, query};
@@ -340,7 +339,7 @@ impl Inspection {
 
     /// Returns the inspection as JSON, as `cudnn-guard inspect --json` prints it.
     pub fn to_json(&self) -> String {
-        line(&json::inspection(self))
+        json::inspection(self).to_string()
     }
 
     fn cudnn(&self) -> Option<&Cudnn> {

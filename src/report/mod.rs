@@ -145,7 +145,7 @@ impl Report {
     /// The report for programs, as `cudnn-guard doctor --json` prints it.
     #[cfg(feature = "cli")]
     pub fn to_json(&self) -> String {
-        json::line(&json::report(self))
+        json::report(self).to_string()
     }
 
     /// What matters so much.

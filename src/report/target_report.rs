@@ -3,15 +3,15 @@
 use crate::config::Config;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
-use crate::report::json::{finding, line, list, text};
+use crate::report::json::texts;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
 use crate::targets::dialect::Dialect;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
 use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::targets::choose;
-use serde_json::json;
 use std::fmt;
 
 /// The targets of a list, their flags for nvcc, and what was noticed.
@@ -114,11 +114,12 @@ impl TargetReport {
 
     /// The report for programs: `{"targets": [..], "flags": [..], "findings": [..]}`.
     pub fn to_json(&self) -> String {
-        line(&json!({
-            "targets": list(&self.list.targets(), text),
-            "flags": self.list.nvcc(),
-            "findings": list(&self.findings, finding),
-        }))
+        Json::object(&[
+            ("targets", texts(&self.list.targets())),
+            ("flags", texts(&self.list.nvcc())),
+            ("findings", Json::list(&self.findings, Finding::to_json)),
+        ])
+        .to_string()
     }
 }
 

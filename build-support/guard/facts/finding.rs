@@ -145,13 +145,16 @@ impl Finding {
         format!("cudnn-guard explain {}", self.id)
     }
 
-    /// `{ "id", "severity", "summary", "evidence": {}, "help": [] }`
+    /// Returns `{ "id", "severity", "summary", "evidence": {}, "help": [] }`.
     pub fn to_json(&self) -> Json {
-        let evidence: Vec<_> = self
-            .evidence
-            .iter()
-            .map(|(label, value)| (*label, Json::text(value)))
-            .collect();
+        let mut evidence: Vec<(&str, Json)> = Vec::new();
+        for (label, value) in &self.evidence {
+            // The names in an object are unique. The last value is the most specific: a reason's own reason.
+            match evidence.iter_mut().find(|(known, _)| known == label) {
+                Some((_, known)) => *known = Json::text(value),
+                None => evidence.push((label, Json::text(value))),
+            }
+        }
         Json::object(&[
             ("id", Json::text(&self.id)),
             ("severity", Json::text(&self.severity)),

@@ -1,4 +1,4 @@
-//! Just enough JSON to write a report with the standard library alone.
+//! The JSON writer of all reports, with the standard library only.
 
 use std::fmt;
 
@@ -36,6 +36,11 @@ impl Json {
             match character {
                 '"' => out.push_str("\\\""),
                 '\\' => out.push_str("\\\\"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                '\u{8}' => out.push_str("\\b"),
+                '\u{c}' => out.push_str("\\f"),
                 c if is_unprintable(c) => out += &format!("\\u{:04x}", u32::from(c)),
                 c => out.push(c),
             }

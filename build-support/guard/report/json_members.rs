@@ -8,6 +8,9 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::parts::part_files::Part;
 use crate::runtime::report::contents::LoadedCudnn;
 
+/// The version of the shape that programs may rely on. It changes when a key changes its meaning.
+pub const SCHEMA: u32 = 1;
+
 /// `built`.
 pub fn built(built: &Built) -> Json {
     let finding = |finding: &BuiltFinding| {

@@ -92,7 +92,7 @@ impl Report {
         let devices = self.driver.as_ref();
         let devices = devices.map_or(&[][..], |driver| &driver.devices);
         Json::object(&[
-            ("schema", Json::integer(1)),
+            ("schema", Json::integer(json_members::SCHEMA)),
             ("verdict", Json::text(&self.verdict())),
             ("built", json_members::built(&self.built)),
             ("loaded", json_members::loaded(self.loaded.as_ref())),
