@@ -112,6 +112,8 @@ mod loader;
 #[cfg(feature = "build")]
 mod model;
 #[cfg(feature = "build")]
+mod reading;
+#[cfg(feature = "build")]
 mod report;
 #[cfg(feature = "build")]
 mod search;

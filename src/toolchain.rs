@@ -41,7 +41,7 @@ use crate::runtime::facts::version::Version;
 use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
-use crate::toolchain::findings::forbids_search;
+use crate::toolchain::findings::{config_faults, forbids_search};
 pub(crate) use crate::toolchain::output_registry::Written;
 use crate::toolchain::probe::{Needs, Probe};
 use crate::toolchain::static_link::Archives;
@@ -214,19 +214,24 @@ impl Toolchain {
             allowed: &allowed,
             forbidden: forbids_search(&host),
         };
-        let (steps, scan) = probe.locate();
-        let (candidates, choice) = probe.select(&steps, &scan);
-        let (toolkit, cudnn) = probe::chosen(&candidates);
-        let archives = static_link::find(&config, &host, toolkit, cudnn);
+        let places = probe.places();
+        let mut scan = probe.read(&places);
+        let choice = probe.choose(&places, &scan);
+        choice.mark(&mut scan.candidates);
+        let (toolkit, cudnn) = probe::chosen(&scan.candidates);
         let (toolkit, cudnn) = (toolkit.cloned(), cudnn.cloned());
-        let (looked, chosen) = ((&steps[..], &scan), (&candidates[..], choice));
-        let (findings, toolkit_fault) = probe.check(invalid, looked, chosen, &archives);
+        let archives = static_link::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
+        let (faults, toolkit_fault) = probe.check(&places, &scan, &choice, &archives);
+        let mut findings = config_faults(&config, &host);
+        findings.extend(invalid);
+        findings.extend(faults);
+        allowed.apply(&mut findings);
         let mut read = scan.read;
         read.extend(archives.files.iter().cloned());
         Self {
             toolkit,
             cudnn,
-            candidates,
+            candidates: scan.candidates,
             findings,
             read,
             absent: None,

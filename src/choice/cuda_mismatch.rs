@@ -2,26 +2,27 @@
 
 use crate::choice::findings::{CheckContext, owner};
 use crate::choice::message_format::{also, found_via, is_gone, named, product};
-use crate::choice::select_pair::is_offered;
+use crate::choice::pair::is_offered;
 use crate::model::candidate::{Candidate, Found};
+use crate::model::kind::Kind;
 use crate::model::owner::{Installer, Owner};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::search::search_step::Kind;
 
 impl CheckContext<'_> {
     /// The finding if toolkit and cuDNN are for different CUDA majors. Where the toolkit itself is of two releases, that
     /// is why.
     pub fn misfit(&self) -> Option<Finding> {
         let (toolkit, cudnn) = self.choice.misfit?;
-        if let Some(skew) = self.skew {
-            return Some(skew.clone());
+        if self.skew.is_some() {
+            return self.skew.clone();
         }
-        let (toolkit, cudnn) = (self.candidates.get(toolkit)?, self.candidates.get(cudnn)?);
+        let candidates = &self.scan.candidates;
+        let (toolkit, cudnn) = (candidates.get(toolkit)?, candidates.get(cudnn)?);
         let major = cudnn.cudnn()?.cuda_major?;
         let theirs = toolkit.version()?.major;
         let mut others = Vec::new();
-        for other in self.candidates {
+        for other in candidates {
             let is_named = std::ptr::eq(other, toolkit) || std::ptr::eq(other, cudnn);
             if !is_named && !is_gone(other) {
                 others.push(format!("{} {}", product(other), also(other)));
@@ -53,7 +54,7 @@ impl CheckContext<'_> {
                         _ => false,
                     }
             };
-            self.candidates.iter().find(fits)
+            candidates.iter().find(fits)
         };
         let place = |found: Option<&Candidate>, what: String| match found {
             Some(other) => format!("`{}`", other.root().display()),

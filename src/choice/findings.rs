@@ -1,26 +1,26 @@
 //! What is wrong with the choice: why a kind is missing, or what the chosen one lacks.
 
 use crate::choice::message_format::{also, brief, found_via, is_gone, named, variable};
+use crate::choice::pair::{Choice, defect, is_offered};
 use crate::choice::requirement::{Requirement, Requirements};
-use crate::choice::select_pair::{
-    Choice, has_library, is_offered, is_usable, kind_of, other_cpu, unfit_path,
-};
-use crate::choice::unusable_variables::LeftOut;
 use crate::cudnn::{consistency, nvidia_image};
-use crate::model::candidate::{Candidate, Cudnn, Found};
+use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::{Environment, Variable};
 use crate::model::found_via::FoundVia;
+use crate::model::kind::Kind;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
+use crate::model::rejection::Rejection;
+use crate::reading::Scan;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::majors;
-use crate::search::search_step::{Kind, Step};
+use crate::search::search_step::Step;
 use std::path::Path;
 
 /// All that is known when the choice is made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct CheckContext<'a> {
     pub env: &'a Environment,
     /// The system that is built for.
@@ -28,26 +28,29 @@ pub struct CheckContext<'a> {
     /// The places that were looked at.
     pub steps: &'a [Step],
     /// What was found, with what became of it.
-    pub candidates: &'a [Candidate],
-    /// What could not be asked, in words.
-    pub left_out: &'a [LeftOut],
-    pub choice: Choice,
+    pub scan: &'a Scan,
+    pub choice: &'a Choice,
     /// What is asked of them.
     pub requirements: &'a Requirements,
     /// That nvcc and the headers of the toolkit which would be taken are of two releases.
-    pub skew: Option<&'a Finding>,
+    pub skew: Option<Finding>,
 }
 
 impl CheckContext<'_> {
-    /// Why there is nothing of this kind to use, or what is missing in what there is. None if all is well.
+    /// Returns the best of this kind, even if it may not be used.
+    pub fn best(&self, kind: Kind) -> Option<&Candidate> {
+        self.scan.candidates.get(self.choice.of(kind)?)
+    }
+
+    /// Returns why there is nothing of this kind to use, or what is missing in what there is. None if all is well.
     pub fn fault(&self, kind: Kind) -> Option<Finding> {
-        let chosen = self.choice.of(kind);
-        match chosen.and_then(|index| self.candidates.get(index)) {
-            Some(chosen) => {
-                let headers = chosen.cudnn().filter(|cudnn| lacks_headers(cudnn));
-                let headers = headers.map(|cudnn| headers_missing(cudnn, &chosen.via, self.env));
-                headers.or_else(|| self.let_pass(kind, chosen))
-            }
+        match self.best(kind) {
+            Some(best) => match best.cudnn() {
+                Some(cudnn) if cudnn.header.is_none() || cudnn.files.missing_header.is_some() => {
+                    Some(headers_missing(cudnn, &best.via, self.env))
+                }
+                _ => self.let_pass(kind, best),
+            },
             None if kind == Kind::Toolkit && self.choice.misfit.is_some() => self.misfit(),
             None => Some(self.none_usable(kind)),
         }
@@ -61,8 +64,8 @@ impl CheckContext<'_> {
 
     /// Why nothing of this kind was chosen.
     fn none_usable(&self, kind: Kind) -> Finding {
-        let of_kind = |candidate: &&Candidate| kind_of(candidate) == kind && !is_gone(candidate);
-        let found = self.candidates.iter().filter(of_kind);
+        let of_kind = |one: &&Candidate| one.kind() == kind && !is_gone(one);
+        let found = self.scan.candidates.iter().filter(of_kind);
         // What a variable asked for comes first, then the order of the search.
         let (mut found, others): (Vec<_>, Vec<_>) =
             found.partition(|candidate| candidate.request.is_some());
@@ -78,14 +81,15 @@ impl CheckContext<'_> {
         if let Some(asked) = self.requirements.of(kind) {
             let is_unmet = |candidate: &&&Candidate| {
                 let version = candidate.version();
-                is_usable(candidate) && version.is_some_and(|version| !asked.admits(version))
+                candidate.is_usable() && version.is_some_and(|version| !asked.admits(version))
             };
             if let Some(first) = found.iter().find(is_unmet) {
                 return self.unmet(kind, first, &found, asked);
             }
         }
-        let is_dll_alone = |candidate: &&&Candidate| {
-            self.platform.os == Os::Windows && !linkable(candidate) && has_library(candidate)
+        let is_dll_alone = |one: &&&Candidate| {
+            self.platform.os == Os::Windows
+                && defect(one, self.platform) == Some(Rejection::NoImportLibrary)
         };
         match found.iter().find(is_dll_alone) {
             Some(first) => no_import_library(first),
@@ -93,25 +97,21 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Why what this variable asked for cannot be used. Without a variable, a candidate for another CPU, with a damaged
-    /// library or without one counts as missing.
+    /// Returns why what this variable asked for cannot be used. Without a variable, a candidate for another CPU, with a
+    /// damaged library or without one counts as missing.
     fn asked_unusable(&self, candidate: &Candidate, variable: Variable) -> Option<Finding> {
-        if let Some(cpu) = other_cpu(candidate, self.platform) {
-            return Some(self.other_processor(candidate, cpu));
-        }
-        if let Some(what) = unfit_path(candidate) {
-            return Some(self.unfit(variable, what));
-        }
-        let cudnn = candidate.cudnn()?;
-        let damaged = consistency::unusable(cudnn, found_via(candidate), &candidate.via);
-        match (linkable(candidate), has_library(candidate)) {
-            _ if damaged.is_some() => damaged,
-            (true, _) => None,
-            (false, true) => Some(no_import_library(candidate)),
-            (false, false) => Some(match &cudnn.files.obstacle {
-                Some(obstacle) => self.obstructed(variable, obstacle, cudnn),
-                None => self.no_library(variable),
-            }),
+        match defect(candidate, self.platform)? {
+            Rejection::OtherCpu(cpu) => Some(self.other_processor(candidate, cpu)),
+            Rejection::UntellablePath(what) => Some(self.unfit(variable, what)),
+            Rejection::Damaged(..) => {
+                consistency::unusable(candidate.cudnn()?, found_via(candidate), &candidate.via)
+            }
+            Rejection::NoImportLibrary => Some(no_import_library(candidate)),
+            Rejection::Obstructed(obstacle) => {
+                Some(self.obstructed(variable, &obstacle, candidate.cudnn()?))
+            }
+            Rejection::NoLibrary => Some(self.no_library(variable)),
+            _ => None,
         }
     }
 
@@ -204,10 +204,6 @@ fn no_import_library(candidate: &Candidate) -> Finding {
         .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
 }
 
-fn lacks_headers(cudnn: &Cudnn) -> bool {
-    cudnn.header.is_none() || cudnn.files.missing_header.is_some()
-}
-
 fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding {
     let is_conda = env.path(Variable::CondaPrefix).is_some_and(|prefix| {
         let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
@@ -291,10 +287,6 @@ fn mute(header: &Path, release: &str) -> String {
         "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{beside}",
         header.display()
     )
-}
-
-pub fn linkable(candidate: &Candidate) -> bool {
-    !matches!(&candidate.found, Found::Cudnn(cudnn) if cudnn.link_dir.is_none())
 }
 
 /// The package of a cuDNN.

@@ -4,8 +4,9 @@ use crate::choice::findings::CheckContext;
 use crate::choice::message_format::{
     also, by_distribution, found_via, is_of_wheels, named, package_suffix,
 };
-use crate::choice::select_pair::is_whole;
+use crate::choice::pair::is_whole;
 use crate::model::candidate::{Candidate, Toolkit};
+use crate::model::kind::Kind;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -14,7 +15,7 @@ impl CheckContext<'_> {
     /// The finding if the chosen toolkit lacks a part. That is no error here: kernels that need a compiler say so
     /// themselves, and a build that brings its own bindings needs no headers.
     pub fn partial(&self) -> Option<Finding> {
-        let candidate = self.candidates.get(self.choice.toolkit?)?;
+        let candidate = self.best(Kind::Toolkit)?;
         let toolkit = candidate.toolkit()?;
         let lacks = toolkit.lacks();
         let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
@@ -35,7 +36,7 @@ impl CheckContext<'_> {
         // A whole one was passed over because a variable asks for this one, or because it does not fit the cuDNN.
         let is_whole_toolkit = |other: &&Candidate| other.toolkit().is_some() && is_whole(other);
         let mut or = "";
-        if let Some(whole) = self.candidates.iter().find(is_whole_toolkit) {
+        if let Some(whole) = self.scan.candidates.iter().find(is_whole_toolkit) {
             finding = finding.with("also found", also(whole));
             if candidate.request.is_some() {
                 let root = whole.root().display();

@@ -2,10 +2,10 @@
 
 use crate::choice::requirement::Requirement;
 use crate::model::candidate::{Candidate, Found};
+use crate::model::kind::Kind;
 use crate::model::platform::Os;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
-use crate::search::search_step::Kind;
 use std::path::Path;
 
 /// The variable that names such a directory.

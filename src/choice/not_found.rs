@@ -3,18 +3,19 @@
 use crate::choice::findings::CheckContext;
 use crate::choice::incomplete_toolkit::packages;
 use crate::choice::message_format::{also, contents, is_gone, named, variable};
-use crate::choice::select_pair::{has_library, is_offered, kind_of, other_cpu};
+use crate::choice::pair::{defect, is_offered};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
+use crate::model::kind::Kind;
 use crate::model::owner::{Installer, Owner};
 use crate::model::platform::{Os, Platform};
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::search::search_step::{Kind, Place, Step, directories};
+use crate::search::search_step::{Place, Step, directories};
 use crate::system::files;
 use std::path::Path;
 
@@ -66,7 +67,7 @@ impl CheckContext<'_> {
         }
         let mut help = Vec::new();
         help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
-        let silent = self.left_out.iter().filter(|one| one.kind == kind);
+        let silent = self.scan.left_out.iter().filter(|one| one.kind == kind);
         help.extend(silent.filter_map(|one| one.help.clone()));
         let variable = variable(kind);
         let contents = contents(kind, self.platform.os, self.requirements.of(kind));
@@ -128,8 +129,7 @@ impl CheckContext<'_> {
     /// That `cudnn-guard fetch` installs both: for the toolkit that was found, and as the requirements want them. Unless
     /// it is told, it takes the newest that the driver serves.
     pub(super) fn fetch(&self, place: &str) -> String {
-        let found = self.choice.of(Kind::Toolkit);
-        let found = found.and_then(|index| self.candidates.get(index)?.version());
+        let found = self.best(Kind::Toolkit).and_then(Candidate::version);
         let asked = |kind| self.requirements.of(kind)?.to_fetch(kind);
         let cudnn = asked(Kind::Cudnn);
         let cuda = match found.map(|toolkit| toolkit.major) {
@@ -154,8 +154,7 @@ impl CheckContext<'_> {
 
     /// What installs a cuDNN for the toolkit that was found, where an environment is active or NVIDIA's packages are known.
     fn install(&self, kind: Kind) -> Option<String> {
-        let toolkit = self.candidates.get(self.choice.of(Kind::Toolkit)?)?;
-        let cuda = toolkit.version()?.major;
+        let cuda = self.best(Kind::Toolkit)?.version()?.major;
         let (installer, into) = match kind {
             Kind::Toolkit => return None,
             _ if self.env.get(Variable::VirtualEnv).is_some() => {
@@ -200,7 +199,7 @@ impl CheckContext<'_> {
 
     /// A wheel of cuDNN of which only pip's record is left, and where its files would be.
     fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
-        let cudnns = self.candidates.iter().filter_map(Candidate::cudnn);
+        let cudnns = self.scan.candidates.iter().filter_map(Candidate::cudnn);
         let mut cudnns = cudnns.filter(|one| kind == Kind::Cudnn && one.library.is_none());
         cudnns.find_map(|one| {
             let owner = one.owner.as_deref()?;
@@ -210,11 +209,17 @@ impl CheckContext<'_> {
 
     /// One that is for another processor, if no library that was found is for this one.
     fn foreign<'a>(&self, found: &[&'a Candidate]) -> Option<(&'a Candidate, &'static str)> {
-        let mut libraries = found.iter().filter(|one| has_library(one)).peekable();
-        let first = *libraries.peek()?;
-        let cpu = other_cpu(first, self.platform)?;
-        let is_foreign = |one: &&Candidate| other_cpu(one, self.platform).is_some();
-        libraries.all(is_foreign).then_some((*first, cpu))
+        let has_library = |one: &&&Candidate| one.cudnn().is_some_and(|one| one.library.is_some());
+        let cpu = |one: &Candidate| match defect(one, self.platform) {
+            Some(Rejection::OtherCpu(cpu)) => Some(cpu),
+            _ => None,
+        };
+        let mut libraries = found.iter().filter(has_library);
+        let first = libraries.next()?;
+        let theirs = cpu(first)?;
+        libraries
+            .all(|one| cpu(one).is_some())
+            .then_some((*first, theirs))
     }
 
     /// The places that were looked at, a line each: a path, or how many there are.
@@ -253,10 +258,10 @@ impl CheckContext<'_> {
     /// What a compiler or a record led to and what could not be used, a line each.
     fn left_out(&self, kind: Kind) -> Vec<String> {
         let mut lines = Vec::new();
-        for one in self.left_out.iter().filter(|one| one.kind == kind) {
+        for one in self.scan.left_out.iter().filter(|one| one.kind == kind) {
             lines.push(one.reason.clone());
         }
-        for one in self.candidates.iter().filter(|one| kind_of(one) == kind) {
+        for one in self.scan.candidates.iter().filter(|one| one.kind() == kind) {
             if is_gone(one) && one.rejected != Some(Rejection::Emptied) {
                 let root = one.root().display();
                 let via = &one.via;

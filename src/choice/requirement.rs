@@ -1,10 +1,10 @@
 //! Which releases the build script accepts, as one half-open range.
 
+use crate::model::kind::Kind;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
-use crate::search::search_step::Kind;
 use semver::{Comparator, Op, VersionReq};
 
 pub use crate::runtime::facts::built::Requirement;

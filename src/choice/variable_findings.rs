@@ -2,22 +2,71 @@
 
 use crate::choice::findings::CheckContext;
 use crate::choice::message_format::{contents, found_via};
-use crate::choice::select_pair::kind_of;
-use crate::choice::unusable_variables::Unusable;
 use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::Variable;
+use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Os;
 use crate::model::rejection::Rejection;
+use crate::reading::Scan;
+use crate::reading::unusable_variables::Unusable;
+use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::search::search_step::{Kind, Place, Step};
+use crate::search::search_step::{Place, Step};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
+/// Returns `true` if a variable asks for something of this kind in a place where nothing is, and none before it asks for
+/// a place where there is something.
+pub fn is_blocked(steps: &[Step], scan: &Scan, kind: Kind) -> bool {
+    unusable_variables(steps, scan, kind).any(|(_, before)| before.is_none())
+}
+
+/// Returns the variables that ask for something of this kind in a place where nothing is, each with what a variable
+/// before it asks for and has found.
+fn unusable_variables<'a>(
+    steps: &'a [Step],
+    scan: &'a Scan,
+    kind: Kind,
+) -> impl Iterator<Item = (&'a Unusable, Option<&'a Candidate>)> {
+    let place = |variable| steps.iter().position(|step| step.request == Some(variable));
+    let wished = |candidate: &&Candidate| candidate.kind() == kind && candidate.request.is_some();
+    let first = scan.candidates.iter().find(wished);
+    let asks = move |unusable: &&Unusable| {
+        let mut steps = steps.iter();
+        steps.any(|step| step.request == Some(unusable.variable) && step.kind == kind)
+    };
+    scan.unusable.iter().filter(asks).map(move |unusable| {
+        let before = first.filter(|first| first.request.and_then(place) < place(unusable.variable));
+        (unusable, before)
+    })
+}
+
 impl CheckContext<'_> {
+    /// Returns what was noticed about one kind, and the fault that leaves the build without it. A variable that leads
+    /// nowhere is the fault, and the search adds none, unless one before it leads to something.
+    pub fn verdict(&self, kind: Kind, allowed: &Allowed) -> (Vec<Finding>, Option<Finding>) {
+        let mut noticed = self.disagreements(kind);
+        let mut fault = None;
+        for (unusable, before) in unusable_variables(self.steps, self.scan, kind) {
+            match before {
+                Some(_) => noticed.push(self.unusable(unusable)),
+                None => noticed.extend(fault.replace(self.unusable(unusable))),
+            }
+        }
+        if fault
+            .as_ref()
+            .is_none_or(|fault| allowed.contains(fault.id.as_str()))
+        {
+            noticed.extend(fault);
+            fault = self.fault(kind);
+        }
+        (noticed, fault)
+    }
+
     /// A variable that names a place where nothing is.
-    pub fn unusable(&self, unusable: &Unusable) -> Finding {
+    fn unusable(&self, unusable: &Unusable) -> Finding {
         let (variable, exists) = (unusable.variable, unusable.exists);
         let (name, value) = (self.env.spelling(variable), self.value(variable));
         let mut steps = self.steps.to_vec();
@@ -102,7 +151,12 @@ impl CheckContext<'_> {
             false => Kind::Toolkit,
         };
         let headers = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
-        let elsewhere = || self.candidates.iter().find(|one| is_passed_over(one, kind));
+        let elsewhere = || {
+            self.scan
+                .candidates
+                .iter()
+                .find(|one| is_passed_over(one, kind))
+        };
         let elsewhere = || {
             let header = |one: &'_ Candidate| one.cudnn()?.include_dir.clone();
             elsewhere().and_then(|one| match headers.contains(&variable) {
@@ -198,10 +252,10 @@ impl CheckContext<'_> {
     }
 
     /// That a variable asks for something else than the one before it.
-    pub fn disagreements(&self, kind: Kind) -> Vec<Finding> {
+    fn disagreements(&self, kind: Kind) -> Vec<Finding> {
         let asked =
-            |candidate: &&Candidate| kind_of(candidate) == kind && candidate.request.is_some();
-        let mut asked = self.candidates.iter().filter(asked);
+            |candidate: &&Candidate| candidate.kind() == kind && candidate.request.is_some();
+        let mut asked = self.scan.candidates.iter().filter(asked);
         let Some(first) = asked.next() else {
             return Vec::new();
         };
@@ -300,7 +354,7 @@ fn is_passed_over(candidate: &Candidate, kind: Kind) -> bool {
         candidate.rejected,
         None | Some(Rejection::AnotherPlaceAsked)
     );
-    kind_of(candidate) == kind && is_sound && !candidate.chosen && candidate.request.is_none()
+    candidate.kind() == kind && is_sound && !candidate.chosen && candidate.request.is_none()
 }
 
 fn lines(paths: &[PathBuf]) -> String {

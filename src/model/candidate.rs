@@ -2,6 +2,7 @@
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
+use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
@@ -226,6 +227,22 @@ impl Candidate {
         match &self.found {
             Found::Cudnn(cudnn) => Some(cudnn),
             Found::Toolkit(_) => None,
+        }
+    }
+
+    /// Returns its kind.
+    pub fn kind(&self) -> Kind {
+        match self.found {
+            Found::Toolkit(_) => Kind::Toolkit,
+            Found::Cudnn(_) => Kind::Cudnn,
+        }
+    }
+
+    /// Returns `true` if a build could use a part of it: not what a Python package brought along for itself.
+    pub fn is_usable(&self) -> bool {
+        match &self.found {
+            Found::Toolkit(toolkit) => toolkit.nvcc.is_some() || !toolkit.include_dirs.is_empty(),
+            Found::Cudnn(cudnn) => cudnn.header.is_some() || cudnn.link_dir.is_some(),
         }
     }
 }

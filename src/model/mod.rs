@@ -7,6 +7,7 @@ pub mod found_via;
 pub mod gencode;
 pub mod guard_state;
 pub mod invocation;
+pub mod kind;
 #[cfg(feature = "cli")]
 pub mod linkage;
 pub mod obstacle;

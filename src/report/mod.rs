@@ -11,7 +11,6 @@ pub mod target_report;
 mod tests;
 pub mod text;
 
-use crate::choice::select_pair::kind_of;
 #[cfg(feature = "cli")]
 use crate::compat::cudarc;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
@@ -174,7 +173,7 @@ impl Report {
     /// How the chosen one of this kind was found.
     fn via(&self, kind: Kind) -> Option<&FoundVia> {
         let mut chosen = self.candidates.iter().filter(|one| one.chosen);
-        let one = chosen.find(|one| kind_of(one) == kind)?;
+        let one = chosen.find(|one| one.kind() == kind)?;
         Some(&one.via)
     }
 }

@@ -4,7 +4,6 @@
 //! knows what to colour.
 
 use crate::choice::message_format::{product, release};
-use crate::choice::select_pair::kind_of;
 use crate::compat::cudarc;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
@@ -97,7 +96,7 @@ fn none(report: &Report, kind: Kind) -> &'static str {
     };
     let is_told = |id| matches!(id, FindingId::CudaNotFound | FindingId::CudnnNotFound);
     let forbidden = noticed(forbids) && !noticed(is_told);
-    match report.candidates.iter().any(|one| kind_of(one) == kind) {
+    match report.candidates.iter().any(|one| one.kind() == kind) {
         _ if report.unasked.contains(&kind) => "not asked for",
         true => "none that fits",
         false if forbidden && report.candidates.is_empty() => "not looked for",

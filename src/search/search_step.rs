@@ -2,35 +2,9 @@
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
+pub use crate::model::kind::Kind;
 use crate::model::platform::{Os, Platform};
 use std::path::{Path, PathBuf};
-
-/// What is looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Toolkit,
-    Cudnn,
-}
-
-impl Kind {
-    pub const BOTH: [Kind; 2] = [Kind::Toolkit, Kind::Cudnn];
-
-    /// As modules and the methods of `Config` are called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Toolkit => "cuda",
-            Kind::Cudnn => "cudnn",
-        }
-    }
-
-    /// As messages name it.
-    pub fn product(self) -> &'static str {
-        match self {
-            Kind::Toolkit => "CUDA toolkit",
-            Kind::Cudnn => "cuDNN",
-        }
-    }
-}
 
 /// One place to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,71 +1,13 @@
-//! What is wrong with the configuration, and with the variables that ask for a place.
+//! What is wrong with the configuration.
 
-use crate::choice::findings::CheckContext;
-use crate::choice::scan::ScanResult;
-use crate::choice::select_pair::kind_of;
-use crate::choice::unusable_variables::Unusable;
 use crate::config::Config;
 use crate::host_compiler::ask::nvcc_itself;
 use crate::host_compiler::compiler_choice;
-use crate::model::candidate::Candidate;
 use crate::model::environment::{Environment, Variable};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::search::search_step::{Kind, Step};
 use crate::system::{Host, files};
-
-/// What is wrong with one kind: what was noticed, and the fault that leaves the build without it. A variable that leads
-/// nowhere is the fault, and the search adds none, unless one before it leads to something.
-pub fn verdict(
-    context: &CheckContext,
-    scan: &ScanResult,
-    kind: Kind,
-    allowed: &Allowed,
-) -> (Vec<Finding>, Option<Finding>) {
-    let mut noticed = context.disagreements(kind);
-    let mut fault = None;
-    for (unusable, before) in unusable_variables(context.steps, scan, kind) {
-        match before {
-            Some(_) => noticed.push(context.unusable(unusable)),
-            None => noticed.extend(fault.replace(context.unusable(unusable))),
-        }
-    }
-    match fault {
-        Some(finding) if allowed.contains(finding.id.as_str()) => {
-            noticed.push(finding);
-            (noticed, context.fault(kind))
-        }
-        Some(finding) => (noticed, Some(finding)),
-        None => (noticed, context.fault(kind)),
-    }
-}
-
-/// Whether a variable asks for something of this kind in a place where nothing is, and none before it asks for a place
-/// where there is something.
-pub fn is_blocked(steps: &[Step], scan: &ScanResult, kind: Kind) -> bool {
-    unusable_variables(steps, scan, kind).any(|(_, before)| before.is_none())
-}
-
-/// The variables that ask for something of this kind in a place where nothing is, each with what a variable before it
-/// asks for and has found.
-fn unusable_variables<'a>(
-    steps: &'a [Step],
-    scan: &'a ScanResult,
-    kind: Kind,
-) -> impl Iterator<Item = (&'a Unusable, Option<&'a Candidate>)> {
-    let place = |variable| steps.iter().position(|step| step.request == Some(variable));
-    let wished = |candidate: &&Candidate| kind_of(candidate) == kind && candidate.request.is_some();
-    let first = scan.candidates.iter().find(wished);
-    let asks = move |unusable: &&Unusable| {
-        let mut steps = steps.iter();
-        steps.any(|step| step.request == Some(unusable.variable) && step.kind == kind)
-    };
-    scan.unusable.iter().filter(asks).map(move |unusable| {
-        let before = first.filter(|first| first.request.and_then(place) < place(unusable.variable));
-        (unusable, before)
-    })
-}
 
 /// Makes one fault of two with the same cause. cuDNN is looked for in the toolkit, too: if the variable that names the
 /// toolkit leads nowhere, that may be why no cuDNN was found, and a list of all other places would hide it.

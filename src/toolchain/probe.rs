@@ -1,22 +1,24 @@
-//! The steps of a probe: locate, select, check. The last one, settle, is the toolchain's.
+//! The stages of a probe: places, read, choose, check. The last one, settle, is the toolchain's.
 
 use crate::choice::findings::CheckContext;
+use crate::choice::pair::{Choice, Constraints, choose};
 use crate::choice::requirement::Requirements;
-use crate::choice::scan::{ScanResult, look};
-use crate::choice::select_pair::{Choice, SelectionConstraints, choose};
+use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
 use crate::config::{Config, Link};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
+use crate::model::kind::Kind;
+use crate::reading::{Reader, Scan};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::search::search_step::{Kind, Place, Step};
+use crate::search::search_step::{Place, Step};
 use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
 use crate::toolchain::environment_checks::{self, compiler_skew};
-use crate::toolchain::findings::{config_faults, is_blocked, join, verdict};
+use crate::toolchain::findings::join;
 use crate::toolchain::static_link::Archives;
 use crate::toolkit::{self, find_library, missing_library};
 
@@ -51,13 +53,13 @@ impl Needs {
 }
 
 impl Probe<'_> {
-    /// Looks at every place where a toolkit or a cuDNN may be: the places, and what lies there.
-    pub fn locate(&self) -> (Vec<Step>, ScanResult) {
+    /// Returns every place where a toolkit or a cuDNN may be.
+    pub fn places(&self) -> Vec<Step> {
         let host = self.host;
-        let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
         if self.forbidden.is_some() {
-            steps.clear();
+            return Vec::new();
         }
+        let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
         if !pkg_config::serves(host) {
             steps.retain(|step| !matches!(step.place, Place::PkgConfig(_)));
         }
@@ -65,92 +67,107 @@ impl Probe<'_> {
             // A crate that only compiles kernels is not asked about cuDNN.
             steps.retain(|step| step.kind != Kind::Cudnn);
         }
-        let mut scan = look(&steps, host, &self.constraints(&[]));
-        for candidate in &mut scan.candidates {
-            if let Found::Toolkit(toolkit) = &mut candidate.found {
-                toolkit.absent = toolkit::absent(toolkit, &self.config.libs, &host.platform);
-            }
-        }
-        if self.config.link == Link::Static {
-            scan.candidates.iter_mut().for_each(link_to_archives);
-        }
-        (steps, scan)
+        steps
     }
 
-    /// Chooses the first pair that meets the requirements and fits: everything that was found, each chosen or with the
-    /// reason why not, and the best pair, even if a variable that asks for another place forbids its use.
-    pub fn select(&self, steps: &[Step], scan: &ScanResult) -> (Vec<Candidate>, Choice) {
-        let mut candidates = scan.candidates.clone();
+    /// Reads the places. pkg-config is a program: it is run only while nothing found before is enough.
+    pub fn read(&self, steps: &[Step]) -> Scan {
+        let constraints = self.constraints(self.requirements, &[]);
+        let mut reader = Reader::new(steps, self.host);
+        for step in steps {
+            reader.read(step);
+            let Place::PkgConfig(dirs) = &step.place else {
+                continue;
+            };
+            for file in pkg_config::files(dirs, step.kind) {
+                let candidates = reader.candidates();
+                if choose(candidates, &constraints).is_met(step.kind, candidates) {
+                    break;
+                }
+                reader.read_package(step, file);
+            }
+        }
+        let mut scan = reader.finish();
+        for candidate in &mut scan.candidates {
+            match &mut candidate.found {
+                Found::Toolkit(toolkit) => {
+                    toolkit.absent =
+                        toolkit::absent(toolkit, &self.config.libs, &self.host.platform);
+                }
+                // One of which there are only archives can be linked statically.
+                Found::Cudnn(cudnn)
+                    if self.config.link == Link::Static && cudnn.link_dir.is_none() =>
+                {
+                    cudnn.link_dir.clone_from(&cudnn.files.archives);
+                }
+                Found::Cudnn(_) => {}
+            }
+        }
+        scan
+    }
+
+    /// Chooses the first pair that meets the requirements and fits.
+    pub fn choose(&self, steps: &[Step], scan: &Scan) -> Choice {
         let mut blocked = Vec::new();
         if !self.allowed.contains(FindingId::VariableUnusable.as_str()) {
             blocked.extend(Kind::BOTH);
             blocked.retain(|&kind| is_blocked(steps, scan, kind));
         }
-        let constraints = self.constraints(&blocked);
-        let choice = choose(&mut candidates, &constraints);
-        let lets_pass = |kind, id: FindingId| {
-            choice.of(kind).is_none()
-                && choice.misfit.is_none()
-                && self.allowed.contains(id.as_str())
-        };
-        let passes = [
-            lets_pass(Kind::Toolkit, FindingId::CudaRequirementUnmet),
-            lets_pass(Kind::Cudnn, FindingId::CudnnRequirementUnmet),
-        ];
-        if passes == [false; 2] {
-            return (candidates, choice);
+        let constraints = self.constraints(self.requirements, &blocked);
+        let choice = choose(&scan.candidates, &constraints);
+        if choice.misfit.is_some() {
+            return choice;
         }
         // What may be of another release is taken where nothing meets the requirement.
-        candidates.clone_from(&scan.candidates);
-        let choice = choose(
-            &mut candidates,
-            &SelectionConstraints {
-                cuda: constraints.cuda.filter(|_| !passes[0]),
-                cudnn: constraints.cudnn.filter(|_| !passes[1]),
-                ..constraints
-            },
-        );
-        (candidates, choice)
+        let mut eased = self.requirements.clone();
+        let is_eased =
+            |kind, id: FindingId| choice.of(kind).is_none() && self.allowed.contains(id.as_str());
+        if is_eased(Kind::Toolkit, FindingId::CudaRequirementUnmet) {
+            eased.cuda = None;
+        }
+        if is_eased(Kind::Cudnn, FindingId::CudnnRequirementUnmet) {
+            eased.cudnn = None;
+        }
+        match eased == *self.requirements {
+            true => choice,
+            false => choose(&scan.candidates, &self.constraints(&eased, &blocked)),
+        }
     }
 
-    fn constraints<'a>(&'a self, blocked: &'a [Kind]) -> SelectionConstraints<'a> {
-        SelectionConstraints {
-            cuda: self.requirements.cuda.as_ref(),
-            cudnn: self.requirements.cudnn.as_ref(),
-            platform: Some(&self.host.platform),
+    fn constraints<'a>(
+        &'a self,
+        requirements: &'a Requirements,
+        blocked: &'a [Kind],
+    ) -> Constraints<'a> {
+        Constraints {
+            requirements,
+            platform: &self.host.platform,
             toolkit_needed: self.needs.toolkit,
             blocked,
         }
     }
 
-    /// Everything that is wrong or doubtful, and why there is no toolkit. `invalid` is what is wrong with the
-    /// requirements.
+    /// Returns everything that is wrong or doubtful, and why there is no toolkit.
     pub fn check(
         &self,
-        invalid: Vec<Finding>,
-        (steps, scan): (&[Step], &ScanResult),
-        (candidates, choice): (&[Candidate], Choice),
+        steps: &[Step],
+        scan: &Scan,
+        choice: &Choice,
         archives: &Archives,
     ) -> (Vec<Finding>, Option<Finding>) {
         let misfit = choice
             .misfit
-            .and_then(|(toolkit, _)| candidates.get(toolkit));
-        let toolkit = misfit.and_then(Candidate::toolkit);
-        let skew = toolkit.and_then(|one| compiler_skew(one, candidates, self.host));
+            .and_then(|(toolkit, _)| scan.candidates.get(toolkit)?.toolkit());
         let context = CheckContext {
-            skew: skew.as_ref(),
+            skew: misfit.and_then(|one| compiler_skew(one, &scan.candidates, self.host)),
             env: &self.host.env,
             platform: &self.host.platform,
             steps,
-            candidates,
-            left_out: &scan.left_out,
+            scan,
             choice,
             requirements: self.requirements,
         };
-        let mut findings = config_faults(self.config, self.host);
-        findings.extend(invalid);
-        let (faults, toolkit_fault) = self.faults(&context, scan);
-        findings.extend(faults);
+        let (mut findings, toolkit_fault) = self.faults(&context);
         if self.needs.toolkit && self.needs.cudnn && choice.toolkit.is_some() {
             findings.extend(context.misfit());
         }
@@ -158,38 +175,38 @@ impl Probe<'_> {
         if self.needs.toolkit {
             findings.extend(context.partial());
         }
-        findings.extend(self.missing_libraries(candidates));
-        findings.extend(self.releases(candidates));
+        findings.extend(self.missing_libraries(&scan.candidates));
+        findings.extend(self.releases(&scan.candidates));
         findings.extend(archives.lacking.iter().cloned());
-        self.allowed.apply(&mut findings);
         (findings, toolkit_fault)
     }
 
-    /// Why no toolkit or no cuDNN can be used, with what is wrong with the variables that ask for one; and the fault of
-    /// the toolkit alone, which counts once somebody needs a toolkit.
-    fn faults(&self, context: &CheckContext, scan: &ScanResult) -> (Vec<Finding>, Option<Finding>) {
-        let mut findings = Vec::new();
+    /// Returns why no toolkit or no cuDNN can be used, with what is wrong with the variables that ask for one; and the
+    /// fault of the toolkit, which counts once somebody needs a toolkit.
+    fn faults(&self, context: &CheckContext) -> (Vec<Finding>, Option<Finding>) {
+        let Needs { toolkit, cudnn } = self.needs;
         if let Some(finding) = &self.forbidden {
-            if self.needs.toolkit || self.needs.cudnn {
-                findings.push(finding.clone());
-            }
+            let findings = match toolkit || cudnn {
+                true => vec![finding.clone()],
+                false => Vec::new(),
+            };
             return (findings, Some(finding.clone()));
         }
-        let (toolkit_noticed, toolkit) = verdict(context, scan, Kind::Toolkit, self.allowed);
-        let (cudnn_noticed, cudnn) = verdict(context, scan, Kind::Cudnn, self.allowed);
-        let (toolkit, cudnn) = match self.needs.toolkit && self.needs.cudnn {
-            true => join(toolkit, cudnn, self.allowed),
-            false => (toolkit, cudnn),
-        };
+        let (toolkit_noticed, mut toolkit_fault) = context.verdict(Kind::Toolkit, self.allowed);
+        let (cudnn_noticed, mut cudnn_fault) = context.verdict(Kind::Cudnn, self.allowed);
+        if toolkit && cudnn {
+            (toolkit_fault, cudnn_fault) = join(toolkit_fault, cudnn_fault, self.allowed);
+        }
+        let mut findings = Vec::new();
         // A root that does not exist is reported already, and nothing can be found below it.
         if !self.host.root.as_deref().is_none_or(files::is_dir) {
-            return (findings, toolkit);
+            return (findings, toolkit_fault);
         }
-        if self.needs.toolkit {
-            findings.extend(toolkit_noticed.into_iter().chain(toolkit.clone()));
+        if toolkit {
+            findings.extend(toolkit_noticed.into_iter().chain(toolkit_fault.clone()));
         }
-        if self.needs.cudnn {
-            findings.extend(cudnn_noticed.into_iter().chain(cudnn));
+        if cudnn {
+            findings.extend(cudnn_noticed.into_iter().chain(cudnn_fault));
         }
         // One variable may ask for both.
         let mut each_once: Vec<Finding> = Vec::new();
@@ -198,7 +215,7 @@ impl Probe<'_> {
                 each_once.push(finding);
             }
         }
-        (each_once, toolkit)
+        (each_once, toolkit_fault)
     }
 
     /// The libraries of `.libs(..)` that are not there to be linked.
@@ -222,15 +239,15 @@ impl Probe<'_> {
 
     /// What the program meets when it opens the cuDNN. One with `Link::Static` opens none.
     fn met_at_run_time(&self, context: &CheckContext) -> Vec<Finding> {
-        let best = |kind| context.candidates.get(context.choice.of(kind)?);
-        let candidate = best(Kind::Cudnn);
-        let cudnn = candidate.and_then(Candidate::cudnn);
-        let Some(cudnn) = cudnn.filter(|_| self.needs.cudnn && self.config.link != Link::Static)
-        else {
+        if !self.needs.cudnn || self.config.link == Link::Static {
+            return Vec::new();
+        }
+        let candidate = context.best(Kind::Cudnn);
+        let Some(cudnn) = candidate.and_then(Candidate::cudnn) else {
             return Vec::new();
         };
-        let toolkit = best(Kind::Toolkit).and_then(Candidate::toolkit);
-        let built_with = toolkit.filter(|_| self.needs.toolkit);
+        let toolkit = context.best(Kind::Toolkit).and_then(Candidate::toolkit);
+        let built_with = if self.needs.toolkit { toolkit } else { None };
         let mut findings =
             environment_checks::cudnn_findings(cudnn, toolkit, built_with, self.config, self.host);
         let named = candidate.and_then(|one| named_apart(cudnn, &one.via, self.host));
@@ -279,13 +296,4 @@ pub fn chosen(candidates: &[Candidate]) -> (Option<&Toolkit>, Option<&Cudnn>) {
     let chosen = || candidates.iter().filter(|one| one.chosen);
     let toolkit = chosen().find_map(Candidate::toolkit);
     (toolkit, chosen().find_map(Candidate::cudnn))
-}
-
-/// Makes a cuDNN usable of which there are archives alone.
-fn link_to_archives(candidate: &mut Candidate) {
-    if let Found::Cudnn(cudnn) = &mut candidate.found {
-        if cudnn.link_dir.is_none() {
-            cudnn.link_dir.clone_from(&cudnn.files.archives);
-        }
-    }
 }

@@ -1,13 +1,14 @@
 //! Variables that name a place where nothing is.
 
-use crate::choice::read_install::read_install;
 use crate::host_compiler::compiler_choice;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::environment::Variable;
+use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
+use crate::reading::read_install;
 use crate::runtime::facts::finding::Finding;
 use crate::search::install_layout;
-use crate::search::search_step::{Kind, Place, Step};
+use crate::search::search_step::{Place, Step};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use crate::toolkit::nvcc;

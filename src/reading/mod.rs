@@ -1,17 +1,18 @@
-//! Looks at the places of the search, one after the other.
+//! Reads what is installed in the places of the search, one after the other.
 
-use crate::choice::read_install::read_install;
-use crate::choice::select_pair::{SelectionConstraints, is_met, is_usable, kind_of};
-use crate::choice::unusable_variables::{LeftOut, Unusable, unusable, without_host_compiler};
+pub mod unusable_variables;
+
 use crate::cudnn::package_owner;
 use crate::loader::shadowing;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
+use crate::model::kind::Kind;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
+use crate::reading::unusable_variables::{LeftOut, Unusable, unusable, without_host_compiler};
 use crate::runtime::facts::finding::Finding;
-use crate::search::search_step::{Kind, Place, Step, Tree};
+use crate::search::search_step::{Place, Step, Tree};
 use crate::search::{install_layout, pkg_config};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
@@ -19,9 +20,9 @@ use crate::toolkit::nvcc;
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
 
-/// What was seen.
+/// The result of reading all places.
 #[derive(Clone, Debug, Default)]
-pub struct ScanResult {
+pub struct Scan {
     /// Everything that was found, in the order of the search.
     pub candidates: Vec<Candidate>,
     /// Variables that name a place where nothing is.
@@ -32,63 +33,78 @@ pub struct ScanResult {
     pub read: Vec<PathBuf>,
 }
 
-/// Looks at all steps. pkg-config is run only while nothing found before meets what is wanted.
-pub fn look(steps: &[Step], host: &Host, constraints: &SelectionConstraints) -> ScanResult {
-    let mut scan = Scan {
-        steps,
-        host,
-        constraints,
-        scan: ScanResult::default(),
-        keys: Vec::new(),
-        failures: Vec::new(),
-    };
-    for step in steps {
-        scan.step(step);
-    }
-    scan.finish()
-}
-
-/// The search while it goes on.
-struct Scan<'a> {
+/// Reads place after place.
+pub struct Reader<'a> {
     steps: &'a [Step],
     host: &'a Host,
-    constraints: &'a SelectionConstraints<'a>,
-    scan: ScanResult,
+    scan: Scan,
     /// What makes two finds the same, with how the first was found.
     keys: Vec<(Vec<PathBuf>, FoundVia)>,
     /// Why a compiler that a variable names could not be asked.
     failures: Vec<(Variable, Finding)>,
 }
 
-impl Scan<'_> {
-    fn step(&mut self, step: &Step) {
-        let root = self.host.root.as_deref().filter(|_| step.fixed);
+/// Reads what is in a directory. Returns it with the files that were read.
+fn read_install(
+    kind: Kind,
+    top: &Path,
+    tree: &Tree,
+    sysroot: Sysroot,
+    host: &Host,
+) -> Option<(Found, Vec<PathBuf>)> {
+    match kind {
+        Kind::Toolkit => {
+            let (toolkit, read) = toolkit::read_install(top, tree, sysroot, host)?;
+            Some((Found::Toolkit(toolkit), read))
+        }
+        Kind::Cudnn => {
+            let (cudnn, read) = cudnn::read_install(top, tree, sysroot, &host.platform)?;
+            Some((Found::Cudnn(cudnn), read))
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// Starts to read these places, in their order.
+    pub fn new(steps: &'a [Step], host: &'a Host) -> Self {
+        Self {
+            steps,
+            host,
+            scan: Scan::default(),
+            keys: Vec::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Returns what was found so far.
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.scan.candidates
+    }
+
+    /// Reads one place. The files of pkg-config are read one by one, by [`read_package`](Self::read_package).
+    pub fn read(&mut self, step: &Step) {
+        let root = match step.fixed {
+            true => self.host.root.as_deref(),
+            false => None,
+        };
         let sysroot = Sysroot { root };
         match &step.place {
             Place::Nvcc(compilers) => self.compiler(step, compilers, sysroot),
             Place::Copy(owner, tree) => {
                 for top in sysroot.expand(&tree.base, &tree.pattern) {
                     let copy = cudnn::bundled_copy(&top, tree, &self.host.platform);
+                    // The answer does not rest on it, so its files are not noted.
                     if let Some(found) = copy.map(Found::Cudnn) {
-                        // The answer does not rest on it, so its files are not noted.
-                        let bundled = Rejection::BundledWith(owner);
-                        self.scan.add_rejected(found, step.via.clone(), bundled);
+                        self.reject(found, step.via.clone(), Rejection::BundledWith(owner));
                     }
                 }
             }
-            Place::PkgConfig(dirs) => {
-                for file in pkg_config::files(dirs, step.kind) {
-                    if is_met(step.kind, &self.scan.candidates, self.constraints) {
-                        break;
-                    }
-                    self.package(step, file);
-                }
-            }
+            Place::PkgConfig(_) => {}
             Place::Tree(tree) => self.tree(step, tree, sysroot),
         }
     }
 
-    /// The toolkit of the first of these compilers that there is.
+    /// Reads the toolkit of the first of these compilers that there is.
     fn compiler(&mut self, step: &Step, compilers: &[PathBuf], sysroot: Sysroot) {
         let Some(compiler) = compilers.iter().find_map(|file| sysroot.file(file)) else {
             return;
@@ -109,21 +125,16 @@ impl Scan<'_> {
             }
             (Err(finding), Some(variable)) => self.failures.push((variable, finding)),
             (Err(finding), None) => {
-                let said = finding
-                    .evidence
-                    .iter()
-                    .find(|(label, _)| *label == nvcc::SAYS);
+                let mut evidence = finding.evidence.iter();
+                let said = evidence.find(|(label, _)| *label == nvcc::SAYS);
                 let said = said.map_or_else(String::new, |(_, words)| format!("\n{words}"));
-                self.scan.left_out.push(LeftOut {
-                    kind: step.kind,
-                    help: without_host_compiler(&finding, self.host),
-                    reason: finding.summary + &said,
-                });
+                let help = without_host_compiler(&finding, self.host);
+                self.leave_out(step.kind, finding.summary + &said, help);
             }
         }
     }
 
-    /// Whether this compiler belongs to a toolkit that was found before: it would say the same again.
+    /// Returns `true` if this compiler belongs to a toolkit that was found before: it would say the same again.
     fn is_known(&self, compiler: &Path, sysroot: Sysroot) -> bool {
         let real = sysroot.canonical(compiler);
         let toolkits = self.scan.candidates.iter().filter_map(Candidate::toolkit);
@@ -131,7 +142,7 @@ impl Scan<'_> {
         known.any(|nvcc| sysroot.canonical(nvcc) == real)
     }
 
-    /// A cuDNN that was copied into a toolkit, as Nix and Spack do, and the wheel beside one that is a wheel itself.
+    /// Reads a cuDNN that was copied into a toolkit, as Nix and Spack do, and the wheel beside one that is a wheel itself.
     fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, sysroot: Sysroot) {
         if root == Path::new("/usr") || !self.looks_for(Kind::Cudnn) {
             return;
@@ -143,31 +154,25 @@ impl Scan<'_> {
         );
         let wheel = install_layout::cudnn_beside(platform, root);
         let wheel = wheel.map(|tree| (tree.base.join(&tree.pattern), tree));
+        let step = Step {
+            request: None,
+            ..step.clone()
+        };
         for (dir, tree) in [inside].into_iter().chain(wheel) {
-            if let Some((found, read)) = read_install(Kind::Cudnn, &dir, &tree, sysroot, self.host)
-            {
-                let step = Step {
-                    request: None,
-                    ..step.clone()
-                };
+            let found = read_install(Kind::Cudnn, &dir, &tree, sysroot, self.host);
+            if let Some((found, read)) = found {
                 self.add(&step, sysroot, found, read);
             }
         }
     }
 
-    /// What a .pc file leads to.
-    fn package(&mut self, step: &Step, file: PathBuf) {
+    /// Reads the package of a .pc file.
+    pub fn read_package(&mut self, step: &Step, file: PathBuf) {
         let sysroot = Sysroot { root: None };
         let tree = match pkg_config::tree(&file, step.kind, self.host) {
             Ok(Some(tree)) => tree,
             Ok(None) => return,
-            Err(reason) => {
-                return self.scan.left_out.push(LeftOut {
-                    kind: step.kind,
-                    reason,
-                    help: None,
-                });
-            }
+            Err(reason) => return self.leave_out(step.kind, reason, None),
         };
         let step = Step {
             via: FoundVia::PkgConfig(Some(file.clone())),
@@ -178,7 +183,7 @@ impl Scan<'_> {
                 read.push(file);
                 self.add(&step, sysroot, found, read);
             }
-            None if sysroot.dir(&tree.base).is_none() => self.scan.add_gone(&step, tree.base),
+            None if sysroot.dir(&tree.base).is_none() => self.add_gone(&step, tree.base),
             None => {}
         }
     }
@@ -209,18 +214,33 @@ impl Scan<'_> {
         }
     }
 
-    /// pip's record of a wheel whose files are gone.
+    /// Adds pip's record of a wheel whose files are gone.
     fn emptied_wheel(&mut self, step: &Step, top: &Path) {
         let Some(owner) = Owner::of_wheel(top) else {
             return;
         };
-        let emptied = Cudnn {
+        let emptied = Found::Cudnn(Cudnn {
             root: top.to_path_buf(),
             owner: Some(Box::new(owner)),
             ..Cudnn::default()
+        });
+        self.reject(emptied, step.via.clone(), Rejection::Emptied);
+    }
+
+    /// Adds a directory that was removed by hand and left its record behind.
+    fn add_gone(&mut self, step: &Step, root: PathBuf) {
+        let found = match step.kind {
+            Kind::Toolkit => Found::Toolkit(Toolkit {
+                root,
+                ..Toolkit::default()
+            }),
+            Kind::Cudnn => Found::Cudnn(Cudnn {
+                root,
+                ..Cudnn::default()
+            }),
         };
-        self.scan
-            .add_rejected(Found::Cudnn(emptied), step.via.clone(), Rejection::Emptied);
+        // NVIDIA's packages have a file for each of their libraries.
+        self.reject_new(found, step.via.clone(), Rejection::Gone);
     }
 
     fn looks_for(&self, kind: Kind) -> bool {
@@ -255,28 +275,64 @@ impl Scan<'_> {
         });
     }
 
-    /// What takes all steps to know: which variables led nowhere, and where else to look for what is missing.
-    fn finish(mut self) -> ScanResult {
+    /// Adds what is shown and never chosen.
+    fn reject(&mut self, found: Found, via: FoundVia, reason: Rejection) {
+        self.scan.candidates.push(Candidate {
+            found,
+            via,
+            chosen: false,
+            rejected: Some(reason),
+            request: None,
+        });
+    }
+
+    fn reject_new(&mut self, found: Found, via: FoundVia, reason: Rejection) {
+        if !self.scan.candidates.iter().any(|one| one.found == found) {
+            self.reject(found, via, reason);
+        }
+    }
+
+    fn leave_out(&mut self, kind: Kind, reason: String, help: Option<String>) {
+        self.scan.left_out.push(LeftOut { kind, reason, help });
+    }
+
+    /// Returns the result. It takes all places to know which variables led nowhere, and where else to look for what is
+    /// missing.
+    pub fn finish(mut self) -> Scan {
         let failures = std::mem::take(&mut self.failures);
-        let candidates = &self.scan.candidates;
-        self.scan.unusable = unusable(self.steps, candidates, failures, self.host);
-        let is_found = |kind| {
-            let mut candidates = self.scan.candidates.iter();
-            candidates.any(|one| is_usable(one) && kind_of(one) == kind)
-        };
+        self.scan.unusable = unusable(self.steps, &self.scan.candidates, failures, self.host);
         let mut lacking = Kind::BOTH.to_vec();
-        lacking.retain(|&kind| self.looks_for(kind) && !is_found(kind));
+        lacking.retain(|&kind| {
+            let mut found = self.scan.candidates.iter();
+            self.looks_for(kind) && !found.any(|one| one.kind() == kind && one.is_usable())
+        });
         if !lacking.is_empty() {
-            self.scan
-                .read
-                .extend(what_an_installation_changes(self.host));
-            self.scan.add_where_programs_run(&lacking, self.host);
+            let changes = what_an_installation_changes(self.host);
+            self.scan.read.extend(changes);
+            self.add_where_programs_run(&lacking);
         }
         self.scan
     }
+
+    /// Adds what LD_LIBRARY_PATH leads to. It is for programs that run, and most who set it meant the build too.
+    fn add_where_programs_run(&mut self, lacking: &[Kind]) {
+        let sysroot = Sysroot { root: None };
+        for dir in shadowing::library_path(self.host) {
+            let top = match dir.parent() {
+                Some(up) if dir.ends_with("lib") || dir.ends_with("lib64") => up,
+                _ => &dir,
+            };
+            for &kind in lacking {
+                let tree = install_layout::usual(kind, &self.host.platform, top, "");
+                if let Some((found, _)) = read_install(kind, top, &tree, sysroot, self.host) {
+                    self.reject_new(found, FoundVia::LibraryPath, Rejection::OnLibraryPath);
+                }
+            }
+        }
+    }
 }
 
-impl ScanResult {
+impl Scan {
     /// Notes files, with the names under which a later build would miss them.
     fn note_all(&mut self, read: Vec<PathBuf>, sysroot: Sysroot) {
         for path in read {
@@ -291,55 +347,6 @@ impl ScanResult {
         }
     }
 
-    /// Adds what LD_LIBRARY_PATH leads to. It is for programs that run, and most who set it meant the build too.
-    fn add_where_programs_run(&mut self, lacking: &[Kind], host: &Host) {
-        let sysroot = Sysroot { root: None };
-        for dir in shadowing::library_path(host) {
-            let top = match dir.parent() {
-                Some(up) if dir.ends_with("lib") || dir.ends_with("lib64") => up,
-                _ => &dir,
-            };
-            for &kind in lacking {
-                let tree = install_layout::usual(kind, &host.platform, top, "");
-                let Some((found, _)) = read_install(kind, top, &tree, sysroot, host) else {
-                    continue;
-                };
-                if !self.candidates.iter().any(|one| one.found == found) {
-                    self.add_rejected(found, FoundVia::LibraryPath, Rejection::OnLibraryPath);
-                }
-            }
-        }
-    }
-
-    /// Adds a directory that was removed by hand and left its record behind.
-    fn add_gone(&mut self, step: &Step, root: PathBuf) {
-        let found = match step.kind {
-            Kind::Toolkit => Found::Toolkit(Toolkit {
-                root,
-                ..Toolkit::default()
-            }),
-            Kind::Cudnn => Found::Cudnn(Cudnn {
-                root,
-                ..Cudnn::default()
-            }),
-        };
-        // NVIDIA's packages have a file for each of their libraries.
-        if !self.candidates.iter().any(|known| known.found == found) {
-            self.add_rejected(found, step.via.clone(), Rejection::Gone);
-        }
-    }
-
-    /// Adds what is shown and never chosen.
-    fn add_rejected(&mut self, found: Found, via: FoundVia, reason: Rejection) {
-        self.candidates.push(Candidate {
-            found,
-            via,
-            chosen: false,
-            rejected: Some(reason),
-            request: None,
-        });
-    }
-
     fn note_read(&mut self, path: PathBuf) {
         // Text against text: to compare paths part by part takes much longer.
         let same = |known: &PathBuf| known.as_os_str() == path.as_os_str();
@@ -349,7 +356,7 @@ impl ScanResult {
     }
 }
 
-/// The tree of a directory, or where that holds a cuDNN for more than one CUDA, one for each, the newest first.
+/// Returns the tree of a directory, or where that holds a cuDNN for more than one CUDA, one for each, the newest first.
 fn flavours(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
     if !install_layout::has_flavours(tree) {
         return vec![tree.clone()];
@@ -367,7 +374,7 @@ fn flavours(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
     flavours.collect()
 }
 
-/// What makes two finds the same: not the names by which one came to them.
+/// Returns what makes two finds the same: not the names by which one came to them.
 fn key(found: &Found, sysroot: Sysroot) -> Vec<PathBuf> {
     match found {
         Found::Toolkit(toolkit) => vec![sysroot.canonical(&toolkit.root)],
@@ -381,7 +388,7 @@ fn key(found: &Found, sysroot: Sysroot) -> Vec<PathBuf> {
     }
 }
 
-/// Where nothing was found: what changes when something is installed. These are files that are always there.
+/// Returns the files that change when something is installed, where nothing was found. They are always there.
 fn what_an_installation_changes(host: &Host) -> Vec<PathBuf> {
     let top = host.root.as_deref().unwrap_or(Path::new("/"));
     let conda = host.env.path(Variable::CondaPrefix);

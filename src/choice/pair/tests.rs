@@ -39,8 +39,21 @@ fn cudnn(via: &'static str, version: (u32, u32, u32), cuda_major: u32) -> Candid
     }
 }
 
-fn told(candidates: &mut [Candidate], constraints: &SelectionConstraints) -> Vec<String> {
-    choose(candidates, constraints);
+/// Chooses where the build script asks for this cuDNN, or for any.
+fn chosen(candidates: &[Candidate], cudnn: Option<&str>, toolkit_needed: bool) -> Choice {
+    let (requirements, invalid) = Requirements::parse(None, cudnn);
+    assert_eq!(invalid, []);
+    let constraints = Constraints {
+        requirements: &requirements,
+        platform: &Platform::from_triple("x86_64-unknown-linux-gnu"),
+        toolkit_needed,
+        blocked: &[],
+    };
+    choose(candidates, &constraints)
+}
+
+fn told(candidates: &mut [Candidate], cudnn: Option<&str>) -> Vec<String> {
+    chosen(candidates, cudnn, false).mark(candidates);
     let told = candidates
         .iter()
         .map(|candidate| match &candidate.rejected {
@@ -50,22 +63,12 @@ fn told(candidates: &mut [Candidate], constraints: &SelectionConstraints) -> Vec
     told.collect()
 }
 
-fn asking(requirement: &Requirement) -> SelectionConstraints<'_> {
-    SelectionConstraints {
-        cudnn: Some(requirement),
-        ..SelectionConstraints::default()
-    }
-}
-
 #[test]
 fn a_need_is_met_by_what_is_whole_and_fits() {
-    let nine = Requirement::parse(">=9.2", "cudnn").unwrap();
-    let needed = SelectionConstraints {
-        toolkit_needed: true,
-        ..asking(&nine)
+    let met = |found: &[Candidate]| {
+        let choice = chosen(found, Some(">=9.2"), true);
+        Kind::BOTH.map(|kind| choice.is_met(kind, found))
     };
-    let both = [Kind::Toolkit, Kind::Cudnn];
-    let met = |found: &[Candidate]| both.map(|kind| is_met(kind, found, &needed));
     let bare = toolkit("wheels", (12, 4), false);
     let cuda = toolkit("/usr/local/cuda", (12, 4), true);
     let old = cudnn("/usr", (9, 1, 0), 12);
@@ -87,7 +90,7 @@ fn the_first_pair_that_fits() {
         cudnn("d", (9, 14, 0), 13),
     ];
     assert_eq!(
-        told(&mut all, &SelectionConstraints::default()),
+        told(&mut all, None),
         [
             "a: chosen",
             "b: built for CUDA 12",
@@ -102,7 +105,7 @@ fn the_first_pair_that_fits() {
         toolkit("c", (12, 8), true),
     ];
     assert_eq!(
-        told(&mut all, &SelectionConstraints::default()),
+        told(&mut all, None),
         [
             "b: chosen",
             "a: the cuDNN was built for CUDA 12",
@@ -117,7 +120,7 @@ fn the_first_pair_that_fits() {
         toolkit("d", (13, 0), true),
     ];
     assert_eq!(
-        told(&mut all, &SelectionConstraints::default()),
+        told(&mut all, None),
         [
             "a: chosen",
             "b: the cuDNN was built for CUDA 13",
@@ -129,15 +132,13 @@ fn the_first_pair_that_fits() {
 
 #[test]
 fn releases_are_compared_as_numbers() {
-    let requirement = Requirement::parse(">=9.10", "cudnn").unwrap();
     let mut all = [
         cudnn("a", (9, 9, 0), 12),
         cudnn("b", (9, 10, 0), 12),
         cudnn("c", (10, 0, 0), 12),
     ];
-    let constraints = asking(&requirement);
     assert_eq!(
-        told(&mut all, &constraints),
+        told(&mut all, Some(">=9.10")),
         [
             "a: older than `>=9.10` asks for",
             "b: chosen",
@@ -148,15 +149,13 @@ fn releases_are_compared_as_numbers() {
 
 #[test]
 fn what_was_asked_for_by_name_is_never_passed_over() {
-    let requirement = Requirement::parse(">=9.1", "cudnn").unwrap();
     let mut all = [
         cudnn("CUDNN_PATH", (8, 9, 7), 12),
         cudnn("b", (9, 10, 0), 12),
     ];
     all[0].request = Some(Variable::CudnnPath);
-    let constraints = asking(&requirement);
     assert_eq!(
-        told(&mut all, &constraints),
+        told(&mut all, Some(">=9.1")),
         [
             "CUDNN_PATH: older than `>=9.1` asks for",
             "b: outranked by CUDNN_PATH"
@@ -167,26 +166,15 @@ fn what_was_asked_for_by_name_is_never_passed_over() {
 /// VER-06, VER-08
 #[test]
 fn no_pair_fits() {
-    let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
-    let choice = choose(
-        &mut all,
-        &SelectionConstraints {
-            toolkit_needed: true,
-            ..SelectionConstraints::default()
-        },
-    );
-    assert_eq!(
-        choice,
-        Choice {
-            toolkit: Some(0),
-            cudnn: Some(1),
-            misfit: Some((0, 1))
-        }
-    );
+    let all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
+    let choice = chosen(&all, None, true);
+    assert_eq!(choice.toolkit, Some(0));
+    assert_eq!(choice.cudnn, Some(1));
+    assert_eq!(choice.misfit, Some((0, 1)));
     // Nobody asked for the toolkit: the cuDNN is enough.
     let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
     assert_eq!(
-        told(&mut all, &SelectionConstraints::default()),
+        told(&mut all, None),
         ["a: the cuDNN was built for CUDA 12", "b: chosen"]
     );
 }
@@ -199,14 +187,11 @@ fn a_toolkit_without_compiler_does_not_hide_a_whole_one() {
         toolkit("c", (12, 8), true),
     ];
     assert_eq!(
-        told(&mut all, &SelectionConstraints::default()),
+        told(&mut all, None),
         ["a: it has no nvcc", "b: outranked by c", "c: chosen"]
     );
     let mut all = [toolkit("a", (12, 4), false), toolkit("b", (13, 0), true)];
-    assert_eq!(
-        told(&mut all, &SelectionConstraints::default()),
-        ["a: chosen", "b: outranked by a"]
-    );
+    assert_eq!(told(&mut all, None), ["a: chosen", "b: outranked by a"]);
 }
 
 #[test]
@@ -224,7 +209,7 @@ fn headers_alone_are_not_linked_and_libraries_alone_come_last() {
         cudnn.header = None;
     }
     assert_eq!(
-        told(&mut all, &SelectionConstraints::default()),
+        told(&mut all, None),
         [
             "a: there is no library beside the headers",
             "b: it has no headers",
@@ -250,7 +235,6 @@ fn without(mut candidate: Candidate, nvcc: bool, headers: bool, libraries: bool)
 
 #[test]
 fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
-    let constraints = SelectionConstraints::default();
     let mut all = [
         without(toolkit("a", (13, 0), true), true, true, false),
         without(toolkit("b", (13, 0), true), false, true, false),
@@ -258,7 +242,7 @@ fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
         toolkit("d", (12, 0), true),
     ];
     assert_eq!(
-        told(&mut all, &constraints),
+        told(&mut all, None),
         [
             "a: it has libraries alone: enough to run, not to build",
             "b: it has no headers",
@@ -272,7 +256,7 @@ fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
     ];
     asked[0].request = Some(Variable::CudaHome);
     assert_eq!(
-        told(&mut asked, &constraints),
+        told(&mut asked, None),
         ["CUDA_HOME: chosen", "b: outranked by CUDA_HOME"]
     );
 }
@@ -283,7 +267,7 @@ fn a_copy_that_a_package_brought_along_is_left_alone() {
     copy.rejected = Some(Rejection::BundledWith("torch"));
     let mut all = [copy, cudnn("system", (9, 1, 0), 12)];
     assert_eq!(
-        told(&mut all, &SelectionConstraints::default()),
+        told(&mut all, None),
         [
             "torch: torch's own copy, which may be loaded first at run time",
             "system: chosen"

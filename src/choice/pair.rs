@@ -1,0 +1,301 @@
+//! Which toolkit and which cuDNN: chosen together, since they have to fit each other.
+
+#[cfg(test)]
+mod tests;
+
+use crate::choice::requirement::{Requirement, Requirements};
+use crate::cudnn::consistency;
+use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::kind::Kind;
+use crate::model::platform::Platform;
+use crate::model::rejection::Rejection;
+use crate::system::path_encoding::cargo_cannot_take;
+use std::path::PathBuf;
+
+/// What the choice has to meet.
+#[derive(Clone, Copy, Debug)]
+pub struct Constraints<'a> {
+    pub requirements: &'a Requirements,
+    /// The system that is built for.
+    pub platform: &'a Platform,
+    /// Whether the build asked for a toolkit, so that a cuDNN for another CUDA is no way out.
+    pub toolkit_needed: bool,
+    /// The kinds for which a variable names a place where nothing is. Nothing else is taken in its stead.
+    pub blocked: &'a [Kind],
+}
+
+/// The pair that is best, as indices in the list of candidates. Findings are about it even where it may not be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    pub toolkit: Option<usize>,
+    pub cudnn: Option<usize>,
+    /// The toolkit and the cuDNN that would have been taken if they were for the same CUDA.
+    pub misfit: Option<(usize, usize)>,
+    /// Why each candidate is not taken. The two without a reason are.
+    pub rejections: Vec<Option<Rejection>>,
+}
+
+impl Choice {
+    pub fn of(&self, kind: Kind) -> Option<usize> {
+        match kind {
+            Kind::Toolkit => self.toolkit,
+            Kind::Cudnn => self.cudnn,
+        }
+    }
+
+    /// Returns `true` if the best of this kind has all that a build needs.
+    pub fn is_met(&self, kind: Kind, candidates: &[Candidate]) -> bool {
+        let best = self.of(kind).and_then(|index| candidates.get(index));
+        self.misfit.is_none() && best.is_some_and(is_whole)
+    }
+
+    /// Marks each candidate as chosen, or with the reason why it is not.
+    pub fn mark(&self, candidates: &mut [Candidate]) {
+        for (candidate, rejected) in candidates.iter_mut().zip(&self.rejections) {
+            candidate.chosen = rejected.is_none();
+            candidate.rejected.clone_from(rejected);
+        }
+    }
+}
+
+/// Chooses the first pair that meets the requirements and fits.
+pub fn choose(candidates: &[Candidate], constraints: &Constraints) -> Choice {
+    let mut rejections: Vec<Option<Rejection>> = Vec::new();
+    for candidate in candidates {
+        let is_rival = |one: &&Candidate| {
+            one.kind() == candidate.kind() && one.rejected.is_none() && one.request.is_some()
+        };
+        let asked = candidates.iter().find(is_rival);
+        let known = candidate.rejected.clone();
+        rejections.push(known.or_else(|| refusal(candidate, asked, constraints)));
+    }
+    let toolkits = eligible(Kind::Toolkit, candidates, &rejections);
+    let cudnns = eligible(Kind::Cudnn, candidates, &rejections);
+    let mut choice = pair(candidates, &toolkits, &cudnns, constraints.toolkit_needed);
+    let toolkit = choice.toolkit;
+    choice.toolkit = toolkit.map(|index| with_compiler(candidates, index, &toolkits));
+    for (index, (candidate, rejected)) in candidates.iter().zip(&mut rejections).enumerate() {
+        let kind = candidate.kind();
+        if choice.of(kind) == Some(index) {
+            if constraints.blocked.contains(&kind) {
+                *rejected = Some(Rejection::AnotherPlaceAsked);
+            }
+        } else if rejected.is_none() {
+            *rejected = Some(passed_over(candidate, candidates, &choice));
+        }
+    }
+    choice.rejections = rejections;
+    choice
+}
+
+/// Returns why this candidate may not be chosen, whatever else there is. Where somebody asked for a place by name,
+/// nothing else may, and that place has to be usable before its release counts.
+fn refusal(
+    candidate: &Candidate,
+    asked: Option<&Candidate>,
+    constraints: &Constraints,
+) -> Option<Rejection> {
+    let requirement = constraints.requirements.of(candidate.kind());
+    let unmet = || unmet(candidate, requirement);
+    let defect = || defect(candidate, constraints.platform);
+    match asked {
+        Some(asked) if asked.request != candidate.request => {
+            Some(Rejection::OutrankedBy(asked.via.clone()))
+        }
+        Some(_) => defect().or_else(unmet),
+        None => unmet().or_else(defect),
+    }
+}
+
+/// Returns the candidates of this kind that may be chosen, the most certain first, else in the order of the search.
+fn eligible(kind: Kind, candidates: &[Candidate], rejections: &[Option<Rejection>]) -> Vec<usize> {
+    let mut eligible = Vec::new();
+    for (index, (candidate, rejected)) in candidates.iter().zip(rejections).enumerate() {
+        if candidate.kind() == kind && rejected.is_none() {
+            eligible.push((uncertainty(candidate), index));
+        }
+    }
+    eligible.sort_unstable();
+    eligible.into_iter().map(|(_, index)| index).collect()
+}
+
+/// Returns why no build for this platform can use the candidate, whatever the requirements.
+pub fn defect(candidate: &Candidate, platform: &Platform) -> Option<Rejection> {
+    if let Found::Cudnn(Cudnn { cpu: Some(cpu), .. }) = candidate.found {
+        if cpu != platform.cpu {
+            return Some(Rejection::OtherCpu(cpu));
+        }
+    }
+    if let Some(what) = unfit_path(candidate) {
+        return Some(Rejection::UntellablePath(what));
+    }
+    let cudnn = match &candidate.found {
+        Found::Toolkit(toolkit) => return toolkit.is_runtime().then_some(Rejection::RuntimeOnly),
+        Found::Cudnn(cudnn) => cudnn,
+    };
+    if let Some((_, path, flaw)) = cudnn.flaw() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        return Some(Rejection::Damaged(name.into_owned(), flaw.clone()));
+    }
+    match &cudnn.files.obstacle {
+        _ if cudnn.link_dir.is_some() => None,
+        _ if cudnn.library.is_some() => Some(Rejection::NoImportLibrary),
+        Some(obstacle) => Some(Rejection::Obstructed(obstacle.clone())),
+        None => Some(Rejection::NoLibrary),
+    }
+}
+
+/// Returns why the requirement is not met. A release that is not known may meet it.
+fn unmet(candidate: &Candidate, requirement: Option<&Requirement>) -> Option<Rejection> {
+    let (requirement, version) = (requirement?, candidate.version()?);
+    let text = requirement.text.clone();
+    match requirement.admits(version) {
+        true => None,
+        false if version < requirement.from => Some(Rejection::TooOld(text)),
+        false => Some(Rejection::TooNew(text)),
+    }
+}
+
+/// Returns what it is about its paths that keeps them from cargo.
+fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
+    let mut paths = vec![candidate.root()];
+    match &candidate.found {
+        Found::Toolkit(toolkit) => paths.extend(toolkit.link_dirs.iter().map(PathBuf::as_path)),
+        Found::Cudnn(cudnn) => {
+            let dirs = [&cudnn.link_dir, &cudnn.include_dir];
+            paths.extend(dirs.into_iter().filter_map(|dir| dir.as_deref()));
+        }
+    }
+    paths.into_iter().find_map(cargo_cannot_take)
+}
+
+/// Returns what keeps a candidate without defects from being complete and of one piece.
+fn doubt(candidate: &Candidate) -> Option<Rejection> {
+    match &candidate.found {
+        Found::Toolkit(toolkit) if !toolkit.absent.is_empty() => {
+            Some(Rejection::LacksAsked(toolkit.absent.clone()))
+        }
+        Found::Toolkit(toolkit) => match toolkit.lacks() {
+            parts if parts.is_empty() => None,
+            parts => Some(Rejection::Lacks(parts)),
+        },
+        Found::Cudnn(cudnn) if cudnn.header.is_none() => Some(Rejection::Lacks(vec!["headers"])),
+        Found::Cudnn(cudnn) => consistency::doubtful(cudnn),
+    }
+}
+
+/// Returns `true` if it has all that a build may need.
+pub fn is_whole(candidate: &Candidate) -> bool {
+    match &candidate.found {
+        Found::Toolkit(toolkit) => toolkit.lacks().is_empty(),
+        Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
+    }
+}
+
+/// Returns `true` if it may be named as what to take instead: it has all that a build may need, and nothing is wrong
+/// with it.
+pub fn is_offered(candidate: &Candidate, platform: &Platform) -> bool {
+    let is_sound = candidate.cudnn().is_none() || doubt(candidate).is_none();
+    let is_own_copy = matches!(candidate.rejected, Some(Rejection::BundledWith(_)));
+    is_sound && !is_own_copy && defect(candidate, platform).is_none()
+}
+
+/// Returns how many things are missing or doubtful in it. What is complete, known and of one piece goes first.
+fn uncertainty(candidate: &Candidate) -> usize {
+    let lacking = match &candidate.found {
+        // Whether a compiler is needed shows later.
+        Found::Toolkit(toolkit) => {
+            let lacks = toolkit.lacks();
+            lacks.iter().filter(|part| **part != "nvcc").count()
+                + usize::from(!toolkit.absent.is_empty())
+        }
+        Found::Cudnn(cudnn) => {
+            usize::from(cudnn.header.is_none())
+                + usize::from(consistency::doubtful(cudnn).is_some())
+        }
+    };
+    usize::from(candidate.version().is_none()) + lacking
+}
+
+fn pair(
+    candidates: &[Candidate],
+    toolkits: &[usize],
+    cudnns: &[usize],
+    toolkit_needed: bool,
+) -> Choice {
+    let (first_toolkit, first_cudnn) = (toolkits.first().copied(), cudnns.first().copied());
+    // The order of a pair is that of its better half: what is in the active environment pulls the other with it.
+    let mut best: Option<((usize, usize, usize), usize, usize)> = None;
+    for &one in toolkits {
+        for &other in cudnns {
+            let (Some(left), Some(right)) = (candidates.get(one), candidates.get(other)) else {
+                continue;
+            };
+            let rank = (
+                uncertainty(left) + uncertainty(right),
+                one.min(other),
+                one.max(other),
+            );
+            let fits = other_cuda(left, right).is_none();
+            if fits && best.is_none_or(|(known, ..)| rank < known) {
+                best = Some((rank, one, other));
+            }
+        }
+    }
+    let (toolkit, cudnn, misfit) = match (best, first_toolkit.zip(first_cudnn)) {
+        (Some((_, toolkit, cudnn)), _) => (Some(toolkit), Some(cudnn), None),
+        (None, Some(misfit)) if !toolkit_needed => (None, first_cudnn, Some(misfit)),
+        (None, misfit) => (first_toolkit, first_cudnn, misfit),
+    };
+    Choice {
+        toolkit,
+        cudnn,
+        misfit,
+        rejections: Vec::new(),
+    }
+}
+
+/// Returns the CUDA major that the cuDNN was built for, where that is not the toolkit's.
+fn other_cuda(toolkit: &Candidate, cudnn: &Candidate) -> Option<u32> {
+    let (version, major) = (toolkit.toolkit()?.version?, cudnn.cudnn()?.cuda_major?);
+    (version.major != major).then_some(major)
+}
+
+/// Returns the toolkit to take: one without a compiler does not hide a whole one of the same CUDA, unless it was asked
+/// for by name.
+fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[usize]) -> usize {
+    let toolkit = |index: usize| candidates.get(index)?.toolkit();
+    let is_asked = candidates
+        .get(chosen)
+        .is_some_and(|one| one.request.is_some());
+    let Some(part) = toolkit(chosen).filter(|part| part.nvcc.is_none() && !is_asked) else {
+        return chosen;
+    };
+    let major = |toolkit: &Toolkit| toolkit.version.map(|version| version.major);
+    let has_compiler = |whole: &Toolkit| whole.nvcc.is_some() && major(whole) == major(part);
+    let mut toolkits = toolkits.iter().copied();
+    let whole = toolkits.find(|&index| toolkit(index).is_some_and(has_compiler));
+    whole.unwrap_or(chosen)
+}
+
+/// Returns why another one of its kind was taken than this one, which could be used.
+fn passed_over(candidate: &Candidate, candidates: &[Candidate], choice: &Choice) -> Rejection {
+    let best = |kind| candidates.get(choice.of(kind)?);
+    let (toolkit, cudnn) = (best(Kind::Toolkit), best(Kind::Cudnn));
+    if let Some(major) = cudnn.and_then(|cudnn| other_cuda(candidate, cudnn)) {
+        return Rejection::CudnnBuiltForCuda(major);
+    }
+    if let Some(major) = toolkit.and_then(|toolkit| other_cuda(toolkit, candidate)) {
+        return Rejection::BuiltForCuda(major);
+    }
+    let Some(chosen) = best(candidate.kind()) else {
+        return Rejection::NothingFits;
+    };
+    doubt(candidate).unwrap_or_else(|| {
+        if candidate.via == chosen.via {
+            Rejection::OutrankedByOther(chosen.root().to_path_buf())
+        } else {
+            Rejection::OutrankedBy(chosen.via.clone())
+        }
+    })
+}

@@ -1,0 +1,28 @@
+//! The two things that are looked for.
+
+/// The kind of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Toolkit,
+    Cudnn,
+}
+
+impl Kind {
+    pub const BOTH: [Kind; 2] = [Kind::Toolkit, Kind::Cudnn];
+
+    /// Returns the name of its modules and of the method of `Config`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Toolkit => "cuda",
+            Kind::Cudnn => "cudnn",
+        }
+    }
+
+    /// Returns the name that messages use.
+    pub fn product(self) -> &'static str {
+        match self {
+            Kind::Toolkit => "CUDA toolkit",
+            Kind::Cudnn => "cuDNN",
+        }
+    }
+}
