@@ -8,13 +8,13 @@ use crate::compat::cudarc;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Part};
-use crate::model::found_via::FoundVia;
+use crate::model::kind::Kind;
+use crate::model::text::joined;
 use crate::report::Report;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, shown, wrapped};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::{FindingId, Section, section};
 use crate::runtime::facts::version::Version;
-use crate::search::search_step::Kind;
 use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
 
@@ -27,64 +27,195 @@ pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
         for finding in report.of(severity) {
             let text = finding_text(finding, LONG, columns(f));
-            write!(f, "  {} {text}", mark(severity))?;
-            writeln!(f)?;
+            writeln!(f, "  {} {text}", mark(severity))?;
         }
     }
-    stack(report, f)?;
-    machine(report, f)?;
-    cudarc(report, f)?;
+    let mut lines = Lines { report, f };
+    lines.stack()?;
+    lines.machine()?;
+    lines.cudarc()?;
     notes(report, f)?;
     others(report, f)?;
     long_evidence(report, f)?;
     verdict(report, f)
 }
 
-/// The chosen CUDA and cuDNN.
+/// Writes the chosen CUDA and cuDNN.
 pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
-    match &report.toolkit {
-        Some(toolkit) => {
-            let version = toolkit.version.map(|version| version.short());
-            let text = format!("CUDA {}", at(version, &toolkit.root));
-            line(f, report, Section::Toolkit, Mark::Tick, "toolkit", &text)?;
-            via(f, report.via(Kind::Toolkit))?;
-            let (mark, text) = match &toolkit.nvcc {
-                Some(nvcc) => (Mark::Tick, shown(nvcc)),
-                None => (Mark::Dash, "not there".to_string()),
-            };
-            line(f, report, Section::Nvcc, mark, "nvcc", &text)?;
-            host_compiler(report, f)?;
-        }
-        None => {
-            let text = none(report, Kind::Toolkit);
-            line(f, report, Section::Toolkit, Mark::Dash, "toolkit", text)?;
-        }
-    }
-    match &report.cudnn {
-        Some(cudnn) => chosen_cudnn(report, cudnn, f),
-        None => {
-            let text = none(report, Kind::Cudnn);
-            line(f, report, Section::Cudnn, Mark::Dash, "cuDNN", text)
-        }
-    }
+    Lines { report, f }.stack()
 }
 
-/// What nvcc takes for host code.
-fn host_compiler(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
-    let about = Section::HostCompiler;
-    let machine = report.machine.as_ref().filter(|_| !f.alternate());
-    if let Some(compiler) = machine.and_then(|one| one.host_compiler.as_deref()) {
-        let mut noticed = report.findings.iter();
-        let mark = match noticed.any(|one| section(one.id) == about) {
-            true => Mark::Dash,
-            false => Mark::Tick,
+/// The part of a report with one line per thing.
+struct Lines<'a, 'f> {
+    report: &'a Report,
+    f: &'a mut Formatter<'f>,
+}
+
+impl Lines<'_, '_> {
+    fn stack(&mut self) -> fmt::Result {
+        let report = self.report;
+        match &report.toolkit {
+            Some(toolkit) => {
+                let version = toolkit.version.map(|version| version.short());
+                let text = format!("CUDA {}", at(version, &toolkit.root));
+                self.line(Section::Toolkit, Mark::Tick, "toolkit", &text)?;
+                self.via(Kind::Toolkit)?;
+                let (mark, text) = match &toolkit.nvcc {
+                    Some(nvcc) => (Mark::Tick, shown(nvcc)),
+                    None => (Mark::Dash, "not there".to_string()),
+                };
+                self.line(Section::Nvcc, mark, "nvcc", &text)?;
+                self.host_compiler()?;
+            }
+            None => {
+                let text = none(report, Kind::Toolkit);
+                self.line(Section::Toolkit, Mark::Dash, "toolkit", text)?;
+            }
+        }
+        match &report.cudnn {
+            Some(cudnn) => self.cudnn(cudnn),
+            None => {
+                let text = none(report, Kind::Cudnn);
+                self.line(Section::Cudnn, Mark::Dash, "cuDNN", text)
+            }
+        }
+    }
+
+    /// Writes what nvcc takes for host code.
+    fn host_compiler(&mut self) -> fmt::Result {
+        let machine = self.report.machine.as_ref();
+        let compiler = machine.and_then(|one| one.host_compiler.as_deref());
+        match compiler {
+            Some(compiler) if !self.f.alternate() => {
+                let mut noticed = self.report.findings.iter();
+                let mark = match noticed.any(|one| section(one.id) == Section::HostCompiler) {
+                    true => Mark::Dash,
+                    false => Mark::Tick,
+                };
+                let text = printable(compiler);
+                self.line(Section::HostCompiler, mark, "host code", &text)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn cudnn(&mut self, cudnn: &Cudnn) -> fmt::Result {
+        let version = match (cudnn.header_version, cudnn.library_version) {
+            (Some(header), Some(library)) if header != library => {
+                Some(format!("{library}, with the headers of {header},"))
+            }
+            _ => cudnn
+                .version()
+                .map(|version| with_flavour(version, cudnn.cuda_major)),
         };
-        line(f, report, about, mark, "host code", &printable(compiler))?;
+        let text = at(version, &cudnn.root);
+        self.line(Section::Cudnn, Mark::Tick, "cuDNN", &text)?;
+        self.via(Kind::Cudnn)?;
+        let told = |what: &Option<PathBuf>, version| match (what, version) {
+            (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
+            (Some(path), None) => (Mark::Dash, format!("{}, release not told", shown(path))),
+            (None, _) => (Mark::Dash, "not there".to_string()),
+        };
+        let (mark, text) = told(&cudnn.header, cudnn.header_version);
+        self.line(Section::Alone, mark, "header", &text)?;
+        let (mark, text) = told(&cudnn.library, cudnn.library_version);
+        self.line(Section::Alone, mark, "library", &text)?;
+        if let (Some(owner), false) = (&cudnn.owner, self.f.alternate()) {
+            let text = printable(&owner.to_string());
+            self.line(Section::Alone, Mark::Tick, "owner", &text)?;
+        }
+        let (mark, text) = match cudnn.parts.is_empty() {
+            true => (Mark::Dash, "none seen".to_string()),
+            false => (Mark::Tick, parts(cudnn, columns(self.f))),
+        };
+        self.line(Section::SubLibraries, mark, "parts", &text)?;
+        #[cfg(feature = "cli")] // a build reads none
+        if !self.f.alternate() && !cudnn.gpu_codes.is_empty() {
+            let text = gpu_code::describe(&cudnn.gpu_codes);
+            self.long_line(Section::Alone, Mark::Tick, "GPU code", &text)?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn machine(&mut self) -> fmt::Result {
+        let Some(machine) = &self.report.machine else {
+            self.line(Section::Driver, Mark::Dash, "driver", "not asked")?;
+            return self.line(Section::Gpus, Mark::Dash, "GPUs", "not asked");
+        };
+        match &machine.driver {
+            Some(driver) => {
+                let cuda = driver.cuda.map_or(String::new(), |cuda| {
+                    format!("runs CUDA up to {}, ", cuda.short())
+                });
+                let text = match &driver.version {
+                    Some(version) => format!("{version}, {cuda}{}", driver.library),
+                    None => format!("{cuda}{}", driver.library),
+                };
+                self.line(Section::Driver, Mark::Tick, "driver", &printable(&text))?;
+            }
+            None => self.line(Section::Driver, Mark::Dash, "driver", "none here")?,
+        }
+        if machine.gpus.is_empty() {
+            self.line(Section::Gpus, Mark::Dash, "GPUs", "none here")?;
+        }
+        for (index, gpu) in machine.gpus.iter().enumerate() {
+            let label = if index == 0 { "GPUs" } else { "" };
+            let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
+            self.line(Section::Gpus, Mark::Tick, label, &printable(&text))?;
+        }
+        match joined(&machine.targets, " ") {
+            none if none.is_empty() => self.line(Section::Targets, Mark::Dash, "targets", "none"),
+            targets => self.long_line(Section::Targets, Mark::Tick, "targets", &targets),
+        }
+    }
+
+    /// Writes which of cudarc's features fits, for a crate that uses it.
+    fn cudarc(&mut self) -> fmt::Result {
+        let report = self.report;
+        let toolkit = report.toolkit.as_ref().and_then(|one| one.version);
+        let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
+        let advice = cudarc::advice(toolkit, driver.and_then(|driver| driver.cuda));
+        match report.cudarc.as_ref().zip(advice) {
+            Some((release, advice)) => {
+                let text = printable(&format!("{release} in Cargo.lock: {advice}"));
+                self.long_line(Section::Alone, Mark::Dash, "cudarc", &text)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Writes one thing; an error about it turns its mark into a cross, and a warning takes the tick away.
+    fn line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
+        let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
+        let mark = match mark {
+            _ if self.report.of(Severity::Error).any(is_about) => Mark::Cross,
+            Mark::Tick if self.report.of(Severity::Warning).any(is_about) => Mark::Dash,
+            mark => mark,
+        };
+        writeln!(self.f, "  {mark} {label:<9} {text}")
+    }
+
+    /// Writes one thing whose text may need more lines.
+    fn long_line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
+        let text = wrapped(text, INDENT, columns(self.f));
+        self.line(about, mark, label, &text)
+    }
+
+    /// Writes how the thing on the line above was found.
+    fn via(&mut self, kind: Kind) -> fmt::Result {
+        match self.report.via(kind) {
+            Some(via) => writeln!(
+                self.f,
+                "{:INDENT$}found via {}",
+                "",
+                printable(&via.to_string())
+            ),
+            None => Ok(()),
+        }
+    }
 }
 
-/// Why none is chosen.
+/// Returns why none is chosen.
 fn none(report: &Report, kind: Kind) -> &'static str {
     // What forbids a search stands in place of what was not found.
     let noticed = |is_so: fn(FindingId) -> bool| report.findings.iter().any(|one| is_so(one.id));
@@ -102,44 +233,6 @@ fn none(report: &Report, kind: Kind) -> &'static str {
         false if forbidden && report.candidates.is_empty() => "not looked for",
         false => "not found",
     }
-}
-
-fn chosen_cudnn(report: &Report, cudnn: &Cudnn, f: &mut Formatter<'_>) -> fmt::Result {
-    let version = match (cudnn.header_version, cudnn.library_version) {
-        (Some(header), Some(library)) if header != library => {
-            Some(format!("{library}, with the headers of {header},"))
-        }
-        _ => cudnn
-            .version()
-            .map(|version| with_flavour(version, cudnn.cuda_major)),
-    };
-    let text = at(version, &cudnn.root);
-    line(f, report, Section::Cudnn, Mark::Tick, "cuDNN", &text)?;
-    via(f, report.via(Kind::Cudnn))?;
-    let told = |what: &Option<PathBuf>, version| match (what, version) {
-        (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
-        (Some(path), None) => (Mark::Dash, format!("{}, release not told", shown(path))),
-        (None, _) => (Mark::Dash, "not there".to_string()),
-    };
-    let (mark, text) = told(&cudnn.header, cudnn.header_version);
-    line(f, report, Section::Alone, mark, "header", &text)?;
-    let (mark, text) = told(&cudnn.library, cudnn.library_version);
-    line(f, report, Section::Alone, mark, "library", &text)?;
-    if let (Some(owner), false) = (&cudnn.owner, f.alternate()) {
-        let text = printable(&owner.to_string());
-        line(f, report, Section::Alone, Mark::Tick, "owner", &text)?;
-    }
-    let (mark, text) = match cudnn.parts.is_empty() {
-        true => (Mark::Dash, "none seen".to_string()),
-        false => (Mark::Tick, parts(cudnn, columns(f))),
-    };
-    line(f, report, Section::SubLibraries, mark, "parts", &text)?;
-    #[cfg(feature = "cli")] // a build reads none
-    if !f.alternate() && !cudnn.gpu_codes.is_empty() {
-        let text = wrapped(&gpu_code::describe(&cudnn.gpu_codes), INDENT, columns(f));
-        line(f, report, Section::Alone, Mark::Tick, "GPU code", &text)?;
-    }
-    Ok(())
 }
 
 /// `9.14.0 for CUDA 13`
@@ -163,103 +256,6 @@ fn part(part: &Part) -> String {
     match part.version {
         Some(version) => printable(&format!("{} {version}", part.name)),
         None => printable(&part.name),
-    }
-}
-
-fn machine(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
-    let Some(machine) = &report.machine else {
-        line(
-            f,
-            report,
-            Section::Driver,
-            Mark::Dash,
-            "driver",
-            "not asked",
-        )?;
-        return line(f, report, Section::Gpus, Mark::Dash, "GPUs", "not asked");
-    };
-    match &machine.driver {
-        Some(driver) => {
-            let cuda = driver.cuda.map_or(String::new(), |cuda| {
-                format!("runs CUDA up to {}, ", cuda.short())
-            });
-            let text = match &driver.version {
-                Some(version) => format!("{version}, {cuda}{}", driver.library),
-                None => format!("{cuda}{}", driver.library),
-            };
-            let text = printable(&text);
-            line(f, report, Section::Driver, Mark::Tick, "driver", &text)?;
-        }
-        None => line(
-            f,
-            report,
-            Section::Driver,
-            Mark::Dash,
-            "driver",
-            "none here",
-        )?,
-    }
-    if machine.gpus.is_empty() {
-        line(f, report, Section::Gpus, Mark::Dash, "GPUs", "none here")?;
-    }
-    for (index, gpu) in machine.gpus.iter().enumerate() {
-        let label = if index == 0 { "GPUs" } else { "" };
-        let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
-        line(
-            f,
-            report,
-            Section::Gpus,
-            Mark::Tick,
-            label,
-            &printable(&text),
-        )?;
-    }
-    let targets: Vec<String> = machine.targets.iter().map(ToString::to_string).collect();
-    if targets.is_empty() {
-        line(f, report, Section::Targets, Mark::Dash, "targets", "none")?;
-    } else {
-        let text = wrapped(&targets.join(" "), INDENT, columns(f));
-        line(f, report, Section::Targets, Mark::Tick, "targets", &text)?;
-    }
-    Ok(())
-}
-
-/// Which of cudarc's features fits, for a crate that uses it.
-fn cudarc(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
-    let toolkit = report.toolkit.as_ref().and_then(|one| one.version);
-    let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
-    let advice = cudarc::advice(toolkit, driver.and_then(|driver| driver.cuda));
-    let Some((release, advice)) = report.cudarc.as_ref().zip(advice) else {
-        return Ok(());
-    };
-    let text = printable(&format!("{release} in Cargo.lock: {advice}"));
-    let text = wrapped(&text, INDENT, columns(f));
-    line(f, report, Section::Alone, Mark::Dash, "cudarc", &text)
-}
-
-/// One thing; an error about it turns its mark into a cross, and a warning takes the tick away.
-fn line(
-    f: &mut Formatter<'_>,
-    report: &Report,
-    about: Section,
-    mark: Mark,
-    label: &str,
-    text: &str,
-) -> fmt::Result {
-    let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
-    let mark = match mark {
-        _ if report.of(Severity::Error).any(&is_about) => Mark::Cross,
-        Mark::Tick if report.of(Severity::Warning).any(&is_about) => Mark::Dash,
-        mark => mark,
-    };
-    writeln!(f, "  {mark} {label:<9} {text}")
-}
-
-/// How the thing on the line above was found.
-fn via(f: &mut Formatter<'_>, via: Option<&FoundVia>) -> fmt::Result {
-    match via {
-        Some(via) => writeln!(f, "{:INDENT$}found via {}", "", printable(&via.to_string())),
-        None => Ok(()),
     }
 }
 
