@@ -88,7 +88,7 @@ impl Toolchain {
     }
 
     fn plan_cudnn(&self, plan: &mut Plan) {
-        let Some(cudnn) = &self.cudnn else { return };
+        let Some(cudnn) = self.cudnn() else { return };
         let (Some(dir), Some(name)) = (&cudnn.link_dir, &cudnn.link_name) else {
             return;
         };
@@ -106,7 +106,9 @@ impl Toolchain {
     /// the DLL: every object of `cudart_static.lib` asks for the static C runtime (`/DEFAULTLIB:LIBCMT`), and a program of
     /// Rust has the other one unless it is built with `crt-static`.
     fn plan_cudart(&self, plan: &mut Plan) {
-        let Some(toolkit) = &self.toolkit else { return };
+        let Some(toolkit) = self.toolkit() else {
+            return;
+        };
         let archive = toolkit
             .link_dirs
             .iter()
@@ -125,7 +127,9 @@ impl Toolchain {
 
     /// A library of the toolkit, or of a component's own wheel beside it.
     fn plan_library(&self, plan: &mut Plan, name: &str) {
-        let Some(toolkit) = &self.toolkit else { return };
+        let Some(toolkit) = self.toolkit() else {
+            return;
+        };
         for dir in &toolkit.link_dirs {
             if let Some(library) =
                 find_library::library_in(dir, name, &self.host.platform, toolkit.version)
@@ -149,14 +153,14 @@ impl Toolchain {
 
     fn plan_cfgs(&self, plan: &mut Plan) {
         // A program that opens CUDA while it runs is built without a toolkit.
-        if self.toolkit.is_some() || self.config.cuda.is_some() {
+        if self.toolkit().is_some() || self.config.cuda.is_some() {
             plan.cfg("has_cuda", None);
         }
         let asked = self.requirements.cudnn.as_ref();
         if asked.is_some() {
             plan.cfg("has_cudnn", None);
         }
-        let found = self.cudnn.as_ref().and_then(|cudnn| cudnn.version());
+        let found = self.cudnn().and_then(|cudnn| cudnn.version());
         let promised = || asked?.only_major();
         if let Some(major) = found.map(|version| version.major).or_else(promised) {
             plan.cfg("cudnn_major", Some(major));
@@ -168,7 +172,7 @@ impl Toolchain {
             plan.cfg("cuda_major", Some(cuda.major));
             plan.metadata("cuda_version", cuda.short());
         }
-        if let Some(cudnn) = &self.cudnn {
+        if let Some(cudnn) = self.cudnn() {
             for (key, dir) in [("include", &cudnn.include_dir), ("libdir", &cudnn.link_dir)] {
                 if let Some(dir) = dir {
                     plan.metadata(key, dir.to_string_lossy().into_owned());

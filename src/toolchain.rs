@@ -30,6 +30,8 @@ use crate::config::{Config, Link};
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code;
 use crate::error::Error;
+#[cfg(feature = "cli")]
+use crate::model::candidate::Found;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::guard_state::GuardState;
@@ -59,8 +61,6 @@ pub struct Toolchain {
     pub(crate) requirements: Requirements,
     /// The findings that may pass, by the user or by the build script.
     pub(crate) allowed: Allowed,
-    pub(crate) toolkit: Option<Toolkit>,
-    pub(crate) cudnn: Option<Cudnn>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) findings: Vec<Finding>,
     /// Existing regular files that the answer rests on.
@@ -127,8 +127,10 @@ impl Config {
         toolchain.findings.retain(is_needed);
         // A build goes by the tables instead: on a hard disk, reading so many headers takes seconds.
         let os = toolchain.host.platform.os;
-        if let Some(cudnn) = &mut toolchain.cudnn {
-            cudnn.gpu_codes = device_code::read(cudnn, os);
+        for candidate in toolchain.candidates.iter_mut().filter(|one| one.chosen) {
+            if let Found::Cudnn(cudnn) = &mut candidate.found {
+                cudnn.gpu_codes = device_code::read(cudnn, os);
+            }
         }
         toolchain
     }
@@ -152,35 +154,47 @@ impl Config {
 impl Toolchain {
     /// The toolkit's release.
     pub fn cuda_version(&self) -> Option<Version> {
-        self.toolkit.as_ref()?.version
+        self.toolkit()?.version
     }
 
     /// The toolkit's directory, which others call `CUDA_HOME`.
     pub fn cuda_root(&self) -> Option<&Path> {
-        Some(&self.toolkit.as_ref()?.root)
+        Some(&self.toolkit()?.root)
     }
 
     /// The toolkit's compiler.
     pub fn nvcc(&self) -> Option<&Path> {
-        self.toolkit.as_ref()?.nvcc.as_deref()
+        self.toolkit()?.nvcc.as_deref()
     }
 
     /// cuDNN's release: what its headers say, else what its libraries say.
     pub fn cudnn_version(&self) -> Option<Version> {
-        self.cudnn.as_ref()?.version()
+        self.cudnn()?.version()
     }
 
     /// Directories with the headers of cuDNN and CUDA.
     pub fn include_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self.cudnn.iter().flat_map(|one| one.include_dir.clone());
-        let cuda = self.toolkit.iter().flat_map(|one| one.include_dirs.clone());
+        let cudnn = self
+            .cudnn()
+            .into_iter()
+            .flat_map(|one| one.include_dir.clone());
+        let cuda = self
+            .toolkit()
+            .into_iter()
+            .flat_map(|one| one.include_dirs.clone());
         files::dedup(cudnn.chain(cuda))
     }
 
     /// Directories with the libraries of cuDNN and CUDA, without stubs.
     pub fn link_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self.cudnn.iter().flat_map(|one| one.link_dir.clone());
-        let cuda = self.toolkit.iter().flat_map(|one| one.link_dirs.clone());
+        let cudnn = self
+            .cudnn()
+            .into_iter()
+            .flat_map(|one| one.link_dir.clone());
+        let cuda = self
+            .toolkit()
+            .into_iter()
+            .flat_map(|one| one.link_dirs.clone());
         files::dedup(cudnn.chain(cuda))
     }
 
@@ -189,9 +203,25 @@ impl Toolchain {
         &self.findings
     }
 
+    /// Returns the chosen toolkit. A build that goes on without CUDA has none, even if one was found.
+    pub(crate) fn toolkit(&self) -> Option<&Toolkit> {
+        match self.absent {
+            None => probe::chosen(&self.candidates).0,
+            Some(_) => None,
+        }
+    }
+
+    /// Like [`toolkit`](Self::toolkit), the chosen cuDNN.
+    pub(crate) fn cudnn(&self) -> Option<&Cudnn> {
+        match self.absent {
+            None => probe::chosen(&self.candidates).1,
+            Some(_) => None,
+        }
+    }
+
     /// The toolkit, or why there is none.
     pub(crate) fn need_toolkit(&self) -> Result<&Toolkit, Error> {
-        match (&self.toolkit, &self.absent, &self.toolkit_fault) {
+        match (self.toolkit(), &self.absent, &self.toolkit_fault) {
             (Some(toolkit), _, _) => Ok(toolkit),
             (None, Some(error), _) => Err(error.clone()),
             (None, None, Some(fault)) => Err(fault.clone().into()),
@@ -219,8 +249,7 @@ impl Toolchain {
         let choice = probe.choose(&places, &scan);
         choice.mark(&mut scan.candidates);
         let (toolkit, cudnn) = probe::chosen(&scan.candidates);
-        let (toolkit, cudnn) = (toolkit.cloned(), cudnn.cloned());
-        let archives = static_link::find(&config, &host, toolkit.as_ref(), cudnn.as_ref());
+        let archives = static_link::find(&config, &host, toolkit, cudnn);
         let (faults, toolkit_fault) = probe.check(&places, &scan, &choice, &archives);
         let mut findings = config_faults(&config, &host);
         findings.extend(invalid);
@@ -229,8 +258,6 @@ impl Toolchain {
         let mut read = scan.read;
         read.extend(archives.files.iter().cloned());
         Self {
-            toolkit,
-            cudnn,
             candidates: scan.candidates,
             findings,
             read,
@@ -264,8 +291,6 @@ impl Toolchain {
             return Err(error);
         }
         // A program that can do without CUDA is built without it where only a part of it is found.
-        self.toolkit = None;
-        self.cudnn = None;
         self.absent = Some(error);
         Ok(self)
     }

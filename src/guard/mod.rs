@@ -134,7 +134,7 @@ impl Guard<'_> {
             Policy::Compatible
         });
         contradiction(config.link, loader, policy)?;
-        let cudnn = toolchain.cudnn.as_ref().filter(|_| !runtime);
+        let cudnn = toolchain.cudnn().filter(|_| !runtime);
         let with = cudnn.and_then(|cudnn| cudnn.version());
         let from = with.filter(|_| policy != Policy::Requirement);
         let cuda = toolchain.cuda_version().filter(|_| !runtime);

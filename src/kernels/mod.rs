@@ -142,7 +142,7 @@ impl Kernels<'_> {
             return Ok(());
         }
         let host = &self.toolchain.host;
-        let toolkit = self.toolchain.toolkit.as_ref();
+        let toolkit = self.toolchain.toolkit();
         let link_dirs = toolkit.map_or(&[][..], |toolkit| &toolkit.link_dirs);
         let out_dir = self.output_dir()?;
         archive::create(name, &objects, host, &out_dir)?;

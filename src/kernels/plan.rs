@@ -63,7 +63,7 @@ impl Kernels<'_> {
                 lines.extend(warnings(&finding.to_string()));
             }
         }
-        let cudnn = self.toolchain.cudnn.as_ref();
+        let cudnn = self.toolchain.cudnn();
         let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = device_link::renamed(&self.flags);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));

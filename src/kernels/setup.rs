@@ -30,7 +30,7 @@ pub struct Setup<'a> {
 impl<'a> Setup<'a> {
     /// Looks at the programs that this plan will run.
     pub fn new(plan: Plan, toolchain: &'a Toolchain) -> Self {
-        let toolkit = toolchain.toolkit.as_ref();
+        let toolkit = toolchain.toolkit();
         let named = plan.flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
         let mut search: Vec<PathBuf> = named.map(PathBuf::from).collect();
         search.extend(

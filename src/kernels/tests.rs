@@ -137,9 +137,7 @@ fn only_what_changed_is_compiled_again() {
 fn the_number_of_threads_is_no_reason_to_compile_again() {
     let package = Package::new(&[("src/a.cu", "")]);
     let mut toolchain = package.toolchain();
-    if let Some(toolkit) = &mut toolchain.toolkit {
-        toolkit.version = Some(Version::new(13, 0, 0));
-    }
+    toolchain.set_cuda(Version::new(13, 0, 0));
     let kernels = toolchain.kernels();
     let sources = vec![package.path("src/a.cu")];
     let of = |product: Product| {
@@ -228,15 +226,11 @@ fn without_nvcc_the_places_looked_at_are_named() {
             ..Toolkit::default()
         }),
         via,
-        chosen: false,
+        chosen: true,
         rejected: None,
         request: None,
     };
     toolchain.candidates = vec![candidate(&wheel, FoundVia::VirtualEnvironment)];
-    toolchain.toolkit = Some(Toolkit {
-        root: wheel.clone(),
-        ..Toolkit::default()
-    });
     let error = package.compile_with(&toolchain).0.unwrap_err();
     let root = wheel.display();
     assert_eq!(
@@ -251,7 +245,7 @@ fn without_nvcc_the_places_looked_at_are_named() {
              see         cudnn-guard explain nvcc-not-found"
         )
     );
-    toolchain.toolkit = None;
+    toolchain.candidates.clear();
     toolchain.toolkit_fault = Some(Finding::error(FindingId::CudaNotFound, "no CUDA"));
     let error = package.compile_with(&toolchain).0.unwrap_err();
     assert_eq!(
@@ -296,11 +290,11 @@ fn what_was_noticed_while_choosing_targets_is_a_warning() {
 fn targets_are_held_against_the_cudnn() {
     let package = Package::new(&[("src/a.cu", "")]);
     let mut toolchain = package.toolchain();
-    toolchain.cudnn = Some(Cudnn {
+    toolchain.set(Found::Cudnn(Cudnn {
         library_version: Some(Version::new(8, 5, 0)),
         cuda_major: Some(11),
         ..Cudnn::default()
-    });
+    }));
     let lines = package.compile_with(&toolchain).1;
     let warned = lines.iter().filter(|line| line.contains("GPUs of"));
     assert_eq!(

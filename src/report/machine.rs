@@ -36,7 +36,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         machine.gpus.clone_from(&driver.devices);
     }
     kernels(&mut machine, toolchain, findings);
-    let (toolkit, cudnn) = (toolchain.toolkit.as_ref(), toolchain.cudnn.as_ref());
+    let (toolkit, cudnn) = (toolchain.toolkit(), toolchain.cudnn());
     if let Some(cuda) = machine.driver.as_ref().and_then(|driver| driver.cuda) {
         let (targets, gpus) = (&machine.targets, &machine.gpus);
         let platform = &toolchain.host.platform;
@@ -72,7 +72,7 @@ pub fn driver() -> Option<Driver> {
 /// What kernels would be compiled for.
 fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     if let Some(nvcc) = toolchain.nvcc() {
-        let toolkit = toolchain.toolkit.as_ref();
+        let toolkit = toolchain.toolkit();
         let host = &toolchain.host;
         findings.extend(toolkit.and_then(|one| diagnostics::without_cicc(one, host)));
         if let Some((compiler, noticed)) = host_compiler_check::survey(toolchain, nvcc) {

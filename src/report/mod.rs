@@ -66,8 +66,8 @@ impl Toolchain {
     /// What was found. Nothing is asked anew.
     pub fn report(&self) -> Report {
         Report {
-            toolkit: self.toolkit.clone(),
-            cudnn: self.cudnn.clone(),
+            toolkit: self.toolkit().cloned(),
+            cudnn: self.cudnn().cloned(),
             candidates: self.candidates.clone(),
             findings: self.findings.clone(),
             unasked: self.needs.unasked(),

@@ -48,8 +48,8 @@ impl Toolchain {
     /// Sets a C or C++ compilation up for the chosen CUDA and cuDNN: their headers. A build with `cuda(true)` also
     /// needs the flags of [`gencode_flags`](Self::gencode_flags), and takes its nvcc from the variable `NVCC`.
     pub fn apply_to(&self, build: &mut cc::Build) {
-        let toolkit = self.toolkit.iter().flat_map(|one| &one.include_dirs);
-        let cudnn = self.cudnn.iter().flat_map(|one| &one.include_dir);
+        let toolkit = self.toolkit().into_iter().flat_map(|one| &one.include_dirs);
+        let cudnn = self.cudnn().into_iter().flat_map(|one| &one.include_dir);
         build.includes(cudnn.chain(toolkit));
     }
 
@@ -75,7 +75,7 @@ impl Toolchain {
         let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
         let letters = target_request::needs_letters(request.as_ref());
         let compiler = self.compiler(letters, &mut noticed);
-        let served = |gpu| match &self.cudnn {
+        let served = |gpu| match self.cudnn() {
             Some(cudnn) => rules::may_serve(cudnn, gpu, &self.host.platform),
             None => true,
         };
@@ -89,7 +89,7 @@ impl Toolchain {
         );
         let mut selection = chosen.map_err(Error::new)?;
         selection.findings.splice(0..0, noticed);
-        if let Some(cudnn) = &self.cudnn {
+        if let Some(cudnn) = self.cudnn() {
             let (targets, by) = (&selection.targets, selection.chosen_by);
             let unserved = rules::targets(cudnn, targets, by, &self.host.platform);
             selection.findings.extend(unserved);
@@ -99,7 +99,7 @@ impl Toolchain {
 
     /// What the chosen nvcc can do: it is asked, and where it does not say, its release tells.
     pub(crate) fn compiler(&self, letters: bool, noticed: &mut Vec<Finding>) -> Option<Compiler> {
-        let toolkit = self.toolkit.as_ref()?;
+        let toolkit = self.toolkit()?;
         let Some(path) = &toolkit.nvcc else {
             return Compiler::from_table(None, toolkit.version?);
         };
@@ -131,7 +131,7 @@ impl Toolchain {
 
     /// That nvcc is of another release than the headers that it will read. It is asked where it is needed anyway.
     fn compiler_skew(&self) -> Option<Finding> {
-        let skew = compiler_skew(self.toolkit.as_ref()?, &self.candidates, &self.host);
+        let skew = compiler_skew(self.toolkit()?, &self.candidates, &self.host);
         let mut findings = [skew?];
         self.allowed.apply(&mut findings);
         findings.into_iter().next()

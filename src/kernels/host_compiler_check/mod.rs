@@ -42,7 +42,7 @@ pub fn host_compiler(
     };
     // One that is put in its place is a gcc as well.
     plan.is_gcc = compiler.make == Make::Gcc;
-    let toolkit = toolchain.toolkit.as_ref();
+    let toolkit = toolchain.toolkit();
     let release = toolkit.and_then(|toolkit| toolkit.version);
     let header = compiler.host_config.as_deref();
     let read = header.and_then(|header| files::read(header).ok());

@@ -2,12 +2,11 @@
 
 use crate::host_compiler::{headers, limits};
 use crate::kernels::tests::package::Package;
-use crate::model::candidate::Toolkit;
+use crate::model::candidate::{Found, Toolkit};
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::version::Version;
 use crate::system::programs::run_to_end;
 use crate::toolchain::Toolchain;
-use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,18 +17,15 @@ fn wheels() -> PathBuf {
 }
 
 fn toolchain(package: &Package, nvcc: PathBuf, include: PathBuf, version: Version) -> Toolchain {
-    Toolchain {
-        toolkit: Some(Toolkit {
-            nvcc: Some(nvcc),
-            root: include.clone(),
-            include_dirs: vec![include],
-            version: Some(version),
-            ..Toolkit::default()
-        }),
-        selection: OnceCell::new(),
-        guard: std::cell::RefCell::default(),
-        ..package.toolchain()
-    }
+    let mut toolchain = package.toolchain();
+    toolchain.set(Found::Toolkit(Toolkit {
+        nvcc: Some(nvcc),
+        root: include.clone(),
+        include_dirs: vec![include],
+        version: Some(version),
+        ..Toolkit::default()
+    }));
+    toolchain
 }
 
 /// CMP-04: CUDA 11.8 takes gcc 11, and this machine has a newer one.

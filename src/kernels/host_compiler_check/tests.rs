@@ -48,9 +48,7 @@ fn toolchain(package: &Package, env: &[(&str, &str)]) -> Toolchain {
 }
 
 fn of_release(toolchain: &mut Toolchain, major: u32, minor: u32) {
-    if let Some(toolkit) = &mut toolchain.toolkit {
-        toolkit.version = Some(Version::new(major, minor, 0));
-    }
+    toolchain.set_cuda(Version::new(major, minor, 0));
 }
 
 /// What cargo is told of it.

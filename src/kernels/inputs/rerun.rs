@@ -43,7 +43,7 @@ impl Kernels<'_> {
     /// The directories of the toolkit and of the system, whose headers cargo need not watch.
     pub(in crate::kernels) fn foreign(&self) -> Vec<PathBuf> {
         let mut dirs: Vec<PathBuf> = vec!["/usr/include".into(), "/usr/lib".into()];
-        if let Some(toolkit) = &self.toolchain.toolkit {
+        if let Some(toolkit) = self.toolchain.toolkit() {
             // The folder of a package may be /usr/src/app.
             let root = Some(&toolkit.root).filter(|root| *root != Path::new("/usr"));
             for dir in toolkit.include_dirs.iter().chain(root) {

@@ -124,7 +124,7 @@ pub fn msvc(toolchain: &Toolchain) -> Option<Finding> {
 /// processor may lie where the linker for it does not look.
 pub fn runtime(toolchain: &Toolchain) -> Option<Finding> {
     let Host { platform, .. } = &toolchain.host;
-    let toolkit = toolchain.toolkit.as_ref()?;
+    let toolkit = toolchain.toolkit()?;
     let is_native = toolchain.host.builder().cpu == platform.cpu;
     if is_native || platform.os != Os::Linux || !toolkit.link_dirs.is_empty() {
         return None;

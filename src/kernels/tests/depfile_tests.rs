@@ -90,9 +90,7 @@ fn every_header_is_listed_whoever_lists_them() {
                 ),
             };
             // Known to take `--threads`.
-            if let Some(toolkit) = &mut toolchain.toolkit {
-                toolkit.version = Some(Version::new(major, minor, 0));
-            }
+            toolchain.set_cuda(Version::new(major, minor, 0));
             let kernels = || {
                 let kernels = toolchain.kernels().files(package.pattern());
                 kernels.include(&include)

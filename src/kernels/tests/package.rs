@@ -3,7 +3,7 @@
 use crate::choice::requirement::Requirements;
 use crate::config::Config;
 use crate::kernels::job;
-use crate::model::candidate::Toolkit;
+use crate::model::candidate::{Found, Toolkit};
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::system::Host;
@@ -83,7 +83,7 @@ impl Package {
         let besides = self.env.iter();
         let besides = besides.map(|(name, value)| (name.to_string(), value.into()));
         let env = Environment::new(env.into_iter().chain(besides));
-        Toolchain {
+        let mut toolchain = Toolchain {
             allowed: Config::new().allowed(&env),
             needs: Needs {
                 toolkit: true,
@@ -96,14 +96,6 @@ impl Package {
                 platform: Platform::from_triple("x86_64-unknown-linux-gnu"),
                 root: None,
             },
-            toolkit: Some(Toolkit {
-                nvcc: Some(cuda.join("bin/nvcc")),
-                include_dirs: vec![cuda.join("include")],
-                link_dirs: vec![cuda.join("lib64")],
-                root: cuda,
-                ..Toolkit::default()
-            }),
-            cudnn: None,
             candidates: Vec::new(),
             findings: Vec::new(),
             read: Vec::new(),
@@ -114,7 +106,15 @@ impl Package {
             selection: OnceCell::new(),
             guard: std::cell::RefCell::default(),
             written: Written::default(),
-        }
+        };
+        toolchain.set(Found::Toolkit(Toolkit {
+            nvcc: Some(cuda.join("bin/nvcc")),
+            include_dirs: vec![cuda.join("include")],
+            link_dirs: vec![cuda.join("lib64")],
+            root: cuda,
+            ..Toolkit::default()
+        }));
+        toolchain
     }
 
     /// What tells files of one name apart, for a path within the package.

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::kernels::tests::package::Package;
-use crate::model::candidate::Toolkit;
+use crate::model::candidate::{Found, Toolkit};
 use crate::model::chosen_by::ChosenBy;
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::version::Version;
@@ -12,7 +12,6 @@ use crate::system::programs::{Output, run_to_end};
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::select;
 use crate::targets::target_request::TargetRequest;
-use std::cell::OnceCell;
 
 pub const KERNEL: &str = "\
 #include \"scale.h\"
@@ -42,18 +41,15 @@ pub fn toolchain(package: &Package) -> Toolchain {
 
 /// One of NVIDIA's wheels.
 pub fn of(package: &Package, root: PathBuf) -> Toolchain {
-    Toolchain {
-        toolkit: Some(Toolkit {
-            nvcc: Some(root.join("bin/nvcc")),
-            include_dirs: vec![root.join("include")],
-            link_dirs: vec![root.join("lib")],
-            root,
-            ..Toolkit::default()
-        }),
-        selection: OnceCell::new(),
-        guard: std::cell::RefCell::default(),
-        ..package.toolchain()
-    }
+    let mut toolchain = package.toolchain();
+    toolchain.set(Found::Toolkit(Toolkit {
+        nvcc: Some(root.join("bin/nvcc")),
+        include_dirs: vec![root.join("include")],
+        link_dirs: vec![root.join("lib")],
+        root,
+        ..Toolkit::default()
+    }));
+    toolchain
 }
 
 pub fn run(program: impl Into<PathBuf>, args: Vec<String>) -> Output {
@@ -200,9 +196,7 @@ fn two_clean_builds_make_the_same_library() {
     ]);
     let build = || {
         let mut toolchain = toolchain(&package);
-        if let Some(toolkit) = &mut toolchain.toolkit {
-            toolkit.version = Some(Version::new(13, 5, 0));
-        }
+        toolchain.set_cuda(Version::new(13, 5, 0));
         std::fs::remove_dir_all(package.path("out")).unwrap();
         std::fs::create_dir(package.path("out")).unwrap();
         let kernels = toolchain.kernels().files(package.pattern());

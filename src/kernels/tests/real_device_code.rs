@@ -3,7 +3,7 @@
 use super::*;
 use crate::kernels::tests::package::Package;
 use crate::kernels::tests::real::{KERNEL, run, succeeds, toolchain};
-use crate::model::candidate::Toolkit;
+use crate::model::candidate::{Found, Toolkit};
 use crate::runtime::facts::finding_id::FindingId;
 
 #[test]
@@ -116,11 +116,11 @@ pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
     let script = format!("cd '{}' && {script}", package.dir.display());
     succeeds(&run("/bin/sh", vec!["-c".to_string(), script]));
     let mut own = toolchain(package);
-    own.toolkit = Some(Toolkit {
+    own.set(Found::Toolkit(Toolkit {
         nvcc: Some(nvcc),
         root: usr.clone(),
         ..Toolkit::default()
-    });
+    }));
     // Its CUDA takes gcc 11.
     let allow = FindingId::HostCompilerUnsupported.to_string();
     let allow = ("CUDNN_GUARD_ALLOW".to_string(), allow);

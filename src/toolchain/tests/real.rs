@@ -60,7 +60,8 @@ fn found_as(triple: &str, pairs: &[(&str, PathBuf)], root: Option<PathBuf>) -> T
 fn cudnn_of(wheel: &str) -> Cudnn {
     let toolchain = found(&[("CUDNN_PATH", wheels().join(wheel).join("nvidia/cudnn"))]);
     toolchain
-        .cudnn
+        .cudnn()
+        .cloned()
         .unwrap_or_else(|| panic!("{wheel}: {:?}", toolchain.findings))
 }
 
@@ -158,7 +159,10 @@ fn the_libraries_themselves_tell_their_cuda() {
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_toolkit_of_wheels_is_whole() {
     let root = wheels().join("cuda-cu13/nvidia/cu13");
-    let toolkit = found(&[("CUDA_HOME", root.clone())]).toolkit.unwrap();
+    let toolkit = found(&[("CUDA_HOME", root.clone())])
+        .toolkit()
+        .cloned()
+        .unwrap();
     assert_eq!(toolkit.version, Some(Version::new(13, 5, 0)));
     assert_eq!(toolkit.nvcc, Some(root.join("bin/nvcc")));
     assert_eq!(
@@ -187,7 +191,7 @@ fn debians_toolkit_is_found_in_an_image() {
     };
     let found = system("x86_64-unknown-linux-gnu");
     assert_eq!(found.findings, []);
-    let toolkit = found.toolkit.unwrap();
+    let toolkit = found.toolkit().cloned().unwrap();
     assert_eq!(toolkit.version, Some(Version::new(11, 8, 0)));
     assert_eq!(toolkit.nvcc, Some(root.join("usr/bin/nvcc")));
     let usr = root.join("usr");
@@ -197,7 +201,8 @@ fn debians_toolkit_is_found_in_an_image() {
     assert_eq!(toolkit.stub_dirs, [libraries.join("stubs")]);
     assert_eq!(found.candidates.len(), 1, "{:?}", found.candidates);
     let named = found_in(&[("CUDA_HOME", usr.clone())], None)
-        .toolkit
+        .toolkit()
+        .cloned()
         .unwrap();
     assert!(named.link_dirs.contains(&libraries), "{named:?}");
     // The directory of links that it keeps for others holds headers alone.
@@ -212,7 +217,10 @@ fn debians_toolkit_is_found_in_an_image() {
         "{:?}",
         by_name.findings
     );
-    let other = system("aarch64-unknown-linux-gnu").toolkit.unwrap();
+    let other = system("aarch64-unknown-linux-gnu")
+        .toolkit()
+        .cloned()
+        .unwrap();
     assert!(other.link_dirs.is_empty(), "{other:?}");
 }
 
@@ -235,7 +243,7 @@ fn a_cudnn_for_another_processor_is_read() {
         };
         Toolchain::find(Config::new(), host, needs)
     };
-    let cudnn = on("aarch64-unknown-linux-gnu").cudnn.unwrap();
+    let cudnn = on("aarch64-unknown-linux-gnu").cudnn().cloned().unwrap();
     let release = Some(Version::new(9, 28, 0));
     assert_eq!(
         (cudnn.header_version, cudnn.library_version),
@@ -252,7 +260,7 @@ fn a_cudnn_for_another_processor_is_read() {
         (release, Some(VersionSource::Symbol("cudnn_graph_version")))
     );
     let here = on("x86_64-unknown-linux-gnu");
-    assert!(here.cudnn.is_none());
+    assert!(here.cudnn().is_none());
     assert_eq!(here.findings[0].id, FindingId::WrongArchitecture);
 }
 
@@ -274,7 +282,7 @@ fn a_toolkit_for_this_processor_has_nothing_for_another() {
         cudnn: false,
     };
     let found = Toolchain::find(Config::new(), host, needs);
-    assert!(found.toolkit.unwrap().link_dirs.is_empty());
+    assert!(found.toolkit().cloned().unwrap().link_dirs.is_empty());
     assert_eq!(found.findings[0].id, FindingId::PartialToolkit);
 }
 

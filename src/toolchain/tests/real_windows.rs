@@ -70,7 +70,7 @@ fn dlls_are_read_rightly() {
         // That of 8.9 has import libraries, that of 9.28 has none.
         if version.major == 8 {
             assert_eq!(cudnn.link_name, Some(LinkName::Short("cudnn".into())));
-            assert!(toolchain.cudnn.is_some());
+            assert!(toolchain.cudnn().is_some());
         } else {
             assert_eq!(cudnn.link_name, None);
             let said = toolchain.findings.iter().map(|one| one.to_string());
