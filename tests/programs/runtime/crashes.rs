@@ -3,7 +3,7 @@
 
 pub mod planted;
 
-use crate::quiet::setup::environment_of;
+use crate::runtime::quiet::setup::environment_of;
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
 use crate::support::{fresh, run};
 use planted::{Planted, System};

@@ -1,6 +1,6 @@
 //! GPUs that the driver shuts down between two processes, and GPUs in confidential computing.
 
-use crate::quiet::setup::environment_of;
+use crate::runtime::quiet::setup::environment_of;
 use crate::support::circumstances::{command, installed, library};
 use crate::support::{fresh, run};
 use std::io::{BufRead, BufReader};
