@@ -42,8 +42,7 @@ class Checklist:
         self.rows: list[list[str]] = []
 
     def sound(self, name: str, *arguments: str, places=None, **variables) -> None:
-        """A set-up that must not stop the program, though it requires a GPU."""
-        variables = {"CUDNN_GUARD_REQUIRE_GPU": "1"} | variables
+        """A set-up that must not stop the program."""
         code, _, seconds, report = self.machine.start("row.json", places or self.machine.places, *arguments, **variables)
         ids = ", ".join(it["id"] for it in report.get("findings", []))
         self.rows.append([name, str(code), str(report.get("verdict")), f"{seconds:.2f}", ids])
