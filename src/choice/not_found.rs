@@ -14,6 +14,7 @@ use crate::model::platform::{Os, Platform};
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::{Place, Step, directories};
 use crate::system::files;
@@ -266,6 +267,40 @@ impl CheckContext<'_> {
                 let root = one.root().display();
                 let via = &one.via;
                 lines.push(format!("{via} leads to `{root}`, which is not there"));
+            }
+        }
+        if kind == Kind::Cudnn {
+            lines.extend(self.libraries_for_other_cpu());
+        }
+        lines
+    }
+
+    /// Returns a line for each library of cuDNN that distributions and NVIDIA's packages for cross building keep in a
+    /// directory of its own for the other CPU.
+    fn libraries_for_other_cpu(&self) -> Vec<String> {
+        let cpu = match (self.platform.os, &*self.platform.cpu) {
+            (Os::Linux, "x86_64") => "aarch64",
+            (Os::Linux, "aarch64") => "x86_64",
+            _ => return Vec::new(),
+        };
+        let other = Platform::from_triple(&format!("{cpu}-unknown-linux-gnu"));
+        let mut dirs = vec![Path::new("lib").join(other.multiarch())];
+        for target in other.toolkit_targets() {
+            dirs.push(Path::new("targets").join(target).join("lib"));
+        }
+        let mut lines = Vec::new();
+        for step in self.steps.iter().filter(|step| step.kind == Kind::Cudnn) {
+            let Place::Tree(tree) = &step.place else {
+                continue;
+            };
+            for dir in &dirs {
+                for major in majors::CUDNN {
+                    let file = tree.shown().join(dir).join(other.cudnn_library(*major));
+                    let line = format!("`{}` is for {cpu}", file.display());
+                    if files::is_file(&file) && !lines.contains(&line) {
+                        lines.push(line);
+                    }
+                }
             }
         }
         lines

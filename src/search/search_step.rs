@@ -131,7 +131,7 @@ pub fn of_flavour(dir: &Path, cuda: &str) -> Option<PathBuf> {
 
 impl Tree {
     /// The directory that everything else lies below, as people write it.
-    fn shown(&self) -> PathBuf {
+    pub fn shown(&self) -> PathBuf {
         if self.pattern.is_empty() {
             self.base.clone()
         } else {
