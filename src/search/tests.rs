@@ -111,6 +111,17 @@ fn what_was_fetched_lies_in_the_users_data_directory() {
         fetched(&[home, ("XDG_DATA_HOME", "/data")], linux).as_deref(),
         Some("/data/cudnn-guard/nvidia/cudnn")
     );
+    // Of Windows it is the machine that builds, whatever the program is for.
+    let windows = [
+        home,
+        ("HOST", "x86_64-pc-windows-msvc"),
+        ("XDG_DATA_HOME", "/data"),
+        ("LOCALAPPDATA", "/local"),
+    ];
+    assert_eq!(
+        fetched(&windows, "x86_64-pc-windows-msvc").as_deref(),
+        Some("/local/cudnn-guard/nvidia/cudnn")
+    );
 }
 
 #[test]
