@@ -106,7 +106,7 @@ def catalogue():
     tests, shown = collections.defaultdict(list), set()
     for file in [*ROOT.glob("src/**/*.rs"), *ROOT.glob("tests/**/*.rs")]:
         place = file.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/mod")
-        for start, program in [("src/bin/cudnn-guard/", "bin"), ("src/", "lib"), ("tests/programs/", "programs"), ("tests/", "")]:
+        for start, program in [("src/", "lib"), ("tests/programs/", "programs"), ("tests/", "")]:
             if place.startswith(start):
                 break
         module = place.removeprefix(start)

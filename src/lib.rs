@@ -54,6 +54,13 @@ pub use mount::runtime;
 
 #[cfg(feature = "build")]
 mod choice;
+#[cfg(feature = "cli")]
+#[allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "it reads its variables, starts pip and cargo, and speaks to people"
+)]
+pub mod cli;
 #[cfg(feature = "build")]
 mod compat;
 #[cfg(feature = "build")]
@@ -148,28 +155,6 @@ pub use {inspection::Inspection, report::target_report::TargetReport};
 
 #[cfg(feature = "build")]
 use system::directive::Directive;
-
-// What the terminal program and the tests take from here.
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "it writes trees and runs the C compiler"
-)]
-pub mod demo {
-    //! What `cudnn-guard demo` and the tests make ready: a simulated cuDNN and driver, and small crates that use one.
-
-    pub mod consumer;
-    pub mod simulator;
-    pub mod sources;
-}
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use {
-    compat::fitting::fitting, model::environment as variables, model::invocation,
-    report::machine::driver, runtime::facts::finding::quoted,
-    system::programs::end_with_this_process, system::programs::on_path,
-};
 
 // What the targets in `fuzz` take from here. cargo-fuzz says `fuzzing` to every crate, also in a package that fuzzes a
 // program with a guard.

@@ -4,12 +4,12 @@
 #![no_main]
 
 #[allow(dead_code)]
-#[path = "../../src/bin/cudnn-guard/fetch/cargo_config.rs"]
+#[path = "../../src/cli/fetch/cargo_config.rs"]
 mod cargo_config;
-#[path = "../../src/bin/cudnn-guard/fetch/requirements.rs"]
+#[path = "../../src/cli/fetch/requirements.rs"]
 mod requirements;
 #[allow(dead_code)]
-#[path = "../../src/bin/cudnn-guard/whole_file.rs"]
+#[path = "../../src/cli/whole_file.rs"]
 mod whole_file;
 
 use cudnn_guard::fuzzing::{LibraryName, cudarc};

@@ -8,9 +8,9 @@ pub mod circumstances;
 #[cfg(unix)]
 pub mod simulated;
 
-pub use cudnn_guard::demo::consumer;
+pub use cudnn_guard::cli::simulation::consumer;
 #[cfg(unix)]
-pub use cudnn_guard::demo::{simulator, sources};
+pub use cudnn_guard::cli::simulation::{simulator, sources};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

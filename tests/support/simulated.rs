@@ -74,7 +74,7 @@ fn made_once(system: &str, compiler: &str, cudnn: Release) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut hasher = DefaultHasher::new();
-    include_str!("../../src/demo/simulator.rs").hash(&mut hasher);
+    include_str!("../../src/cli/simulation/simulator.rs").hash(&mut hasher);
     SIMULATOR.hash(&mut hasher);
     let (major, minor, patch) = cudnn;
     let name = format!("{system}{major}.{minor}.{patch}-{:016x}", hasher.finish());

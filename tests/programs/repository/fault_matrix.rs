@@ -23,7 +23,7 @@ const PLACES: &[(&str, &[&str])] = &[
     ("check", &["build-support/guard/"]),
     ("doctor", DOCTOR),
     ("inspect", &["src/inspection/"]),
-    ("fetch", &["src/bin/cudnn-guard/fetch/"]),
+    ("fetch", &["src/cli/fetch/"]),
 ];
 const BUILD: &[&str] = &[
     "src/choice/",
@@ -58,7 +58,7 @@ const DOCTOR: &[&str] = &[
 /// They sort findings, and make none.
 const SORTING: &[&str] = &[
     "build-support/guard/facts/finding_id.rs",
-    "src/bin/cudnn-guard/demo.rs",
+    "src/cli/demo.rs",
     "src/error.rs",
     "src/inspection/text.rs",
     "src/report/text.rs",
@@ -176,10 +176,7 @@ fn tests() -> BTreeMap<String, String> {
     let mut tests = BTreeMap::new();
     for (path, text) in sources(&["src", "tests"], ".rs") {
         let (program, modules) = match path.strip_prefix("src/") {
-            Some(inside) => match inside.strip_prefix("bin/cudnn-guard/") {
-                Some(inside) => ("bin", inside),
-                None => ("lib", inside),
-            },
+            Some(inside) => ("lib", inside),
             None => {
                 let inside = &path["tests/".len()..path.len() - ".rs".len()];
                 match inside.split_once('/') {

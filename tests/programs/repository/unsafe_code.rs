@@ -90,7 +90,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     ("build-support/guard/system/windows.rs", "asks the loader"),
     (
-        "src/bin/cudnn-guard/fetch/lock.rs",
+        "src/cli/fetch/lock.rs",
         "locks a file on Unix, as std does from Rust 1.89 on",
     ),
     ("src/guard/linked_in.rs", "text of the generated file"),

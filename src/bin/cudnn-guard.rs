@@ -1,0 +1,5 @@
+//! The terminal program.
+
+fn main() -> std::process::ExitCode {
+    cudnn_guard::cli::main()
+}

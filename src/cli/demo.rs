@@ -1,0 +1,287 @@
+//! `cudnn-guard demo`: builds a program with the guard in it and runs it.
+//!
+//! ```text
+//! target/demo/           in a clone of the repository; installed, ~/.cache/cudnn-guard/demo
+//!   simulator/           the simulated cuDNN and GPU
+//!   older/, broken/      for `--broken`: an older one, and a copy in which something is broken
+//!   consumers/           small programs, made ready to be built
+//!   target/              what cargo builds
+//!   report.json          the guard's report
+//! ```
+
+mod broken;
+pub mod place;
+
+use crate::cli::demo::place::Place;
+use crate::cli::simulation::simulator;
+use crate::cli::terminal::{columns, complain, flag, option, show};
+use crate::cli::{fetch, terminal};
+use crate::model::environment::{Kind, Variable};
+use crate::{Config, Finding, FindingId, Report, Verdict};
+use clap::{ArgMatches, Command as Cli, value_parser};
+use serde_json::Value;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+use std::{env, fs, io};
+
+/// Any version is accepted.
+const ANY: &str = ">=0";
+
+/// Its command line.
+pub fn command() -> Cli {
+    Cli::new("demo")
+        .about("Builds a program with the guard in it and runs it: on this machine's CUDA and cuDNN, else on a simulator")
+        .after_help("Examples:\n  cudnn-guard demo\n  cudnn-guard demo --broken")
+        .arg(
+            flag("real", "Fetch NVIDIA's CUDA and cuDNN first, and use those")
+                .conflicts_with("broken"),
+        )
+        .arg(flag(
+            "broken",
+            "Break a simulated cuDNN in five ways, and show what the guard says of each",
+        ))
+        .arg(
+            option(
+                "dir",
+                "DIR",
+                "Where to work; unless given, target/demo in a clone, else below the user's cache",
+            )
+            .value_parser(value_parser!(PathBuf)),
+        )
+}
+
+/// Builds and runs: 0 for pass and unknown, 1 for fail.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let dir = arguments.get_one::<PathBuf>("dir");
+    let done = match arguments.get_flag("broken") {
+        true => demo_broken(dir),
+        false => demo(dir, arguments.get_flag("real")),
+    };
+    match done {
+        Ok((verdict, of_what)) => {
+            show(format!("\nverdict: {verdict} ({of_what})\n"));
+            terminal::exit(verdict)
+        }
+        Err(error) => {
+            complain(format!("\n{error}\n"));
+            show("\nverdict: fail (the demo could not be run)\n");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// What a consumer is built and run with.
+#[derive(Clone)]
+struct Stack {
+    consumer: &'static str,
+    /// Variables for building. If there are any, the machine's own that name an installation are hidden from the build.
+    build: Vec<(&'static str, String)>,
+    /// Directories that the program's loader searches first.
+    library_path: Vec<PathBuf>,
+    /// Its name in the last line.
+    name: &'static str,
+}
+
+/// Runs the demo. Returns what the verdict is about, too.
+fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), String> {
+    let place = Place::make(dir)?;
+    let stack = if real {
+        fetched()?
+    } else if let Some(stack) = present() {
+        stack
+    } else {
+        show("this runs on a simulated cuDNN and a simulated GPU, which compute on the CPU.\n\n");
+        simulated(&place)?
+    };
+    let program = build(&place, &stack)?;
+    Ok((start(&place, &stack, &program)?, stack.name))
+}
+
+fn demo_broken(dir: Option<&PathBuf>) -> Result<(Verdict, &'static str), String> {
+    let place = Place::make(dir)?;
+    show("A program is built with a simulated cuDNN, and started on five that are broken.\n\n");
+    let stack = simulated(&place)?;
+    let program = build(&place, &stack)?;
+    let verdict = broken::run(&place, &stack, &program)?;
+    Ok((verdict, "the program has to be ended on all five"))
+}
+
+/// Returns NVIDIA's files, fetched if they are not there yet.
+fn fetched() -> Result<Stack, String> {
+    show("This fetches NVIDIA's CUDA and cuDNN, unless they are there, and runs on them.\n\n");
+    let installed = fetch::home()
+        .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default(), None))
+        .map_err(|finding| finding.to_string())?;
+    let build = installed.variables();
+    let report = survey(&build);
+    show(format!("\n{report:#0$}\n", columns()));
+    if !report.is_complete() {
+        return Err(texts(report.findings()));
+    }
+    Ok(Stack {
+        consumer: consumer_for(&report),
+        build,
+        library_path: Vec::new(),
+        name: "on NVIDIA's own files",
+    })
+}
+
+/// Returns the CUDA and the cuDNN that are installed here, if they are complete.
+fn present() -> Option<Stack> {
+    let report = survey(&[]);
+    if report.is_complete() && report.verdict() != Verdict::Fail {
+        show(format!(
+            "CUDA and cuDNN are on this machine: this runs on them.\n\n{report:#0$}\n",
+            columns()
+        ));
+        return Some(Stack {
+            consumer: consumer_for(&report),
+            build: Vec::new(),
+            library_path: report.library_dirs(),
+            name: "on this machine's CUDA and cuDNN",
+        });
+    }
+    let findings = report.findings();
+    let missing = [FindingId::CudaNotFound, FindingId::CudnnNotFound];
+    if findings.iter().all(|finding| missing.contains(&finding.id)) {
+        show("No CUDA with a cuDNN was found on this machine: ");
+    } else {
+        let findings = texts(findings);
+        show(format!(
+            "{findings}\n\nWhat was found here cannot be used: "
+        ));
+    }
+    None
+}
+
+/// Returns a cuDNN and a GPU that compute on the CPU.
+fn simulated(place: &Place) -> Result<Stack, String> {
+    show("  compiling the simulator\n");
+    let root = place.work.join("simulator");
+    simulator::build("cc", (9, 14, 0), &root)?;
+    let home = root.display().to_string();
+    let build = vec![("CUDA_HOME", home.clone()), ("CUDNN_PATH", home)];
+    show(format!("{:#1$}\n", survey(&build), columns()));
+    Ok(Stack {
+        consumer: "application",
+        build,
+        library_path: vec![root.join("lib64"), root.join("driver")],
+        name: "simulated: it says nothing about a GPU of this machine",
+    })
+}
+
+/// Returns the consumer with a kernel and a linked cuDNN, or the one that opens cuDNN at run time, which needs no nvcc.
+/// There is no nvcc in wheels for CUDA 11 and 12.
+fn consumer_for(report: &Report) -> &'static str {
+    match report.has_nvcc() {
+        true => "kernel",
+        false => "application",
+    }
+}
+
+/// Returns this machine's variables that would win over those of a stack, or disagree with them.
+fn hidden(variables: &[(&str, String)]) -> impl Iterator<Item = &'static str> {
+    let names_one = |variable: &&Variable| variable.kind() == Kind::Installation;
+    let all = Variable::ALL.iter().filter(names_one);
+    let own = variables.is_empty();
+    all.map(|variable| variable.name()).filter(move |_| !own)
+}
+
+/// Returns what a build with these variables would find.
+fn survey(variables: &[(&'static str, String)]) -> Report {
+    Config::new()
+        .cuda(ANY)
+        .cudnn(ANY)
+        // An empty value counts as unset.
+        .env(hidden(variables).map(|name| (name, "")))
+        .env(variables.iter().cloned())
+        .survey()
+        .report()
+}
+
+/// Builds the consumer. cargo's own output is shown only if it fails.
+fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
+    let name = stack.consumer;
+    let target = place.work.join("target");
+    let manifest = place.consumers().join(name).join("Cargo.toml");
+    show(format!("  building {name} with cargo\n"));
+    let began = Instant::now();
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let run = |network: &[&str]| {
+        let mut command = Command::new(&cargo);
+        command
+            .args(["build", "--quiet", "--manifest-path"])
+            .arg(&manifest)
+            .arg("--target-dir")
+            .arg(&target)
+            .args(network)
+            .current_dir(&place.work)
+            .env_remove("CARGO_BUILD_TARGET");
+        for name in hidden(&stack.build) {
+            command.env_remove(name);
+        }
+        command.envs(stack.build.iter().cloned()).output()
+    };
+    // Offline, cargo starts at once; it fails if a crate was never downloaded.
+    let mut output = run(&["--offline"]).map_err(not_started(Path::new(&cargo)))?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && words.contains("offline") {
+        output = run(&[]).map_err(not_started(Path::new(&cargo)))?;
+    }
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        let words: Vec<String> = words.lines().map(terminal::harmless).collect();
+        return Err(format!(
+            "`{}` could not be built\n\n{}",
+            manifest.display(),
+            words.join("\n")
+        ));
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    show(format!("  ✓ {:<9} {name} in {seconds:.1} s\n", "built"));
+    let file = format!("{name}{}", env::consts::EXE_SUFFIX);
+    Ok(target.join("debug").join(file))
+}
+
+/// Returns the program, to be started on this stack.
+fn command_on(stack: &Stack, program: &Path) -> Result<Command, String> {
+    let mut command = Command::new(program);
+    if !stack.library_path.is_empty() {
+        let before = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let before = env::split_paths(&before).filter(|dir| !dir.as_os_str().is_empty());
+        let path = env::join_paths(stack.library_path.iter().cloned().chain(before))
+            .map_err(|error| error.to_string())?;
+        command.env("LD_LIBRARY_PATH", path);
+    }
+    Ok(command)
+}
+
+/// Runs the program on this terminal and reads its verdict from the guard's report.
+fn start(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String> {
+    show(format!("  ✓ {:<9} {}\n\n", "started", program.display()));
+    let report = place.work.join("report.json");
+    let _ = fs::remove_file(&report);
+    let mut command = command_on(stack, program)?;
+    let status = command.env("CUDNN_GUARD_REPORT", &report).status();
+    if !status.map_err(not_started(program))?.success() {
+        return Ok(Verdict::Fail);
+    }
+    let text = fs::read_to_string(&report).unwrap_or_default();
+    let report: Value = serde_json::from_str(&text).unwrap_or_default();
+    Ok(match report["verdict"].as_str() {
+        Some("pass") => Verdict::Pass,
+        Some("fail") => Verdict::Fail,
+        _ => Verdict::Unknown,
+    })
+}
+
+fn not_started(program: &Path) -> impl Fn(io::Error) -> String {
+    move |error| format!("cannot start `{}`: {error}", program.display())
+}
+
+fn texts(findings: &[Finding]) -> String {
+    let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    texts.join("\n\n")
+}

@@ -1,0 +1,94 @@
+//! `cudnn-guard demo --broken`: five incompatible stacks, and what the guard says about each.
+
+use super::{Place, Stack, command_on, not_started};
+use crate::Verdict;
+use crate::cli::simulation::simulator;
+use crate::cli::terminal::{harmless, heading, show};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// A fault of a copy of a complete cuDNN, or of its behavior.
+struct Fault {
+    title: &'static str,
+    /// Changes the directory of the libraries. The other directory is that of an older cuDNN.
+    files: fn(&Path, &Path) -> io::Result<()>,
+    /// SIM_FAULT of the simulator.
+    behavior: &'static str,
+}
+
+const FAULTS: [Fault; 5] = [
+    Fault {
+        title: "One of the libraries is of an older cuDNN",
+        files: |lib, older| {
+            let name = "libcudnn_ops.so.9";
+            fs::copy(older.join(name), lib.join(name)).map(drop)
+        },
+        behavior: "",
+    },
+    Fault {
+        title: "One of the libraries is missing",
+        files: |lib, _| fs::remove_file(lib.join("libcudnn_cnn.so.9")),
+        behavior: "",
+    },
+    Fault {
+        title: "A download ended too early",
+        files: |lib, _| {
+            let file = fs::OpenOptions::new()
+                .write(true)
+                .open(lib.join("libcudnn_graph.so.9"))?;
+            file.set_len(file.metadata()?.len() / 2)
+        },
+        behavior: "",
+    },
+    Fault {
+        title: "cuDNN ends the process that calls it",
+        files: |_, _| Ok(()),
+        behavior: "abort:cudnnConvolutionForward",
+    },
+    Fault {
+        title: "The numbers are wrong",
+        files: |_, _| Ok(()),
+        behavior: "wrong",
+    },
+];
+
+/// Starts the program on each of them, and shows the first paragraph of what it says. Passes if it exits each time.
+pub fn run(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String> {
+    let older = place.work.join("older");
+    simulator::build("cc", (9, 10, 2), &older)?;
+    let mut ended = 0;
+    for fault in &FAULTS {
+        let lib = broken(place, stack, fault, &older.join("lib64"))
+            .map_err(|error| format!("cannot make a broken copy of the simulator: {error}"))?;
+        let mut on_it = stack.clone();
+        on_it.library_path[0] = lib;
+        let mut command = command_on(&on_it, program)?;
+        let output = command.env("SIM_FAULT", fault.behavior).output();
+        let output = output.map_err(not_started(program))?;
+        ended += usize::from(output.status.code() == Some(78));
+        let said = String::from_utf8_lossy(&output.stderr);
+        let first = said.lines().take_while(|line| !line.is_empty());
+        let first: Vec<String> = first.map(harmless).collect();
+        show(format!("\n{}{}\n", heading(fault.title), first.join("\n")));
+    }
+    Ok(match ended == FAULTS.len() {
+        true => Verdict::Pass,
+        false => Verdict::Fail,
+    })
+}
+
+/// Makes a copy of the libraries with this fault.
+fn broken(place: &Place, stack: &Stack, fault: &Fault, older: &Path) -> io::Result<PathBuf> {
+    let lib = place.work.join("broken");
+    let _ = fs::remove_dir_all(&lib);
+    fs::create_dir(&lib)?;
+    for entry in fs::read_dir(&stack.library_path[0])? {
+        let entry = entry?;
+        // The short names are only for the linker.
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), lib.join(entry.file_name()))?;
+        }
+    }
+    (fault.files)(&lib, older)?;
+    Ok(lib)
+}

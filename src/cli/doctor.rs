@@ -1,0 +1,142 @@
+//! `cudnn-guard doctor`: what a build would find here, and what is wrong with it.
+
+use crate::cli::terminal::{self, flag, option};
+use crate::{Config, Finding, Link, Severity};
+use clap::{Arg, ArgMatches, Command};
+use semver::VersionReq;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// Any release will do: somebody who asks the doctor wants both to be there.
+const ANY: &str = ">=0";
+
+/// How long to look in silence.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("doctor")
+        .about("Says what a build would find here, and what is wrong with it")
+        .after_help("Examples:\n  cudnn-guard doctor --cudnn \">=9.1, <10\"\n  cudnn-guard doctor --link runtime\n  cudnn-guard doctor --markdown --redact")
+        .arg(terminal::json().conflicts_with("markdown"))
+        .arg(flag("markdown", "Print it for an issue, in a fenced block"))
+        .arg(flag(
+            "redact",
+            "Write ~, USER and HOST for your home directory, your name and that of this machine",
+        ))
+        .arg(root())
+        .arg(option("target", "TRIPLE", "Look for libraries of this target"))
+        .arg(
+            option(
+                "link",
+                "HOW",
+                "A program that is linked with cuDNN, or one that opens it: that needs no toolkit and no headers",
+            )
+            .value_parser(["dynamic", "runtime"]),
+        )
+        .arg(requirement("cuda", "Need a CUDA that meets this: '>=12.0'"))
+        .arg(requirement(
+            "cudnn",
+            "Need a cuDNN that meets this: '>=9.1, <10'",
+        ))
+}
+
+/// Looks and prints: 0 without errors, 1 with some.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let request = |name: &str| {
+        arguments
+            .get_one::<VersionReq>(name)
+            .map_or(ANY.to_string(), ToString::to_string)
+    };
+    let mut config = Config::new().cuda(request("cuda")).cudnn(request("cudnn"));
+    if let Some(root) = arguments.get_one::<PathBuf>("root") {
+        config = config.root(root);
+    }
+    if let Some(target) = arguments.get_one::<String>("target") {
+        config = config.target(target);
+    }
+    let link = arguments.get_one::<String>("link");
+    if link.is_some_and(|how| how == "runtime") {
+        config = config.link(Link::Runtime);
+    }
+    let report = with_sign_of_life(|| config.survey().examine());
+    let mut text = match arguments.get_flag("json") {
+        true => format!("{}\n", report.to_json()),
+        false => format!(
+            "{report:0$}{1}",
+            terminal::columns(),
+            explain_first(report.findings())
+        ),
+    };
+    if arguments.get_flag("redact") {
+        text = terminal::redacted(&text);
+    }
+    if arguments.get_flag("markdown") {
+        text = for_issue(&text);
+    }
+    terminal::show(text);
+    terminal::exit(report.verdict())
+}
+
+/// Says that the work goes on where it takes long. A program that is waited for is named besides.
+fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
+    let (end, ended) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                terminal::complain("still at work: a slow disk or a network may be looked at\n");
+            }
+        });
+        let done = work();
+        drop(end);
+        done
+    })
+}
+
+/// What somebody else needs to know of this machine, as GitHub shows it.
+fn for_issue(text: &str) -> String {
+    let mut fence = "```".to_string();
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!(
+        "cudnn-guard {} on {} {}\n\n{fence}text\n{text}{fence}\n",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        std::env::consts::OS
+    )
+}
+
+/// Another system than this machine's.
+pub fn root() -> Arg {
+    let help = "Look at the system below this directory";
+    option("root", "DIR", help).value_parser(terminal::directory)
+}
+
+/// Names the command that explains the first error, or the first warning.
+pub fn explain_first(findings: &[Finding]) -> String {
+    let severities = [Severity::Error, Severity::Warning].iter();
+    let mut first = severities
+        .flat_map(|severity| findings.iter().filter(move |one| one.severity == *severity));
+    first.next().map_or(String::new(), |finding| {
+        format!("`{}` tells how to mend this fault\n", finding.page())
+    })
+}
+
+fn requirement(name: &'static str, help: &'static str) -> Arg {
+    option(name, "REQ", help).value_parser(|text: &str| VersionReq::parse(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_does_not_end_its_own_fence() {
+        let text = for_issue("  ```\n");
+        assert!(text.ends_with("\n\n````text\n  ```\n````\n"), "{text}");
+    }
+}

@@ -1,0 +1,111 @@
+//! `cudnn-guard explain`: what a finding means, how to see it by hand, how to mend it.
+
+use crate::cli::{page, terminal};
+use clap::{Arg, ArgMatches, Command};
+use std::process::ExitCode;
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("explain")
+        .about("Tells what a finding means, how to see it by hand and how to mend it")
+        .after_help("Example:\n  cudnn-guard explain cudnn-not-found")
+        .arg(
+            Arg::new("id")
+                .value_name("ID")
+                .help("What stands in brackets behind the headline; without it, all are listed"),
+        )
+}
+
+/// Prints one text, or the list: 2 if there is no such id.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let Some(asked) = arguments.get_one::<String>("id") else {
+        terminal::show(list());
+        return ExitCode::SUCCESS;
+    };
+    let asked = asked.trim_matches(['[', ']']).to_ascii_lowercase();
+    match page::all().find(|(id, _)| *id == asked) {
+        Some((id, text)) => {
+            let text = page::laid_out(text, terminal::columns());
+            terminal::show(terminal::heading(id) + &text);
+            ExitCode::SUCCESS
+        }
+        None => {
+            terminal::complain(unknown(&asked));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn list() -> String {
+    let widest = page::all().map(|(id, _)| id.len()).max().unwrap_or(0);
+    let lines = page::all().map(|(id, text)| format!("{id:widest$}  {}\n", page::summary(text)));
+    lines.collect()
+}
+
+fn unknown(asked: &str) -> String {
+    let mut text = format!("there is no finding `{}`\n", terminal::harmless(asked));
+    for id in nearest(asked) {
+        text.push_str(&format!("  = help: run `cudnn-guard explain {id}`\n"));
+    }
+    text + "  = help: run `cudnn-guard explain` to see all of them\n"
+}
+
+/// The ids that are likely meant: those that are written nearly so, and those that the word is a part of.
+fn nearest(asked: &str) -> Vec<&'static str> {
+    let allowed = asked.chars().count() / 4;
+    let part = asked.len() > 2;
+    let mut near: Vec<(usize, &str)> = page::all()
+        .map(|(id, _)| (distance(asked, id), id))
+        .filter(|(distance, id)| *distance <= allowed || (part && id.contains(asked)))
+        .collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().take(3).map(|(_, id)| id).collect()
+}
+
+/// How many letters must be put in, taken out or changed to make one of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (above, a) in one.chars().enumerate() {
+        let mut corner = above;
+        let mut left = above + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(other.chars()) {
+            let best = (corner + usize::from(a != b)).min(left + 1).min(*cell + 1);
+            corner = std::mem::replace(cell, best);
+            left = best;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = above + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_counted() {
+        for (one, other, letters) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("no-gpu", "no-gpus", 1),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(distance(one, other), letters, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn what_is_likely_meant_comes_first() {
+        assert_eq!(
+            nearest("cudnn-not-fond"),
+            ["cudnn-not-found", "cuda-not-found"]
+        );
+        assert_eq!(nearest("aborted"), ["cudnn-aborted"]);
+        assert_eq!(nearest("driver-to-old"), ["driver-too-old"]);
+        assert!(nearest("x").is_empty());
+        assert!(nearest("").is_empty());
+    }
+}

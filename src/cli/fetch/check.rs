@@ -1,0 +1,108 @@
+//! `cudnn-guard fetch --check`: compares what was fetched with the RECORDs of its wheels.
+
+use crate::cli::fetch::claims::ours;
+use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::lock::Lock;
+use crate::cli::terminal::show;
+use crate::runtime::facts::finding::quoted;
+use crate::{Finding, FindingId};
+use std::path::Path;
+
+/// How many damaged files are named.
+const NAMED: usize = 5;
+
+/// Compares every file with the hash in its wheel's RECORD, shows how that went for each component, and changes nothing.
+/// Returns what is wrong.
+pub fn check(home: &Path) -> Vec<Finding> {
+    // What another `fetch` is at work on is not complete yet.
+    let _lock = Lock::take_existing(home);
+    let there = Kind::BOTH.map(|kind| ours(home, kind));
+    let fetch = command_for(home, &there);
+    let (mut findings, mut absent) = (Vec::new(), Vec::new());
+    for (kind, there) in Kind::BOTH.iter().zip(&there) {
+        match there {
+            Some(component) => findings.extend(check_one(home, component, &fetch)),
+            None => absent.push(kind.title()),
+        }
+    }
+    if !absent.is_empty() {
+        let summary = format!(
+            "cudnn-guard has put no {} into `{}`",
+            absent.join(" and no "),
+            home.display()
+        );
+        findings.push(
+            Finding::error(FindingId::FetchFailed, summary).help(format!(
+                "run `{fetch}`, or name the folder that was fetched into with `--to DIR`"
+            )),
+        );
+    }
+    findings
+}
+
+/// Returns the command that fetches the same releases once more, and whichever of the two components is not there.
+fn command_for(home: &Path, there: &[Option<Component>; 2]) -> String {
+    let mut command = "cudnn-guard fetch".to_string();
+    if let [None, Some(cudnn)] = there {
+        command.push_str(&format!(" --cuda {}", cudnn.cuda));
+    }
+    for component in there.iter().flatten() {
+        command.push_str(&format!(" {}", component.option(home)));
+    }
+    command + " --to " + &quoted(&home.to_string_lossy())
+}
+
+fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding> {
+    let mut count = 0;
+    let mut damaged = Vec::new();
+    // `fetch` does not read files, and counts this one as complete.
+    let mut unseen = None;
+    for (wheel, name) in component.wheels(home).iter().zip(&component.packages) {
+        let files = match wheel.as_ref().map(|wheel| wheel.files()) {
+            Some(Ok(files)) => files,
+            Some(Err(why)) => {
+                damaged.push(format!("{name}: {why}"));
+                continue;
+            }
+            None => {
+                damaged.push(format!("{name} is missing"));
+                continue;
+            }
+        };
+        count += files.len();
+        for file in files {
+            let seen = file.damage_at_a_glance(home);
+            let is_seen = seen.is_some();
+            if let Some(damage) = seen.or_else(|| file.damage_of_contents(home)) {
+                damaged.push(format!("{} {damage}", file.path));
+                if !is_seen {
+                    unseen.get_or_insert(file.path);
+                }
+            }
+        }
+    }
+    let title = component.kind.title();
+    let release = component.release(home).unwrap_or_default();
+    let place = component.place(home);
+    let mark = if damaged.is_empty() { "✓" } else { "✗" };
+    show(format!(
+        "  {mark} {title:<12} {release}, {count} files checked: {place}\n"
+    ));
+    if damaged.is_empty() {
+        return None;
+    }
+    let more = damaged.len().saturating_sub(NAMED);
+    damaged.truncate(NAMED);
+    if more > 0 {
+        damaged.push(format!("and {more} more"));
+    }
+    let remove = unseen.map_or(String::new(), |path| {
+        let path = home.join(path);
+        format!("remove `{}`, then ", quoted(&path.to_string_lossy()))
+    });
+    let summary = format!("the {title} in `{place}` is not as it was fetched");
+    let finding = Finding::error(FindingId::FetchFailed, summary).help(format!(
+        "{remove}run `{fetch}`, which fetches all of it anew"
+    ));
+    Some(finding.with_lines("damaged", damaged))
+}

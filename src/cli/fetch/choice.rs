@@ -1,0 +1,164 @@
+//! Which releases are fetched where the command line names none: those that the crate here names, else those that fit the
+//! driver and the GPUs here.
+
+use crate::cli::fetch::release::Release;
+use crate::cli::terminal::{harmless, show};
+use crate::compat::fitting::fitting;
+use crate::report::machine::driver;
+use crate::runtime::facts::majors;
+use crate::{Finding, FindingId};
+use std::{fmt, fs};
+use toml_edit::DocumentMut;
+
+/// What is to be fetched; what nobody names is the newest.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Choice {
+    pub cuda: Option<Release>,
+    pub cudnn: Option<Release>,
+}
+
+const MANIFEST: &str = "Cargo.toml";
+
+impl Choice {
+    /// What is left open, as `[package.metadata.cudnn-guard]` in the current directory has it, or the same of the
+    /// workspace.
+    pub fn or_of_crate(self) -> Result<Self, Finding> {
+        let text = fs::read_to_string(MANIFEST).unwrap_or_default();
+        let named = read(&text)?;
+        let chosen = Self {
+            cuda: self.cuda.clone().or(named.cuda),
+            cudnn: self.cudnn.clone().or(named.cudnn),
+        };
+        if chosen != self {
+            say(&format!("{chosen}, with {MANIFEST}"));
+        }
+        Ok(chosen)
+    }
+
+    /// What is left open, so that it fits the driver and the GPUs here, if a driver answers.
+    pub fn or_of_machine(self) -> Self {
+        let Some(driver) = driver() else {
+            return self;
+        };
+        let Some(serves) = driver.cuda else {
+            return self;
+        };
+        let gpus: Vec<_> = driver.devices.iter().map(|gpu| gpu.capability).collect();
+        let Some(fits) = fitting(majors::CUDA, serves, &gpus, std::env::consts::ARCH) else {
+            return self;
+        };
+        // The wheels of an older CUDA have no nvcc, which would write PTX.
+        let minor = fits.minor.filter(|_| fits.cuda == majors::NEWEST_CUDA);
+        let cuda = Release::of([Some(fits.cuda), minor]);
+        let cudnn = fits
+            .cudnn
+            .map(|one| Release::of([one.major, one.minor, one.patch].map(Some)));
+        let last = match &cudnn {
+            Some(cudnn) if self.cudnn.is_none() => {
+                let names: Vec<&str> = driver.devices.iter().map(|gpu| gpu.name.as_str()).collect();
+                format!(", and cuDNN {cudnn}, the last for {}", names.join(", "))
+            }
+            _ => String::new(),
+        };
+        let serves = serves.short();
+        say(&format!(
+            "CUDA {cuda}, for the driver here, which runs CUDA up to {serves}{last}"
+        ));
+        Self {
+            cuda: Some(cuda),
+            cudnn: self.cudnn.or(cudnn),
+        }
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.cuda, &self.cudnn) {
+            (Some(cuda), Some(cudnn)) => write!(f, "CUDA {cuda} and cuDNN {cudnn}"),
+            (Some(cuda), None) => write!(f, "CUDA {cuda}"),
+            (None, Some(cudnn)) => write!(f, "cuDNN {cudnn}"),
+            (None, None) => f.write_str("the newest"),
+        }
+    }
+}
+
+fn say(what: &str) {
+    show(format!("  – {:<12} {}\n", "chosen", harmless(what)));
+}
+
+/// What a manifest names. One that cargo cannot read names nothing.
+fn read(text: &str) -> Result<Choice, Finding> {
+    let Ok(manifest) = text.parse::<DocumentMut>() else {
+        return Ok(Choice::default());
+    };
+    let own = |of: &str| {
+        let metadata = manifest.get(of)?.get("metadata")?;
+        Some((
+            format!("{of}.metadata.cudnn-guard"),
+            metadata.get("cudnn-guard")?,
+        ))
+    };
+    let Some((table, item)) = own("package").or_else(|| own("workspace")) else {
+        return Ok(Choice::default());
+    };
+    let release = |key: &str, most: usize, example: &str| {
+        let Some(value) = item.get(key) else {
+            return Ok(None);
+        };
+        let text = value.as_str().unwrap_or_default();
+        Release::parse(text, most).map(Some).map_err(|_| {
+            let shown = value.to_string();
+            let summary = format!("`{key}` in [{table}] of {MANIFEST} is {}", shown.trim());
+            Finding::error(FindingId::ConfigInvalid, summary).help(format!(
+                "write a release there, such as `{key} = \"{example}\"`"
+            ))
+        })
+    };
+    Ok(Choice {
+        cuda: release("cuda", 2, "13.0")?,
+        cudnn: release("cudnn", 3, "9.14")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release(text: &str) -> Option<Release> {
+        Some(Release::of_wheel(text))
+    }
+
+    #[test]
+    fn a_crate_names_what_it_needs() {
+        let named = "[package.metadata.cudnn-guard]\ncuda = \"12.8\"\ncudnn = \"9.10\"\n";
+        let both = Choice {
+            cuda: release("12.8"),
+            cudnn: release("9.10"),
+        };
+        assert_eq!(read(named), Ok(both.clone()));
+        assert_eq!(read(&named.replace("package", "workspace")), Ok(both));
+        let cudnn = Choice {
+            cuda: None,
+            cudnn: release("9.10"),
+        };
+        let inline = "[package]\nmetadata = { cudnn-guard = { cudnn = \"9.10\" } }\n";
+        assert_eq!(read(inline), Ok(cudnn));
+        for nothing in ["", "[package]\nname = \"app\"\n", "no TOML = ="] {
+            assert_eq!(read(nothing), Ok(Choice::default()), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_release_is_refused() {
+        for (value, shown) in [("\">=12\"", "\">=12\""), ("12.8", "12.8"), ("{}", "{}")] {
+            let text = format!("[package.metadata.cudnn-guard]\ncuda = {value}\n");
+            assert_eq!(
+                read(&text).expect_err("no release").to_string(),
+                format!(
+                    "`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is {shown}  [config-invalid]\n  \
+                     = help: write a release there, such as `cuda = \"13.0\"`"
+                )
+            );
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The wheels that `fetch` installs: the toolkit and cuDNN, each a few of NVIDIA's.
+
+use crate::cli::fetch::release::Release;
+use crate::cli::fetch::requirements::Pin;
+use crate::cli::fetch::wheel::{self, Wheel};
+use crate::runtime::facts::majors;
+use crate::{Finding, FindingId};
+use std::path::Path;
+
+/// The download sizes of the toolkit and of cuDNN in GB, by CUDA: the newest on PyPI for Linux on x86_64 at the end of
+/// 2026. Neither pip nor uv tells them beforehand.
+const GIGABYTES: [(u32, f32, f32); 3] = [(13, 0.6, 0.5), (12, 0.7, 0.7), (11, 0.5, 0.4)];
+
+/// The wheels of a toolkit from CUDA 13 on, all in one directory. The first one has the toolkit's release.
+const TOOLKIT: [&str; 7] = [
+    "nvidia-cuda-nvcc",
+    "nvidia-cuda-runtime",
+    "nvidia-cuda-crt",
+    "nvidia-nvvm",
+    "nvidia-cuda-cccl",
+    "nvidia-cublas",
+    "nvidia-cuda-nvrtc",
+];
+/// The directories and wheels of CUDA 12. CUDA 11 has no CCCL.
+const TOOLKIT_12: [(&str, &str); 5] = [
+    ("cuda_runtime", "nvidia-cuda-runtime"),
+    ("cuda_nvcc", "nvidia-cuda-nvcc"),
+    ("cuda_nvrtc", "nvidia-cuda-nvrtc"),
+    ("cublas", "nvidia-cublas"),
+    ("cuda_cccl", "nvidia-cuda-cccl"),
+];
+
+/// The two things that are fetched.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// nvcc where there is a wheel of it, headers, cudart, and the libraries that cuDNN opens when it computes: cuBLAS
+    /// and NVRTC. cuDNN also names a libnvJitLink, under a name that no wheel has, and works without it.
+    Toolkit,
+    /// cuDNN. The toolkit brings its dependencies.
+    Cudnn,
+}
+
+impl Kind {
+    /// Both, in the order in which they are fetched.
+    pub const BOTH: [Self; 2] = [Self::Toolkit, Self::Cudnn];
+
+    /// Returns the name that people use.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Toolkit => "CUDA toolkit",
+            Self::Cudnn => "cuDNN",
+        }
+    }
+
+    /// Returns this kind for every CUDA: an installed one is replaced by any other.
+    pub fn every(self) -> Vec<Component> {
+        let component = |cuda: &u32| Component::new(self, *cuda, None);
+        majors::CUDA.iter().map(component).collect()
+    }
+
+    /// Returns the directories of this kind for all CUDAs.
+    pub fn folders(self) -> Vec<String> {
+        let every = self.every().into_iter();
+        every.flat_map(|component| component.folders).collect()
+    }
+
+    /// Returns the wheels of this kind in a directory, for whichever CUDA they are.
+    pub fn wheels(self, dir: &Path) -> Vec<Wheel> {
+        let every = self.every().into_iter();
+        let wheels = every.flat_map(|component| component.wheels(dir));
+        wheels.flatten().collect()
+    }
+}
+
+/// A toolkit or a cuDNN for one CUDA, which is fetched, replaced and found damaged as one.
+pub struct Component {
+    pub kind: Kind,
+    /// The major of CUDA.
+    pub cuda: u32,
+    /// Its directories below the home, as its wheels name them.
+    pub folders: Vec<String>,
+    /// Its wheels. The first one's release is the component's.
+    pub packages: Vec<String>,
+    /// The required release.
+    pub wanted: Option<Release>,
+    /// The wheels that `--lock` requires, in the order of `packages`.
+    pub pins: Vec<Pin>,
+}
+
+impl Component {
+    /// Creates a component. A CUDA that is too old for wheels stands for the oldest that has some.
+    pub fn new(kind: Kind, cuda: u32, wanted: Option<Release>) -> Self {
+        let mut known = majors::CUDA.iter();
+        let with_wheels = known.find(|known| **known <= cuda);
+        let cuda = *with_wheels.or(majors::CUDA.last()).unwrap_or(&cuda);
+        let (folders, packages) = match kind {
+            Kind::Cudnn => (
+                vec!["nvidia/cudnn".to_string()],
+                vec![format!("nvidia-cudnn-cu{cuda}")],
+            ),
+            Kind::Toolkit if cuda >= 13 => (
+                vec![format!("nvidia/cu{cuda}")],
+                TOOLKIT.map(String::from).to_vec(),
+            ),
+            Kind::Toolkit => TOOLKIT_12
+                .iter()
+                .filter(|(folder, _)| cuda > 11 || *folder != "cuda_cccl")
+                .map(|(folder, wheel)| (format!("nvidia/{folder}"), format!("{wheel}-cu{cuda}")))
+                .unzip(),
+        };
+        Self {
+            kind,
+            cuda,
+            folders,
+            packages,
+            wanted,
+            pins: Vec::new(),
+        }
+    }
+
+    /// Returns `true` if the installer gets one requirement that names the other wheels and their releases: from CUDA 13
+    /// on, NVIDIA's `cuda-toolkit`, as CCCL and cuBLAS count their own releases.
+    pub fn has_dependencies(&self) -> bool {
+        self.kind == Kind::Toolkit && self.cuda >= 13
+    }
+
+    /// Returns the project whose releases are this component's.
+    pub fn project(&self) -> &str {
+        match self.packages.first() {
+            Some(package) if !self.has_dependencies() => package,
+            _ => "cuda-toolkit",
+        }
+    }
+
+    /// Returns the requirements for the installer. Up to CUDA 12, all wheels but the cuBLAS of CUDA 11 have the release of
+    /// their CUDA.
+    pub fn requirements(&self) -> Vec<String> {
+        let release = match (&self.wanted, self.kind) {
+            (Some(release), _) => release.to_string(),
+            (None, Kind::Toolkit) => self.cuda.to_string(),
+            (None, Kind::Cudnn) => return self.packages.clone(),
+        };
+        if self.has_dependencies() {
+            return vec![format!("cuda-toolkit[cccl,cublas,nvcc]=={release}.*")];
+        }
+        let requirement = |package: &String| match (package.as_str(), release.as_str()) {
+            ("nvidia-cublas-cu11", "11.7") => format!("{package}==11.10.*"),
+            ("nvidia-cublas-cu11", "11.8") => format!("{package}==11.11.*"),
+            _ => format!("{package}=={release}.*"),
+        };
+        self.packages.iter().map(requirement).collect()
+    }
+
+    /// Returns this component's wheels in a directory, in the order of `packages`.
+    pub fn wheels(&self, dir: &Path) -> Vec<Option<Wheel>> {
+        let mut installed = wheel::installed(dir);
+        let mut take = |package: &String| {
+            let name = package.replace('-', "_");
+            let index = installed.iter().position(|wheel| wheel.name == name)?;
+            Some(installed.swap_remove(index))
+        };
+        self.packages.iter().map(&mut take).collect()
+    }
+
+    /// Returns the release in a directory, complete or not.
+    pub fn release(&self, dir: &Path) -> Option<String> {
+        let first = self.wheels(dir).into_iter().next().flatten()?;
+        Some(first.version)
+    }
+
+    /// Returns the release in a directory as an option of `fetch` has it: two numbers for a toolkit, three for cuDNN.
+    pub fn short_release(&self, dir: &Path) -> Option<Release> {
+        let most = match self.kind {
+            Kind::Toolkit => 2,
+            Kind::Cudnn => 3,
+        };
+        Some(Release::of_wheel(&self.release(dir)?).first(most))
+    }
+
+    /// Returns the option that requires the release in a directory. Without the toolkit's first wheel, only the major of
+    /// CUDA is known.
+    pub fn option(&self, dir: &Path) -> String {
+        let name = match self.kind {
+            Kind::Toolkit => "--cuda",
+            Kind::Cudnn => "--cudnn",
+        };
+        match self.short_release(dir) {
+            Some(release) => format!("{name} {release}"),
+            None => format!("{name} {}", self.cuda),
+        }
+    }
+
+    /// Returns the release in a directory if it is complete and the required one.
+    ///
+    /// The error is the reason why not; none if the component is not there at all.
+    pub fn check(&self, dir: &Path) -> Result<String, Option<String>> {
+        let wheels = self.wheels(dir);
+        if wheels.iter().all(Option::is_none) {
+            return Err(self.other_cuda(dir));
+        }
+        let mut pins = self.pins.iter();
+        for (wheel, name) in wheels.iter().zip(&self.packages) {
+            let pin = pins.next();
+            let Some(wheel) = wheel else {
+                return Err(Some(format!("{name} is missing")));
+            };
+            if let Some(damage) = wheel.damage() {
+                return Err(Some(format!("{name} is damaged: {damage}")));
+            }
+            if let Some(pin) = pin.filter(|pin| pin.version != wheel.version) {
+                let (there, wanted) = (&wheel.version, &pin.version);
+                return Err(Some(format!("{name} {there} is there, {wanted} is wanted")));
+            }
+        }
+        let mut releases = wheels.into_iter().flatten().map(|wheel| wheel.version);
+        let release = releases.next().unwrap_or_default();
+        match &self.wanted {
+            Some(wanted) if !wanted.is_start_of(&release) => {
+                Err(Some(format!("{release} is there, {wanted} is wanted")))
+            }
+            _ => Ok(release),
+        }
+    }
+
+    /// Returns the reason to fetch this component if one for another CUDA is there.
+    fn other_cuda(&self, dir: &Path) -> Option<String> {
+        self.kind.every().iter().find_map(|other| {
+            let release = other.wheels(dir).into_iter().flatten().next()?.version;
+            Some(format!(
+                "{release} for CUDA {} is there, one for CUDA {} is wanted",
+                other.cuda, self.cuda
+            ))
+        })
+    }
+
+    /// Returns its directory; of a toolkit in several, the one that contains them.
+    pub fn place(&self, home: &Path) -> String {
+        let folder = match &self.folders[..] {
+            [folder] => home.join(folder),
+            _ => home.join("nvidia"),
+        };
+        folder.display().to_string()
+    }
+
+    /// Describes the download.
+    pub fn download(&self) -> String {
+        let count = self.packages.len();
+        let wheels = if count == 1 { "wheel" } else { "wheels" };
+        let known = GIGABYTES.iter().find(|(cuda, ..)| *cuda == self.cuda);
+        let (_, toolkit, cudnn) = known.unwrap_or(&GIGABYTES[0]);
+        let size = match self.kind {
+            Kind::Toolkit => toolkit,
+            Kind::Cudnn => cudnn,
+        };
+        format!("{} ({count} {wheels}, about {size} GB)", self.kind.title())
+    }
+
+    /// Returns the finding that PyPI does not have the required release, with the nearest ones; none if PyPI has it.
+    pub fn not_offered(&self, offered: &[Release]) -> Option<Finding> {
+        let wanted = self.wanted.as_ref()?;
+        let nearest = wanted.nearest(offered)?;
+        let names: Vec<String> = nearest.iter().map(Release::to_string).collect();
+        let are = if nearest.len() == 1 { "is" } else { "are" };
+        let (what, of_cuda, option) = match self.kind {
+            Kind::Toolkit => ("CUDA", String::new(), "--cuda".to_string()),
+            Kind::Cudnn => (
+                "cuDNN",
+                format!(" for CUDA {}", self.cuda),
+                format!("--cuda {} --cudnn", self.cuda),
+            ),
+        };
+        let command = |release: &String| format!("`cudnn-guard fetch {option} {release}`");
+        let commands: Vec<String> = names.iter().map(command).collect();
+        let summary = format!(
+            "PyPI has no {what} {wanted}{of_cuda}; the nearest that it has {are} {}",
+            names.join(" and ")
+        );
+        let help = format!("fetch what it has: {}", commands.join(", or "));
+        Some(Finding::error(FindingId::FetchFailed, summary).help(help))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release(text: &str) -> Release {
+        Release::of_wheel(text)
+    }
+
+    #[test]
+    fn the_toolkit_is_asked_for_as_one_and_brings_what_cudnn_opens() {
+        let toolkit = Component::new(Kind::Toolkit, 13, Some(release("13.0")));
+        assert_eq!(
+            toolkit.requirements(),
+            ["cuda-toolkit[cccl,cublas,nvcc]==13.0.*"]
+        );
+        assert_eq!(toolkit.project(), "cuda-toolkit");
+        assert!(toolkit.has_dependencies());
+        for package in ["nvidia-cublas", "nvidia-cuda-nvrtc"] {
+            assert!(toolkit.packages.iter().any(|it| it == package), "{package}");
+        }
+    }
+
+    #[test]
+    fn wheels_up_to_cuda_12_are_asked_for_one_by_one() {
+        let toolkit = Component::new(Kind::Toolkit, 12, Some(release("12.4")));
+        assert_eq!(
+            toolkit.requirements().join(" "),
+            "nvidia-cuda-runtime-cu12==12.4.* nvidia-cuda-nvcc-cu12==12.4.* nvidia-cuda-nvrtc-cu12==12.4.* \
+             nvidia-cublas-cu12==12.4.* nvidia-cuda-cccl-cu12==12.4.*"
+        );
+        assert_eq!(toolkit.project(), "nvidia-cuda-runtime-cu12");
+        assert!(!toolkit.has_dependencies());
+        // The cuBLAS of CUDA 11 counts its own releases.
+        let cublas = |wanted: Option<Release>| {
+            Component::new(Kind::Toolkit, 11, wanted)
+                .requirements()
+                .pop()
+        };
+        let is = |text: &str| Some(format!("nvidia-cublas-cu11=={text}.*"));
+        assert_eq!(cublas(Some(release("11.7"))), is("11.10"));
+        assert_eq!(cublas(Some(release("11.8"))), is("11.11"));
+        assert_eq!(cublas(None), is("11"));
+    }
+
+    #[test]
+    fn what_pypi_does_not_have_is_told_with_what_is_next_to_it() {
+        let offered = |text: &str| text.split(' ').map(Release::of_wheel).collect::<Vec<_>>();
+        let cuda = offered("12.9.79 12.8.90 12.6.77 12.6.37 12.4.127.post1 12.0.107");
+        let told =
+            |text: &str| Component::new(Kind::Toolkit, 12, Some(release(text))).not_offered(&cuda);
+        assert!(told("12").is_none() && told("12.4").is_none());
+        assert_eq!(
+            told("12.7").expect("a finding").to_string(),
+            "PyPI has no CUDA 12.7; the nearest that it has are 12.6 and 12.8  [fetch-failed]\n  \
+             = help: fetch what it has: `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`"
+        );
+        let cudnn = offered("9.28.1.4 9.12.0.46");
+        let wanted = release("8.9");
+        assert_eq!(
+            Component::new(Kind::Cudnn, 13, Some(wanted.clone()))
+                .not_offered(&cudnn)
+                .expect("a finding")
+                .to_string(),
+            "PyPI has no cuDNN 8.9 for CUDA 13; the nearest that it has is 9.12  [fetch-failed]\n  \
+             = help: fetch what it has: `cudnn-guard fetch --cuda 13 --cudnn 9.12`"
+        );
+        assert!(
+            Component::new(Kind::Cudnn, 13, Some(wanted.clone()))
+                .not_offered(&[])
+                .is_none()
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! How to use what `fetch` installed.
+
+use crate::cli::fetch::cargo_config::{self, Refused};
+use crate::cli::fetch::component::Component;
+use crate::cli::fetch::release::Release;
+use crate::cli::fetch::{default_home, failed};
+use crate::cli::whole_file;
+use crate::runtime::facts::finding::quoted;
+use crate::{Finding, FindingId};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// The toolkit and the cuDNN that `fetch` put into a directory, or found there.
+pub struct Installed {
+    /// The directory.
+    pub home: PathBuf,
+    /// Its components, the toolkit first.
+    pub components: Vec<Component>,
+}
+
+impl Installed {
+    /// Returns `true` if a build with cudnn-guard searches the directory by default.
+    fn is_default(&self) -> bool {
+        default_home().as_deref() == Some(&*self.home)
+    }
+
+    /// Returns the variables that a build needs.
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let mut variables = Vec::new();
+        if !self.is_default() {
+            variables.push(("CUDNN_GUARD_HOME", self.home.display().to_string()));
+        }
+        for (name, component) in ["CUDA_HOME", "CUDNN_PATH"].iter().zip(&self.components) {
+            // Other crates expect a complete toolkit below CUDA_HOME.
+            if let [folder] = &component.folders[..] {
+                variables.push((name, self.home.join(folder).display().to_string()));
+            }
+        }
+        variables
+    }
+
+    /// Describes what a build and a program need.
+    pub fn how_to_use(&self) -> String {
+        let components = self.components.iter();
+        let wheels = components.flat_map(|component| component.wheels(&self.home));
+        let licenses: String = wheels
+            .flatten()
+            .flat_map(|wheel| wheel.licenses())
+            .map(|path| format!("  {}\n", path.display()))
+            .collect();
+        let components = self.components.iter().rev();
+        let folders = components.flat_map(|component| &component.folders);
+        let libraries: Vec<String> = folders
+            .map(|folder| self.home.join(folder).join("lib"))
+            .filter(|lib| lib.is_dir())
+            .map(|lib| lib.display().to_string())
+            .collect();
+        let variables = self.variables();
+        let table = cargo_config::table(&variables);
+        let build = match self.is_default() {
+            true if variables.is_empty() => {
+                "To build with it, nothing more is needed: cudnn-guard looks there\n".to_string()
+            }
+            true => format!(
+                "To build with it, nothing more is needed: cudnn-guard looks there; for other crates\n\
+                 write into .cargo/config.toml\n\n{table}"
+            ),
+            false => format!(
+                "To build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n\
+                 the others are for other crates)\n\n{table}"
+            ),
+        };
+        format!(
+            "\nNVIDIA's licences\n{licenses}\n\
+             {build}\n\
+             To run: programs that cudnn-guard linked find it by their rpath; for others\n\n\
+             export LD_LIBRARY_PATH={}\n",
+            quoted(&libraries.join(":")),
+        )
+    }
+
+    /// Writes the variables into `.cargo/config.toml` of the current directory. Returns what is to be shown.
+    pub fn write_config(&self) -> Result<String, Finding> {
+        let dir = Path::new(".cargo");
+        let path = dir.join("config.toml");
+        let shown = path.display();
+        let refused =
+            |why: String, help: String| Finding::error(FindingId::FetchFailed, why).help(help);
+        let old = dir.join("config");
+        if old.exists() {
+            // If there are both, cargo reads this one and not config.toml.
+            let old = old.display();
+            return Err(refused(
+                format!("`{old}` is there, in its old form"),
+                format!("add the lines above to `{old}` by hand"),
+            ));
+        }
+        let before = match whole_file::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(failed("read", &path)(error)),
+        };
+        let text = cargo_config::with(&before, &self.variables()).map_err(|why| match why {
+            Refused::Named(name) => refused(
+                format!("`{shown}` names {name} already"),
+                format!("change `{shown}` by hand to have the lines above"),
+            ),
+            Refused::Shape => refused(
+                format!("`{shown}` is not TOML whose `env` is a table"),
+                "mend it, `cargo tree` says where cargo cannot read it, and run this again".into(),
+            ),
+        })?;
+        if text == before {
+            return Ok(format!("\n  ✓ {shown} says so already\n"));
+        }
+        fs::create_dir_all(dir).map_err(failed("create", dir))?;
+        whole_file::replace(&path, &text).map_err(failed("write", &path))?;
+        Ok(format!("\n  ✓ written into {shown}\n"))
+    }
+}
+
+/// Says where to get the nvcc of a release that has no wheel of it.
+pub fn without_nvcc(cuda: &Release) -> String {
+    let name = cuda.to_string();
+    let distribution = match name.as_str() {
+        "11.8" => ", Debian 12 (`apt install nvidia-cuda-toolkit`)",
+        "12.0" => ", Ubuntu 24.04 (`apt install nvidia-cuda-toolkit`)",
+        "12.4" => ", Debian 13 (`apt install nvidia-cuda-toolkit`)",
+        _ => "",
+    };
+    format!(
+        "  – {:<12} NVIDIA's wheels for CUDA 11 and 12 hold none; for kernels `cudnn-guard fetch --cuda 13`, or CUDA \
+         {name} from NVIDIA's repository (`apt install cuda-toolkit-{}`){distribution} or conda (`conda install -c \
+         nvidia cuda-toolkit={name}`)\n",
+        "nvcc",
+        name.replace('.', "-")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_an_nvcc_is_said_in_one_line() {
+        assert_eq!(
+            without_nvcc(&Release::of_wheel("12.4")),
+            "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 hold none; for kernels `cudnn-guard fetch --cuda 13`, \
+             or CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
+             nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n"
+        );
+    }
+}

@@ -1,0 +1,302 @@
+//! `uv` or `pip`, whichever is installed.
+
+use crate::cli::fetch::component::Component;
+use crate::cli::fetch::failed;
+use crate::cli::fetch::release::Release;
+use crate::cli::fetch::requirements::{self, Pin};
+use crate::cli::terminal::{harmless, harmless_lines, show};
+use crate::model::invocation::Invocation;
+use crate::system::programs::end_with_this_process;
+use crate::system::programs::on_path;
+use crate::{Finding, FindingId};
+use anstream::ColorChoice;
+use serde_json::Value;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::{env, fs};
+
+/// How many lines of the installer's output are kept: the reason is at its end.
+const LAST_LINES: usize = 12;
+
+/// A program that installs wheels into a directory.
+pub struct Installer {
+    program: PathBuf,
+    calls: &'static Calls,
+}
+
+/// The arguments of an installer's commands, without the packages that follow.
+struct Calls {
+    is_uv: bool,
+    install: &'static str,
+    /// Lists the releases of a project.
+    releases: &'static str,
+    /// Prints the hashes of wheels.
+    hashes: &'static str,
+}
+
+/// uv cannot list releases, and runs the pip that can. It reads the wheels for `hashes` from its standard input.
+const UV: Calls = Calls {
+    is_uv: true,
+    install: "pip install --only-binary :all:",
+    releases: "tool run pip index versions",
+    hashes: "pip compile --quiet --generate-hashes --no-deps --no-header --no-annotate --only-binary :all: -",
+};
+const PIP: Calls = Calls {
+    is_uv: false,
+    install: "-m pip install --disable-pip-version-check --no-input --no-compile --only-binary :all:",
+    releases: "-m pip index versions",
+    hashes: "-m pip install --quiet --disable-pip-version-check --no-input --dry-run --ignore-installed --no-deps \
+             --only-binary :all: --report -",
+};
+
+impl Installer {
+    /// Finds `uv`, else a Python that has pip.
+    pub fn find() -> Result<Self, Finding> {
+        if let Some(program) = installed("uv") {
+            let calls = &UV;
+            return Ok(Self { program, calls });
+        }
+        let mut without_pip = Vec::new();
+        for program in ["python3", "python"].into_iter().filter_map(installed) {
+            let mut pip = Command::new(&program);
+            let pip = pip.args(["-m", "pip", "--version"]).stdin(Stdio::null());
+            if pip.output().is_ok_and(|output| output.status.success()) {
+                let calls = &PIP;
+                return Ok(Self { program, calls });
+            }
+            without_pip.push(program.display().to_string());
+        }
+        let summary = "neither uv nor a Python with pip is on PATH";
+        let mut finding = Finding::error(FindingId::FetchFailed, summary);
+        if !without_pip.is_empty() {
+            finding = finding.with("no pip in", without_pip.join("\n"));
+        }
+        Err(finding
+            .help("install uv (https://docs.astral.sh/uv/), which needs no root")
+            .help("or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`"))
+    }
+
+    /// Returns the releases of a project for this machine; none if the installer cannot list them.
+    pub fn offered(&self, project: &str) -> Vec<Release> {
+        let output = Command::new(&self.program)
+            .args(self.calls.releases.split(' '))
+            .args(["--disable-pip-version-check", "--no-input"])
+            .args(["--only-binary", ":all:", project])
+            .stdin(Stdio::null())
+            .output();
+        let said = output.map(|output| output.stdout).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let mut lines = said.lines();
+        let releases = lines.find_map(|line| line.strip_prefix("Available versions: "));
+        let releases = releases.into_iter().flat_map(|list| list.split(", "));
+        releases.map(Release::of_wheel).collect()
+    }
+
+    /// Returns the hashes of wheels, `nvidia-cublas==13.1.0.3`: with uv those for all systems, with pip those for this one.
+    pub fn hashes(&self, wheels: &[String]) -> Result<Vec<Pin>, Finding> {
+        let is_uv = self.calls.is_uv;
+        let mut args: Vec<String> = self.calls.hashes.split(' ').map(String::from).collect();
+        if !is_uv {
+            args.extend(wheels.iter().cloned());
+        }
+        let call = self.call(args);
+        let finding = |words: String| {
+            failed_call("the hashes of the wheels cannot be told", &call, words)
+                .help("run this again where the index of the wheels is reached")
+        };
+        let run = || {
+            let mut child = command(&call)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()?;
+            if let Some(mut stdin) = child.stdin.take() {
+                // pip reads none.
+                let _ = stdin.write_all(wheels.join("\n").as_bytes());
+            }
+            child.wait_with_output()
+        };
+        let output = run().map_err(|error| finding(error.to_string()))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let pins = match is_uv {
+            true => requirements::parse(&said),
+            false => reported(&said),
+        };
+        match output.status.success() && pins.len() == wheels.len() {
+            true => Ok(pins),
+            false => {
+                let words = String::from_utf8_lossy(&output.stderr);
+                Err(finding(harmless_lines(&words)))
+            }
+        }
+    }
+
+    /// Installs a component into a directory. On a terminal the installer draws its own progress bars; elsewhere the
+    /// names of its downloads are shown. It ends when this process does.
+    pub fn install(&self, component: &Component, target: &Path, anew: bool) -> Result<(), Finding> {
+        let mut args: Vec<String> = self.calls.install.split(' ').map(String::from).collect();
+        let pinned = !component.pins.is_empty();
+        if !component.has_dependencies() || pinned {
+            args.push("--no-deps".to_string());
+        }
+        // Files of uv's may be hard links into its cache, damaged with them.
+        if anew && self.calls.is_uv {
+            args.push("--no-cache".to_string());
+        }
+        args.extend(["--target".to_string(), target.display().to_string()]);
+        if pinned {
+            let list = target.with_extension("txt");
+            let text = requirements::text(&component.pins);
+            fs::write(&list, text).map_err(failed("write", &list))?;
+            let list = list.display().to_string();
+            args.extend(["--require-hashes".to_string(), "-r".to_string(), list]);
+        } else {
+            args.extend(component.requirements());
+        }
+        let call = self.call(args);
+        let finding = |words: String| {
+            let finding = failed_call("NVIDIA's wheels could not be fetched", &call, words);
+            if pinned {
+                return finding.help(
+                    "where a hash differs, the index has another file than the one that was locked: ask who runs it",
+                );
+            }
+            finding
+                .help("run that command to see all it says")
+                .help(format!(
+                    "look up which releases there are at https://pypi.org/project/{}/#history",
+                    component.project()
+                ))
+        };
+        let mut command = command(&call);
+        if ColorChoice::global() == ColorChoice::Never {
+            command.env("NO_COLOR", "1");
+        }
+        let on_terminal = io::stderr().is_terminal();
+        let stream = || match on_terminal {
+            true => io::stderr().into(),
+            false => Stdio::piped(),
+        };
+        let mut child = command
+            // Settings of the user's that are incompatible with --target.
+            .env("PIP_USER", "0")
+            .env("PIP_REQUIRE_VIRTUALENV", "0")
+            // Its warning is about the system's packages.
+            .env("PIP_ROOT_USER_ACTION", "ignore")
+            .stdin(Stdio::null())
+            .stdout(stream())
+            .stderr(stream())
+            .spawn()
+            .map_err(|error| finding(error.to_string()))?;
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let words = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| listen(out, &words));
+            scope.spawn(|| listen(err, &words));
+        });
+        let words = words.into_inner().unwrap_or_default().join("\n");
+        match child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) if on_terminal => Err(finding(format!("what stands above; {status}"))),
+            Ok(status) if words.is_empty() => Err(finding(status.to_string())),
+            Ok(_) => Err(finding(words)),
+            Err(error) => Err(finding(error.to_string())),
+        }
+    }
+
+    fn call(&self, args: Vec<String>) -> Invocation {
+        Invocation {
+            program: self.program.clone(),
+            args,
+            ..Invocation::default()
+        }
+    }
+}
+
+fn command(call: &Invocation) -> Command {
+    let mut command = Command::new(&call.program);
+    end_with_this_process(&mut command);
+    command.args(&call.args);
+    command
+}
+
+fn failed_call(summary: &str, call: &Invocation, words: String) -> Finding {
+    Finding::error(FindingId::FetchFailed, summary)
+        .with("command", call)
+        .with("it said", words)
+}
+
+/// Reads the installer's output to its end, shows which files it downloads, and keeps the last lines.
+fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
+    let Some(pipe) = pipe else { return };
+    for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+        let line = harmless(&String::from_utf8_lossy(&line));
+        let text = line.trim();
+        if let Some(file) = downloaded(text) {
+            show(format!("    {file}\n"));
+        }
+        // Bars are drawn with the box characters of U+2500.
+        let is_bar = text.starts_with(|c: char| ('\u{2500}'..='\u{257f}').contains(&c));
+        if let (false, false, Ok(mut words)) = (text.is_empty(), is_bar, words.lock()) {
+            if words.len() == LAST_LINES {
+                words.remove(0);
+            }
+            words.push(text.to_string());
+        }
+    }
+}
+
+/// Reads the wheels in pip's report of what it would install.
+fn reported(report: &str) -> Vec<Pin> {
+    let report: Value = serde_json::from_str(report).unwrap_or_default();
+    let installs = report["install"].as_array().into_iter().flatten();
+    let pin = |one: &Value| {
+        let text = |value: &Value| value.as_str().map(str::to_string);
+        let hash = text(&one["download_info"]["archive_info"]["hashes"]["sha256"])?;
+        Some(Pin {
+            package: text(&one["metadata"]["name"])?,
+            version: text(&one["metadata"]["version"])?,
+            hashes: vec![format!("sha256:{hash}")],
+        })
+    };
+    installs.filter_map(pin).collect()
+}
+
+/// Returns the name of the wheel that a line is about, without its platforms: `nvidia_nvvm-13.5.37 (75.1 MB)`.
+fn downloaded(line: &str) -> Option<String> {
+    let file = ["Downloading ", "Using cached "]
+        .iter()
+        .find_map(|verb| line.strip_prefix(verb))?;
+    match (file.split_once("-py"), file.split_once(' ')) {
+        (Some((wheel, _)), Some((_, size))) => Some(format!("{wheel} {size}")),
+        _ => Some(file.to_string()),
+    }
+}
+
+fn installed(name: &str) -> Option<PathBuf> {
+    let name = format!("{name}{}", env::consts::EXE_SUFFIX);
+    on_path(&name, env::var_os("PATH")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::downloaded;
+
+    #[test]
+    fn a_download_is_named_shortly() {
+        assert_eq!(
+            downloaded(
+                "Downloading nvidia_nvvm-13.5.37-py3-none-manylinux2010_x86_64.whl (75.1 MB)"
+            )
+            .as_deref(),
+            Some("nvidia_nvvm-13.5.37 (75.1 MB)")
+        );
+        assert_eq!(
+            downloaded("Downloading nvidia-nvvm (71.6MiB)").as_deref(),
+            Some("nvidia-nvvm (71.6MiB)")
+        );
+        assert_eq!(downloaded("Collecting nvidia-nvvm"), None);
+    }
+}

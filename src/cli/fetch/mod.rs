@@ -1,0 +1,359 @@
+//! `cudnn-guard fetch`: CUDA and cuDNN without root, from NVIDIA's Python wheels.
+//!
+//! ```text
+//! <home>/nvidia/cu13/          the toolkit: bin/nvcc, include, lib, nvvm
+//! <home>/nvidia/cu13/lib/stubs a libcuda.so to link with, made here
+//! <home>/nvidia/cuda_runtime/  in its place up to CUDA 12: a directory for each wheel, and no nvcc
+//! <home>/nvidia/cudnn/         cuDNN: include, lib
+//! <home>/nvidia/cublas/lib     a link to the toolkit's, where some releases of cuDNN search
+//! <home>/<wheel>.dist-info/    the installer's RECORD of each wheel's files, and NVIDIA's license
+//! <home>/.cudnn-guard          the directories above that this program put there, and so may replace
+//! <home>/.fetching-<pid>/      what is not complete yet
+//! <home>/.fetch.lock           empty; locked by the `fetch` that is at work
+//! ```
+
+mod cargo_config;
+mod check;
+pub mod choice;
+mod claims;
+mod component;
+mod driver_stub;
+mod installed;
+mod installer;
+mod links;
+mod lock;
+mod pinned;
+mod release;
+mod remove;
+mod replacement;
+mod requirements;
+mod wheel;
+
+use crate::cli::fetch::choice::Choice;
+use crate::cli::fetch::claims::{is_claimed, is_ours, ours, somebody_elses};
+use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::installed::{Installed, without_nvcc};
+use crate::cli::fetch::installer::Installer;
+use crate::cli::fetch::lock::Lock;
+use crate::cli::fetch::pinned::Pinned;
+use crate::cli::fetch::release::Release;
+use crate::cli::fetch::replacement::{clean_up, leftovers, replace};
+use crate::cli::terminal::{complain, flag, option, show};
+
+use crate::runtime::facts::fetch_dir::fetch_dir;
+use crate::runtime::facts::majors;
+use crate::{Finding, FindingId};
+use clap::{ArgMatches, Command, value_parser};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs, io};
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("fetch")
+        .about("Installs CUDA and cuDNN without root, from NVIDIA's Python wheels")
+        .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check\n  cudnn-guard fetch --remove")
+        .arg(
+            option(
+                "cuda",
+                "X.Y",
+                "The release of CUDA, 11, 12 or 13; unless given, that of [package.metadata.cudnn-guard] in ./Cargo.toml, what is \
+                 there, what fits the driver here, or the newest",
+            )
+            .value_parser(|text: &str| Release::parse(text, 2)),
+        )
+        .arg(
+            option("cudnn", "X.Y", "The release of cuDNN; unless given, likewise")
+                .value_parser(|text: &str| Release::parse(text, 3)),
+        )
+        .arg(
+            option("to", "DIR", "Where to; CUDNN_GUARD_HOME or the user's data folder unless given")
+                .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(flag("write-config", "Write the variables into ./.cargo/config.toml"))
+        .arg(
+            flag(
+                "check",
+                "Install nothing: compare every file that was fetched with the hash in its wheel's RECORD",
+            )
+            .conflicts_with_all(["cuda", "cudnn", "write-config", "lock"]),
+        )
+        .arg(
+            option(
+                "lock",
+                "FILE",
+                "Fetch exactly the wheels with the hashes in this file; write it if it is not there",
+            )
+            .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            flag("remove", "Remove what was fetched, and nothing else")
+                .conflicts_with_all(["cuda", "cudnn", "write-config", "check", "lock"]),
+        )
+}
+
+/// Fetches, and says what is needed to use it.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let home = match arguments.get_one::<PathBuf>("to") {
+        Some(dir) => absolute(dir),
+        None => home(),
+    };
+    let findings = match home {
+        Ok(home) if arguments.get_flag("check") => check::check(&home),
+        Ok(home) if arguments.get_flag("remove") => {
+            remove::remove(&home).err().into_iter().collect()
+        }
+        Ok(home) => fetch_and_show(&home, arguments).err().into_iter().collect(),
+        Err(finding) => vec![finding],
+    };
+    // What is wrong is what `--check` is asked for.
+    let tell: fn(String) = match arguments.get_flag("check") {
+        true => show,
+        false => complain,
+    };
+    for finding in &findings {
+        tell(format!("\n{finding}\n"));
+    }
+    ExitCode::from(u8::from(!findings.is_empty()))
+}
+
+fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
+    let named = Choice {
+        cuda: arguments.get_one::<Release>("cuda").cloned(),
+        cudnn: arguments.get_one::<Release>("cudnn").cloned(),
+    };
+    let lock = arguments.get_one::<PathBuf>("lock");
+    let pinned = lock.map(|path| Pinned::read(path)).transpose()?.flatten();
+    let choice = match &pinned {
+        Some(pinned) if named == Choice::default() => pinned.choice()?,
+        Some(_) => {
+            let summary = "the file of `--lock` names the releases already";
+            let finding = Finding::error(FindingId::ConfigInvalid, summary);
+            return Err(finding.help("leave --cuda and --cudnn out, or remove the file"));
+        }
+        None => named.or_of_crate()?,
+    };
+    let installed = fetch(home, choice, pinned.as_ref())?;
+    if let (Some(path), None) = (lock, &pinned) {
+        pinned::write(path, home, &installed.components)?;
+        show(format!("  ✓ {:<12} {}\n", "locked", path.display()));
+    }
+    show(installed.how_to_use());
+    if arguments.get_flag("write-config") {
+        show(installed.write_config()?);
+    }
+    Ok(())
+}
+
+/// Fetches what is not there yet. Everything is checked before anything is written: a directory that this program did
+/// not put there stays as it is, complete or not.
+pub fn fetch(
+    home: &Path,
+    mut choice: Choice,
+    pinned: Option<&Pinned>,
+) -> Result<Installed, Finding> {
+    let mut lock = Lock::take_existing(home);
+    if lock.is_some() {
+        for left in leftovers(home) {
+            clean_up(home, &left);
+        }
+    }
+    if choice.cuda.is_none() && ours(home, Kind::Toolkit).is_none() {
+        choice = choice.or_of_machine();
+    }
+    let mut plan = make_plan(home, &choice, pinned)?;
+    let installer = match missing(&plan).next() {
+        Some(_) => Some(Installer::find()?),
+        None => None,
+    };
+    if let Some(installer) = &installer {
+        missing(&plan).try_for_each(|(component, _)| must_be_offered(installer, component))?;
+        if lock.is_none() {
+            fs::create_dir_all(home).map_err(|error| {
+                failed("create", home)(error)
+                    .help("name a directory that this user may make or write into: `--to DIR`")
+            })?;
+            lock = Lock::take(home);
+            // Another one that found nothing here either may have come first.
+            plan = make_plan(home, &choice, pinned)?;
+        }
+    }
+    for (component, found) in &plan {
+        if let Ok(release) = found {
+            let (title, place) = (component.kind.title(), component.place(home));
+            show(format!("  ✓ {title:<12} {release} is there: {place}\n"));
+        }
+    }
+    if let Some(installer) = &installer {
+        install_missing(installer, home, &plan)?;
+    }
+    let components: Vec<Component> = plan.into_iter().map(|(component, _)| component).collect();
+    add_links(home, &components)?;
+    drop(lock);
+    Ok(Installed {
+        home: home.to_path_buf(),
+        components,
+    })
+}
+
+/// The required toolkit and cuDNN, each with its release in the home, or the reason to fetch it.
+type Plan = Vec<(Component, Result<String, Option<String>>)>;
+
+fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Plan, Finding> {
+    let major = match (&choice.cuda, ours(home, Kind::Toolkit)) {
+        (Some(cuda), _) => cuda.major(),
+        (None, Some(toolkit)) => toolkit.cuda,
+        (None, None) => majors::NEWEST_CUDA,
+    };
+    if major > majors::NEWEST_CUDA {
+        let summary = format!("CUDA {major} is not known here; 13 is");
+        return Err(Finding::error(FindingId::FetchFailed, summary).help(
+            "fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone",
+        ));
+    }
+    let mut plan = Vec::new();
+    for (kind, named) in Kind::BOTH.into_iter().zip([&choice.cuda, &choice.cudnn]) {
+        // Without a requirement the present release stays, even if it is damaged.
+        let there = ours(home, kind).filter(|one| one.cuda == major);
+        let present = there.and_then(|one| one.short_release(home));
+        let mut component = Component::new(kind, major, named.clone().or(present));
+        if let Some(pinned) = pinned {
+            component.pins = pinned.of(&component)?;
+        }
+        let found = component.check(home);
+        plan.push((component, found));
+    }
+    let (missing, complete): (Vec<_>, Vec<_>) = plan.iter().partition(|(_, found)| found.is_err());
+    if !missing.is_empty() {
+        for (component, found) in missing.into_iter().chain(complete) {
+            if let Some(folder) = somebody_elses(home, component.kind) {
+                return Err(foreign(&folder, found.clone().err().flatten()));
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// Returns the components of a plan that are to be fetched, each with the reason if it is not just absent.
+fn missing(plan: &Plan) -> impl Iterator<Item = (&Component, Option<&str>)> {
+    plan.iter().filter_map(|(component, found)| {
+        let why = found.as_ref().err()?;
+        Some((component, why.as_deref()))
+    })
+}
+
+fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<(), Finding> {
+    let downloads = missing(plan).map(|(component, _)| component.download());
+    let downloads: Vec<String> = downloads.collect();
+    if !downloads.is_empty() {
+        show(license_notice(home));
+        show(format!("  – {:<12} {}\n", "to fetch", downloads.join(", ")));
+    }
+    for (component, why) in missing(plan) {
+        let (title, place) = (component.kind.title(), component.place(home));
+        if let Some(why) = why {
+            show(format!("  – {title:<12} {why}\n"));
+        }
+        let release = replace(installer, home, component)?;
+        show(format!("  ✓ {title:<12} {release} in {place}\n"));
+    }
+    Ok(())
+}
+
+/// Checks that PyPI has every part of a component, so that nothing is downloaded in vain. If the installer cannot list
+/// releases, it shall try.
+fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), Finding> {
+    let offered = installer.offered(component.project());
+    let (Some(wanted), Some(finding)) = (&component.wanted, component.not_offered(&offered)) else {
+        return Ok(());
+    };
+    let mut others = component.kind.every().into_iter();
+    let other = others.find(|other| {
+        let offers = |one: Release| wanted.is_start_of(&one.to_string());
+        component.kind == Kind::Cudnn
+            && other.cuda != component.cuda
+            && installer.offered(other.project()).into_iter().any(offers)
+    });
+    Err(match other {
+        Some(other) => finding.help(format!(
+            "or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {} --cudnn {wanted}`",
+            other.cuda
+        )),
+        None => finding,
+    })
+}
+
+/// Adds to the wheels' directories what builds and cuDNN expect of an installation.
+fn add_links(home: &Path, components: &[Component]) -> Result<(), Finding> {
+    let folders = components.iter().flat_map(|one| &one.folders);
+    for folder in folders.filter(|folder| is_ours(home, folder)) {
+        let folder = home.join(folder);
+        links::add_developer_links(&folder).map_err(failed("add links to", &folder))?;
+        if let Some(line) = driver_stub::add(&folder) {
+            show(line);
+        }
+    }
+    let toolkits = components.iter().filter(|one| one.kind == Kind::Toolkit);
+    for toolkit in toolkits {
+        let Some(wheel) = toolkit.wheels(home).into_iter().flatten().next() else {
+            continue;
+        };
+        if is_claimed(home, toolkit) {
+            links::add_neighbors(home, toolkit.cuda).map_err(failed("add links to", home))?;
+        }
+        if toolkit.cuda < 13 {
+            show(without_nvcc(&Release::of_wheel(&wheel.version).first(2)));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the directory to fetch into by default: `CUDNN_GUARD_HOME`, else in the user's data directory.
+pub fn home() -> Result<PathBuf, Finding> {
+    if let Some(home) = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty()) {
+        return absolute(Path::new(&home));
+    }
+    default_home().ok_or_else(|| {
+        let summary = "neither CUDNN_GUARD_HOME nor HOME is set";
+        Finding::error(FindingId::FetchFailed, summary).help("name a folder with `--to DIR`")
+    })
+}
+
+/// Returns the directory with fetched files that a build searches by default.
+pub fn default_home() -> Option<PathBuf> {
+    fetch_dir(cfg!(windows), &|name| env::var_os(name))
+}
+
+fn absolute(dir: &Path) -> Result<PathBuf, Finding> {
+    std::path::absolute(dir).map_err(failed("find", dir))
+}
+
+fn license_notice(home: &Path) -> String {
+    format!(
+        "What is fetched is NVIDIA's, not ours: to fetch it is to accept NVIDIA's licences. Their\n\
+         texts will lie in {}/*.dist-info; they are also at\n  \
+         https://docs.nvidia.com/cuda/eula/\n  \
+         https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html\n\n",
+        home.display()
+    )
+}
+
+fn foreign(folder: &Path, why: Option<String>) -> Finding {
+    let summary = format!(
+        "`{}` was not put there by cudnn-guard, which adds nothing to it",
+        folder.display()
+    );
+    let mut finding = Finding::error(FindingId::FetchFailed, summary);
+    if let Some(why) = why {
+        finding = finding.with("found", why);
+    }
+    finding.help("fetch into another folder with `--to DIR`")
+}
+
+/// Returns what makes a finding of an error: that something could not be done with a path.
+pub fn failed(verb: &str, path: &Path) -> impl Fn(io::Error) -> Finding {
+    move |error| {
+        let summary = format!("cannot {verb} `{}`: {error}", path.display());
+        Finding::error(FindingId::IoError, summary)
+    }
+}

@@ -1,0 +1,81 @@
+//! The file of `fetch --lock`: exact wheels with the hashes of their archives.
+
+use crate::cli::fetch::choice::Choice;
+use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::failed;
+use crate::cli::fetch::installer::Installer;
+use crate::cli::fetch::release::Release;
+use crate::cli::fetch::requirements::{self, Pin};
+use crate::cli::whole_file;
+use crate::runtime::facts::finding::quoted;
+use crate::{Finding, FindingId};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// The wheels in a file.
+pub struct Pinned {
+    path: PathBuf,
+    pins: Vec<Pin>,
+}
+
+impl Pinned {
+    /// Reads a file; none if it does not exist.
+    pub fn read(path: &Path) -> Result<Option<Self>, Finding> {
+        match fs::read_to_string(path) {
+            Ok(text) => Ok(Some(Self {
+                path: path.to_path_buf(),
+                pins: requirements::parse(&text),
+            })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("read", path)(error)),
+        }
+    }
+
+    fn find(&self, package: &str) -> Option<&Pin> {
+        self.pins.iter().find(|pin| pin.package == package)
+    }
+
+    /// Returns the releases in the file.
+    pub fn choice(&self) -> Result<Choice, Finding> {
+        let release = |kind: Kind, most| {
+            let every = kind.every();
+            let mut firsts = every.iter().filter_map(|one| one.packages.first());
+            let pin = firsts.find_map(|package| self.find(package))?;
+            Some(Release::of_wheel(&pin.version).first(most))
+        };
+        match (release(Kind::Toolkit, 2), release(Kind::Cudnn, 3)) {
+            (cuda @ Some(_), cudnn @ Some(_)) => Ok(Choice { cuda, cudnn }),
+            _ => Err(self.lacking("a toolkit and a cuDNN")),
+        }
+    }
+
+    /// Returns the wheels of a component.
+    pub fn of(&self, component: &Component) -> Result<Vec<Pin>, Finding> {
+        let pin = |name: &String| self.find(name).cloned().ok_or_else(|| self.lacking(name));
+        component.packages.iter().map(pin).collect()
+    }
+
+    fn lacking(&self, what: &str) -> Finding {
+        let path = self.path.display();
+        let summary = format!("`{path}` does not name {what}");
+        Finding::error(FindingId::FetchFailed, summary).help(format!(
+            "remove it, and run `cudnn-guard fetch --lock {}`, which writes it anew",
+            quoted(&self.path.to_string_lossy())
+        ))
+    }
+}
+
+/// Writes what is installed, with the hashes that the installer gets from its index.
+pub fn write(path: &Path, home: &Path, components: &[Component]) -> Result<(), Finding> {
+    let wheels = components.iter().flat_map(|one| {
+        let packages = one.packages.iter().zip(one.wheels(home));
+        packages.filter_map(|(name, wheel)| Some(format!("{name}=={}", wheel?.version)))
+    });
+    let text = requirements::text(&Installer::find()?.hashes(&wheels.collect::<Vec<_>>())?);
+    let head = format!(
+        "# `cudnn-guard fetch --lock {}` fetches these wheels again, and nothing else.\n",
+        quoted(&path.to_string_lossy())
+    );
+    whole_file::replace(path, &(head + &text)).map_err(failed("write", path))
+}

@@ -1,0 +1,97 @@
+//! `cudnn-guard fetch --remove`: removes what `fetch` put into a directory, and nothing else.
+
+use crate::cli::fetch::claims::{self, is_claimed, is_ours};
+use crate::cli::fetch::component::Kind;
+use crate::cli::fetch::lock::{self, Lock};
+use crate::cli::fetch::replacement::{clean_up, leftovers};
+use crate::cli::fetch::{failed, links};
+use crate::cli::terminal::show;
+use crate::{Finding, FindingId};
+use std::path::Path;
+use std::{fs, io};
+
+/// Removes both components. If this is stopped halfway, their directories stay claimed and the next one continues.
+pub fn remove(home: &Path) -> Result<(), Finding> {
+    let lock = Lock::take_existing(home);
+    let mut is_there = false;
+    if lock.is_some() {
+        for left in leftovers(home) {
+            is_there = true;
+            let size = size_of(&left).map_err(failed("read", &left))?;
+            show(format!(
+                "  ✓ removed      what a stopped fetch left, {}\n",
+                megabytes(size)
+            ));
+            clean_up(home, &left);
+        }
+    }
+    for kind in Kind::BOTH.into_iter().rev() {
+        if !kind.folders().iter().any(|folder| is_ours(home, folder)) {
+            continue;
+        }
+        is_there = true;
+        let release = kind.every().iter().find_map(|one| one.release(home));
+        let release = release.map_or(String::new(), |release| format!(" {release}"));
+        let size = remove_one(home, kind).map_err(failed("empty", home))?;
+        show(format!(
+            "  ✓ removed      {}{release}, {}\n",
+            kind.title(),
+            megabytes(size)
+        ));
+    }
+    if !is_there {
+        let summary = format!("cudnn-guard has put nothing into `{}`", home.display());
+        return Err(Finding::error(FindingId::FetchFailed, summary)
+            .help("name the folder that was fetched into with `--to DIR`"));
+    }
+    let _ = fs::remove_file(home.join(claims::FILE));
+    drop(lock);
+    let _ = fs::remove_file(home.join(lock::FILE));
+    // A directory that contains anything else stays.
+    let _ = fs::remove_dir(home.join("nvidia"));
+    let _ = fs::remove_dir(home);
+    let config = fs::read_to_string(".cargo/config.toml");
+    if config.is_ok_and(|text| text.contains("CUDNN_GUARD_HOME")) {
+        show("  – .cargo/config.toml here still sets CUDNN_GUARD_HOME: take its lines out\n");
+    }
+    Ok(())
+}
+
+/// Removes the claimed directories, for whichever CUDA, the links to them, and last their records. Returns the size.
+fn remove_one(home: &Path, kind: Kind) -> io::Result<u64> {
+    links::remove_neighbors(home)?;
+    let folders = kind.folders().into_iter();
+    let claimed = folders.filter(|folder| is_ours(home, folder));
+    let mut gone: Vec<_> = claimed.map(|folder| home.join(folder)).collect();
+    // The records for another CUDA may be somebody else's.
+    let every = kind.every();
+    let ours = every.iter().filter(|one| is_claimed(home, one));
+    let wheels = ours.flat_map(|one| one.wheels(home)).flatten();
+    gone.extend(wheels.map(|wheel| wheel.info));
+    let mut size = 0;
+    for folder in gone.iter().filter(|folder| folder.exists()) {
+        size += size_of(folder)?;
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(size)
+}
+
+/// Returns the bytes of the files below a directory, without links.
+fn size_of(folder: &Path) -> io::Result<u64> {
+    let mut size = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        size += match metadata.is_dir() {
+            true => size_of(&entry.path())?,
+            false if metadata.is_file() => metadata.len(),
+            false => 0,
+        };
+    }
+    Ok(size)
+}
+
+/// Writes a size as pip and uv do.
+fn megabytes(size: u64) -> String {
+    format!("{} MB", size.div_ceil(1_000_000))
+}

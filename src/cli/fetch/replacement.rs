@@ -1,0 +1,110 @@
+//! A component that takes the place of another once it is complete.
+
+use crate::cli::fetch::claims::claim;
+use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::installer::Installer;
+use crate::cli::fetch::wheel::Wheel;
+use crate::cli::fetch::{failed, links};
+use crate::cli::terminal::show;
+use crate::{Finding, FindingId};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// What is not complete yet is in a directory with this name and the number of the process.
+const TEMPORARY: &str = ".fetching-";
+
+/// The name of `old` in the temporary directory once the new directories are in the home.
+const REPLACED: &str = "replaced";
+
+/// Installs a component into a temporary directory, checks it there, and puts it in its place. Returns its release.
+pub fn replace(
+    installer: &Installer,
+    home: &Path,
+    component: &Component,
+) -> Result<String, Finding> {
+    let temporary = home.join(format!("{TEMPORARY}{}", std::process::id()));
+    let fetched = install(installer, home, component, &temporary.join("new"));
+    let result = fetched.and_then(|release| {
+        move_in(home, component, &temporary).map_err(failed("change", home))?;
+        Ok(release)
+    });
+    clean_up(home, &temporary);
+    result
+}
+
+fn install(
+    installer: &Installer,
+    home: &Path,
+    component: &Component,
+    fresh: &Path,
+) -> Result<String, Finding> {
+    fs::create_dir_all(fresh).map_err(failed("create", fresh))?;
+    show(format!("  fetching {}\n", component.kind.title()));
+    let wheels = component.wheels(home);
+    let mut there = wheels.iter().flatten();
+    let is_damaged = there.any(|wheel| wheel.damage().is_some());
+    installer.install(component, fresh, is_damaged)?;
+    component.check(fresh).map_err(|why| {
+        let why = why.unwrap_or_else(|| "nothing was installed".to_string());
+        let summary = format!("what was fetched is not whole: {why}");
+        Finding::error(FindingId::FetchFailed, summary).help("run the same command again")
+    })
+}
+
+/// Puts a component in the place of the present one, which may be for another CUDA. The present records are moved away
+/// first and the new ones come last: if this is stopped halfway, the next `fetch` finds a component that is not complete.
+fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<()> {
+    let (old, fresh) = (temporary.join("old"), temporary.join("new"));
+    fs::create_dir_all(old.join("nvidia"))?;
+    fs::create_dir_all(home.join("nvidia"))?;
+    move_records(component.kind.wheels(home), &old)?;
+    claim(home, &component.folders, temporary)?;
+    if component.kind == Kind::Toolkit {
+        links::remove_neighbors(home)?;
+    }
+    for folder in component.kind.folders() {
+        if home.join(&folder).exists() {
+            fs::rename(home.join(&folder), old.join(folder))?;
+        }
+    }
+    for folder in &component.folders {
+        fs::rename(fresh.join(folder), home.join(folder))?;
+    }
+    fs::rename(&old, temporary.join(REPLACED))?;
+    move_records(component.kind.wheels(&fresh), home)?;
+    claim(home, &component.folders, temporary)
+}
+
+fn move_records(wheels: Vec<Wheel>, to: &Path) -> io::Result<()> {
+    for wheel in wheels {
+        fs::rename(
+            &wheel.info,
+            to.join(wheel.info.file_name().unwrap_or_default()),
+        )?;
+    }
+    Ok(())
+}
+
+/// Returns the temporary directories. Whoever has the lock finds only those of processes that were stopped.
+pub fn leftovers(home: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home).into_iter().flatten().flatten();
+    let is_temporary = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        name.to_string_lossy().starts_with(TEMPORARY)
+    };
+    let temporary = entries.filter(is_temporary);
+    temporary.map(|entry| entry.path()).collect()
+}
+
+/// Removes a temporary directory. The records of what was to be replaced return, since the next `fetch` reads from them
+/// which release that was; if the new directories are in place, the new records follow them.
+pub fn clean_up(home: &Path, temporary: &Path) {
+    let records = match temporary.join(REPLACED).exists() {
+        true => temporary.join("new"),
+        false => temporary.join("old"),
+    };
+    for kind in Kind::BOTH {
+        let _ = move_records(kind.wheels(&records), home);
+    }
+    let _ = fs::remove_dir_all(temporary);
+}

@@ -1,0 +1,242 @@
+//! Installed wheels: their releases, and the files that their RECORDs list, with the hash and the size of each.
+
+use crate::cli::terminal::harmless;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+/// An installed wheel, as `pip install --target` leaves it in a directory.
+#[derive(Debug)]
+pub struct Wheel {
+    /// Its name as its directory spells it: `nvidia_cudnn_cu13`.
+    pub name: String,
+    /// Its release: `9.14.0.64`.
+    pub version: String,
+    /// The directory of its RECORD: `nvidia_cudnn_cu13-9.14.0.64.dist-info`.
+    pub info: PathBuf,
+}
+
+/// A line `path,sha256=hash,size` of a RECORD.
+#[derive(Debug, PartialEq)]
+pub struct RecordedFile {
+    /// Its path from the directory that the wheel is installed in.
+    pub path: String,
+    /// The hash of its contents, in the base64 of RECORD.
+    sha256: Option<String>,
+    size: Option<u64>,
+}
+
+/// Returns the wheels in a directory, by name.
+pub fn installed(dir: &Path) -> Vec<Wheel> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let wheel = |entry: fs::DirEntry| {
+        let folder = entry.file_name();
+        let stem = folder.to_str()?.strip_suffix(".dist-info")?;
+        let (name, version) = stem.split_once('-')?;
+        Some(Wheel {
+            name: name.to_ascii_lowercase().replace(['-', '.'], "_"),
+            version: version.to_string(),
+            info: entry.path(),
+        })
+    };
+    let mut wheels: Vec<Wheel> = entries.filter_map(wheel).collect();
+    wheels.sort_by(|one, other| one.name.cmp(&other.name));
+    wheels
+}
+
+impl Wheel {
+    /// Returns the files in its RECORD.
+    ///
+    /// # Errors
+    /// Why there are none, in words.
+    pub fn files(&self) -> Result<Vec<RecordedFile>, String> {
+        match fs::read_to_string(self.info.join("RECORD")) {
+            Ok(text) => Ok(parse(&text).collect()),
+            Err(_) => Err("it has no RECORD".to_string()),
+        }
+    }
+
+    /// Describes the first file that is missing or has another size.
+    pub fn damage(&self) -> Option<String> {
+        let dir = self.info.parent()?;
+        match self.files() {
+            Ok(files) => files.iter().find_map(|file| {
+                let damage = file.damage_at_a_glance(dir)?;
+                Some(harmless(&format!("{} {damage}", file.path)))
+            }),
+            Err(why) => Some(why),
+        }
+    }
+
+    /// Returns the texts of its license.
+    pub fn licenses(&self) -> Vec<PathBuf> {
+        let folders = ["licenses", "license_files", "."].map(|folder| self.info.join(folder));
+        let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
+        let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        found.retain(|path| {
+            let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
+            path.is_file() && name.to_string_lossy().starts_with("license")
+        });
+        found.sort();
+        found
+    }
+}
+
+/// Reads the files of a RECORD that stay as they were installed. Bytecode and what the installer put outside come and go;
+/// `nvidia/__init__.py` is in every wheel and is not moved with one.
+fn parse(text: &str) -> impl Iterator<Item = RecordedFile> + '_ {
+    text.lines().filter_map(parse_line).filter(|file| {
+        let mut parts = Path::new(&file.path).components();
+        let inside = parts.all(|part| matches!(part, Component::Normal(_)));
+        inside && !file.path.ends_with(".pyc") && file.path != "nvidia/__init__.py"
+    })
+}
+
+/// Reads a line. A path with a comma is in quotation marks.
+fn parse_line(line: &str) -> Option<RecordedFile> {
+    let mut fields = line.rsplitn(3, ',');
+    let size = fields.next()?.trim().parse().ok();
+    let sha256 = fields.next()?.strip_prefix("sha256=").map(String::from);
+    let path = fields.next()?;
+    let in_quotes = path
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let path = match in_quotes {
+        Some(inner) => inner.replace("\"\"", "\""),
+        None => path.to_string(),
+    };
+    Some(RecordedFile { path, sha256, size })
+}
+
+impl RecordedFile {
+    /// Describes the damage to this file that is seen without reading it.
+    pub fn damage_at_a_glance(&self, dir: &Path) -> Option<String> {
+        let found = match fs::metadata(dir.join(&self.path)) {
+            Ok(found) if found.is_file() => found.len(),
+            _ => return Some("is missing".to_string()),
+        };
+        let recorded = self.size.filter(|recorded| *recorded != found)?;
+        Some(format!("has {found} bytes instead of {recorded}"))
+    }
+
+    /// Describes the damage to the contents of this file.
+    pub fn damage_of_contents(&self, dir: &Path) -> Option<String> {
+        let recorded = self.sha256.as_ref()?;
+        match sha256(&dir.join(&self.path)) {
+            Ok(found) if found == *recorded => None,
+            Ok(_) => Some("has other contents".to_string()),
+            Err(error) => Some(format!("cannot be read: {error}")),
+        }
+    }
+}
+
+/// Returns the hash of a file, [as RECORD has it](https://packaging.python.org/specifications/recording-installed-packages/).
+fn sha256(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let count = file.read(&mut buffer)?;
+        match buffer.get(..count) {
+            Some(bytes) if !bytes.is_empty() => hasher.update(bytes),
+            _ => return Ok(base64(&hasher.finalize())),
+        }
+    }
+}
+
+/// Returns the base64 of URLs, without padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let number = |index: usize| three.get(index).copied().map_or(0, u32::from);
+        let bits = number(0) << 16 | number(1) << 8 | number(2);
+        for index in 0..=three.len() {
+            let digit = bits >> (18 - 6 * index) & 63;
+            out.push(char::from(DIGITS[digit as usize]));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recorded(path: &str, sha256: Option<&str>, size: Option<u64>) -> RecordedFile {
+        RecordedFile {
+            path: path.to_string(),
+            sha256: sha256.map(String::from),
+            size,
+        }
+    }
+
+    #[test]
+    fn a_record_gives_paths_hashes_and_sizes() {
+        let text = "a/b.h,sha256=x,12\n\"c,d\"\"e.h\",sha256=y-_,3\na-1.dist-info/RECORD,,\nf.h,md5=z,1\nnonsense\n";
+        assert_eq!(
+            parse(text).collect::<Vec<_>>(),
+            [
+                recorded("a/b.h", Some("x"), Some(12)),
+                recorded("c,d\"e.h", Some("y-_"), Some(3)),
+                recorded("a-1.dist-info/RECORD", None, None),
+                recorded("f.h", None, Some(1)),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_comes_and_goes_is_left_out() {
+        let text = "nvidia/__pycache__/__init__.cpython-311.pyc,,\n../../bin/nvcc,sha256=x,1\n/etc/passwd,,\n\
+            nvidia/__init__.py,sha256=x,0\nnvidia/cudnn/__init__.py,sha256=x,0\n";
+        assert_eq!(
+            parse(text).collect::<Vec<_>>(),
+            [recorded("nvidia/cudnn/__init__.py", Some("x"), Some(0))]
+        );
+    }
+
+    /// RFC 4648, section 10, without the padding; and the two digits that URLs have for themselves.
+    #[test]
+    fn base64_is_that_of_urls() {
+        for (bytes, text) in [
+            ("", ""),
+            ("f", "Zg"),
+            ("fo", "Zm8"),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg"),
+        ] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+        assert_eq!(base64(&[0xfb, 0xff]), "-_8");
+    }
+
+    /// The first is what every wheel's RECORD says of an empty file, as its REQUESTED is.
+    #[test]
+    fn a_file_is_told_from_one_with_other_contents() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-record-{}", std::process::id()));
+        fs::create_dir_all(dir.join("folder")).expect("a folder");
+        fs::write(dir.join("empty"), "").expect("a file");
+        fs::write(dir.join("one"), "1").expect("a file");
+        let empty = Some("47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");
+        let one = Some("a4ayc_80_OGda4BO_1o_V0etpOqiLx1JwB5S3beHW0s");
+        for (file, told) in [
+            (recorded("empty", empty, Some(0)), None),
+            (recorded("one", one, Some(1)), None),
+            (recorded("one", one, None), None),
+            (recorded("one", None, None), None),
+            (recorded("one", empty, Some(1)), Some("has other contents")),
+            (
+                recorded("one", one, Some(2)),
+                Some("has 1 bytes instead of 2"),
+            ),
+            (recorded("two", one, Some(1)), Some("is missing")),
+            (recorded("folder", None, None), Some("is missing")),
+        ] {
+            let contents = || file.damage_of_contents(&dir);
+            let damage = file.damage_at_a_glance(&dir).or_else(contents);
+            assert_eq!(damage.as_deref(), told, "{file:?}");
+        }
+        fs::remove_dir_all(&dir).expect("room again");
+    }
+}

@@ -1,0 +1,299 @@
+//! The files of a crate into which the guard goes: its manifest, its build script and its programs.
+
+use crate::cli::demo::place;
+use crate::cli::init::recipe::Recipe;
+use crate::cli::init::source;
+use crate::cli::init::{Change, Refusal};
+use crate::cli::whole_file;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+
+/// The crate's name among dependencies.
+const NAME: &str = "cudnn-guard";
+/// Crates that compile kernels in a build script.
+const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
+
+/// What is to be changed in a crate, and why so.
+pub struct CrateFiles {
+    recipe: Recipe,
+    changes: Vec<Change>,
+    next: String,
+}
+
+impl CrateFiles {
+    /// Reads a crate, and changes nothing.
+    pub fn read(dir: &Path) -> Result<Self, Refusal> {
+        let path = dir.join("Cargo.toml");
+        let path = path.display();
+        let manifest = read(dir, Path::new("Cargo.toml"))?.ok_or_else(|| {
+            Refusal::new(
+                format!("`{path}` is not there"),
+                "run this where the Cargo.toml of the program is, or name that directory: `cudnn-guard init DIR`",
+            )
+        })?;
+        let mut toml: DocumentMut = manifest.parse().map_err(|error| {
+            Refusal::new(
+                format!("`{path}` cannot be read: {error}"),
+                "run `cargo check`, which shows the place",
+            )
+        })?;
+        if toml.get("package").is_none() {
+            return Err(Refusal::new(
+                format!("`{path}` is that of a workspace, and of no crate"),
+                "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
+            ));
+        }
+        let recipe = recipe(&toml);
+        let mut files = Self {
+            recipe,
+            changes: Vec::new(),
+            next: String::new(),
+        };
+        files.add_build_script(dir, &toml)?;
+        files.add_programs(dir, &toml)?;
+        for name in COMPILERS {
+            if dependency(&toml, "build-dependencies", name).is_some() {
+                files.next += &format!(
+                    "{name} compiles kernels in the build script: docs/kernels.md tells how cudnn-guard compiles them.\n"
+                );
+            }
+        }
+        add_dependencies(&mut toml);
+        let path = PathBuf::from("Cargo.toml");
+        files.change(path, manifest, toml.to_string());
+        files.changes.rotate_right(1);
+        files.changes.retain(|change| change.before != change.after);
+        Ok(files)
+    }
+
+    /// How the crate comes to cuDNN.
+    pub fn recipe(&self) -> Recipe {
+        self.recipe
+    }
+
+    /// Files that are to be as they are not yet.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// What is left to do by hand, in lines.
+    pub fn next(&self) -> &str {
+        &self.next
+    }
+
+    fn change(&mut self, path: PathBuf, before: String, after: String) {
+        self.changes.push(Change {
+            path,
+            before,
+            after,
+        });
+    }
+
+    fn add_build_script(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), Refusal> {
+        let path = match toml["package"].get("build") {
+            None => PathBuf::from("build.rs"),
+            Some(build) => match build.as_str() {
+                Some(path) => PathBuf::from(path),
+                None => {
+                    return Err(Refusal::new(
+                        format!(
+                            "`{}` has `build = {}`, and the guard is written by a build script",
+                            dir.join("Cargo.toml").display(),
+                            build.to_string().trim()
+                        ),
+                        "take that line out, and run the same again",
+                    ));
+                }
+            },
+        };
+        let lines = self.recipe.build();
+        let Some(before) = read(dir, &path)? else {
+            self.change(path, String::new(), format!("fn main() {{\n{lines}}}\n"));
+            return Ok(());
+        };
+        if before.contains("cudnn_guard") {
+            return Ok(());
+        }
+        let after = source::with_statements(&before, lines).ok_or_else(|| {
+            Refusal::new(
+                format!(
+                    "`{}` has no `fn main()` at the beginning of a line",
+                    dir.join(&path).display()
+                ),
+                format!("put these lines into it by hand, and run the same again:\n\n{lines}"),
+            )
+        })?;
+        self.change(path, before, after);
+        Ok(())
+    }
+
+    fn add_programs(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), Refusal> {
+        let mut texts = Vec::new();
+        for path in programs(dir, toml) {
+            if let Some(text) = read(dir, &path)? {
+                texts.push((path, text));
+            }
+        }
+        for (path, before) in &texts {
+            if before.contains("cudnn_guard") {
+                continue;
+            }
+            let name = module_name(before);
+            let guarded = source::with_statements(before, &format!("    {name}::startup();\n"))
+                .and_then(|text| source::with_item(&text, &module("mod", name)));
+            let after = guarded.ok_or_else(|| {
+                Refusal::new(
+                    format!("`{}` has no `fn main()` at the beginning of a line", dir.join(path).display()),
+                    format!(
+                        "put these lines into it by hand, and `{name}::startup();` where it begins, and run the same \
+                         again:\n\n{}",
+                        module("mod", name)
+                    ),
+                )
+            })?;
+            self.change(path.clone(), before.clone(), after);
+        }
+        if texts.is_empty() {
+            self.add_library(dir, toml)?;
+        }
+        Ok(())
+    }
+
+    /// A crate without a program: those that use it call the guard through it.
+    fn add_library(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), Refusal> {
+        let path = toml.get("lib").and_then(|lib| lib.get("path")?.as_str());
+        let path = PathBuf::from(path.unwrap_or("src/lib.rs"));
+        let before = read(dir, &path)?.ok_or_else(|| {
+            Refusal::new(
+                format!("`{}` has neither a program nor a library", dir.display()),
+                "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
+            )
+        })?;
+        if before.contains("cudnn_guard") {
+            return Ok(());
+        }
+        let name = module_name(&before);
+        let item = format!(
+            "/// Checks the cuDNN that is loaded.\n{}",
+            module("pub mod", name)
+        );
+        let after = format!("{before}\n{item}");
+        let krate = toml["package"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .replace('-', "_");
+        self.next += &format!(
+            "Programs that use this crate call `{krate}::{name}::startup()` first in `main`.\n"
+        );
+        self.change(path, before, after);
+        Ok(())
+    }
+}
+
+/// The text of one of the crate's files; none where there is no such file.
+fn read(dir: &Path, path: &Path) -> Result<Option<String>, Refusal> {
+    let path = dir.join(path);
+    match whole_file::read(&path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Refusal::new(
+            format!("`{}` cannot be read: {error}", path.display()),
+            "let this user read it",
+        )),
+    }
+}
+
+fn module(keyword: &str, name: &str) -> String {
+    format!(
+        "{keyword} {name} {{\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}}\n"
+    )
+}
+
+/// Returns a name for the module that the text does not contain.
+fn module_name(text: &str) -> &'static str {
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    match words.any(|word| word == "gpu") {
+        true => "gpu_guard",
+        false => "gpu",
+    }
+}
+
+/// The source files of the crate's programs: those that the manifest names, and those that cargo finds.
+fn programs(dir: &Path, toml: &DocumentMut) -> Vec<PathBuf> {
+    let mut paths = vec![PathBuf::from("src/main.rs")];
+    let named = toml.get("bin").and_then(Item::as_array_of_tables);
+    for bin in named.into_iter().flatten() {
+        if let Some(path) = bin.get("path").and_then(Item::as_str) {
+            paths.push(PathBuf::from(path));
+        }
+    }
+    let entries = fs::read_dir(dir.join("src/bin"));
+    for entry in entries.into_iter().flatten().flatten() {
+        let path = Path::new("src/bin").join(entry.file_name());
+        if dir.join(&path).is_dir() {
+            paths.push(path.join("main.rs"));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a Item> {
+    toml.get(table)?.get(name)
+}
+
+/// Whether a dependency is used with this feature.
+fn has_feature(dependency: &Item, feature: &str) -> bool {
+    let features = dependency.get("features").and_then(Item::as_array);
+    features.is_some_and(|list| list.iter().any(|one| one.as_str() == Some(feature)))
+}
+
+fn recipe(toml: &DocumentMut) -> Recipe {
+    let used = |name| dependency(toml, "dependencies", name);
+    let linking = ["dynamic-linking", "static-linking"];
+    let is_linked = |cudarc| linking.iter().any(|one| has_feature(cudarc, one));
+    if used("candle-core").or(used("candle-nn")).is_some() {
+        Recipe::Candle
+    } else if used("ort").is_some() {
+        Recipe::Ort
+    } else if used("cudarc").is_some_and(|cudarc| !is_linked(cudarc)) {
+        Recipe::Cudarc
+    } else {
+        Recipe::Linked
+    }
+}
+
+/// With the crate among both dependencies, unless it is there.
+fn add_dependencies(toml: &mut DocumentMut) {
+    let version = concat!(
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        ".",
+        env!("CARGO_PKG_VERSION_MINOR")
+    );
+    // A clone is what there is until a release.
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (key, source) = match repository.to_str().filter(|_| place::is_clone(repository)) {
+        Some(path) => ("path", path),
+        None => ("version", version),
+    };
+    let mut build = InlineTable::new();
+    build.insert(key, source.into());
+    let mut runtime = build.clone();
+    runtime.insert("default-features", false.into());
+    runtime.insert("features", Value::Array(Array::from_iter(["runtime"])));
+    for (table, value) in [
+        ("dependencies", Value::from(runtime)),
+        ("build-dependencies", Value::from(build)),
+    ] {
+        let table = toml.entry(table).or_insert(Item::Table(Table::new()));
+        if let Some(table) = table.as_table_like_mut() {
+            if !table.contains_key(NAME) {
+                table.insert(NAME, Item::Value(value));
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `cudnn-guard init`: puts the guard into a crate: the dependencies, the lines of its build script and of its program.
+
+mod crate_files;
+mod recipe;
+mod source;
+
+use crate::cli::init::crate_files::CrateFiles;
+use crate::cli::{terminal, whole_file};
+use crate::runtime::facts::finding::quoted;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Why a crate stays as it is.
+#[derive(Debug, PartialEq)]
+pub struct Refusal {
+    summary: String,
+    help: String,
+}
+
+impl Refusal {
+    fn new(summary: String, help: impl Into<String>) -> Self {
+        Self {
+            summary,
+            help: help.into(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n  = help: {}\n", self.summary, self.help)
+    }
+}
+
+/// A file as it is to be, in place of how it is; empty where it is not there yet.
+pub struct Change {
+    path: PathBuf,
+    before: String,
+    after: String,
+}
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("init")
+        .about("Puts the guard into a crate: shows the changes, and makes them with --write")
+        .after_help(
+            "Examples:\n  cudnn-guard init\n  cudnn-guard init --write\n\n\
+             The lines are those for a crate that uses cudarc, candle or ort, if it does.",
+        )
+        .arg(terminal::flag("write", "Make the changes"))
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .default_value(".")
+                .value_parser(value_parser!(PathBuf))
+                .help("The crate, where its Cargo.toml is"),
+        )
+}
+
+/// Shows or makes the changes: 0 also where there are none, 1 where there cannot be any.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let Some(dir) = arguments.get_one::<PathBuf>("dir") else {
+        return ExitCode::from(2);
+    };
+    let done = CrateFiles::read(dir).and_then(|files| match arguments.get_flag("write") {
+        true => write(dir, &files),
+        false => Ok(preview(dir, &files)),
+    });
+    match done {
+        Ok(text) => {
+            terminal::show(terminal::harmless_lines(&text));
+            ExitCode::SUCCESS
+        }
+        Err(refusal) => {
+            terminal::complain(terminal::harmless_lines(&refusal.to_string()));
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// What would be changed, as `diff -u` shows it.
+fn preview(dir: &Path, files: &CrateFiles) -> String {
+    let changes = files.changes();
+    if changes.is_empty() {
+        return "The guard is in this crate already.\n".to_string();
+    }
+    let mut text = files.recipe().reason().to_string();
+    for change in changes {
+        let name = change.path.display().to_string();
+        let diff = similar::TextDiff::from_lines(&change.before, &change.after);
+        let old = if change.before.is_empty() {
+            "/dev/null"
+        } else {
+            &name
+        };
+        text += &format!("\n{}", diff.unified_diff().header(old, &name));
+    }
+    let dir = match dir.to_str() {
+        Some(".") => String::new(),
+        _ => format!(" {}", quoted(&dir.to_string_lossy())),
+    };
+    text + &format!(
+        "\nNothing was changed yet. To make these changes: cudnn-guard init --write{dir}\n"
+    ) + files.next()
+}
+
+/// Makes the changes.
+fn write(dir: &Path, files: &CrateFiles) -> Result<String, Refusal> {
+    let mut text = String::new();
+    for change in files.changes() {
+        let path = dir.join(&change.path);
+        whole_file::replace(&path, &change.after).map_err(|error| {
+            Refusal::new(
+                format!("`{}` cannot be written: {error}", path.display()),
+                "let this user write it, and run the same again: what is done already is left as it is",
+            )
+        })?;
+        let name = change.path.display();
+        text += &format!("  ✓ {name}\n");
+    }
+    if text.is_empty() {
+        return Ok("The guard is in this crate already.\n".to_string());
+    }
+    Ok(text
+        + files.next()
+        + "\nNext: cargo run. What a build finds on this machine: cudnn-guard doctor\n")
+}

@@ -1,0 +1,91 @@
+//! The lines of a build script, by how the crate comes to cuDNN.
+
+/// For a cuDNN that is opened while the program runs, by this [`cudnn_guard::Loader`].
+macro_rules! opened_by {
+    ($loader:literal) => {
+        concat!(
+            "    cudnn_guard::build(|| {
+        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
+        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().loader(cudnn_guard::Loader::",
+            $loader,
+            ").write()
+    });
+"
+        )
+    };
+}
+
+/// How a crate comes to cuDNN. The texts stand in README.md and docs/linking.md too, which a test sees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Recipe {
+    /// It is linked with it.
+    Linked,
+    /// Through cudarc, which opens it.
+    Cudarc,
+    /// Through candle, which is linked with more libraries besides.
+    Candle,
+    /// Through ort, whose onnxruntime opens it.
+    Ort,
+}
+
+impl Recipe {
+    /// What stands above the changes.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Recipe::Linked => "The program is to be linked with CUDA and cuDNN.\n",
+            Recipe::Cudarc => {
+                "This crate uses cudarc, which opens cuDNN while the program runs: the guard checks the one that it takes.\n"
+            }
+            Recipe::Candle => {
+                "This crate uses candle, which is linked with cuDNN and six more libraries.\n"
+            }
+            Recipe::Ort => {
+                "This crate uses ort, whose onnxruntime opens cuDNN while the program runs.\n"
+            }
+        }
+    }
+
+    /// What its build script does, in `main`.
+    pub fn build(self) -> &'static str {
+        match self {
+            Recipe::Linked => {
+                "    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").cudnn(\">=9.1, <10\").probe()?;
+        gpu.link();
+        gpu.guard().write()
+    });
+"
+            }
+            Recipe::Cudarc => opened_by!("Cudarc"),
+            Recipe::Candle => {
+                "    cudnn_guard::build(|| {
+        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
+        let gpu = cudnn_guard::Config::new().cudnn(\">=9.1, <10\").libs(libs).probe()?;
+        gpu.link();
+        gpu.guard().write()
+    });
+"
+            }
+            Recipe::Ort => opened_by!("Dlopen"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_has_the_same_lines() {
+        let linking = include_str!("../../../docs/linking.md");
+        for recipe in [Recipe::Cudarc, Recipe::Candle, Recipe::Ort] {
+            assert!(linking.contains(recipe.build()), "{recipe:?}");
+        }
+        // The README has a line for kernels besides.
+        let readme = include_str!("../../../README.md");
+        for line in Recipe::Linked.build().lines() {
+            assert!(readme.contains(line), "{line}");
+        }
+    }
+}

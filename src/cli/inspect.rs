@@ -1,0 +1,54 @@
+//! `cudnn-guard inspect`: whether a compiled program will run here, or in an image.
+
+use crate::Inspection;
+use crate::cli::{doctor, terminal};
+use clap::{Arg, ArgMatches, Command};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("inspect")
+        .about("Says whether a compiled program will run here, or on the system below a directory")
+        .after_help("Examples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs rootfs/app/app")
+        .arg(
+            Arg::new("program")
+                .value_name("PROGRAM")
+                .required(true)
+                .value_parser(file)
+                .help("The program, for Linux or Windows"),
+        )
+        .arg(doctor::root())
+        .arg(terminal::json())
+}
+
+/// Looks and prints: 0 without errors, 1 with some, 2 if that is no program.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let Some(program) = arguments.get_one::<PathBuf>("program") else {
+        return ExitCode::from(2);
+    };
+    let root = arguments.get_one::<PathBuf>("root").map(PathBuf::as_path);
+    let inspection = match Inspection::read(program, root) {
+        Ok(inspection) => inspection,
+        Err(error) => {
+            terminal::complain(format!("{error}\n"));
+            return ExitCode::from(2);
+        }
+    };
+    if arguments.get_flag("json") {
+        terminal::show(format!("{}\n", inspection.to_json()));
+    } else {
+        terminal::show(format!("{inspection:0$}", terminal::columns()));
+        terminal::show(doctor::explain_first(inspection.findings()));
+    }
+    terminal::exit(inspection.verdict())
+}
+
+fn file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_file() {
+        Ok(path)
+    } else {
+        Err("there is no such file".to_string())
+    }
+}

@@ -1,0 +1,41 @@
+//! `cudnn-guard manual`: its pages for `man`.
+
+use crate::cli::{command_line, terminal};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("manual")
+        .about("Writes the pages for `man`")
+        .after_help(
+            "Example:\n  cudnn-guard manual ~/.local/share/man/man1\n  man cudnn-guard-doctor",
+        )
+        .arg(
+            Arg::new("dir")
+                .value_name("DIR")
+                .required(true)
+                .value_parser(value_parser!(PathBuf))
+                .help("Where to"),
+        )
+}
+
+/// Writes one page for the program and one for each command.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let Some(dir) = arguments.get_one::<PathBuf>("dir") else {
+        return ExitCode::from(2);
+    };
+    let written =
+        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command_line(), dir));
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal::complain(format!(
+                "the pages cannot be written into `{}`: {error}\n  = help: name a directory that this user may write into\n",
+                dir.display()
+            ));
+            ExitCode::from(1)
+        }
+    }
+}

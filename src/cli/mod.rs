@@ -1,0 +1,108 @@
+//! The terminal program: what is wrong here, CUDA and cuDNN without root, and a first run.
+
+mod completions;
+mod demo;
+mod doctor;
+mod explain;
+mod fetch;
+mod init;
+mod inspect;
+mod manual;
+mod page;
+mod run;
+#[doc(hidden)]
+pub mod simulation;
+mod targets;
+mod terminal;
+mod whole_file;
+
+use clap::{ArgMatches, Command};
+use std::process::ExitCode;
+
+/// The subcommands, each with its command line and what runs it.
+const COMMANDS: &[(fn() -> Command, fn(&ArgMatches) -> ExitCode)] = &[
+    (doctor::command, doctor::run),
+    (inspect::command, inspect::run),
+    (run::command, run::run),
+    (explain::command, explain::run),
+    (targets::command, targets::run),
+    (init::command, init::run),
+    (fetch::command, fetch::run),
+    (demo::command, demo::run),
+    (completions::command, completions::run),
+    (manual::command, manual::run),
+];
+
+/// Runs the program with the arguments of this process.
+pub fn main() -> ExitCode {
+    let matches = command_line().get_matches();
+    terminal::set_color(&matches);
+    for (command, run) in COMMANDS {
+        if let Some(arguments) = matches.subcommand_matches(command().get_name()) {
+            return run(arguments);
+        }
+    }
+    ExitCode::from(2)
+}
+
+fn command_line() -> Command {
+    Command::new("cudnn-guard")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Finds CUDA and cuDNN and says what does not fit, where it came from and what to do")
+        .after_help("Exit codes: 0 nothing is wrong, 1 something is, 2 the command line is.")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .term_width(terminal::columns())
+        .arg(terminal::color())
+        .subcommands(COMMANDS.iter().map(|(command, _)| command()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command_line;
+
+    /// The words of an example, as a shell would split them.
+    fn words(line: &str) -> Vec<String> {
+        let line = line.split(" > ").next().unwrap_or_default();
+        let mut words = Vec::new();
+        for (index, piece) in line.split('"').enumerate() {
+            match index % 2 {
+                0 => words.extend(piece.split_whitespace().map(String::from)),
+                _ => words.push(piece.to_string()),
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn init_says_below_its_examples_which_lines_it_adds() {
+        let cli = command_line();
+        let init = cli.find_subcommand("init").unwrap();
+        let help = init.get_after_help().unwrap().to_string();
+        assert!(
+            help.contains("cudnn-guard init --write\n\nThe lines are those for"),
+            "{help}"
+        );
+    }
+
+    #[test]
+    fn every_command_has_an_example_that_it_understands() {
+        for command in command_line().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string);
+            let help = help.unwrap_or_default();
+            let own = format!("  cudnn-guard {}", command.get_name());
+            let examples: Vec<&str> = help.lines().filter(|line| line.starts_with(&own)).collect();
+            assert!(!examples.is_empty(), "{}", command.get_name());
+            for example in examples {
+                match command_line().try_get_matches_from(words(example)) {
+                    Ok(_) => {}
+                    // A file or directory that it names is not there.
+                    Err(error) => {
+                        let error = error.to_string();
+                        assert!(error.contains("there is no such "), "{example}: {error}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `cudnn-guard run`: looks at a program as `inspect` does and starts it if it will run, for a container's entry point.
+
+use crate::cli::terminal;
+use crate::system::programs::on_path;
+use crate::{Finding, Inspection, Severity};
+use clap::{Arg, ArgMatches, Command, value_parser};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What a guarded program itself ends with where its cuDNN does not fit.
+const DOES_NOT_FIT: u8 = 78;
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("run")
+        .about("Starts a program, or says why it would not run here")
+        .after_help(
+            "Example:\n  cudnn-guard run ./app --an-option-of-its-own\n\n\
+             Exit codes: those of the program; 78 if it would not run here, and with CUDNN_GUARD=warn or =off it is \
+             started all the same; 127 if there is no such program.",
+        )
+        .arg(
+            Arg::new("command")
+                .value_name("PROGRAM [ARGUMENTS]")
+                .required(true)
+                .num_args(1..)
+                .trailing_var_arg(true)
+                .allow_hyphen_values(true)
+                .value_parser(value_parser!(OsString))
+                .help("The program, as a shell would find it, and what it is given"),
+        )
+}
+
+/// Looks, then becomes the program.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let mut words = arguments
+        .get_many::<OsString>("command")
+        .into_iter()
+        .flatten();
+    let Some(name) = words.next() else {
+        return ExitCode::from(2);
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let program = match name.to_str() {
+        Some(name) => on_path(name, path),
+        None => Some(PathBuf::from(name)),
+    };
+    let Some(program) = program.filter(|program| program.is_file()) else {
+        terminal::complain(format!("cudnn-guard: there is no program {name:?}\n"));
+        return ExitCode::from(127);
+    };
+    let mode = std::env::var("CUDNN_GUARD").unwrap_or_default();
+    // What is no program for the loader, such as a script, is nothing to look at.
+    if let (Ok(inspection), true) = (Inspection::read(&program, None), mode != "off") {
+        let is_error = |finding: &&Finding| finding.severity == Severity::Error;
+        let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();
+        for finding in &errors {
+            terminal::complain(format!("{finding}\n  {:<12}{}\n\n", "see", finding.page()));
+        }
+        if !errors.is_empty() && mode != "warn" {
+            terminal::complain(format!(
+                "`{}` was not started; with CUDNN_GUARD=warn it is\n",
+                program.display()
+            ));
+            return ExitCode::from(DOES_NOT_FIT);
+        }
+    }
+    let mut command = std::process::Command::new(&program);
+    command.args(words);
+    become_program(command, &program)
+}
+
+#[cfg(unix)]
+fn become_program(mut command: std::process::Command, program: &Path) -> ExitCode {
+    use std::os::unix::process::CommandExt;
+    not_started(program, &command.exec())
+}
+
+#[cfg(not(unix))]
+fn become_program(mut command: std::process::Command, program: &Path) -> ExitCode {
+    match command.status() {
+        Ok(status) => std::process::exit(status.code().unwrap_or(1)),
+        Err(error) => not_started(program, &error),
+    }
+}
+
+fn not_started(program: &Path, error: &std::io::Error) -> ExitCode {
+    terminal::complain(format!("cudnn-guard: `{}`: {error}\n", program.display()));
+    ExitCode::from(126)
+}

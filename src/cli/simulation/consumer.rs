@@ -1,0 +1,26 @@
+//! The small crates in fixtures/consumers, made ready to be built.
+
+use crate::cli::simulation::sources::{self, CONSUMERS};
+use std::path::Path;
+use std::{fs, io};
+
+/// Writes the consumers, which depend on cudnn-guard by `source`, `path = ".."` or `version = ".."`. Each text is edited.
+pub fn stage(source: &str, into: &Path, edit: &dyn Fn(&str) -> String) -> io::Result<()> {
+    let edit = |text: &str| edit(&text.replace("path = \"@CUDNN_GUARD@\"", source));
+    sources::write(CONSUMERS, into, &edit)
+}
+
+/// Returns the dependency on the crate in this directory, for [`stage`].
+pub fn by_path(repository: &Path) -> String {
+    let path = repository.to_string_lossy().replace('\\', "/");
+    format!("path = {path:?}")
+}
+
+/// Copies the repository's lock: nested builds need nothing that the repository has not downloaded already.
+pub fn lock(repository: &Path, into: &Path) -> io::Result<()> {
+    let lock = into.join("Cargo.lock");
+    if !lock.exists() && repository.join("Cargo.lock").exists() {
+        fs::copy(repository.join("Cargo.lock"), lock)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! Builds the simulator: a cuDNN and a driver in C that compute on the CPU, laid out like an installation.
+//!
+//! ```text
+//! <into>/include/{cuda.h, cudnn.h, cudnn_version.h}
+//! <into>/lib64/{libcudnn.so -> libcudnn.so.9, libcudnn.so.9, libcudnn_graph.so.9, ...}
+//! <into>/lib64/{libcudart.so -> libcudart.so.13, libcudart.so.13}
+//! <into>/driver/libcuda.so.1
+//! ```
+//!
+//! For Windows:
+//!
+//! ```text
+//! <into>/include/{cuda.h, cudnn.h, cudnn_version.h}
+//! <into>/bin/{cudnn64_9.dll, cudnn_graph64_9.dll, ..., cudart64_13.dll}
+//! <into>/driver/nvcuda.dll
+//! ```
+use crate::cli::simulation::sources::{self, SIMULATOR};
+use crate::system::files;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The CUDA major that is simulated.
+const CUDA: u32 = 13;
+
+/// A release of cuDNN: 8 or 9, minor, patch level.
+type Release = (u32, u32, u32);
+
+/// A sub-library of cuDNN: its sources, and the sub-libraries that it is linked with.
+struct SubLibrary {
+    name: &'static str,
+    sources: &'static [&'static str],
+    flags: &'static [&'static str],
+    needs: &'static [&'static str],
+}
+
+/// The dependencies are those of the real ones; each sub-library comes after those that it needs.
+#[rustfmt::skip]
+const SUB_LIBRARIES_9: &[SubLibrary] = &[
+    SubLibrary { name: "graph", sources: &["core.c", "graph.c"], flags: &[], needs: &[] },
+    SubLibrary { name: "ops", sources: &["ops.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "cnn", sources: &["cnn.c", "train.c"], flags: &[], needs: &["ops", "graph"] },
+    SubLibrary { name: "adv", sources: &["rest.c"], flags: &["-DPART=Adv", "-DDATA=cudnn_adv_infer_version"], needs: &["ops", "graph"] },
+    SubLibrary { name: "heuristic", sources: &["rest.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "engines_precompiled", sources: &["rest.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "engines_runtime_compiled", sources: &["rest.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "engines_tensor_ir", sources: &["rest.c"], flags: &[], needs: &["graph"] },
+    SubLibrary { name: "ext", sources: &["rest.c"], flags: &[], needs: &["graph"] },
+];
+
+#[rustfmt::skip]
+const SUB_LIBRARIES_8: &[SubLibrary] = &[
+    SubLibrary { name: "ops_infer", sources: &["core.c", "ops.c"], flags: &[], needs: &[] },
+    SubLibrary { name: "ops_train", sources: &["rest.c"], flags: &["-DPART=OpsTrain", "-DDATA=cudnn_ops_train_version"], needs: &["ops_infer"] },
+    SubLibrary { name: "cnn_infer", sources: &["cnn.c"], flags: &[], needs: &["ops_infer"] },
+    SubLibrary { name: "cnn_train", sources: &["rest.c", "train.c"], flags: &["-DPART=CnnTrain"], needs: &["ops_infer", "ops_train", "cnn_infer"] },
+    SubLibrary { name: "adv_infer", sources: &["rest.c"], flags: &["-DPART=AdvInfer", "-DDATA=cudnn_adv_infer_version"], needs: &["ops_infer"] },
+    SubLibrary { name: "adv_train", sources: &["rest.c"], flags: &["-DPART=AdvTrain"], needs: &["ops_infer", "ops_train", "adv_infer"] },
+];
+
+/// The sub-libraries without a version resource on Windows; `graph` has the data symbol.
+const WITHOUT_RESOURCE: [&str; 3] = ["graph", "heuristic", "engines_tensor_ir"];
+
+/// Builds an installation of this cuDNN below `into`, which must not contain another one, with a C compiler for Linux or
+/// MinGW's for Windows.
+pub fn build(compiler: &str, cudnn: Release, into: &Path) -> Result<(), String> {
+    let sub_libraries = sub_libraries(cudnn)?;
+    let tree = Tree { compiler, into };
+    let (major, minor, patch) = cudnn;
+    let numbers = [
+        ("@MAJOR@", major),
+        ("@MINOR@", minor),
+        ("@PATCH@", patch),
+        ("@UNIT@", if major >= 9 { 10_000 } else { 1_000 }),
+        ("@CUDA@", CUDA * 1000),
+    ];
+    let with_numbers = |text: &str| {
+        let text = text.to_string();
+        let replace =
+            |text: String, (name, number): &(&str, u32)| text.replace(name, &number.to_string());
+        numbers.iter().fold(text, replace)
+    };
+    let written = sources::write(SIMULATOR, into, &with_numbers);
+    written.map_err(|error| tree.not_written(&error))?;
+    match compiler.contains("mingw") {
+        true => tree.build_for_windows(cudnn, sub_libraries)?,
+        false => tree.build_for_linux(cudnn, sub_libraries)?,
+    }
+    // An installation has headers, and no sources.
+    for (path, _) in SIMULATOR.iter().filter(|(path, _)| !path.contains('/')) {
+        fs::remove_file(into.join(path)).map_err(|error| tree.not_written(&error))?;
+    }
+    Ok(())
+}
+
+/// Returns the sub-libraries of a release: `engines_tensor_ir` came with 9.21, `ext` with 9.22.
+fn sub_libraries((major, minor, _): Release) -> Result<&'static [SubLibrary], String> {
+    match (major, minor) {
+        (8, _) => Ok(SUB_LIBRARIES_8),
+        (9, 22..) => Ok(SUB_LIBRARIES_9),
+        (9, 21) => Ok(&SUB_LIBRARIES_9[..8]),
+        (9, _) => Ok(&SUB_LIBRARIES_9[..7]),
+        _ => Err(format!("there is no simulator of cuDNN {major}")),
+    }
+}
+
+struct Tree<'a> {
+    compiler: &'a str,
+    into: &'a Path,
+}
+
+impl Tree<'_> {
+    fn build_for_linux(
+        &self,
+        (major, minor, _): Release,
+        sub_libraries: &[SubLibrary],
+    ) -> Result<(), String> {
+        self.library("driver/libcuda.so", 1, &["driver.c"], &[])?;
+        self.library("lib64/libcudart.so", CUDA, &["cudart.c"], &[])?;
+        // From 9.22 on the real ones have DT_RPATH, before that DT_RUNPATH.
+        let tags = match major >= 9 && minor >= 22 {
+            true => "-Wl,--disable-new-dtags",
+            false => "-Wl,--enable-new-dtags",
+        };
+        let versioned = ["-Wl,--default-symver", "-Wl,-rpath,$ORIGIN", tags].map(String::from);
+        for one in sub_libraries {
+            let mut flags = versioned.to_vec();
+            flags.extend(one.flags.iter().map(ToString::to_string));
+            flags.push("-Wl,--no-as-needed".to_string());
+            for need in one.needs {
+                flags.push(self.path(&format!("lib64/libcudnn_{need}.so.{major}")));
+            }
+            let stem = format!("lib64/libcudnn_{}.so", one.name);
+            self.library(&stem, major, one.sources, &flags)?;
+        }
+        self.library("lib64/libcudnn.so", major, &["shim.c"], &versioned)
+    }
+
+    fn build_for_windows(
+        &self,
+        (major, minor, patch): Release,
+        sub_libraries: &[SubLibrary],
+    ) -> Result<(), String> {
+        // libgcc has the code for thread-local variables.
+        let libgcc = "-static-libgcc".to_string();
+        let release = self.version_resource("driver", [32, 0, 15, 6094])?;
+        self.compile("driver/nvcuda.dll", &["driver.c"], &[libgcc, release])?;
+        self.compile(&format!("bin/cudart64_{CUDA}.dll"), &["cudart.c"], &[])?;
+        let resource = self.version_resource("version", [major, minor, patch, 0])?;
+        for one in sub_libraries {
+            let mut flags: Vec<String> = one.flags.iter().map(ToString::to_string).collect();
+            for need in one.needs {
+                // A library from which nothing is used would not be imported.
+                let half = if *need == "ops" { "ops_infer" } else { *need };
+                flags.push(format!("-Wl,-u,__imp_cudnn_{half}_version"));
+                flags.push(self.path(&format!("bin/cudnn_{need}64_{major}.dll")));
+            }
+            if !WITHOUT_RESOURCE.contains(&one.name) {
+                flags.push(resource.clone());
+            }
+            let to = format!("bin/cudnn_{}64_{major}.dll", one.name);
+            self.compile(&to, one.sources, &flags)?;
+        }
+        self.compile(
+            &format!("bin/cudnn64_{major}.dll"),
+            &["shim.c"],
+            &[resource],
+        )
+    }
+
+    /// Links a library for Linux, whose SONAME is its file name, and adds the name that a linker uses.
+    fn library(
+        &self,
+        stem: &str,
+        major: u32,
+        sources: &[&str],
+        flags: &[String],
+    ) -> Result<(), String> {
+        let (folder, name) = stem.split_once('/').unwrap_or_default();
+        let soname = format!("{name}.{major}");
+        let before =
+            ["-fPIC", &format!("-Wl,-soname,{soname}"), "-Wl,--build-id"].map(String::from);
+        let behind = ["-ldl", "-lm"].map(String::from);
+        let to = format!("{folder}/{soname}");
+        self.compile(&to, sources, &[&before[..], flags, &behind].concat())?;
+        if folder == "driver" {
+            return Ok(());
+        }
+        files::link(Path::new(&soname), &self.into.join(stem)).map_err(|finding| finding.summary)
+    }
+
+    fn compile(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
+        let to_file = self.into.join(to);
+        if let Some(folder) = to_file.parent() {
+            fs::create_dir_all(folder).map_err(|error| self.not_written(&error))?;
+        }
+        let warnings = ["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror"];
+        let mut compiler = Command::new(self.compiler);
+        compiler
+            .args(warnings)
+            .args(["-shared", "-I", &self.path("include"), "-o"])
+            .arg(&to_file)
+            .args(sources.iter().map(|source| self.into.join(source)))
+            .args(flags);
+        self.run(&mut compiler, to)
+    }
+
+    fn path(&self, library: &str) -> String {
+        self.into.join(library).display().to_string()
+    }
+
+    fn not_written(&self, error: &std::io::Error) -> String {
+        format!("cannot write into `{}`: {error}", self.into.display())
+    }
+
+    /// Compiles the version that Windows shows of a file. Returns the object to link.
+    fn version_resource(&self, name: &str, numbers: [u32; 4]) -> Result<String, String> {
+        let source = self.into.join(format!("{name}.rc"));
+        let object = source.with_extension("o");
+        let [first, second, third, fourth] = numbers;
+        let text = format!("1 VERSIONINFO FILEVERSION {first},{second},{third},{fourth} {{}}\n");
+        fs::write(&source, text).map_err(|error| self.not_written(&error))?;
+        let mut compiler = Command::new("x86_64-w64-mingw32-windres");
+        compiler.arg(&source).arg(&object);
+        self.run(&mut compiler, &format!("{name}.rc"))?;
+        Ok(object.display().to_string())
+    }
+
+    fn run(&self, compiler: &mut Command, what: &str) -> Result<(), String> {
+        let output = compiler.output().map_err(|error| {
+            let name = compiler.get_program().to_string_lossy();
+            format!("cannot run the C compiler `{name}`: {error}")
+        })?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!(
+            "cannot compile `{}`:\n{}",
+            self.into.join(what).display(),
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        ))
+    }
+}

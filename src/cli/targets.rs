@@ -1,0 +1,56 @@
+//! `cudnn-guard targets`: what a list of GPU targets comes to.
+
+use crate::cli::terminal;
+use crate::{Config, Version};
+use clap::{Arg, ArgMatches, Command};
+use std::process::ExitCode;
+
+/// Its command line.
+pub fn command() -> Command {
+    Command::new("targets")
+        .about("Says which flags of nvcc a list of GPU targets comes to")
+        .after_help("Examples:\n  cudnn-guard targets \"80 90+PTX\"\n  cudnn-guard targets \"RTX 4090\" --cuda 12.8")
+        .arg(
+            Arg::new("list")
+                .value_name("LIST")
+                .num_args(0..)
+                .help("`80 9.0+PTX`, `90a`, `all-major`, `native`, `RTX 4090`; without it, what a build takes here"),
+        )
+        .arg(
+            terminal::option(
+                "cuda",
+                "X.Y",
+                "Take what the nvcc of this release is known to do, and ask none",
+            )
+            .value_parser(release),
+        )
+        .arg(terminal::json())
+}
+
+/// Reads and prints: 0 without errors, 1 with some.
+pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let words: Vec<&str> = arguments
+        .get_many::<String>("list")
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    let list = words.join(" ");
+    let list = (!words.is_empty()).then_some(list.as_str());
+    let report = Config::new().examine_targets(list, arguments.get_one::<Version>("cuda").copied());
+    if arguments.get_flag("json") {
+        terminal::show(format!("{}\n", report.to_json()));
+    } else {
+        terminal::show(&report);
+    }
+    terminal::exit(report.verdict())
+}
+
+/// 12.8 of `12.8`; a third number says nothing of nvcc.
+fn release(text: &str) -> Result<Version, String> {
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(Some(major)), Some(Some(minor))) => Ok(Version::new(major, minor, 0)),
+        _ => Err("a release of CUDA is two numbers: 12.8".to_string()),
+    }
+}

@@ -1,0 +1,191 @@
+//! Speaking to people: marks in colour, and nothing from the machine that moves the cursor.
+
+use crate::Verdict;
+use crate::runtime::facts::json::is_unprintable;
+use anstream::ColorChoice;
+use anstyle::{AnsiColor, Style};
+use clap::{Arg, ArgAction, ArgMatches};
+use std::fmt::Display;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Prints a text. Marks behind two spaces at the beginning of a line are coloured where standard output is a
+/// terminal that wants colours. A reader that has gone away is no error.
+pub fn show(text: impl Display) {
+    let mut out = anstream::stdout().lock();
+    let _ = out.write_all(painted(&text.to_string()).as_bytes());
+    let _ = out.flush();
+}
+
+/// Prints a text to standard error.
+pub fn complain(text: impl Display) {
+    let mut out = anstream::stderr().lock();
+    let _ = out.write_all(text.to_string().as_bytes());
+}
+
+/// The argument that all commands have.
+pub fn color() -> Arg {
+    let help = "Colours: where a terminal wants them, always, or never";
+    option("color", "WHEN", help)
+        .global(true)
+        .display_order(900)
+        .value_parser(["auto", "always", "never"])
+        .default_value("auto")
+}
+
+/// Does what it says.
+pub fn set_color(arguments: &ArgMatches) {
+    let choice = match arguments.get_one::<String>("color").map(String::as_str) {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    };
+    choice.write_global();
+}
+
+/// How many columns a text may have: as COLUMNS says or the terminal has, and 80 in a file or a pipe. A text is not
+/// readable in fewer than 60, and lines of more than 120 are none to read.
+pub fn columns() -> usize {
+    let named = std::env::var("COLUMNS").ok();
+    let named = named.and_then(|columns| columns.parse().ok());
+    let terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0);
+    named.or_else(terminal).unwrap_or(80).clamp(60, 120).into()
+}
+
+/// Returns an option without a value.
+pub fn flag(name: &'static str, help: &'static str) -> Arg {
+    let arg = Arg::new(name).long(name).help(help);
+    arg.action(ArgAction::SetTrue)
+}
+
+/// Returns an option with a value.
+pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    let arg = Arg::new(name).long(name).help(help);
+    arg.value_name(value)
+}
+
+/// Returns the option by which a command speaks to programs.
+pub fn json() -> Arg {
+    flag("json", "Print one JSON object")
+}
+
+/// Reads a path that must be a directory.
+pub fn directory(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let is_there = path.is_dir().then_some(path);
+    is_there.ok_or_else(|| "there is no such directory".to_string())
+}
+
+/// Returns the exit code of a command: 1 if something is wrong.
+pub fn exit(verdict: Verdict) -> ExitCode {
+    ExitCode::from(u8::from(verdict == Verdict::Fail))
+}
+
+/// A line that stands above others.
+pub fn heading(text: &str) -> String {
+    let style = Style::new().bold();
+    format!("{style}{text}{style:#}\n")
+}
+
+/// One line of another program or of a file, made harmless.
+pub fn harmless(line: &str) -> String {
+    line.chars()
+        .filter(|c| *c == '\t' || !is_unprintable(*c))
+        .collect()
+}
+
+/// [`harmless`] for each line of a text.
+pub fn harmless_lines(text: &str) -> String {
+    text.lines().map(|line| harmless(line) + "\n").collect()
+}
+
+/// A text without the home directory, the user's name and the machine's name.
+pub fn redacted(text: &str) -> String {
+    let variable = |name| std::env::var(name).ok();
+    let home = variable("HOME").or_else(|| variable("USERPROFILE"));
+    let user = ["USER", "LOGNAME", "USERNAME"]
+        .into_iter()
+        .find_map(variable);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = host.or_else(|| variable("COMPUTERNAME"));
+    let home = home.unwrap_or_default();
+    let of_home = home.rsplit(['/', '\\']).next().map(String::from);
+    let mut out = without(text, &home, "~");
+    // JSON doubles them.
+    out = without(&out, &home.replace('\\', r"\\"), "~");
+    for user in [user, of_home].into_iter().flatten() {
+        out = without(&out, &user, "USER");
+    }
+    without(&out, host.unwrap_or_default().trim(), "HOST")
+}
+
+/// These are names of users and machines, too, and say nothing of them.
+const COMMON: [&str; 6] = ["cuda", "cudnn", "localhost", "nvidia", "root", "user"];
+
+/// A text with another word for this one, where it stands alone or between the separators of a path.
+fn without(text: &str, word: &str, instead: &str) -> String {
+    let is_common = COMMON.contains(&word) || word.len() < 2;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(word).filter(|_| !is_common) {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        out.push_str(before);
+        let alone = !out.ends_with(is_part) && !behind.starts_with(is_part);
+        out.push_str(if alone { instead } else { word });
+        rest = behind;
+    }
+    out + rest
+}
+
+fn painted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let style = ["✓", "✗", "–"]
+            .into_iter()
+            .zip([AnsiColor::Green, AnsiColor::Red, AnsiColor::Yellow])
+            .find_map(|(mark, color)| {
+                let rest = line.strip_prefix("  ")?.strip_prefix(mark)?;
+                Some((mark, Style::new().fg_color(Some(color.into())), rest))
+            });
+        match style {
+            Some((mark, style, rest)) => {
+                out.push_str(&format!("  {style}{mark}{style:#}{rest}"));
+            }
+            None => out.push_str(line),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_coloured_only_where_a_line_begins() {
+        assert_eq!(
+            painted("  ✗ nvcc ✗\n    ✗\n"),
+            "  \u{1b}[31m✗\u{1b}[0m nvcc ✗\n    ✗\n"
+        );
+    }
+
+    #[test]
+    fn a_private_word_is_replaced_where_it_stands_alone() {
+        let text = "me: /home/me/a /srv/me/venv /home/me2 readme /home/me. cudnn-me\n";
+        let text = without(text, "/home/me", "~");
+        assert_eq!(
+            without(&text, "me", "USER"),
+            "USER: ~/a /srv/USER/venv /home/me2 readme ~. cudnn-USER\n"
+        );
+        for word in ["", "x", "cuda", "root"] {
+            let text = "/root/x/cuda";
+            assert_eq!(without(text, word, "USER"), text);
+        }
+    }
+
+    #[test]
+    fn a_line_of_another_program_cannot_move_the_cursor() {
+        assert_eq!(harmless("\ta\u{1b}[2Jb\rc\u{202e}"), "\ta[2Jbc");
+    }
+}
