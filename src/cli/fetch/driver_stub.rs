@@ -1,6 +1,6 @@
 //! A `libcuda.so` to link with where there is no driver, as NVIDIA's installers have one and its wheels do not.
 
-use regex::Regex;
+use crate::model::text::pattern::pattern;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -44,7 +44,7 @@ pub fn add(folder: &Path) -> Option<String> {
 fn functions(header: &str) -> BTreeSet<&str> {
     let names = "(?m)CUDAAPI[ \n]*(cu[A-Z][A-Za-z0-9_]*)|\
                  ^#define cu[^ \n]* +(?:[A-Za-z0-9_]+\\()?(cu[A-Z][A-Za-z0-9_]*)";
-    let names = Regex::new(names).expect("a constant");
+    let names = pattern(names);
     let found = names.captures_iter(header);
     let names = found.filter_map(|found| found.get(1).or(found.get(2)));
     names.map(|name| name.as_str()).chain(PROFILER).collect()

@@ -263,8 +263,10 @@ fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<()
 /// Checks that PyPI has every part of a component, so that nothing is downloaded in vain. If the installer cannot list
 /// releases, it shall try.
 fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), Finding> {
-    let offered = installer.offered(component.project());
-    let (Some(wanted), Some(finding)) = (&component.wanted, component.not_offered(&offered)) else {
+    let Some(wanted) = &component.wanted else {
+        return Ok(());
+    };
+    let Some(finding) = component.not_offered(&installer.offered(component.project())) else {
         return Ok(());
     };
     let mut others = component.kind.every().into_iter();
