@@ -8,6 +8,7 @@ use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Os;
 use crate::model::rejection::Rejection;
+use crate::model::text::joined;
 use crate::reading::Scan;
 use crate::reading::unusable_variables::Unusable;
 use crate::runtime::facts::allowed::Allowed;
@@ -16,6 +17,8 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Place, Step};
 use crate::system::files;
 use std::path::{Path, PathBuf};
+
+const NAMING_HEADERS: [Variable; 2] = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
 
 /// Returns `true` if a variable asks for something of this kind in a place where nothing is, and none before it asks for
 /// a place where there is something.
@@ -65,21 +68,20 @@ impl CheckContext<'_> {
         (noticed, fault)
     }
 
-    /// A variable that names a place where nothing is.
+    /// Returns the finding for a variable that names a place where nothing is.
     fn unusable(&self, unusable: &Unusable) -> Finding {
         let (variable, exists) = (unusable.variable, unusable.exists);
         let (name, value) = (self.env.spelling(variable), self.value(variable));
-        let mut steps = self.steps.to_vec();
-        steps.retain(|step| step.request == Some(variable));
-        let asks = |kind| steps.iter().any(|step| step.kind == kind);
-        let asks_nvcc = steps
-            .iter()
-            .any(|step| matches!(step.place, Place::Nvcc(_)));
+        let asking = || (self.steps.iter()).filter(|step| step.request == Some(variable));
+        let asks = |kind| asking().any(|step| step.kind == kind);
+        let asks_nvcc = asking().any(|step| matches!(step.place, Place::Nvcc(_)));
         let is_bare_name = asks_nvcc && !value.contains(['/', '\\']);
         let archive = unusable.archive.as_deref();
         let value_path = PathBuf::from(&value);
-        let is_answer = unusable.reason.is_some() || is_bare_name;
-        let obstacle = unusable.obstacle.as_ref().filter(|_| !is_answer);
+        let obstacle = match unusable.reason.is_some() || is_bare_name {
+            true => None,
+            false => unusable.obstacle.as_ref(),
+        };
         let lack = match (asks(Kind::Toolkit), asks(Kind::Cudnn)) {
             _ if unusable.host_compiler.is_some() => "which cannot start its host compiler",
             _ if unusable.reason.is_some() => "which does not answer as nvcc does",
@@ -95,26 +97,26 @@ impl CheckContext<'_> {
         let cpu = &self.platform.cpu;
         let foreign = unusable.foreign.join(" and ");
         let is_foreign = asks(Kind::Toolkit) && !foreign.is_empty();
-        let headline = match obstacle {
-            None if is_foreign => format!(
-                "`{name}` is set to `{value}`, a CUDA toolkit for {foreign} alone, and this build is for {cpu}"
-            ),
-            Some(obstacle) => format!("`{name}` is set to `{value}`, and {obstacle}"),
-            None => format!("`{name}` is set to `{value}`, {lack}"),
+        let what = match obstacle {
+            None if is_foreign => {
+                format!("a CUDA toolkit for {foreign} alone, and this build is for {cpu}")
+            }
+            Some(obstacle) => format!("and {obstacle}"),
+            None => lack.to_string(),
         };
-        let mut finding = Finding::error(FindingId::VariableUnusable, headline);
+        let mut finding = self.set_to(variable, &what);
         match &unusable.reason {
             Some(reason) => {
                 finding = finding.with("reason", &reason.summary);
                 finding.evidence.extend(reason.evidence.iter().cloned());
             }
             None if is_bare_name => {
-                finding = finding.with_lines("looked at", steps.iter().map(Step::whereabouts));
+                finding = finding.with_lines("looked at", asking().map(Step::whereabouts));
             }
             None if obstacle.is_some() => {}
             None => {
                 // A link leads the usual names to what is for another processor.
-                let missed = steps.iter().flat_map(|step| step.wanted(self.platform));
+                let missed = asking().flat_map(|step| step.wanted(self.platform));
                 let missed = missed.filter(|path| !files::exists(path));
                 let missed = files::dedup(missed);
                 finding = finding.with_lines("missed", missed.iter().map(|path| path.display()));
@@ -123,72 +125,56 @@ impl CheckContext<'_> {
         if let Some(help) = &unusable.host_compiler {
             return finding.help(help);
         }
-        if let Some(obstacle) = obstacle {
-            let finding = finding.help(match obstacle.is_closed() {
-                true => obstacle.help(false),
-                false => format!("set {name} to a directory that is there"),
-            });
-            return finding.help(format!(
-                "or unset {name}, so that the usual places are searched"
-            ));
-        }
-        if is_foreign {
-            return finding
-                .help(format!("set {name} to a CUDA toolkit for {cpu}"))
-                .help(format!(
-                    "or unset {name}, so that the usual places are searched"
-                ));
-        }
-        if let Some(archive) = archive {
-            return finding
-                .help(unpack(archive, &value_path, &name))
-                .help(format!(
-                    "or unset {name}, so that the usual places are searched"
-                ));
-        }
-        let kind = match asks(Kind::Cudnn) {
-            true => Kind::Cudnn,
-            false => Kind::Toolkit,
+        let help = match (obstacle, archive) {
+            (Some(obstacle), _) if obstacle.is_closed() => obstacle.help(false),
+            (Some(_), _) => format!("set {name} to a directory that is there"),
+            _ if is_foreign => format!("set {name} to a CUDA toolkit for {cpu}"),
+            (_, Some(archive)) => unpack(archive, &value_path, &name),
+            (None, None) => {
+                let kind = match asks(Kind::Cudnn) {
+                    true => Kind::Cudnn,
+                    false => Kind::Toolkit,
+                };
+                let nearby = unusable
+                    .nearby
+                    .clone()
+                    .or_else(|| self.elsewhere(variable, kind));
+                self.correction(variable, kind, exists, nearby.as_deref())
+            }
         };
-        let headers = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
-        let elsewhere = || {
-            self.scan
-                .candidates
-                .iter()
-                .find(|one| is_passed_over(one, kind))
-        };
-        let elsewhere = || {
-            let header = |one: &'_ Candidate| one.cudnn()?.include_dir.clone();
-            elsewhere().and_then(|one| match headers.contains(&variable) {
-                true => header(one),
-                false => Some(one.root().to_path_buf()),
-            })
-        };
-        let nearby = unusable.nearby.clone().or_else(elsewhere);
-        self.mend(finding, variable, kind, exists, nearby.as_deref())
+        self.help_or_unset(finding, help, variable)
     }
 
-    /// A variable that names a path which cannot be passed on.
+    /// Returns the directory that this variable could name in place of its own, of what was found otherwise.
+    fn elsewhere(&self, variable: Variable, kind: Kind) -> Option<PathBuf> {
+        let mut found = self.scan.candidates.iter();
+        let other = found.find(|one| is_passed_over(one, kind))?;
+        match NAMING_HEADERS.contains(&variable) {
+            true => other.cudnn()?.include_dir.clone(),
+            false => Some(other.root().to_path_buf()),
+        }
+    }
+
+    /// Returns the finding for a variable that names a path which cannot be passed on.
     pub fn unfit(&self, variable: Variable, what: &str) -> Finding {
-        let (name, value) = (self.env.spelling(variable), self.value(variable));
-        let headline = format!("`{name}` is set to `{value}`, {what}, which cargo cannot be told");
-        Finding::error(FindingId::VariableUnusable, headline).help(format!(
+        let name = self.env.spelling(variable);
+        let finding = self.set_to(variable, &format!("{what}, which cargo cannot be told"));
+        finding.help(format!(
             "make a link to that directory under a plain name, and set {name} to the link"
         ))
     }
 
-    /// A variable that names a place whose library is there and cannot be used.
+    /// Returns the finding for a variable that names a place whose library is there and cannot be used.
     pub fn obstructed(&self, variable: Variable, obstacle: &Obstacle, cudnn: &Cudnn) -> Finding {
-        let (name, value) = (self.env.spelling(variable), self.value(variable));
-        let headline = format!("`{name}` is set to `{value}`, and {obstacle}");
-        Finding::error(FindingId::VariableUnusable, headline)
-            .help(obstacle.help(cudnn.files.unlinked.is_some()))
-            .help(format!(
-                "or unset {name}, so that the usual places are searched"
-            ))
+        let finding = self.set_to(variable, &format!("and {obstacle}"));
+        self.help_or_unset(
+            finding,
+            obstacle.help(cudnn.files.unlinked.is_some()),
+            variable,
+        )
     }
 
-    /// A variable that names headers without a library.
+    /// Returns the finding for a variable that names headers without a library.
     pub fn no_library(&self, variable: Variable) -> Finding {
         let mut missed: Vec<PathBuf> = Vec::new();
         for step in self.steps {
@@ -197,29 +183,42 @@ impl CheckContext<'_> {
             }
         }
         missed.retain(|path| !path.ends_with("cudnn.h"));
-        let (name, value) = (self.env.spelling(variable), self.value(variable));
-        let headline = format!("`{name}` is set to `{value}`, which holds no cuDNN library");
-        let finding =
-            Finding::error(FindingId::VariableUnusable, headline).with("missed", lines(&missed));
-        if [Variable::CudnnIncludeDir, Variable::CudnnIncludePath].contains(&variable) {
+        let finding = self.set_to(variable, "which holds no cuDNN library");
+        let finding = finding.with(
+            "missed",
+            joined(missed.iter().map(|path| path.display()), "\n"),
+        );
+        let help = match NAMING_HEADERS.contains(&variable) {
             // It is right already.
-            return finding
-                .help("set CUDNN_LIB_DIR to the directory that holds libcudnn.so or libcudnn.so.9")
-                .help(format!(
-                    "or unset {name}, so that the usual places are searched"
-                ));
-        }
-        self.mend(finding, variable, Kind::Cudnn, true, None)
+            true => {
+                "set CUDNN_LIB_DIR to the directory that holds libcudnn.so or libcudnn.so.9".into()
+            }
+            false => self.correction(variable, Kind::Cudnn, true, None),
+        };
+        self.help_or_unset(finding, help, variable)
     }
 
-    fn mend(
+    fn set_to(&self, variable: Variable, what: &str) -> Finding {
+        let (name, value) = (self.env.spelling(variable), self.value(variable));
+        let headline = format!("`{name}` is set to `{value}`, {what}");
+        Finding::error(FindingId::VariableUnusable, headline)
+    }
+
+    fn help_or_unset(&self, finding: Finding, help: String, variable: Variable) -> Finding {
+        let name = self.env.spelling(variable);
+        finding.help(help).help(format!(
+            "or unset {name}, so that the usual places are searched"
+        ))
+    }
+
+    /// Returns what this variable is to be set to.
+    fn correction(
         &self,
-        finding: Finding,
         variable: Variable,
         kind: Kind,
         exists: bool,
         nearby: Option<&Path>,
-    ) -> Finding {
+    ) -> String {
         let name = self.env.spelling(variable);
         let misspelt = misspelt(&self.value(variable), &name, self.platform.os);
         let contents = contents(kind, self.platform.os, self.requirements.of(kind));
@@ -227,7 +226,7 @@ impl CheckContext<'_> {
             Os::Windows => "cudnn.lib",
             _ => "libcudnn.so or libcudnn.so.9",
         };
-        let help = match variable {
+        match variable {
             _ if !exists && misspelt.is_some() => misspelt.unwrap_or_default(),
             Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
             Variable::GuardHome => self.fetch(&format!("into {name}")),
@@ -246,9 +245,7 @@ impl CheckContext<'_> {
                 }
                 None => format!("set {name} to the directory that holds {contents}"),
             },
-        };
-        let instead = format!("or unset {name}, so that the usual places are searched");
-        finding.help(help).help(instead)
+        }
     }
 
     /// That a variable asks for something else than the one before it.
@@ -355,11 +352,6 @@ fn is_passed_over(candidate: &Candidate, kind: Kind) -> bool {
         None | Some(Rejection::AnotherPlaceAsked)
     );
     candidate.kind() == kind && is_sound && !candidate.chosen && candidate.request.is_none()
-}
-
-fn lines(paths: &[PathBuf]) -> String {
-    let lines: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
-    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ fn whole(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn start(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    #[cfg(test)]
+    opened::note(path);
     let mut bytes = Vec::new();
     File::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
@@ -325,6 +327,26 @@ pub(super) fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
         format!("cannot {verb} `{}`", path.display()),
     )
     .with("reason", error)
+}
+
+/// The files that this thread has opened.
+#[cfg(test)]
+pub mod opened {
+    use std::cell::RefCell;
+    use std::path::{Path, PathBuf};
+
+    thread_local! {
+        static OPENED: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub fn note(path: &Path) {
+        OPENED.with_borrow_mut(|opened| opened.push(path.to_path_buf()));
+    }
+
+    /// Returns those since the last call.
+    pub fn take() -> Vec<PathBuf> {
+        OPENED.take()
+    }
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub enum Binary {
 impl Binary {
     /// Opens a file as the system has it that is built for; else why that is not possible.
     pub fn open(path: &Path, os: Os) -> Result<Self, Defect> {
+        #[cfg(test)]
+        crate::system::files::opened::note(path);
         match os {
             Os::Windows => Pe::read(path).map(Binary::Pe),
             _ => Elf::read(path).map(Binary::Elf),

@@ -6,10 +6,12 @@ mod mend;
 mod truth;
 
 use crate::config::{Config, Link};
+use crate::model::candidate::Candidate;
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::runtime::facts::finding::{Finding, Severity, printable};
 use crate::system::Host;
+use crate::system::files::opened;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;
 use case::{Case, scratch};
@@ -129,6 +131,32 @@ fn what_is_false_is_found() {
             wanted => found.starts_with(wanted),
         };
         assert!(is_found, "{text}: {found}");
+    }
+    fs::remove_dir_all(&scratch).unwrap();
+}
+
+/// Each stage of a probe takes what the one before has read. Where a part does not tell its release, the files are opened
+/// once more, for the symbols that they take from each other; of the headers, those that another one includes.
+#[test]
+fn no_library_is_opened_twice() {
+    let scratch = scratch("opened");
+    let cases = Case::all();
+    for name in ["archive-home", "wheels-jit", "requirement-unmet"] {
+        let case = cases.iter().find(|case| case.name() == name).unwrap();
+        opened::take();
+        let (toolchain, _) = look(case, &scratch.join(name));
+        let mut opened = opened::take();
+        opened.retain(|path| path.extension().is_none_or(|end| end != "h"));
+        let cudnns = toolchain.candidates.iter().filter_map(Candidate::cudnn);
+        let parts = cudnns.map(|cudnn| cudnn.parts.len()).sum::<usize>();
+        assert!(parts > 0 && opened.len() >= parts, "{name}: {opened:?}");
+        for (index, path) in opened.iter().enumerate() {
+            assert!(
+                !opened[..index].contains(path),
+                "{name}: {}",
+                path.display()
+            );
+        }
     }
     fs::remove_dir_all(&scratch).unwrap();
 }
