@@ -74,10 +74,11 @@ impl Toolchain {
 
     fn plan_rpaths(&self, plan: &mut Plan) {
         plan.rpaths(&self.host.platform, &self.config.rpath_origin);
+        if self.allowed.contains(FindingId::LibraryNotFound.as_str()) {
+            return;
+        }
         let of_this_machine = plan.rpaths.iter().find(|dir| dir.is_absolute());
-        let lost = of_this_machine
-            .filter(|_| !self.allowed.contains(FindingId::LibraryNotFound.as_str()))
-            .and_then(|dir| lost_rpath::finding(&self.host.env, dir));
+        let lost = of_this_machine.and_then(|dir| lost_rpath::finding(&self.host.env, dir));
         let Some((finding, files)) = lost else { return };
         for line in finding.to_string().lines() {
             plan.add(Directive::Warning(line.to_string()));
@@ -253,19 +254,16 @@ impl Plan {
 
     /// Those relative to the program come first: where it was unpacked with its libraries, it takes these.
     fn rpaths(&mut self, platform: &Platform, origin: &[String]) {
-        let dirs: Vec<PathBuf> = std::mem::take(&mut self.loaded_from)
-            .into_iter()
-            .filter(|dir| !is_system_dir(dir, platform))
-            .collect();
-        let (refused, dirs): (Vec<_>, Vec<_>) = dirs
-            .into_iter()
-            .partition(|dir| loader_cannot_take(dir).is_some());
-        for dir in refused {
-            let why = loader_cannot_take(&dir).unwrap_or_default();
-            self.add(Directive::Warning(format!(
-                "`{}` is not written into the program: {why}; give that directory another name",
-                dir.display()
-            )));
+        let mut dirs = Vec::new();
+        for dir in std::mem::take(&mut self.loaded_from) {
+            match loader_cannot_take(&dir) {
+                _ if is_system_dir(&dir, platform) => {}
+                None => dirs.push(dir),
+                Some(why) => self.add(Directive::Warning(format!(
+                    "`{}` is not written into the program: {why}; give that directory another name",
+                    dir.display()
+                ))),
+            }
         }
         let origin = origin.iter().map(|dir| Path::new("$ORIGIN").join(dir));
         self.rpaths = origin.chain(dirs).collect();

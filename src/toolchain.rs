@@ -1,6 +1,5 @@
 //! The CUDA and cuDNN of this machine, checked: what `Config::probe` gives.
 
-pub mod builder;
 pub mod environment_checks;
 pub mod findings;
 #[cfg(test)]
@@ -275,6 +274,32 @@ impl Toolchain {
         }
     }
 
+    /// Returns what a build for the building system would find, if this is a build for another one: nvcc is a program of
+    /// the building system.
+    pub(crate) fn of_builder(&self) -> Option<Self> {
+        let platform = self.host.builder();
+        if platform == self.host.platform {
+            return None;
+        }
+        let config = Config {
+            target: Some(platform.triple.clone()),
+            root: None,
+            cudnn: None,
+            link: Link::Dynamic,
+            ..self.config.clone()
+        };
+        let host = Host {
+            env: self.host.env.clone().for_target(&platform.triple),
+            platform,
+            root: None,
+            answers: self.host.answers.clone(),
+        };
+        let needs = Needs {
+            toolkit: true,
+            cudnn: false,
+        };
+        Some(Self::find(config, host, needs))
+    }
     /// Whether the build goes on with this: yes, yes without CUDA, or no.
     fn settle(mut self) -> Result<Self, Error> {
         let is_error = |finding: &Finding| finding.severity == Severity::Error;

@@ -1,7 +1,7 @@
 //! The finding for a toolkit and a cuDNN that are for different CUDA majors.
 
 use crate::choice::findings::{CheckContext, owner};
-use crate::choice::message_format::{also, found_via, is_gone, named, product};
+use crate::choice::message_format::{also, found_via, is_gone, named, product, with_alternatives};
 use crate::choice::pair::is_offered;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::kind::Kind;
@@ -76,11 +76,7 @@ impl CheckContext<'_> {
             let at = usize::from(fitting_toolkit.is_some());
             helps.splice(at..at, self.other_package(owner(cudnn), theirs));
         }
-        let helps = helps.into_iter();
-        Some(helps.enumerate().fold(finding, |finding, (index, help)| {
-            let or = if index == 0 { "" } else { "or " };
-            finding.help(format!("{or}{help}"))
-        }))
+        Some(with_alternatives(finding, helps))
     }
 
     /// What puts the package for this CUDA into the place of another one. Two wheels of cuDNN lie in one directory, so

@@ -1,15 +1,14 @@
 //! The finding for a toolkit that lacks a part.
 
 use crate::choice::findings::CheckContext;
-use crate::choice::message_format::{
-    also, by_distribution, found_via, is_of_wheels, named, package_suffix,
-};
+use crate::choice::message_format::{also, found_via, named};
 use crate::choice::pair::is_whole;
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::kind::Kind;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffix};
 
 impl CheckContext<'_> {
     /// The finding if the chosen toolkit lacks a part. That is no error here: kernels that need a compiler say so

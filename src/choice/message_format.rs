@@ -4,9 +4,9 @@ use crate::choice::requirement::Requirement;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::kind::Kind;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
-use std::path::Path;
 
 /// The variable that names such a directory.
 pub fn variable(kind: Kind) -> &'static str {
@@ -30,24 +30,6 @@ pub fn contents(kind: Kind, os: Os, asked: Option<&Requirement>) -> String {
             format!("include/cudnn.h and lib/libcudnn.so.{major}")
         }
     }
-}
-
-/// What to install, where Debian and Fedora may have other names for it.
-pub fn by_distribution(debian: &str, fedora: &str) -> String {
-    match debian == fedora {
-        true => debian.to_string(),
-        false => format!("{debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)"),
-    }
-}
-
-/// `-12-8`, as NVIDIA's packages end.
-pub fn package_suffix(version: Option<Version>) -> String {
-    version.map_or_else(String::new, |one| format!("-{}-{}", one.major, one.minor))
-}
-
-/// Whether a toolkit consists of NVIDIA's wheels.
-pub fn is_of_wheels(root: &Path) -> bool {
-    root.ends_with("nvidia") || root.parent().is_some_and(|up| up.ends_with("nvidia"))
 }
 
 /// The product's name.
@@ -110,6 +92,15 @@ pub fn is_gone(candidate: &Candidate) -> bool {
             parts.iter().all(|part| part.is_none()) && cudnn.files.obstacle.is_none()
         }
     }
+}
+
+/// Adds alternatives of what to do, the most likely first.
+pub fn with_alternatives(finding: Finding, helps: Vec<String>) -> Finding {
+    let helps = helps.into_iter().enumerate();
+    helps.fold(finding, |finding, (index, help)| match index {
+        0 => finding.help(help),
+        _ => finding.help(format!("or {help}")),
+    })
 }
 
 /// As people write a release: 9.1, and 9.10.2 where the third number matters.

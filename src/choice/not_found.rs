@@ -2,7 +2,7 @@
 
 use crate::choice::findings::CheckContext;
 use crate::choice::incomplete_toolkit::packages;
-use crate::choice::message_format::{also, contents, is_gone, named, variable};
+use crate::choice::message_format::{also, contents, is_gone, named, variable, with_alternatives};
 use crate::choice::pair::{defect, is_offered};
 use crate::cudnn::nvidia_image;
 use crate::model::candidate::Candidate;
@@ -120,11 +120,7 @@ impl CheckContext<'_> {
             None => vec![fetch, set],
         };
         help.extend(last);
-        for (index, help) in help.into_iter().enumerate() {
-            let or = if index == 0 { "" } else { "or " };
-            finding = finding.help(format!("{or}{help}"));
-        }
-        finding
+        with_alternatives(finding, help)
     }
 
     /// That `cudnn-guard fetch` installs both: for the toolkit that was found, and as the requirements want them. Unless

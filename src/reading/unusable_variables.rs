@@ -112,9 +112,10 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
     // The header itself, where its directory is asked for.
     let headers = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
     if headers.contains(&variable) {
-        let is_header = value.ends_with("cudnn.h") && files::is_file(value);
-        let dir = value.parent().filter(|_| is_header)?;
-        return Some(dir.to_path_buf());
+        return match value.ends_with("cudnn.h") && files::is_file(value) {
+            true => value.parent().map(Path::to_path_buf),
+            false => None,
+        };
     }
     let is_tree =
         |step: &Step| step.request == Some(variable) && matches!(step.place, Place::Tree(_));

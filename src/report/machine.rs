@@ -4,14 +4,14 @@ use crate::compat::{image_driver, rules};
 use crate::kernels::host_compiler_check;
 use crate::kernels::nvcc::diagnostics;
 use crate::model::platform::Os;
-use crate::report::Machine;
+use crate::report::{Machine, not_opened};
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query;
 use crate::runtime::driver::query::{Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::gpus::{DEADLINE, gpus, within};
-use crate::toolchain::{Toolchain, environment_checks};
+use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 
 /// Asks, and adds what was noticed.
@@ -50,7 +50,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
     }
     if let Some(cudnn) = cudnn {
         if toolchain.host.platform.os == Os::Linux {
-            findings.extend(environment_checks::not_opened(cudnn, toolkit));
+            findings.extend(not_opened::finding(cudnn, toolkit));
         }
         let unserved = rules::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
         // It is better said of a GPU than of the target that was chosen for it.

@@ -128,10 +128,8 @@ impl At<'_> {
         for bin in self.listed(Variable::Path) {
             // Below a root, what the shell of this machine has in mind is not meant.
             let is_meant = bin.ends_with("bin") && self.is_inside(&bin);
-            let Some(prefix) = bin.parent().filter(|_| is_meant).map(Path::to_path_buf) else {
-                continue;
-            };
-            if !system.contains(&prefix) && !known.contains(&prefix) {
+            let prefix = bin.parent().unwrap_or(&bin).to_path_buf();
+            if is_meant && !system.contains(&prefix) && !known.contains(&prefix) {
                 let own = install_layout::cudnn(self.platform, &prefix, "");
                 steps.push(surrounding(via, false, Kind::Cudnn, own));
                 steps.extend(self.wheels(via, false, &prefix, SITE));

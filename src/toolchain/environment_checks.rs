@@ -6,21 +6,9 @@ use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
-#[cfg(feature = "cli")]
-use crate::model::owner::Installer;
 use crate::model::platform::{Os, Platform};
-#[cfg(feature = "cli")]
-use crate::runtime::binary::elf::Elf;
-#[cfg(feature = "cli")]
-use crate::runtime::facts::finding::quoted;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-#[cfg(feature = "cli")]
-use crate::runtime::loader::search_path::SearchPath;
-#[cfg(feature = "cli")]
-use crate::runtime::parts::dlopen_dependencies;
-#[cfg(feature = "cli")]
-use crate::search::install_layout::PACKAGES;
 use crate::system::{Host, files};
 use crate::toolkit::closure::unmet_dependency;
 use crate::toolkit::find_library::shared_file;
@@ -69,121 +57,6 @@ pub fn stop_at_missing_parts(findings: &mut [Finding]) {
     let missing = findings.iter_mut();
     let missing = missing.filter(|one| one.id == FindingId::PartsMissing);
     missing.for_each(|one| one.severity = Severity::Error);
-}
-
-/// Libraries of CUDA that this cuDNN opens by name when it computes, and that lie neither beside it, nor in the toolkit, nor
-/// where this machine's loader looks.
-#[cfg(feature = "cli")]
-pub fn not_opened(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
-    let cuda = cudnn.cuda_major?;
-    let search_path = SearchPath::of_program();
-    let mut known_dirs = toolkit.map_or_else(Vec::new, |one| one.link_dirs.clone());
-    known_dirs.extend(cudnn.link_dir.clone());
-    let mut lacking: Vec<(String, &str)> = Vec::new();
-    for part in &cudnn.parts {
-        let names = dlopen_dependencies::opened_by(&part.name, cuda);
-        let elf = (!names.is_empty())
-            .then(|| Elf::open(&part.path).ok())
-            .flatten();
-        let mut dirs = elf.map_or_else(Vec::new, |elf| elf.folders(&part.path));
-        dirs.extend(known_dirs.iter().cloned());
-        let is_there = |name: &str| {
-            let found = search_path.resolve(name, &[], false);
-            found.is_some() || dirs.iter().any(|dir| files::is_file(&dir.join(name)))
-        };
-        for name in names {
-            // One part takes the plain name where there is no other.
-            let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let known = lacking.iter().any(|(known, _)| *known == name);
-            if !known && !is_there(&name) && !is_there(plain) {
-                lacking.push((name, consistency::file_name(&part.path)));
-            }
-        }
-    }
-    // Other wheels may have them, in directories that this cuDNN does not name.
-    let wheels = cudnn.root.parent().filter(|dir| dir.ends_with(PACKAGES));
-    let wheels = wheels.map_or_else(Vec::new, |dir| files::list(dir).unwrap_or_default());
-    let in_wheel = |(name, _): &(String, &str)| {
-        let mut files = wheels.iter().map(|wheel| wheel.join("lib").join(name));
-        files.find(|file| files::is_file(file))
-    };
-    let aside: Vec<PathBuf> = lacking.iter().filter_map(in_wheel).collect();
-    let is_nowhere = lacking.len() > aside.len();
-    if is_nowhere {
-        lacking.retain(|one| in_wheel(one).is_none());
-    }
-    let names: Vec<&str> = lacking.iter().map(|(name, _)| &**name).collect();
-    let all = match names.split_last()? {
-        (last, []) => last.to_string(),
-        (last, rest) => format!("{} and {last}", rest.join(", ")),
-    };
-    let headline = format!(
-        "the cuDNN at `{}` opens {all} when it computes, and {}",
-        cudnn.root.display(),
-        match (is_nowhere, names.len()) {
-            (false, _) => "the loader does not look where that lies",
-            (true, 1) => "nothing here has it",
-            (true, _) => "nothing here has them",
-        }
-    );
-    let asked = lacking.iter().map(|(name, part)| format!("{part}: {name}"));
-    let finding = Finding::warning(FindingId::CudnnNotLoadable, headline);
-    let finding = finding.with_lines("asked by", asked);
-    if !is_nowhere {
-        let dirs = aside.iter().filter_map(|file| file.parent());
-        let dirs = files::dedup(dirs.map(Path::to_path_buf));
-        let dirs: Vec<_> = dirs.iter().map(|dir| dir.to_string_lossy()).collect();
-        let dirs = quoted(&dirs.join(":"));
-        let finding = finding.with_lines("there is", aside.iter().map(|file| file.display()));
-        return Some(finding.help(format!(
-            "run `export LD_LIBRARY_PATH={dirs}` before the program"
-        )));
-    }
-    let installer = cudnn.owner.as_deref().map(|owner| owner.installer);
-    let packages = installer.map_or_else(String::new, |it| packages(&names, cuda, it));
-    Some(match installer {
-        Some(Installer::Pip) => finding.help(format!(
-            "install what belongs beside the wheel: `pip install {packages}`"
-        )),
-        Some(Installer::Conda) => finding.help(format!(
-            "install what belongs beside it: `conda install -c conda-forge {packages} cuda-version={cuda}`"
-        )),
-        _ => finding
-            .help("install the toolkit of that CUDA, or put their directory into LD_LIBRARY_PATH"),
-    })
-}
-
-/// The packages of these libraries of CUDA, each once, as a shell takes them.
-#[cfg(feature = "cli")]
-fn packages(libraries: &[&str], cuda: u32, installer: Installer) -> String {
-    let mut packages: Vec<String> = Vec::new();
-    for package in libraries
-        .iter()
-        .filter_map(|name| package(name, cuda, installer))
-    {
-        if !packages.contains(&package) {
-            packages.push(package);
-        }
-    }
-    packages.join(" ")
-}
-
-/// The package of a library of CUDA.
-#[cfg(feature = "cli")]
-fn package(library: &str, cuda: u32, installer: Installer) -> Option<String> {
-    let (_, wheel, conda) = [
-        ("libcublas", "cublas", "libcublas"),
-        ("libnvrtc", "cuda-nvrtc", "cuda-nvrtc"),
-        ("libcudart", "cuda-runtime", "cuda-cudart"),
-    ]
-    .into_iter()
-    .find(|(start, ..)| library.starts_with(start))?;
-    Some(match (installer, cuda) {
-        (Installer::Conda, _) => conda.to_string(),
-        // From 13 on the wheels of CUDA have no number in their names.
-        (_, 13..) => format!("'nvidia-{wheel}=={cuda}.*'"),
-        _ => format!("nvidia-{wheel}-cu{cuda}"),
-    })
 }
 
 /// Files of parts that do not lie beside the library, and that this system's loader finds in another place.
@@ -269,22 +142,4 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     Some(consistency::nvcc_header(
         compiler, said, &header, version, &others,
     ))
-}
-
-#[cfg(all(test, feature = "cli"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_package_is_named_once() {
-        let names = ["libcublas.so.12", "libnvrtc.so.12", "libcublasLt.so.12"];
-        assert_eq!(
-            packages(&names, 12, Installer::Pip),
-            "nvidia-cublas-cu12 nvidia-cuda-nvrtc-cu12"
-        );
-        assert_eq!(
-            packages(&names, 12, Installer::Conda),
-            "libcublas cuda-nvrtc"
-        );
-    }
 }

@@ -22,7 +22,7 @@ use crate::toolchain::findings::join;
 use crate::toolchain::static_link::Archives;
 use crate::toolkit::{self, find_library, missing_library};
 
-/// What a probe goes by.
+/// What the stages of a probe go by.
 #[derive(Debug)]
 pub struct Probe<'a> {
     pub config: &'a Config,
@@ -218,26 +218,25 @@ impl Probe<'_> {
         (each_once, toolkit_fault)
     }
 
-    /// The libraries of `.libs(..)` that are not there to be linked.
+    /// Returns the findings about libraries of `.libs(..)` that are not there to be linked.
     fn missing_libraries(&self, candidates: &[Candidate]) -> Vec<Finding> {
         let mut chosen = candidates.iter().filter(|one| one.chosen);
-        let toolkit = chosen.find(|one| one.toolkit().is_some());
-        let Some(toolkit) = toolkit.filter(|_| self.config.link == Link::Dynamic) else {
+        let candidate = chosen.find_map(|one| Some((one, one.toolkit()?)));
+        let (Some((candidate, toolkit)), Link::Dynamic) = (candidate, self.config.link) else {
             return Vec::new();
         };
-        let is_missing = |name: &&String| {
-            let absent = toolkit.toolkit().map(|toolkit| &toolkit.absent);
-            absent.is_some_and(|absent| absent.contains(name))
-                && !find_library::is_on_linker_path(name, self.host)
-        };
-        let missing = self.config.libs.iter().filter(is_missing);
-        let missing =
-            missing.filter_map(|name| missing_library::finding(toolkit, name, &self.host.platform));
-        let headers = missing_library::headers(toolkit, &self.host.platform);
-        missing.chain(headers).collect()
+        let platform = &self.host.platform;
+        let mut findings = Vec::new();
+        for name in &self.config.libs {
+            if toolkit.absent.contains(name) && !find_library::is_on_linker_path(name, self.host) {
+                findings.extend(missing_library::finding(candidate, name, platform));
+            }
+        }
+        findings.extend(missing_library::headers(candidate, platform));
+        findings
     }
 
-    /// What the program meets when it opens the cuDNN. One with `Link::Static` opens none.
+    /// Returns what the program meets when it opens the cuDNN. One with `Link::Static` opens none.
     fn met_at_run_time(&self, context: &CheckContext) -> Vec<Finding> {
         if !self.needs.cudnn || self.config.link == Link::Static {
             return Vec::new();
@@ -258,11 +257,15 @@ impl Probe<'_> {
         findings
     }
 
-    /// What the tables say of the releases that the build needs, and what its libraries do not find in each other.
+    /// Returns what the tables say of the releases that the build needs, and what its libraries do not find in each other.
     fn releases(&self, candidates: &[Candidate]) -> Vec<Finding> {
-        let (toolkit, cudnn) = chosen(candidates);
-        let toolkit = toolkit.filter(|_| self.needs.toolkit);
-        let cudnn = cudnn.filter(|_| self.needs.cudnn);
+        let (mut toolkit, mut cudnn) = chosen(candidates);
+        if !self.needs.toolkit {
+            toolkit = None;
+        }
+        if !self.needs.cudnn {
+            cudnn = None;
+        }
         let mut findings = rules::releases(toolkit, cudnn, &self.host.platform);
         if let Some(toolkit) = toolkit {
             let unmet = environment_checks::unmet_needs(self.config, self.host, toolkit);
@@ -272,7 +275,7 @@ impl Probe<'_> {
     }
 }
 
-/// What to do where one variable names the headers and another the libraries, and they are of two releases.
+/// Returns what to do where one variable names the headers and another the libraries, and they are of two releases.
 fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<String> {
     let FoundVia::Variables(named) = via else {
         return None;

@@ -1,6 +1,5 @@
 //! The archives that a statically linked program takes in, and which of them are missing.
 
-use crate::choice::message_format::{by_distribution, is_of_wheels, package_suffix};
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::platform::Os;
@@ -11,6 +10,7 @@ use crate::system::directive::{Directive, Library};
 use crate::system::{Host, files};
 use crate::toolkit::archives;
 use crate::toolkit::archives::Archive;
+use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffix};
 use std::path::{Path, PathBuf};
 
 const DYNAMIC: &str = "or leave `.link(Link::Static)` out of build.rs, and link dynamically";

@@ -1,10 +1,10 @@
 //! A library that a build script asks for with `.libs(..)` and that is not there.
 
-use crate::choice::message_format::{by_distribution, is_of_wheels, package_suffix};
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffix};
 use std::path::PathBuf;
 
 /// Libraries of a CUDA toolkit, each with its package: `libcurand-dev-13-0` and `libcurand-devel-13-0` of NVIDIA's
@@ -49,8 +49,14 @@ pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option
         format!("CUDA at `{root}` has no library `{name}`, which `.libs([{name:?}])` asks for");
     let finding = Finding::error(FindingId::LibraryNotFound, summary)
         .with_lines("looked in", dirs(toolkit).iter().map(|dir| dir.display()));
-    let (_, package, wheel) = PACKAGES.iter().find(|(names, ..)| names.contains(&name))?;
-    Some(finding.help(install(candidate, toolkit, (package, wheel), platform)))
+    Some(finding.help(install(candidate, toolkit, package(name)?, platform)))
+}
+
+/// Returns the package of a library as NVIDIA's repositories and conda name it, without its ending, and the wheel.
+pub fn package(library: &str) -> Option<(&'static str, &'static str)> {
+    let mut packages = PACKAGES.iter();
+    let (_, package, wheel) = packages.find(|(names, ..)| names.contains(&library))?;
+    Some((package, wheel))
 }
 
 fn dirs(toolkit: &Toolkit) -> Vec<PathBuf> {

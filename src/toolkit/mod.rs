@@ -9,6 +9,7 @@ pub mod nvcc;
 pub mod nvcc_command;
 pub mod nvcc_optimisation;
 pub mod nvcc_output;
+pub mod package_names;
 pub mod version_file;
 
 use crate::model::candidate::Toolkit;
