@@ -3,7 +3,7 @@
 use crate::choice::findings::CheckContext;
 use crate::choice::message_format::{contents, found_via};
 use crate::model::candidate::{Candidate, Cudnn};
-use crate::model::environment::Variable;
+use crate::model::environment::{Names, Variable};
 use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Os;
@@ -17,8 +17,6 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Place, Step};
 use crate::system::files;
 use std::path::{Path, PathBuf};
-
-const NAMING_HEADERS: [Variable; 2] = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
 
 /// Returns `true` if a variable asks for something of this kind in a place where nothing is, and none before it asks for
 /// a place where there is something.
@@ -149,7 +147,7 @@ impl CheckContext<'_> {
     fn elsewhere(&self, variable: Variable, kind: Kind) -> Option<PathBuf> {
         let mut found = self.scan.candidates.iter();
         let other = found.find(|one| is_passed_over(one, kind))?;
-        match NAMING_HEADERS.contains(&variable) {
+        match variable.names() == Some(Names::CudnnHeaders) {
             true => other.cudnn()?.include_dir.clone(),
             false => Some(other.root().to_path_buf()),
         }
@@ -188,7 +186,7 @@ impl CheckContext<'_> {
             "missed",
             joined(missed.iter().map(|path| path.display()), "\n"),
         );
-        let help = match NAMING_HEADERS.contains(&variable) {
+        let help = match variable.names() == Some(Names::CudnnHeaders) {
             // It is right already.
             true => {
                 "set CUDNN_LIB_DIR to the directory that holds libcudnn.so or libcudnn.so.9".into()
@@ -226,29 +224,29 @@ impl CheckContext<'_> {
             Os::Windows => "cudnn.lib",
             _ => "libcudnn.so or libcudnn.so.9",
         };
-        match variable {
+        match (variable.names(), nearby) {
             _ if !exists && misspelt.is_some() => misspelt.unwrap_or_default(),
-            Variable::Nvcc | Variable::CudaCxx => format!("set {name} to the whole path of nvcc"),
-            Variable::GuardHome => self.fetch(&format!("into {name}")),
-            Variable::CudnnIncludeDir | Variable::CudnnIncludePath => match nearby {
-                Some(dir) => format!("set {name} to `{}`, which holds cudnn.h", dir.display()),
-                None => format!("set {name} to the directory that holds cudnn.h"),
-            },
-            Variable::CudnnLibrary => format!("set {name} to the file {file}"),
-            Variable::CudnnLibDir | Variable::CudnnLib | Variable::CudnnLibraryPath => {
+            (Some(Names::Nvcc), _) => format!("set {name} to the whole path of nvcc"),
+            (Some(Names::Fetched), _) => self.fetch(&format!("into {name}")),
+            (Some(Names::CudnnHeaders), Some(dir)) => {
+                format!("set {name} to `{}`, which holds cudnn.h", dir.display())
+            }
+            (Some(Names::CudnnHeaders), None) => {
+                format!("set {name} to the directory that holds cudnn.h")
+            }
+            _ if variable == Variable::CudnnLibrary => format!("set {name} to the file {file}"),
+            (Some(Names::CudnnLibrary), _) => {
                 format!("set {name} to the directory that holds {file}")
             }
-            _ => match nearby {
-                Some(dir) => {
-                    let product = kind.product();
-                    format!("set {name} to `{}`, which holds a {product}", dir.display())
-                }
-                None => format!("set {name} to the directory that holds {contents}"),
-            },
+            (_, Some(dir)) => {
+                let product = kind.product();
+                format!("set {name} to `{}`, which holds a {product}", dir.display())
+            }
+            (_, None) => format!("set {name} to the directory that holds {contents}"),
         }
     }
 
-    /// That a variable asks for something else than the one before it.
+    /// Returns the warnings that a variable asks for something else than the one before it.
     fn disagreements(&self, kind: Kind) -> Vec<Finding> {
         let asked =
             |candidate: &&Candidate| candidate.kind() == kind && candidate.request.is_some();

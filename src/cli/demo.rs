@@ -16,7 +16,7 @@ use crate::cli::demo::place::Place;
 use crate::cli::simulation::simulator;
 use crate::cli::terminal::{columns, complain, flag, option, show};
 use crate::cli::{fetch, terminal};
-use crate::model::environment::{Kind, Variable};
+use crate::model::environment::Variable;
 use crate::{Config, Finding, FindingId, Report, Verdict};
 use clap::{ArgMatches, Command as Cli, value_parser};
 use serde_json::Value;
@@ -183,7 +183,7 @@ fn consumer_for(report: &Report) -> &'static str {
 
 /// Returns this machine's variables that would win over those of a stack, or disagree with them.
 fn hidden(variables: &[(&str, String)]) -> impl Iterator<Item = &'static str> {
-    let names_one = |variable: &&Variable| variable.kind() == Kind::Installation;
+    let names_one = |variable: &&Variable| variable.names().is_some();
     let all = Variable::ALL.iter().filter(names_one);
     let own = variables.is_empty();
     all.map(|variable| variable.name()).filter(move |_| !own)

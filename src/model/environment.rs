@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// It names an installation: if that is unusable, it is an error, and nothing else is searched.
-    Installation,
+    Installation(Names),
     /// A place to look at, or evidence; never an error.
     Surrounding,
     /// Belongs to this login or machine, and says too little about a build for cargo to watch it.
@@ -18,8 +18,20 @@ pub enum Kind {
     Setting,
 }
 
+/// The thing that a variable names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    Toolkit,
+    Nvcc,
+    Cudnn,
+    CudnnHeaders,
+    CudnnLibrary,
+    /// The directory in which `cudnn-guard fetch` installs.
+    Fetched,
+}
+
 macro_rules! variables {
-    ($($variant:ident = $name:literal, $kind:ident;)*) => {
+    ($($variant:ident = $name:literal, $kind:ident $(($names:ident))?;)*) => {
         /// A variable that is read at build time. Rerun lines, documentation and messages come from here.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Variable { $(#[doc = concat!("`", $name, "`")] $variant),* }
@@ -35,33 +47,49 @@ macro_rules! variables {
 
             /// What its value is to us.
             pub const fn kind(self) -> Kind {
-                match self { $(Variable::$variant => Kind::$kind),* }
+                match self { $(Variable::$variant => Kind::$kind $((Names::$names))?),* }
             }
         }
     };
 }
 
+impl Variable {
+    /// Returns what it names, if that is an installation.
+    pub fn names(self) -> Option<Names> {
+        match self.kind() {
+            Kind::Installation(names) => Some(names),
+            _ => None,
+        }
+    }
+
+    /// Returns the variables that name this, in the order in which they are looked at.
+    pub fn naming(names: Names) -> impl Iterator<Item = Self> {
+        let all = Self::ALL.iter().copied();
+        all.filter(move |one| one.names() == Some(names))
+    }
+}
+
 variables! {
-    CudaHome = "CUDA_HOME", Installation;
-    CudaPath = "CUDA_PATH", Installation;
-    CudaRoot = "CUDA_ROOT", Installation;
-    CudaToolkitRoot = "CUDAToolkit_ROOT", Installation;
-    CudaToolkitRootDir = "CUDA_TOOLKIT_ROOT_DIR", Installation;
-    CudaToolkitPath = "CUDA_TOOLKIT_PATH", Installation;
-    CudaCxx = "CUDACXX", Installation;
-    Nvcc = "NVCC", Installation;
-    CudnnPath = "CUDNN_PATH", Installation;
-    CudnnHome = "CUDNN_HOME", Installation;
-    CudnnRoot = "CUDNN_ROOT", Installation;
-    CudnnRootDir = "CUDNN_ROOT_DIR", Installation;
-    CudnnInstallPath = "CUDNN_INSTALL_PATH", Installation;
-    CudnnIncludeDir = "CUDNN_INCLUDE_DIR", Installation;
-    CudnnIncludePath = "CUDNN_INCLUDE_PATH", Installation;
-    CudnnLibrary = "CUDNN_LIBRARY", Installation;
-    CudnnLibraryPath = "CUDNN_LIBRARY_PATH", Installation;
-    CudnnLibDir = "CUDNN_LIB_DIR", Installation;
-    CudnnLib = "CUDNN_LIB", Installation;
-    GuardHome = "CUDNN_GUARD_HOME", Installation;
+    CudaHome = "CUDA_HOME", Installation(Toolkit);
+    CudaPath = "CUDA_PATH", Installation(Toolkit);
+    CudaRoot = "CUDA_ROOT", Installation(Toolkit);
+    CudaToolkitRoot = "CUDAToolkit_ROOT", Installation(Toolkit);
+    CudaToolkitRootDir = "CUDA_TOOLKIT_ROOT_DIR", Installation(Toolkit);
+    CudaToolkitPath = "CUDA_TOOLKIT_PATH", Installation(Toolkit);
+    CudaCxx = "CUDACXX", Installation(Nvcc);
+    Nvcc = "NVCC", Installation(Nvcc);
+    CudnnPath = "CUDNN_PATH", Installation(Cudnn);
+    CudnnHome = "CUDNN_HOME", Installation(Cudnn);
+    CudnnRoot = "CUDNN_ROOT", Installation(Cudnn);
+    CudnnRootDir = "CUDNN_ROOT_DIR", Installation(Cudnn);
+    CudnnInstallPath = "CUDNN_INSTALL_PATH", Installation(Cudnn);
+    CudnnIncludeDir = "CUDNN_INCLUDE_DIR", Installation(CudnnHeaders);
+    CudnnIncludePath = "CUDNN_INCLUDE_PATH", Installation(CudnnHeaders);
+    CudnnLibrary = "CUDNN_LIBRARY", Installation(CudnnLibrary);
+    CudnnLibraryPath = "CUDNN_LIBRARY_PATH", Installation(CudnnLibrary);
+    CudnnLibDir = "CUDNN_LIB_DIR", Installation(CudnnLibrary);
+    CudnnLib = "CUDNN_LIB", Installation(CudnnLibrary);
+    GuardHome = "CUDNN_GUARD_HOME", Installation(Fetched);
     VirtualEnv = "VIRTUAL_ENV", Surrounding;
     CondaPrefix = "CONDA_PREFIX", Surrounding;
     EasyBuildCuda = "EBROOTCUDA", Surrounding;
@@ -177,7 +205,7 @@ impl Environment {
     pub fn spellings(&self, variable: Variable) -> Vec<String> {
         let name = variable.name();
         let mut all = Vec::new();
-        let alone = variable.kind() == Kind::Installation || PKG_CONFIG.contains(&variable);
+        let alone = variable.names().is_some() || PKG_CONFIG.contains(&variable);
         if let (Some(target), true) = (&self.target, alone) {
             let side = if target.native { "HOST" } else { "TARGET" };
             all.extend([

@@ -2,7 +2,7 @@
 
 use crate::host_compiler::compiler_choice;
 use crate::model::candidate::{Candidate, Found};
-use crate::model::environment::Variable;
+use crate::model::environment::{Names, Variable};
 use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
 use crate::reading::read_install;
@@ -110,8 +110,7 @@ fn archive(value: &Path) -> Option<PathBuf> {
 /// People name `bin` or the compiler for the toolkit, or the folder of all wheels for one of them.
 fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Option<PathBuf> {
     // The header itself, where its directory is asked for.
-    let headers = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
-    if headers.contains(&variable) {
+    if variable.names() == Some(Names::CudnnHeaders) {
         return match value.ends_with("cudnn.h") && files::is_file(value) {
             true => value.parent().map(Path::to_path_buf),
             false => None,

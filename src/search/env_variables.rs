@@ -1,6 +1,6 @@
 //! Places that somebody asked for by name.
 
-use crate::model::environment::{Origin, Variable};
+use crate::model::environment::{Names, Origin, Variable};
 use crate::model::found_via::{FoundVia, Named};
 use crate::model::platform::Os;
 use crate::search::install_layout::PACKAGES;
@@ -9,41 +9,17 @@ use crate::search::{At, install_layout, surrounding, windows};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-const TOOLKIT_WISHES: [Variable; 6] = [
-    Variable::CudaHome,
-    Variable::CudaPath,
-    Variable::CudaRoot,
-    Variable::CudaToolkitRoot,
-    Variable::CudaToolkitRootDir,
-    Variable::CudaToolkitPath,
-];
-const NVCC_WISHES: [Variable; 2] = [Variable::CudaCxx, Variable::Nvcc];
-const CUDNN_WISHES: [Variable; 5] = [
-    Variable::CudnnPath,
-    Variable::CudnnHome,
-    Variable::CudnnRoot,
-    Variable::CudnnRootDir,
-    Variable::CudnnInstallPath,
-];
-const CUDNN_INCLUDE_WISHES: [Variable; 2] = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
-const CUDNN_LIBRARY_WISHES: [Variable; 4] = [
-    Variable::CudnnLibrary,
-    Variable::CudnnLibraryPath,
-    Variable::CudnnLibDir,
-    Variable::CudnnLib,
-];
-
 impl At<'_> {
     pub(super) fn toolkit_wishes(&self, origin: Origin) -> Vec<Step> {
         let mut steps = Vec::new();
-        for variable in TOOLKIT_WISHES {
+        for variable in Variable::naming(Names::Toolkit) {
             if let Some(dir) = self.request(variable, origin) {
                 for tree in install_layout::named_toolkit(self.platform, &dir) {
                     steps.push(self.step(Kind::Toolkit, variable, Place::Tree(tree)));
                 }
             }
         }
-        for variable in NVCC_WISHES {
+        for variable in Variable::naming(Names::Nvcc) {
             if let Some(file) = self.request(variable, origin) {
                 let files = self.named_program(variable, file);
                 steps.push(self.step(Kind::Toolkit, variable, Place::Nvcc(files)));
@@ -53,12 +29,11 @@ impl At<'_> {
     }
 
     pub(super) fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
-        let headers = CUDNN_INCLUDE_WISHES.iter();
-        let headers: Vec<PathBuf> = headers
-            .filter_map(|&variable| self.request(variable, origin))
-            .collect();
+        let headers = Variable::naming(Names::CudnnHeaders);
+        let headers = headers.filter_map(|variable| self.request(variable, origin));
+        let headers: Vec<PathBuf> = headers.collect();
         let mut steps = Vec::new();
-        for variable in CUDNN_WISHES {
+        for variable in Variable::naming(Names::Cudnn) {
             let Some(dir) = self.request(variable, origin) else {
                 continue;
             };
@@ -83,12 +58,12 @@ impl At<'_> {
 
     /// Headers and libraries that are named one by one go together; what is not named is looked for beside the other.
     pub(super) fn cudnn_in_pieces(&self, origin: Origin) -> Option<Step> {
-        let named = |wishes: &[Variable]| -> Vec<(Variable, PathBuf)> {
-            let path = |&variable: &Variable| Some((variable, self.request(variable, origin)?));
-            wishes.iter().filter_map(path).collect()
+        let named = |names| -> Vec<(Variable, PathBuf)> {
+            let path = |variable| Some((variable, self.request(variable, origin)?));
+            Variable::naming(names).filter_map(path).collect()
         };
-        let include = named(&CUDNN_INCLUDE_WISHES);
-        let lib = named(&CUDNN_LIBRARY_WISHES);
+        let include = named(Names::CudnnHeaders);
+        let lib = named(Names::CudnnLibrary);
         let (_, base) = include.first().or(lib.first())?.clone();
         // A missing library is the worse fault: without headers there is still something to name.
         let variable = lib.first().or(include.first())?.0;
@@ -141,7 +116,7 @@ impl At<'_> {
     /// that cuDNN by name, so it comes after those.
     pub(super) fn cudnn_in_wished_toolkits(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        for variable in TOOLKIT_WISHES {
+        for variable in Variable::naming(Names::Toolkit) {
             let Some(dir) = self.env.path(variable) else {
                 continue;
             };

@@ -7,7 +7,7 @@ use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
 use crate::config::{Config, Link};
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::environment::Variable;
+use crate::model::environment::{Names, Variable};
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
 use crate::reading::{Reader, Scan};
@@ -281,11 +281,9 @@ fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<String> {
         return None;
     };
     let mut names: Vec<String> = named.iter().map(|one| one.name.clone()).collect();
-    let include = [Variable::CudnnIncludeDir, Variable::CudnnIncludePath];
     if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
-        let include = include
-            .into_iter()
-            .filter(|one| host.env.get(*one).is_some());
+        let include = Variable::naming(Names::CudnnHeaders);
+        let include = include.filter(|one| host.env.get(*one).is_some());
         names.extend(include.map(|one| host.env.spelling(one)));
     }
     let names = (names.len() > 1).then(|| names.join(" and "))?;

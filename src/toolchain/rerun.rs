@@ -15,7 +15,7 @@ impl Toolchain {
     pub(crate) fn reruns(&self) -> Vec<Directive> {
         let mut names: Vec<String> = Vec::new();
         for &variable in Variable::ALL {
-            let asked = matches!(variable.kind(), Meaning::Installation | Meaning::Setting);
+            let asked = matches!(variable.kind(), Meaning::Installation(_) | Meaning::Setting);
             let by_path = variable == Variable::Path && self.path_decided();
             if asked || by_path || search::is_watched(variable, &self.host.env) {
                 names.extend(self.host.env.spellings(variable));
