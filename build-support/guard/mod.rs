@@ -51,7 +51,7 @@
 //! # Where things are
 //!
 //! `facts` what the build knew, and its record · `judge` the rules · `system` the operating system · `binary` files read
-//! as bytes · `loader` where libraries are looked for · `parts` the cuDNN that is taken, and its libraries · `driver`,
+//! as bytes · `loader` where libraries are looked for · `install` the cuDNN that is taken, and its sub-libraries · `driver`,
 //! `cudnn` NVIDIA's functions · `convolution` what is computed · `child` the process in which it is · `report` what came
 //! of it · `check` the steps. A room uses those before it.
 
@@ -71,12 +71,12 @@ pub mod driver;
 #[doc(hidden)]
 pub mod facts;
 #[doc(hidden)]
+pub mod install;
+#[doc(hidden)]
 pub mod judge;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod loader;
-#[doc(hidden)]
-pub mod parts;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod report;

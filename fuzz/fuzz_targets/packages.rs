@@ -13,7 +13,7 @@ mod requirements;
 mod whole_file;
 
 use cudnn_guard::fuzzing::{LibraryName, cudarc};
-use cudnn_guard::runtime::binary::package_record;
+use cudnn_guard::runtime::install::package_record;
 use cudnn_guard::runtime::loader::file_name;
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;

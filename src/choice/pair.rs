@@ -133,7 +133,7 @@ pub fn defect(candidate: &Candidate, platform: &Platform) -> Option<Rejection> {
         Found::Toolkit(toolkit) => return toolkit.is_runtime().then_some(Rejection::RuntimeOnly),
         Found::Cudnn(cudnn) => cudnn,
     };
-    if let Some((_, path, flaw)) = cudnn.flaw() {
+    if let Some((path, flaw)) = cudnn.flaw() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         return Some(Rejection::Damaged(name.into_owned(), flaw.clone()));
     }

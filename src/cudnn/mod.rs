@@ -15,8 +15,8 @@ pub mod tests;
 
 use crate::cudnn::headers::{header_in, missing_include, silent};
 use crate::cudnn::no_library::{archives, obstacle};
-use crate::cudnn::parts::Parts;
-use crate::model::candidate::{Cudnn, Files, LinkName, Unresolved};
+use crate::cudnn::parts::SubLibraries;
+use crate::model::candidate::{Cudnn, Files, LinkName};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::platform::{Os, Platform};
@@ -124,7 +124,7 @@ fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
         Some(library) => parts::beside(library, sysroot, platform),
         None => Default::default(),
     };
-    let parts = Parts::open(found, sysroot, platform);
+    let parts = SubLibraries::open(found, sysroot, platform);
     let first = parts.binary("cudnn");
     let mut cudnn = Cudnn {
         cuda_major: by_wheel.or_else(|| folder_cuda_major(&cudnn, platform)),
@@ -132,7 +132,8 @@ fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
         ..cudnn
     };
     cudnn.files.own_first = first.and_then(Binary::own_first) == Some(true);
-    cudnn.files.copies = parts::copies(whole, platform);
+    cudnn.files.copies = parts.copies(whole, platform);
+    cudnn.files.unresolved = parts.unresolved_symbols();
     cudnn.files.part_obstacles = closed;
     cudnn.files.absent_soname = absent_soname(&cudnn, first, sysroot);
     if parts.folders.len() > 1 {
@@ -292,44 +293,6 @@ fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
         let major = major.parse().ok()?;
         (up.ends_with("bin") || up.ends_with("lib")).then_some(major)
     })
-}
-
-/// What parts take from each other and do not find there. That takes long, and is asked only where a part does not
-/// tell its release. One that does not tell its symbols lacks none.
-pub fn unresolved_symbols(cudnn: &Cudnn, os: Os) -> Vec<Unresolved> {
-    let mut found = Vec::new();
-    if cudnn.parts.iter().all(|part| part.version.is_some()) {
-        return found;
-    }
-    let opened: Vec<(&Path, Binary)> = cudnn
-        .parts
-        .iter()
-        .filter_map(|part| Some((&*part.path, Binary::open(&part.path, os).ok()?)))
-        .collect();
-    for (part, library) in &opened {
-        let imports = library.named_imports();
-        for (sibling, library) in &opened {
-            let file = sibling.file_name().and_then(|name| name.to_str());
-            let mut wanted: Vec<&[u8]> = Vec::new();
-            for (name, symbol) in &imports {
-                if Some(name.as_str()) == file {
-                    wanted.push(symbol);
-                }
-            }
-            if wanted.is_empty() {
-                continue;
-            }
-            let symbols = library.missing_symbols(wanted.into_iter());
-            if !symbols.is_empty() {
-                found.push(Unresolved {
-                    part: part.to_path_buf(),
-                    sibling: sibling.to_path_buf(),
-                    symbols,
-                });
-            }
-        }
-    }
-    found
 }
 
 /// 9 of `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.

@@ -2,7 +2,7 @@
 
 use crate::model::candidate::Cudnn;
 use crate::model::owner::{Installer, Owner};
-use crate::runtime::binary::package_owner::{self, LISTS};
+use crate::runtime::install::package_owner::{self, LISTS};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};

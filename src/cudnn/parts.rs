@@ -1,15 +1,16 @@
-//! The libraries that one cuDNN is made of, opened.
+//! The sub-libraries of one cuDNN, opened.
 
-use crate::cudnn::build_ids;
 use crate::cudnn::real_major;
-use crate::model::candidate::{Copies, Cudnn, Part};
+use crate::cudnn::{build_ids, consistency};
+use crate::model::candidate::{Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::sub_libraries::{self, SubLibrary};
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::release::{PartFile, VersionDetector};
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
@@ -18,105 +19,90 @@ use std::path::{Path, PathBuf};
 /// The first library and its parts, each by its name: `cudnn`, `graph`, ...
 pub type Named = Vec<(String, PathBuf)>;
 
-/// The libraries of one cuDNN, opened and read.
-pub struct Parts {
-    /// Each with the release that it tells.
-    pub parts: Vec<Part>,
-    /// What is no library for this system: the part's name, its file, and why.
-    pub flaws: Vec<(String, PathBuf, Defect)>,
-    /// Where the files really lie.
+/// The size of a library and its build ID.
+type Build = (u64, Option<String>);
+
+/// The sub-libraries of one cuDNN, opened and read.
+pub struct SubLibraries {
+    /// Each with its version.
+    pub files: Vec<SubLibraryFile>,
+    /// The directories that contain them once links are followed.
     pub folders: Vec<PathBuf>,
     binaries: Vec<Option<Binary>>,
 }
 
-impl Parts {
+impl SubLibraries {
     /// Opens these files.
     pub fn open(named: Named, sysroot: Sysroot, platform: &Platform) -> Self {
         let open = |(_, path): &(String, PathBuf)| Binary::open(path, platform.os);
-        let binaries: Vec<Result<Binary, Defect>> = named.iter().map(open).collect();
-        let files: Vec<PathBuf> = named
-            .iter()
-            .map(|(_, path)| sysroot.canonical(path))
-            .collect();
-        let all = || named.iter().zip(&files).zip(&binaries);
-        let files = all().map(|(((name, _), path), binary)| {
+        let opened: Vec<Result<Binary, Defect>> = named.iter().map(open).collect();
+        let evidence = named.iter().zip(&opened).map(|((name, path), binary)| {
             let binary = binary.as_ref().ok();
             let inside = binary.and_then(|binary| binary.release(name));
             let id = binary
                 .filter(|_| inside.is_none())
                 .and_then(Binary::build_id);
-            PartFile {
-                path,
-                length: binary.map_or(0, Binary::length),
+            VersionEvidence {
+                path: sysroot.canonical(path),
+                size: binary.map_or(0, Binary::length),
                 inside,
                 builds: id.map_or_else(Vec::new, |id| build_ids::releases(&id)),
             }
         });
-        let files: Vec<PartFile> = files.collect();
+        let evidence: Vec<VersionEvidence> = evidence.collect();
         let certain = |dir: &Path| {
-            let beside = files.iter().filter(|file| file.path.parent() == Some(dir));
+            let beside = evidence
+                .iter()
+                .filter(|file| file.path.parent() == Some(dir));
             beside.filter_map(|file| Some(file.inside?.0)).collect()
         };
         let mut detector = VersionDetector::new(&certain);
-        let releases: Vec<_> = files.iter().map(|file| detector.release(file)).collect();
-        let (mut folders, mut flaws) = (Vec::new(), Vec::new());
-        for (((name, path), real), binary) in all() {
-            folders.extend(real.parent().map(Path::to_path_buf));
-            let flaw = match binary {
-                Ok(binary) => binary.defect(path, platform),
+        let (mut files, mut binaries) = (Vec::new(), Vec::new());
+        for (((name, path), binary), evidence) in named.into_iter().zip(opened).zip(&evidence) {
+            let mut file = SubLibraryFile::new(&name, path, detector.version(evidence), false);
+            file.defect = match &binary {
+                Ok(binary) => binary.defect(&file.path, platform),
                 Err(defect) => Some(defect.clone()),
             };
-            flaws.extend(flaw.map(|flaw| (name.clone(), path.clone(), flaw)));
+            files.push(file);
+            binaries.push(binary.ok());
         }
-        let parts = named.into_iter().zip(releases);
-        let parts = parts.map(|((name, path), told)| {
-            let (version, told_by) = told.unzip();
-            Part {
-                name,
-                path,
-                version,
-                told_by,
-            }
-        });
+        let folders = evidence.iter().filter_map(|file| file.path.parent());
         Self {
-            parts: parts.collect(),
-            flaws,
-            folders: files::dedup(folders.into_iter()),
-            binaries: binaries.into_iter().map(Result::ok).collect(),
+            files,
+            folders: files::dedup(folders.map(Path::to_path_buf)),
+            binaries,
         }
     }
 
-    /// The release of the whole. The first library of 9.x gives graph's release as its own, that of 8.x ops_infer's.
-    /// A DLL has a version resource of its own.
-    pub fn release(&self) -> Option<Version> {
-        let told = |names: &[&str]| {
-            let mut parts = self.parts.iter();
-            parts.find_map(|part| names.contains(&&*part.name).then_some(part.version)?)
+    /// Returns the version of the whole. The main library of 9.x returns that of `graph` as its own, that of 8.x that of
+    /// `ops_infer`. A DLL has a version resource of its own.
+    pub fn version(&self) -> Option<Version> {
+        let told = |is_one: &dyn Fn(&SubLibraryFile) -> bool| {
+            let mut files = self.files.iter().filter(|file| is_one(file));
+            files.find_map(|file| file.version)
         };
-        let is_dll = |part: &Part| part.path.extension().is_some_and(|one| one == "dll");
-        let mut parts = self.parts.iter();
-        let main = parts.find(|part| part.name == "cudnn" && is_dll(part));
-        let names = |is_one: fn(&SubLibrary) -> bool| {
-            let known = sub_libraries::ALL.iter().filter(|one| is_one(one));
-            known.map(|one| one.name).collect::<Vec<_>>()
-        };
-        let mut others = names(|one| one.version_check.is_some());
-        others.push("cudnn");
-        main.and_then(|part| part.version)
-            .or_else(|| told(&names(|one| one.tells_release)))
-            .or_else(|| told(&others))
+        let known = |file: &SubLibraryFile| sub_libraries::find(&file.name);
+        let is_main = |file: &SubLibraryFile| file.name == "cudnn";
+        told(&|file| is_main(file) && file.path.extension().is_some_and(|end| end == "dll"))
+            .or_else(|| told(&|file| known(file).is_some_and(|one| one.tells_release)))
+            .or_else(|| {
+                told(&|file| {
+                    is_main(file) || known(file).is_some_and(|one| one.version_check.is_some())
+                })
+            })
     }
 
-    /// This cuDNN, with what its parts tell.
+    /// Returns this cuDNN with the facts about its sub-libraries.
     pub fn describe(self, mut cudnn: Cudnn) -> Cudnn {
-        cudnn.library_version = self.release();
+        cudnn.library_version = self.version();
         cudnn.cuda_major = cudnn.cuda_major.or_else(|| self.cuda_major());
-        cudnn.files.flaws = self.flaws;
-        cudnn.parts = self.parts;
+        cudnn.parts = self.files;
+        consistency::mark_needed(&mut cudnn);
         cudnn
     }
 
-    /// The CUDA major that the parts were built for.
+    /// Returns the CUDA major that they were built for.
     pub fn cuda_major(&self) -> Option<u32> {
         let mut known = sub_libraries::ALL.iter().rev();
         known.find_map(|one| {
@@ -125,10 +111,101 @@ impl Parts {
         })
     }
 
-    /// This part, if it could be opened.
+    /// Returns the sub-library of this name, if it could be opened.
     pub fn binary(&self, name: &str) -> Option<&Binary> {
-        let place = self.parts.iter().position(|part| part.name == name)?;
+        let place = self.files.iter().position(|file| file.name == name)?;
         self.binaries.get(place)?.as_ref()
+    }
+
+    /// Returns the functions that sub-libraries import from each other and that are missing there. To look for them takes
+    /// long, and is done only if a version is unknown. A library that does not tell its symbols lacks none.
+    pub fn unresolved_symbols(&self) -> Vec<Unresolved> {
+        let mut found = Vec::new();
+        if self.files.iter().all(|file| file.version.is_some()) {
+            return found;
+        }
+        let opened = || {
+            let all = self.files.iter().zip(&self.binaries);
+            all.filter_map(|(file, binary)| Some((file, binary.as_ref()?)))
+        };
+        for (file, library) in opened() {
+            let imports = library.named_imports();
+            for (sibling, library) in opened() {
+                let name = sibling.path.file_name().and_then(|name| name.to_str());
+                let wanted = imports.iter().filter(|(file, _)| Some(&file[..]) == name);
+                let symbols = library.missing_symbols(wanted.map(|(_, symbol)| &symbol[..]));
+                if !symbols.is_empty() {
+                    found.push(Unresolved {
+                        part: file.path.clone(),
+                        sibling: sibling.path.clone(),
+                        symbols,
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the files of each sub-library that has more than one complete file of one build, instead of one file and
+    /// links to it; and those of which the one that programs open is of another build than the others.
+    pub fn copies(&self, whole: Named, platform: &Platform) -> Vec<Copies> {
+        let mut groups: Vec<(&str, Vec<(&PathBuf, Build)>)> = Vec::new();
+        for (name, path) in &whole {
+            if whole.iter().filter(|(other, _)| other == name).count() == 1 {
+                continue;
+            }
+            let Some(build) = self.build(path, platform) else {
+                continue;
+            };
+            match groups.iter_mut().find(|(known, _)| known == name) {
+                Some((_, files)) => files.push((path, build)),
+                None => groups.push((name, vec![(path, build)])),
+            }
+        }
+        let is_opened = |path: &Path| {
+            let numbers = LibraryName::of(path).map(|name| name.numbers.len());
+            numbers == Some(1)
+        };
+        let mut copies = Vec::new();
+        for (_, files) in groups {
+            let paths = |is_one: &dyn Fn(&Build) -> bool| {
+                let files = files.iter().filter(|(_, build)| is_one(build));
+                files
+                    .map(|(path, _)| path.to_path_buf())
+                    .collect::<Vec<_>>()
+            };
+            let opened = files.iter().find(|(path, _)| is_opened(path));
+            if opened.is_some_and(|(_, opened)| files.iter().any(|(_, build)| build != opened)) {
+                let (files, differ) = (paths(&|_| true), true);
+                copies.push(Copies { files, differ });
+                continue;
+            }
+            // Other versions may be there, which no program opens.
+            let mut seen = Vec::new();
+            for (_, build) in &files {
+                let (files, differ) = (paths(&|other| other == build), false);
+                if files.len() > 1 && !seen.contains(&build) {
+                    copies.push(Copies { files, differ });
+                }
+                seen.push(build);
+            }
+        }
+        copies
+    }
+
+    /// Returns the build of a library; `None` for a script for the linker.
+    fn build(&self, path: &Path, platform: &Platform) -> Option<Build> {
+        let place = self.files.iter().position(|file| file.path == path);
+        let opened;
+        let library = match place {
+            Some(place) => self.binaries.get(place)?.as_ref()?,
+            None => {
+                opened = Binary::open(path, platform.os).ok()?;
+                &opened
+            }
+        };
+        library.cpu()?;
+        Some((library.length(), library.build_id()))
     }
 }
 
@@ -174,55 +251,4 @@ pub fn beside(
         }
     }
     (found, whole, closed)
-}
-
-/// The files of each part that has more than one whole file of one build, where there should be one and links to it; and
-/// those of which the one that programs open is of another build than the rest.
-pub fn copies(whole: Named, platform: &Platform) -> Vec<Copies> {
-    let mut parts: Vec<(String, Vec<PathBuf>)> = Vec::new();
-    for (name, path) in whole {
-        match parts.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, files)) => files.push(path),
-            None => parts.push((name, vec![path])),
-        }
-    }
-    // A script for the linker is none.
-    let is_library =
-        |path: &PathBuf| Binary::open(path, platform.os).is_ok_and(|one| one.cpu().is_some());
-    parts.retain(|(_, files)| files.len() > 1);
-    parts
-        .iter_mut()
-        .for_each(|(_, files)| files.retain(is_library));
-    let build = |path: &PathBuf| {
-        let library = Binary::open(path, platform.os).ok();
-        (files::size(path), library.and_then(|one| one.build_id()))
-    };
-    let is_opened = |path: &Path| {
-        let numbers = LibraryName::of(path).map(|name| name.numbers.len());
-        numbers == Some(1)
-    };
-    let mut copies = Vec::new();
-    for (_, files) in parts {
-        let builds: Vec<_> = files.iter().map(build).collect();
-        let both = || files.iter().zip(&builds);
-        let opened = both().find(|(file, _)| is_opened(file));
-        let stale = |(_, opened)| builds.iter().any(|one| one != opened);
-        if opened.is_some_and(stale) {
-            let differ = true;
-            copies.push(Copies { files, differ });
-            continue;
-        }
-        // Other releases may lie there, which nobody opens.
-        let mut seen = Vec::new();
-        for of in &builds {
-            let same = both().filter(|(_, build)| *build == of);
-            let files: Vec<PathBuf> = same.map(|(file, _)| file.clone()).collect();
-            if files.len() > 1 && !seen.contains(&of) {
-                let differ = false;
-                copies.push(Copies { files, differ });
-            }
-            seen.push(of);
-        }
-    }
-    copies
 }

@@ -1,13 +1,14 @@
 //! What is read of a cuDNN, on libraries that the C compiler makes.
 
 use super::*;
-use crate::cudnn::parts::Parts;
+use crate::cudnn::parts::SubLibraries;
+use crate::model::candidate::Unresolved;
 use crate::search::install_layout;
 use crate::search::search_step::Kind;
 use std::process::Command;
 
 /// Two parts, one of which takes functions from the other under the name of a version, as NVIDIA's do.
-fn pair(dir: &Path, graph: &str) -> (Cudnn, Vec<Unresolved>) {
+fn pair(dir: &Path, graph: &str) -> Cudnn {
     let lib = dir.join("lib");
     std::fs::create_dir_all(&lib).unwrap();
     let cc = |part: &str, source: &str, more: &[&str]| {
@@ -43,24 +44,23 @@ fn pair(dir: &Path, graph: &str) -> (Cudnn, Vec<Unresolved>) {
     let platform = Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
     let tree = install_layout::cudnn(&platform, dir, "");
     let (cudnn, _) = read_install(dir, &tree, Sysroot { root: None }, &platform).unwrap();
-    let unresolved = unresolved_symbols(&cudnn, platform.os);
     std::fs::remove_dir_all(dir).unwrap();
-    (cudnn, unresolved)
+    cudnn
 }
 
 #[test]
 fn functions_that_a_part_lacks_are_found() {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-closure-{}", std::process::id()));
-    let (whole, lacking) = pair(
+    let whole = pair(
         &dir,
         "void one(void) {} void two(void) {} void more(void) {}",
     );
-    assert_eq!(lacking, []);
-    assert_eq!(whole.files.flaws, []);
+    assert_eq!(whole.files.unresolved, []);
+    assert!(whole.parts.iter().all(|part| part.defect.is_none()));
     assert!(whole.files.own_first, "a DT_RPATH");
-    let (_, lacking) = pair(&dir, "void one(void) {}");
+    let lacking = pair(&dir, "void one(void) {}");
     assert_eq!(
-        lacking,
+        lacking.files.unresolved,
         [Unresolved {
             part: dir.join("lib/libcudnn_cnn.so.9"),
             sibling: dir.join("lib/libcudnn_graph.so.9"),
@@ -74,7 +74,7 @@ fn releases(parts: &[(&str, &Path)]) -> Vec<Option<String>> {
         .iter()
         .map(|(name, path)| (name.to_string(), path.to_path_buf()));
     let platform = Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
-    let parts = Parts::open(named.collect(), Sysroot { root: None }, &platform).parts;
+    let parts = SubLibraries::open(named.collect(), Sysroot { root: None }, &platform).files;
     let versions = parts.into_iter().map(|part| part.version);
     versions.map(|version| Some(version?.to_string())).collect()
 }

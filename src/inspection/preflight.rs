@@ -15,9 +15,9 @@ use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::misplaced::Misplaced;
-use crate::runtime::parts::later_dll::LaterDll;
 use std::path::PathBuf;
 
 /// All that is known of the program and of where it is to run.

@@ -11,10 +11,10 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::majors;
+use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::dll::misplaced;
 use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::parts::later_dll::LaterDll;
 use crate::system::Host;
 use std::path::{Path, PathBuf};
 
@@ -144,7 +144,7 @@ fn later(taken: &Path, major: u32, platform: &Platform, path: &DllSearchPath<'_>
     };
     let later = |file: PathBuf| {
         let cudnn = main_library::dlls(&file, major, platform, &|_| None);
-        let whole = consistency::findings(&cudnn, &[], &[]).is_empty();
+        let whole = consistency::findings(&cudnn, &[]).is_empty();
         let release = cudnn
             .library_version
             .filter(|_| whole && cudnn.flaw().is_none())?;

@@ -3,10 +3,11 @@
 
 use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_judged, opens_zlib};
-use crate::model::candidate::{Cudnn, Part, Toolkit};
+use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
 use crate::runtime::binary::pe::Pe;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -123,8 +124,8 @@ impl<'a> DllSearchPath<'a> {
         let has = |file: &str| self.first_in(&places, file).is_some();
         let mut missing_dlls: Vec<MissingDll> = Vec::new();
         // The first that is named is one that every program has to do with.
-        let (mut parts, others): (Vec<&Part>, Vec<&Part>) =
-            (cudnn.parts.iter()).partition(|part| consistency::is_needed(cudnn, &part.name));
+        let (mut parts, others): (Vec<&SubLibraryFile>, Vec<&SubLibraryFile>) =
+            (cudnn.parts.iter()).partition(|part| part.needed && part.name != "cudnn");
         parts.extend(others);
         for part in parts {
             let needs = Pe::read(&part.path).map_or_else(|_| Vec::new(), |dll| dll.needs());

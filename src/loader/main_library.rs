@@ -1,6 +1,6 @@
 //! The cuDNN that a program comes to, with the parts that its first library opens.
 
-use crate::cudnn::parts::{Named, Parts};
+use crate::cudnn::parts::{Named, SubLibraries};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::search_order::{before_cache, system};
 use crate::model::candidate::Cudnn;
@@ -135,7 +135,7 @@ fn read(library: PathBuf, found: Named, root: Option<&Path>, platform: &Platform
         library: Some(library),
         ..Cudnn::default()
     };
-    Parts::open(found, sysroot, platform).describe(cudnn)
+    SubLibraries::open(found, sysroot, platform).describe(cudnn)
 }
 
 /// What its parts say is said of another cuDNN where they are another one's.

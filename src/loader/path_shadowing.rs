@@ -1,10 +1,11 @@
 //! Whether the program will meet another cuDNN than the one that it is linked to. The environment of the build is
 //! evidence of that of the program, no more.
 
-use crate::model::candidate::{Cudnn, Part, Toolkit};
+use crate::model::candidate::{Cudnn, Toolkit};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
 /// A directory of LD_LIBRARY_PATH that holds libraries of cuDNN.
@@ -94,7 +95,7 @@ pub struct Nvrtc {
 /// one does.
 pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding> {
     let cuda = toolkit.version?;
-    let compiles = |part: &Part| part.name == "engines_runtime_compiled";
+    let compiles = |part: &SubLibraryFile| part.name == "engines_runtime_compiled";
     // From cuDNN 9 on a part of its own compiles, and may have been left out.
     let left_out = cudnn.version()?.major >= 9 && !cudnn.parts.iter().any(compiles);
     if left_out || first.release.major != cuda.major || first.release.minor >= cuda.minor {

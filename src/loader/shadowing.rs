@@ -1,7 +1,7 @@
 //! Where else the loader may find a cuDNN.
 
 use crate::cudnn::consistency::file_name;
-use crate::cudnn::parts::{Named, Parts};
+use crate::cudnn::parts::{Named, SubLibraries};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::{Nvrtc, ShadowingLibrary};
 use crate::model::candidate::{Cudnn, Toolkit};
@@ -105,11 +105,11 @@ fn among(
         let parts = found.iter().map(|(_, path)| file_name(path).to_string());
         let (parts, has_shim) = (parts.collect(), main_library.is_some());
         found.extend(main_library.map(|main_library| ("cudnn".to_string(), main_library)));
-        let told = Parts::open(found, sysroot, platform);
-        let any = || told.parts.iter().find_map(|part| part.version);
+        let told = SubLibraries::open(found, sysroot, platform);
+        let any = || told.files.iter().find_map(|part| part.version);
         Some(ShadowingLibrary {
             own,
-            version: told.release().or_else(any),
+            version: told.version().or_else(any),
             main_library: has_shim,
             parts,
             dir,

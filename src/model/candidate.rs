@@ -9,7 +9,7 @@ use crate::model::rejection::Rejection;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
 /// A CUDA toolkit, whole or in part.
@@ -58,19 +58,6 @@ pub enum LinkName {
     Verbatim(String),
 }
 
-/// One of the libraries that cuDNN is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// `graph`, `ops`, `cnn_infer`, ...; the main library is `cudnn`.
-    pub name: String,
-    /// Its file.
-    pub path: PathBuf,
-    /// Its release, where something tells.
-    pub version: Option<Version>,
-    /// What told.
-    pub told_by: Option<VersionSource>,
-}
-
 /// A cuDNN: headers, libraries, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cudnn {
@@ -95,7 +82,7 @@ pub struct Cudnn {
     /// The processor that the library is for: `x86_64`, `aarch64`.
     pub cpu: Option<&'static str>,
     /// The main library and its parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SubLibraryFile>,
     /// The device code that all its core parts hold, read off them; empty where nobody looked.
     pub gpu_codes: Vec<Target>,
     /// The package that it came in, where a record tells.
@@ -116,10 +103,10 @@ pub struct Copies {
 /// What shows in the files of a cuDNN beyond their releases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// What is no library for this system: the part's name, its file, and why.
-    pub flaws: Vec<(String, PathBuf, Defect)>,
     /// Files of one part that are all whole, where there should be one and links to it.
     pub copies: Vec<Copies>,
+    /// Functions that its sub-libraries import from each other and that are missing there.
+    pub unresolved: Vec<Unresolved>,
     /// Where the files really lie, if in more than one directory.
     pub folders: Vec<PathBuf>,
     /// Where its archives are, if it has no library beside them.
@@ -156,9 +143,10 @@ pub struct Unresolved {
 }
 
 impl Cudnn {
-    /// What is wrong with the library that programs open.
-    pub fn flaw(&self) -> Option<&(String, PathBuf, Defect)> {
-        self.files.flaws.iter().find(|(name, ..)| name == "cudnn")
+    /// Returns the library that programs open and its defect, if it has one.
+    pub fn flaw(&self) -> Option<(&Path, &Defect)> {
+        let main = self.parts.iter().find(|part| part.name == "cudnn")?;
+        Some((&main.path, main.defect.as_ref()?))
     }
 
     /// The release: what the header says, else what the library says.

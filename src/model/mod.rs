@@ -16,4 +16,5 @@ pub mod platform;
 pub mod rejection;
 pub mod target_list;
 pub mod text;
+#[cfg(any(test, feature = "cli"))]
 pub mod version_source;

@@ -1,8 +1,8 @@
 //! What brings another release of the package that a cuDNN came in.
 
-pub use crate::runtime::binary::package_owner::{Installer, Owner};
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
+pub use crate::runtime::install::package_owner::{Installer, Owner};
 use std::fmt;
 
 impl Installer {

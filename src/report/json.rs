@@ -1,7 +1,7 @@
 //! The report as JSON. Keys are never renamed, and all of them are always there: what is not known is `null` or
 //! an empty list.
 
-use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
 use crate::model::version_source;
@@ -10,6 +10,7 @@ use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::json_members::{SCHEMA, device, driver};
 use crate::search::search_step::Kind;
 use std::fmt::Display;
@@ -93,7 +94,7 @@ fn owner_json(owner: &Owner) -> Json {
     ])
 }
 
-fn part(part: &Part) -> Json {
+fn part(part: &SubLibraryFile) -> Json {
     let told_by = part.told_by.map(version_source::in_full);
     Json::object(&[
         ("name", Json::text(&part.name)),

@@ -2,7 +2,7 @@
 
 pub mod json;
 
-use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
@@ -17,15 +17,13 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::{Json, is_unprintable};
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::search::search_step::Kind;
 
-fn part(name: &str, version: Option<Version>) -> Part {
-    Part {
-        name: name.to_string(),
-        path: format!("/opt/nv/cudnn/lib/libcudnn_{name}.so.9").into(),
-        version,
-        told_by: version.map(|_| VersionSource::Symbol("cudnn_graph_version")),
-    }
+fn part(name: &str, version: Option<Version>) -> SubLibraryFile {
+    let path = format!("/opt/nv/cudnn/lib/libcudnn_{name}.so.9").into();
+    let source = VersionSource::Symbol("cudnn_graph_version");
+    SubLibraryFile::new(name, path, version.map(|version| (version, source)), false)
 }
 
 fn toolkit() -> Toolkit {

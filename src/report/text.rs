@@ -7,7 +7,7 @@ use crate::choice::message_format::{product, release};
 use crate::compat::cudarc;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
-use crate::model::candidate::{Cudnn, Part};
+use crate::model::candidate::Cudnn;
 use crate::model::kind::Kind;
 use crate::model::text::joined;
 use crate::report::Report;
@@ -15,6 +15,7 @@ use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, shown, 
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::{FindingId, Section, section};
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
 
@@ -252,7 +253,7 @@ pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
 }
 
 /// `graph 9.14.0`; a part that does not tell its release is named alone.
-fn part(part: &Part) -> String {
+fn part(part: &SubLibraryFile) -> String {
     match part.version {
         Some(version) => printable(&format!("{} {version}", part.name)),
         None => printable(&part.name),

@@ -1,7 +1,7 @@
 //! Checks the chosen libraries against each other, and against what a loader would find before them.
 
 use crate::config::{Config, Link};
-use crate::cudnn::{consistency, unresolved_symbols};
+use crate::cudnn::consistency;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
@@ -25,12 +25,11 @@ pub fn cudnn_findings(
     host: &Host,
 ) -> Vec<Finding> {
     let dll_path = DllSearchPath::from_host(host);
-    let unresolved = unresolved_symbols(cudnn, host.platform.os);
     let elsewhere = match &dll_path {
         Some(path) => path.elsewhere(cudnn),
         None => on_library_path(cudnn, host),
     };
-    let mut findings = consistency::findings(cudnn, &unresolved, &elsewhere);
+    let mut findings = consistency::findings(cudnn, &elsewhere);
     // Where the program runs on this machine, what it will end with is known now.
     if host.is_target() && host.root.is_none() {
         stop_at_missing_parts(&mut findings);

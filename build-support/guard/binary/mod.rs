@@ -14,8 +14,6 @@ pub mod elf_symbols;
 #[cfg(feature = "build")]
 pub mod elf_versions;
 pub mod ld_so_cache;
-pub mod package_owner;
-pub mod package_record;
 #[cfg(any(windows, feature = "build"))]
 pub mod pe;
 #[cfg(feature = "build")]

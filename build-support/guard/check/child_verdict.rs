@@ -12,15 +12,15 @@ use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::dlopen_dependencies;
+use crate::runtime::install::main_library::MainLibrary;
+use crate::runtime::install::missing_dlopen::MissingDlopen;
+use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::parts::dlopen_dependencies;
-use crate::runtime::parts::main_library::MainLibrary;
-use crate::runtime::parts::missing_dlopen::MissingDlopen;
-use crate::runtime::parts::part_files::Parts;
 use crate::runtime::report::result::Report;
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub fn judge(
     report: &mut Report,
     built: &Built,
     (search_path, main_library): (&SearchPath, &MainLibrary),
-    parts: &Parts,
+    parts: &SubLibraries,
     mut outcome: ChildOutcome,
 ) {
     let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
@@ -113,7 +113,7 @@ fn disagreement(
     files: Option<Version>,
     called: Option<Version>,
     failed_checks: &[String],
-    parts: &Parts,
+    parts: &SubLibraries,
 ) -> Finding {
     let mut finding = Finding::error(
         FindingId::PartsMixed,

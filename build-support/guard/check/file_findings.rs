@@ -3,13 +3,13 @@
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::main_library::MainLibrary;
+use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::{gpu_support, rules};
-use crate::runtime::parts::main_library::MainLibrary;
-use crate::runtime::parts::part_files::Parts;
 use crate::runtime::report::result::Report;
 
 /// Adds to a report the release, the parts and what is wrong with them.
-pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: Parts) {
+pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: SubLibraries) {
     report.set_loaded(main_library, &parts);
     let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
     let release = release.map(|told| told.0);
@@ -38,7 +38,7 @@ pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts
 }
 
 /// Whether one of them is of a release that the program can run with.
-fn has_wanted(parts: &Parts, built: &Built) -> bool {
+fn has_wanted(parts: &SubLibraries, built: &Built) -> bool {
     for part in &parts.list {
         if part
             .version

@@ -1,12 +1,13 @@
 //! Parts that came from elsewhere than from where they were looked for.
 
 use crate::runtime::binary::Image;
+use crate::runtime::install::file_versions::FileVersions;
+use crate::runtime::install::main_library::MainLibrary;
+use crate::runtime::install::mixed_sub_libraries;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::file_versions::FileVersions;
-use crate::runtime::parts::main_library::MainLibrary;
-use crate::runtime::parts::mixed_parts;
-use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use std::path::PathBuf;
 pub fn judge(
     report: &mut Report,
     main_library: &MainLibrary,
-    (parts, search_path): (&Parts, &SearchPath),
+    (parts, search_path): (&SubLibraries, &SearchPath),
     mapped: &[PathBuf],
     disagree: bool,
 ) -> bool {
@@ -47,23 +48,17 @@ pub fn judge(
         let version = Image::open(path)
             .ok()
             .and_then(|elf| detector.part(&elf, &name, path));
-        let (version, told_by) = (version.map(|told| told.0), version.map(|told| told.1));
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()
                 && *other != main_library.path
                 && file_name::parse(other) == Some((String::new(), Some(major)))
         });
-        let fits = !disagree && (version.is_none() || version == release);
+        let part = SubLibraryFile::new(&name, path.clone(), version, true);
+        let fits = !disagree && (part.version.is_none() || part.version == release);
         if own_shim || fits {
             copies.push(path.clone());
         } else {
-            foreign.push(Part {
-                name,
-                path: path.clone(),
-                version,
-                told_by,
-                needed: true,
-            });
+            foreign.push(part);
         }
     }
     if !copies.is_empty() {
@@ -73,7 +68,8 @@ pub fn judge(
         return false;
     }
     let (folder, major) = (main_library.folder(), main_library.major);
-    let mut finding = mixed_parts::foreign_parts(release, folder, major, &foreign, search_path);
+    let mut finding =
+        mixed_sub_libraries::foreign_parts(release, folder, major, &foreign, search_path);
     finding = finding.with_lines("and also", foreign.iter().map(|part| part.path.display()));
     main_library.add_evidence(&mut finding);
     report.findings.push(finding);

@@ -16,11 +16,11 @@ use crate::runtime::driver::devices;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::main_library::{self, MainLibrary};
+use crate::runtime::install::sub_library_files;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::map_failures;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::main_library::{self, MainLibrary};
-use crate::runtime::parts::part_files;
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
@@ -267,7 +267,7 @@ fn run_checks(
         newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, release),
     };
     // Untold, such a cuDNN may look for the other parts, and end the process for want of them.
-    let can = !parts.jit_only || part_files::is_jit_asked();
+    let can = !parts.jit_only || sub_library_files::is_jit_asked();
     let convolution = Some(scope).filter(|_| built.convolution && shared.is_none() && can);
     let task = Task {
         functions,

@@ -3,9 +3,10 @@
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::main_library::MainLibrary;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::parts::main_library::MainLibrary;
-use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform::{self, Library};
 use std::path::Path;
@@ -15,7 +16,7 @@ pub fn pin(
     report: &mut Report,
     built: &Built,
     main_library: &MainLibrary,
-    parts: &Parts,
+    parts: &SubLibraries,
     search_path: &SearchPath,
 ) {
     for part in parts.list.iter().filter(|part| part.needed) {
@@ -24,7 +25,7 @@ pub fn pin(
         }
     }
     let again = main_library.parts(search_path, true, built);
-    let needed = |part: &&Part| part.needed;
+    let needed = |part: &&SubLibraryFile| part.needed;
     let mut now = again.list.iter().filter(needed);
     // What is mapped may have been deleted since, and does its work all the same.
     let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
@@ -51,8 +52,8 @@ pub fn pin(
 pub fn diverted(
     report: &mut Report,
     main_library: &MainLibrary,
-    tried: &Parts,
-    by_name: Parts,
+    tried: &SubLibraries,
+    by_name: SubLibraries,
     pinned: bool,
 ) {
     if tried.is_mixed() {

@@ -14,7 +14,7 @@ use crate::runtime::facts::compute_capability::ComputeCapability;
 #[cfg(windows)]
 use crate::runtime::facts::record;
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::part_files::Part;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::system::platform::Library;
 #[cfg(windows)]
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub struct Task<'a> {
     /// The cuDNN; without one, only the driver is asked.
     pub main_library: Option<Library>,
     /// Its parts, in the order in which they are opened.
-    pub parts: &'a [Part],
+    pub parts: &'a [SubLibraryFile],
     /// On which GPUs.
     pub devices: &'a Devices,
     /// What the program was built with, and what its tables say of GPUs.
@@ -56,7 +56,7 @@ pub struct ToldTask {
     /// Where the answer goes.
     pub pipe: usize,
     main_library: Option<PathBuf>,
-    parts: Vec<Part>,
+    parts: Vec<SubLibraryFile>,
     devices: Devices,
     built: Built,
     convolution: Option<Scope>,
@@ -117,13 +117,12 @@ impl ToldTask {
         protocol::each_line(text, &mut |kind, fields| match (kind, fields) {
             ("pipe", [number]) => task.pipe = number.parse().unwrap_or_default(),
             ("main", [path]) => task.main_library = Some(protocol::path(path)),
-            ("part", [name, path, needed]) => task.parts.push(Part {
-                name: (*name).to_string(),
-                path: protocol::path(path),
-                version: None,
-                told_by: None,
-                needed: *needed == "needed",
-            }),
+            ("part", [name, path, needed]) => task.parts.push(SubLibraryFile::new(
+                name,
+                protocol::path(path),
+                None,
+                *needed == "needed",
+            )),
             ("rank", [rank]) => task.devices = Devices::Rank(rank.parse().unwrap_or_default()),
             ("devices", [devices]) => {
                 task.devices = Devices::parse(devices).unwrap_or(Devices::First);

@@ -17,12 +17,12 @@ use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::dlopen_dependencies;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::loader_words;
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
-use crate::runtime::parts::dlopen_dependencies;
-use crate::runtime::parts::part_files::Part;
 use crate::runtime::system::by_system;
 use crate::runtime::system::platform::{self, Library};
 use std::collections::hash_map::RandomState;
@@ -259,7 +259,7 @@ enum PartsOpened {
     Refused,
 }
 
-fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
+fn open(parts: &[SubLibraryFile], sink: &PipeSink<'_>) -> PartsOpened {
     let mut opened = PartsOpened::All;
     for part in parts.iter().filter(|part| part.needed) {
         let path = protocol::path_field(&part.path);
@@ -276,7 +276,7 @@ fn open(parts: &[Part], sink: &PipeSink<'_>) -> PartsOpened {
 }
 
 /// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them.
-fn open_for_training(parts: &[Part], sink: &PipeSink<'_>) {
+fn open_for_training(parts: &[SubLibraryFile], sink: &PipeSink<'_>) {
     let trains = |known: &&SubLibrary| known.used_for == UsedFor::Training;
     for known in sub_libraries::ALL.iter().filter(trains) {
         for part in parts.iter().filter(|part| part.name == known.name) {
@@ -290,7 +290,7 @@ fn open_for_training(parts: &[Part], sink: &PipeSink<'_>) {
 /// Asks cuDNN what it answers without a GPU.
 fn version(
     main_library: Library,
-    parts: &[Part],
+    parts: &[SubLibraryFile],
     sink: &PipeSink<'_>,
 ) -> Option<(Version, Option<u32>)> {
     let number = ask(sink, main_library, "cudnnGetVersion")?;

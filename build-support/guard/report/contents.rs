@@ -6,8 +6,8 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version_source::SourcedVersion;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::parts::part_files::Part;
 use std::path::PathBuf;
 
 /// The cuDNN that was judged.
@@ -21,7 +21,7 @@ pub struct LoadedCudnn {
     /// The CUDA major that it was built for.
     pub cuda_major: Option<u32>,
     /// Its parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SubLibraryFile>,
 }
 
 /// What is in a report.

@@ -5,7 +5,7 @@ use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::built::{Built, BuiltFinding};
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
-use crate::runtime::parts::part_files::Part;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::contents::LoadedCudnn;
 
 /// The version of the shape that programs may rely on. It changes when a key changes its meaning.
@@ -41,7 +41,7 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
     let Some(loaded) = loaded else {
         return Json::null();
     };
-    let part = |part: &Part| {
+    let part = |part: &SubLibraryFile| {
         Json::object(&[
             ("name", Json::text(&part.name)),
             ("path", Json::text(&part.path.display())),

@@ -7,10 +7,10 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::install::main_library::MainLibrary;
+use crate::runtime::install::refusal;
+use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::{load_origin, loader_words};
-use crate::runtime::parts::main_library::MainLibrary;
-use crate::runtime::parts::part_files::Parts;
-use crate::runtime::parts::refusal;
 use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use crate::runtime::report::env_config::{EnvConfig, RequireGpu};
 use crate::runtime::report::{json_members, text};
@@ -107,7 +107,7 @@ impl Report {
         .to_string()
     }
 
-    pub(crate) fn set_loaded(&mut self, main_library: &MainLibrary, parts: &Parts) {
+    pub(crate) fn set_loaded(&mut self, main_library: &MainLibrary, parts: &SubLibraries) {
         self.loaded = Some(LoadedCudnn {
             path: main_library.path.clone(),
             origin: main_library.origin.clone(),

@@ -4,22 +4,23 @@ pub mod parts;
 #[cfg(test)]
 mod tests;
 
-use crate::model::candidate::{Cudnn, Unresolved};
+use crate::model::candidate::Cudnn;
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
-use crate::model::version_source::with_article;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
-/// Everything that does not fit within this cuDNN, with what its parts do not find in each other.
-/// `elsewhere` are files of parts that the system finds apart from the others.
-pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved], elsewhere: &[String]) -> Vec<Finding> {
+/// Returns everything that is incompatible within this cuDNN. `elsewhere` are files of sub-libraries that the system
+/// finds apart from the others.
+pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn));
     findings.extend(flawed(cudnn));
@@ -31,7 +32,7 @@ pub fn findings(cudnn: &Cudnn, unresolved: &[Unresolved], elsewhere: &[String]) 
         findings.extend(folders(cudnn));
     }
     findings.extend(mixed);
-    findings.extend(lacking(cudnn, unresolved));
+    findings.extend(lacking(cudnn));
     findings.extend(copies(cudnn));
     findings
 }
@@ -41,10 +42,13 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     if let Some((header, library)) = differing(cudnn).filter(|(one, other)| !same(*one, *other)) {
         return Some(Rejection::HeaderSkew(header, library));
     }
-    if let Some((_, path, flaw)) = worst_flaw(cudnn) {
-        return Some(Rejection::Damaged(file_name(path).into(), flaw.clone()));
+    let parts = cudnn.parts.iter();
+    let mut needed = parts.filter(|part| part.needed && part.name != "cudnn");
+    if let Some((part, flaw)) = needed.find_map(|part| Some((part, part.defect.as_ref()?))) {
+        let file = file_name(&part.path).to_string();
+        return Some(Rejection::Damaged(file, flaw.clone()));
     }
-    if needs_another(cudnn) {
+    if is_mixed(cudnn) {
         return Some(Rejection::MixedParts);
     }
     is_jit_only(cudnn).then_some(Rejection::JitOnly)
@@ -52,7 +56,7 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
 
 /// The finding if its library can be neither linked nor opened, for a cuDNN that a variable asked for.
 pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Finding> {
-    let (_, path, flaw) = cudnn.flaw()?;
+    let (path, flaw) = cudnn.flaw()?;
     let finding = Finding::error(flaw.id(), format!("`{}` {flaw}", path.display()));
     Some(
         finding
@@ -86,8 +90,11 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
     let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.tells_release);
     let first = of_release.min_by_key(|part| !tells(&part.name));
     let told = first.map_or_else(String::new, |part| {
-        let by = part.told_by.as_ref();
-        let by = by.map_or_else(String::new, |by| format!(", by {}", with_article(*by)));
+        let by = match part.told_by {
+            None => String::new(),
+            Some(VersionSource::Symbol(symbol)) => format!(", by its {symbol}"),
+            Some(by) => format!(", by {}", by.with_article()),
+        };
         format!("\n{library} in {}{by}", file_name(&part.path))
     });
     let of_headers = cudnn.files.header_owner.as_ref();
@@ -162,19 +169,15 @@ fn beside(header: &Path, library: &Path) -> bool {
 /// Files of the parts that nothing can open. The library that programs open is none of them: with that, the cuDNN is
 /// not chosen.
 fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
-    let flaws = cudnn.files.flaws.iter();
-    let of_parts = flaws.filter(|(name, ..)| name != "cudnn");
-    let finding = |(name, path, flaw): &(String, PathBuf, Defect)| {
-        let summary = format!("`{}` {flaw}", path.display());
-        let severity = Severity::error_if(is_needed(cudnn, name));
-        Finding::new(flaw.id(), severity, summary).help(again(flaw, path, cudnn))
+    let of_parts = cudnn.parts.iter().filter(|part| part.name != "cudnn");
+    let finding = |part: &SubLibraryFile| {
+        let flaw = part.defect.as_ref()?;
+        let summary = format!("`{}` {flaw}", part.path.display());
+        let severity = Severity::error_if(part.needed);
+        let finding = Finding::new(flaw.id(), severity, summary);
+        Some(finding.help(again(flaw, &part.path, cudnn)))
     };
-    of_parts.map(finding).collect()
-}
-
-fn worst_flaw(cudnn: &Cudnn) -> Option<&(String, PathBuf, Defect)> {
-    let mut flaws = cudnn.files.flaws.iter();
-    flaws.find(|(name, ..)| is_needed(cudnn, name))
+    of_parts.filter_map(finding).collect()
 }
 
 fn again(flaw: &Defect, path: &Path, cudnn: &Cudnn) -> String {
@@ -252,9 +255,12 @@ fn is_jit_only(cudnn: &Cudnn) -> bool {
     sub_libraries::is_jit_only(parts.filter(|name| *name != "cudnn"))
 }
 
-/// Whether a convolution opens this part.
-pub fn is_needed(cudnn: &Cudnn, name: &str) -> bool {
-    needed(cudnn).contains(&name)
+/// Marks the sub-libraries that a convolution opens.
+pub fn mark_needed(cudnn: &mut Cudnn) {
+    let needed = needed(cudnn);
+    for part in &mut cudnn.parts {
+        part.needed = part.name == "cudnn" || needed.contains(&&*part.name);
+    }
 }
 
 fn folder(cudnn: &Cudnn) -> String {
@@ -284,5 +290,5 @@ pub fn file_name(path: &Path) -> &str {
 
 pub use parts::missing_parts;
 use parts::{
-    copies, folders, lacking, missing, mixed, needs_another, not_linked, obstructed, reinstall,
+    copies, folders, is_mixed, lacking, missing, mixed, not_linked, obstructed, reinstall,
 };

@@ -1,16 +1,15 @@
 //! Parts of one cuDNN: missing, of different releases, in different directories, copied in place of linked.
 
-use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, is_needed, major, needed};
-use crate::model::candidate::{Copies, Cudnn, Part, Unresolved};
+use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, major, needed};
+use crate::model::candidate::{Copies, Cudnn};
 use crate::model::owner::{Installer, Owner};
-use crate::model::version_source::with_article;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::package_owner;
-use crate::runtime::facts::finding::{Finding, Severity, quoted};
+use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::version_source::VersionSource;
-use crate::runtime::parts::mixed_folder;
+use crate::runtime::install::mixed_folder;
+use crate::runtime::install::package_owner;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
 
 /// That hurts only where the program runs, which may be elsewhere: a warning.
@@ -126,43 +125,24 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     lacking.map(file).collect()
 }
 
-/// Parts of different releases do not work together, even where cuDNN itself does not notice.
+/// Sub-libraries of different versions do not work together, even if cuDNN itself does not notice.
 pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
-    let release = cudnn.library_version?;
-    let other = |part: &&Part| part.version.is_some_and(|version| version != release);
-    cudnn.parts.iter().find(other)?;
-    let lines = cudnn.parts.iter().filter_map(|part| {
-        let by = match &part.told_by {
-            None | Some(VersionSource::Symbol(_)) => String::new(),
-            Some(by) => format!(", by {}", with_article(*by)),
-        };
-        Some(format!("{}  {}{by}", part.version?, part.path.display()))
-    });
-    let lines: Vec<String> = lines.collect();
-    let parts = cudnn.parts.iter();
-    let files: Vec<_> = parts
-        .filter_map(|part| Some((part.version?, part.path.as_path())))
-        .collect();
-    let finding = mixed_folder::in_one_folder(&files, &folder(cudnn), release, all_files(cudnn));
-    let mut finding = finding.with_lines("parts", &lines);
-    if !needs_another(cudnn) {
-        finding.severity = Severity::Warning;
-        finding.summary += ", which no convolution uses";
-    }
+    let version = cudnn.library_version?;
+    let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
+    files.iter().find(|part| part.is_other_than(version))?;
+    let finding = mixed_folder::in_one_folder(&files, &folder(cudnn), version, all_files(cudnn));
+    let mut finding = mixed_folder::with_files(finding, &files, version);
     if let (Some(help), Some(command)) = (finding.help.first_mut(), reinstall(cudnn)) {
         help.push_str(&format!(": `{command}`"));
     }
     Some(finding)
 }
 
-pub(super) fn needs_another(cudnn: &Cudnn) -> bool {
-    let other = |version| version != cudnn.library_version;
-    let mut parts = cudnn.parts.iter();
-    cudnn.library_version.is_some()
-        && parts.any(|part| {
-            let counts = part.name == "cudnn" || is_needed(cudnn, &part.name);
-            counts && part.version.is_some() && other(part.version)
-        })
+/// Returns `true` if a convolution opens sub-libraries of different versions.
+pub(super) fn is_mixed(cudnn: &Cudnn) -> bool {
+    let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
+    let version = cudnn.library_version;
+    version.is_some_and(|version| mixed_folder::matters(&files, version))
 }
 
 /// Links into several directories are as good as one, if all parts are known to be of one release.
@@ -180,7 +160,8 @@ pub(super) fn folders(cudnn: &Cudnn) -> Option<Finding> {
     Some(finding.help("let all of its links lead into the directory of one cuDNN"))
 }
 
-pub(super) fn lacking(cudnn: &Cudnn, unresolved: &[Unresolved]) -> Option<Finding> {
+pub(super) fn lacking(cudnn: &Cudnn) -> Option<Finding> {
+    let unresolved = &cudnn.files.unresolved;
     let first = unresolved.first()?;
     let lines = unresolved.iter().map(|one| {
         let symbol = one.symbols.first().map_or("", String::as_str);

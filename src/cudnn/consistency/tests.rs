@@ -1,18 +1,14 @@
 use super::*;
-use crate::model::candidate::Part;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::model::candidate::Unresolved;
 
-fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> Part {
+fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> SubLibraryFile {
     let file = match name {
         "cudnn" => format!("/opt/dnn/lib/libcudnn.so.{}", numbers.0),
         name => format!("/opt/dnn/lib/libcudnn_{name}.so.{}", numbers.0),
     };
-    Part {
-        name: name.to_string(),
-        path: file.into(),
-        version: Some(Version::new(numbers.0, numbers.1, numbers.2)),
-        told_by: Some(told_by),
-    }
+    let version = Version::new(numbers.0, numbers.1, numbers.2);
+    let needed = name == "cudnn" || sub_libraries::needed(version, false).contains(&name);
+    SubLibraryFile::new(name, file.into(), Some((version, told_by)), needed)
 }
 
 /// A cuDNN of one release, whole.
@@ -37,20 +33,20 @@ fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
 
 fn told(cudnn: &Cudnn) -> Vec<String> {
     let told = |finding: &Finding| format!("{} {}", finding.severity, finding.id);
-    findings(cudnn, &[], &[]).iter().map(told).collect()
+    findings(cudnn, &[]).iter().map(told).collect()
 }
 
 #[test]
 fn a_whole_cudnn_is_silent() {
     for numbers in [(9, 28, 0), (8, 9, 7)] {
-        assert_eq!(findings(&cudnn(numbers), &[], &[]), []);
+        assert_eq!(findings(&cudnn(numbers), &[]), []);
         assert_eq!(doubtful(&cudnn(numbers)), None);
     }
     // Of a major that nobody knows yet, nothing is known to be needed.
     let mut next = cudnn((9, 28, 0));
     next.library = Some("/opt/dnn/lib/libcudnn.so.10".into());
     next.parts.truncate(1);
-    assert_eq!(findings(&next, &[], &[]), []);
+    assert_eq!(findings(&next, &[]), []);
 }
 
 #[test]
@@ -97,18 +93,18 @@ fn directories_count_where_a_release_is_not_told() {
 
 #[test]
 fn what_a_part_lacks_is_named() {
-    let one = cudnn((9, 14, 0));
+    let mut one = cudnn((9, 14, 0));
     let unresolved = |symbols: &[&str]| Unresolved {
         part: "/opt/dnn/lib/libcudnn_cnn.so.9".into(),
         sibling: "/opt/dnn/lib/libcudnn_graph.so.9".into(),
         symbols: symbols.iter().map(ToString::to_string).collect(),
     };
-    let lacking = [
+    one.files.unresolved = vec![
         unresolved(&["_ZN5cudnn1aEv", "_ZN5cudnn1bEv"]),
         unresolved(&["c"]),
     ];
     assert_eq!(
-        findings(&one, &lacking, &[])[0].to_string(),
+        findings(&one, &[])[0].to_string(),
         "`libcudnn_cnn.so.9` in `/opt/dnn/lib` needs what `libcudnn_graph.so.9` beside it does not have: they are of different releases  [parts-mixed]\n  \
          = help: remove all `libcudnn*` files from `/opt/dnn/lib` and install one cuDNN there, whole\n  \
          lacking     libcudnn_cnn.so.9 needs _ZN5cudnn1aEv and 1 more of libcudnn_graph.so.9\n              \
@@ -119,12 +115,7 @@ fn what_a_part_lacks_is_named() {
 #[test]
 fn a_library_that_nothing_can_open_is_of_no_use() {
     let mut one = cudnn((9, 14, 0));
-    let library = one.library.clone().unwrap();
-    one.files.flaws = vec![(
-        "cudnn".into(),
-        library,
-        Defect::CutOff("segments", 4096, 64),
-    )];
+    one.parts[0].defect = Some(Defect::CutOff("segments", 4096, 64));
     assert_eq!(told(&one), [""; 0], "with this it is not chosen");
     let said = unusable(
         &one,

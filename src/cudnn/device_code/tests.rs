@@ -1,6 +1,6 @@
 use super::*;
 use crate::cudnn::device_code::fatbin::made::fatbin;
-use crate::model::candidate::Part;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::library_file::made_dll::DllSpec;
 use std::path::PathBuf;
 
@@ -50,13 +50,7 @@ fn told(name: &str, os: Os, parts: &[(&str, Vec<u8>)]) -> String {
     let part = |(name, bytes): &(&str, Vec<u8>)| {
         let path = dir.join(name);
         std::fs::write(&path, bytes).unwrap();
-        let name = name.to_string();
-        Part {
-            name,
-            path,
-            version: None,
-            told_by: None,
-        }
+        SubLibraryFile::new(name, path, None, false)
     };
     let cudnn = Cudnn {
         parts: parts.iter().map(part).collect(),

@@ -4,7 +4,7 @@ use crate::compat;
 use crate::cudnn::consistency;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
-use crate::model::candidate::{Cudnn, Part};
+use crate::model::candidate::Cudnn;
 use crate::model::linkage::{Missing, Object};
 use crate::model::platform::Os;
 use crate::runtime::binary::defect::Defect;
@@ -14,13 +14,14 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::later_dll::LaterDll;
+use crate::runtime::install::mixed_sub_libraries::{self, Foreign};
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::sub_library_files;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
-use crate::runtime::parts::later_dll::LaterDll;
-use crate::runtime::parts::mixed_parts::{self, Foreign};
-use crate::runtime::parts::part_files;
 use crate::system::files;
 use std::path::Path;
 
@@ -58,7 +59,7 @@ impl PreflightInput {
 
     /// What shows in the files of the cuDNN.
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let own = cudnn.flaw().map(|(_, path, flaw)| {
+        let own = cudnn.flaw().map(|(path, flaw)| {
             let summary = format!("`{}` {flaw}", path.display());
             Finding::error(flaw.id(), summary).help(match flaw {
                 Defect::Cpu(_) => self.replacement_help(flaw),
@@ -70,10 +71,11 @@ impl PreflightInput {
         let later = parts().find_map(|missing| missing.stands_in.as_ref());
         // What is there and cannot be used is not missing.
         let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
-        let unfit = unfit.map(|one| part_files::defect_finding(&one.path, &one.defect, true));
+        let unfit =
+            unfit.map(|one| sub_library_files::defect_finding(&one.path, &one.defect, true));
         let all_are_there = parts().all(|missing| missing.unfit.is_some());
         let own = own.into_iter().chain(unfit);
-        let found = consistency::findings(cudnn, &[], &[]);
+        let found = consistency::findings(cudnn, &[]);
         for mut finding in own.chain(found) {
             let foreign = self.foreign_parts(cudnn);
             if finding.id == FindingId::PartsMissing && foreign.is_some() {
@@ -140,12 +142,13 @@ impl PreflightInput {
         let folder = library.parent()?;
         let mut foreign = self.foreign(cudnn, folder);
         foreign.retain(|part| part.version.is_some_and(|version| version != release));
-        (!foreign.is_empty()).then(|| mixed_parts::from_elsewhere(Some(release), folder, &foreign))
+        (!foreign.is_empty())
+            .then(|| mixed_sub_libraries::from_elsewhere(Some(release), folder, &foreign))
     }
 
     /// The parts that do not lie in this folder, that of the first library.
     fn foreign<'a>(&self, cudnn: &'a Cudnn, folder: &Path) -> Vec<Foreign<'a>> {
-        let foreign = |part: &'a Part| {
+        let foreign = |part: &'a SubLibraryFile| {
             let has_own = |name| files::is_file(&folder.join(name));
             let has_own = part.path.file_name().is_some_and(has_own);
             let place = |dir: Option<&Path>| {
@@ -209,9 +212,10 @@ impl PreflightInput {
             let wanted = &mismatch.wanted;
             let help = match &self.via {
                 Some(via) => {
-                    let lasting = mixed_parts::lasting_folders(&self.foreign(cudnn, dir), via);
+                    let lasting =
+                        mixed_sub_libraries::lasting_folders(&self.foreign(cudnn, dir), via);
                     let fits = |version| rules::version(guard, version).is_ok();
-                    mixed_parts::replacement_help(via, library, wanted, &lasting, &fits)
+                    mixed_sub_libraries::replacement_help(via, library, wanted, &lasting, &fits)
                 }
                 None => format!("install {wanted} in `{}`", dir.display()),
             };

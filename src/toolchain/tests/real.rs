@@ -3,13 +3,14 @@
 
 use crate::config::Config;
 use crate::cudnn::consistency;
-use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Part};
+use crate::model::candidate::{Candidate, Cudnn, Found, LinkName};
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::model::version_source;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::{Needs, Toolchain};
@@ -115,7 +116,7 @@ fn each_cudnn_is_read_rightly() {
         }
         assert_eq!(parts, wanted, "{wheel}");
         let by = |how: &str| {
-            let told = |part: &&Part| {
+            let told = |part: &&SubLibraryFile| {
                 let by = part.told_by.map(version_source::in_full);
                 by.unwrap_or_default().starts_with(how)
             };
@@ -129,7 +130,7 @@ fn each_cudnn_is_read_rightly() {
         for part in &cudnn.parts {
             assert_eq!(part.version, Some(version), "{wheel}: {part:?}");
         }
-        assert_eq!(consistency::findings(&cudnn, &[], &[]), [], "{wheel}");
+        assert_eq!(consistency::findings(&cudnn, &[]), [], "{wheel}");
         // From 9.22 the first library looks for the others beside itself before all else.
         let own_first = version > Version::new(9, 22, 0);
         assert_eq!(cudnn.files.own_first, own_first, "{wheel}");

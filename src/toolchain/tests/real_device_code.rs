@@ -4,9 +4,10 @@ use crate::compat;
 use crate::cudnn::device_code;
 use crate::cudnn::device_code::gpu_code::format_targets;
 use crate::cudnn::device_code::is_core;
-use crate::model::candidate::{Found, Part};
+use crate::model::candidate::Found;
 use crate::model::platform::Platform;
 use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::toolchain::tests::real::{found_for, wheels};
 
 const LINUX: &str = "x86_64-unknown-linux-gnu";
@@ -130,7 +131,7 @@ fn device_code_is_read_rightly() {
         });
         let cudnn = cudnn.unwrap();
         let core = cudnn.parts.iter().filter(|part| is_core(&part.name));
-        let core: Vec<&Part> = core.collect();
+        let core: Vec<&SubLibraryFile> = core.collect();
         let count = if wheel.contains("-8.") { 6 } else { 4 };
         assert_eq!(core.len(), count, "{wheel}");
         for part in core {

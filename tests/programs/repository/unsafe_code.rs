@@ -69,7 +69,7 @@ const FILES: &[(&str, &str)] = &[
         "addresses of cuDNN's functions in a program that holds them",
     ),
     (
-        "build-support/guard/parts/main_library.rs",
+        "build-support/guard/install/main_library.rs",
         "asks a cuDNN for its release that has no file",
     ),
     (

@@ -2,8 +2,9 @@
 
 use super::tree::Folder;
 use cudnn_guard::runtime::binary::elf::Elf;
-use cudnn_guard::runtime::binary::{ld_so_cache, package_record};
+use cudnn_guard::runtime::binary::ld_so_cache;
 use cudnn_guard::runtime::facts::record;
+use cudnn_guard::runtime::install::package_record;
 use cudnn_guard::runtime::loader::load_origin;
 use std::ffi::OsStr;
 use std::path::Path;

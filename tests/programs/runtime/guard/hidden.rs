@@ -2,8 +2,8 @@
 
 use super::program::{Ran, run};
 use super::tree::{Folder, GPU, compile, sound};
+use cudnn_guard::runtime::install::missing_dlopen::MissingDlopen;
 use cudnn_guard::runtime::loader::search_path::SearchPath;
-use cudnn_guard::runtime::parts::missing_dlopen::MissingDlopen;
 
 const REFUSED: (&str, &str) = ("TEST_CONVOLUTION", "refused");
 
@@ -235,7 +235,7 @@ fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
     let finding = unopened.unwrap().finding("");
     let help = format!("put `{}` into LD_LIBRARY_PATH", wsl.text());
     assert_eq!(finding.help, [help]);
-    let name = cudnn_guard::runtime::parts::missing_dlopen::name_in;
+    let name = cudnn_guard::runtime::install::missing_dlopen::name_in;
     for (said, wanted) in [
         (
             "E: libcuda.so: cannot open shared object file: No such",

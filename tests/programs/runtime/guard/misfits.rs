@@ -110,7 +110,7 @@ fn a_library_that_does_not_fit_a_part_is_named() {
 fn the_words_of_other_loaders_are_understood() {
     let told = |words: &str| {
         let path = Path::new("/p/libcudnn_cnn.so.9");
-        let finding = cudnn_guard::runtime::parts::refusal::finding(path, words);
+        let finding = cudnn_guard::runtime::install::refusal::finding(path, words);
         format!("{}  [{}]", finding.summary, finding.id)
     };
     for (words, wanted) in [

@@ -3,8 +3,8 @@
 use super::program::run;
 use super::tree::{Folder, GPU, compile, sound};
 use cudnn_guard::runtime::facts::finding::Severity;
+use cudnn_guard::runtime::install::refusal;
 use cudnn_guard::runtime::loader::map_failures;
-use cudnn_guard::runtime::parts::refusal;
 use std::path::Path;
 
 /// SUB-01, SUB-02, SUB-03, SUB-04, LOD-29

@@ -13,9 +13,9 @@ use cudnn_guard::runtime::driver::devices::Devices;
 use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::install::sub_library_lookup;
 use cudnn_guard::runtime::judge::rules;
 use cudnn_guard::runtime::loader::file_name;
-use cudnn_guard::runtime::parts::part_lookup;
 use cudnn_guard::runtime::report::env_config::{EnvConfig, Mode, RequireGpu};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -164,10 +164,13 @@ fn the_newest_of_full_names_is_newest_by_number() {
         std::fs::write(folder.file(&format!("libcudnn_cnn.so.{tail}")), "").unwrap();
     }
     assert_eq!(
-        part_lookup::full_name(&folder.0, "libcudnn_cnn.so.9"),
+        sub_library_lookup::full_name(&folder.0, "libcudnn_cnn.so.9"),
         Some(folder.file("libcudnn_cnn.so.9.10.0"))
     );
-    assert_eq!(part_lookup::full_name(&folder.0, "libcudnn_ops.so.9"), None);
+    assert_eq!(
+        sub_library_lookup::full_name(&folder.0, "libcudnn_ops.so.9"),
+        None
+    );
 }
 
 #[test]

@@ -4,10 +4,10 @@ use super::program::run;
 use super::tree::{Folder, GPU, compile};
 use cudnn_guard::runtime::binary::Image;
 use cudnn_guard::runtime::binary::elf::Elf;
-use cudnn_guard::runtime::binary::{package_owner, package_record};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::facts::version_source::{SourcedVersion, VersionSource};
-use cudnn_guard::runtime::parts::file_versions::FileVersions;
+use cudnn_guard::runtime::install::file_versions::FileVersions;
+use cudnn_guard::runtime::install::{package_owner, package_record};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 

@@ -1,42 +1,42 @@
-//! What tells the release of a part without running it, the most trusted first: its version symbol, on Windows its
-//! version resource, its build-id, the name of its file, the record of the wheel that brought it.
+//! The version of a sub-library, found without running it. The most trusted source comes first: its version symbol, on
+//! Windows its version resource, its build ID, the name of its file, the record of the wheel that brought it.
 
-use crate::runtime::binary::package_record::Wheels;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use crate::runtime::install::package_record::Wheels;
 use std::path::{Path, PathBuf};
 
-/// The file of a part, as far as it tells a release.
+/// The facts about a file from which its version follows.
 #[derive(Clone, Debug)]
-pub struct PartFile<'a> {
+pub struct VersionEvidence {
     /// Without links: the name and the record are those of the file that is mapped in the end.
-    pub path: &'a Path,
+    pub path: PathBuf,
     /// Its size.
-    pub length: u64,
-    /// What the file itself says.
+    pub size: u64,
+    /// The version that the file itself contains.
     pub inside: Option<SourcedVersion>,
     /// The releases in which NVIDIA shipped this build: mostly one.
     pub builds: Vec<Version>,
 }
 
-/// Tells releases, and remembers the records of each folder that it came by.
+/// Finds versions, and remembers the records of each folder.
 pub struct VersionDetector<'a> {
-    /// The releases that the parts in a folder say themselves.
+    /// Returns the versions that the sub-libraries in a folder contain themselves.
     certain: &'a dyn Fn(&Path) -> Vec<Version>,
     folders: Vec<(PathBuf, Wheels)>,
 }
 
 impl<'a> VersionDetector<'a> {
-    /// `certain` returns the releases that the parts in a folder say themselves.
+    /// `certain` returns the versions that the sub-libraries in a folder contain themselves.
     pub fn new(certain: &'a dyn Fn(&Path) -> Vec<Version>) -> Self {
         let folders = Vec::new();
         Self { certain, folders }
     }
 
-    /// The release of a part.
-    pub fn release(&mut self, file: &PartFile<'_>) -> Option<SourcedVersion> {
-        let name = || LibraryName::of(file.path)?.release();
+    /// Returns the version of a file.
+    pub fn version(&mut self, file: &VersionEvidence) -> Option<SourcedVersion> {
+        let name = || LibraryName::of(&file.path)?.release();
         if file.inside.is_some() {
             return file.inside;
         }
@@ -50,9 +50,9 @@ impl<'a> VersionDetector<'a> {
         Some((version, VersionSource::PackageRecord))
     }
 
-    /// Of a build that was shipped in several releases it is the one that lies beside it. Where another one lies there,
-    /// any of them shows that this part is foreign.
-    fn of_build(&self, file: &PartFile<'_>) -> Option<Version> {
+    /// Returns the version of a build. If several releases shipped it, the one beside the file counts. If yet another
+    /// one is beside it, any of them shows that this file is foreign.
+    fn of_build(&self, file: &VersionEvidence) -> Option<Version> {
         let first = *file.builds.first()?;
         if file.builds.len() == 1 {
             return Some(first);
@@ -65,7 +65,7 @@ impl<'a> VersionDetector<'a> {
             .or(Some(first).filter(|_| !beside.is_empty()))
     }
 
-    fn record(&mut self, file: &PartFile<'_>) -> Option<Version> {
+    fn record(&mut self, file: &VersionEvidence) -> Option<Version> {
         let folder = file.path.parent()?;
         if !self.folders.iter().any(|known| known.0 == folder) {
             let mut wheels = Wheels::find_above(folder);
@@ -81,8 +81,6 @@ impl<'a> VersionDetector<'a> {
             self.folders.push((folder.to_path_buf(), wheels));
         }
         let known = self.folders.iter().find(|known| known.0 == folder)?;
-        known
-            .1
-            .release(file.path.file_name()?.to_str()?, file.length)
+        known.1.release(file.path.file_name()?.to_str()?, file.size)
     }
 }

@@ -3,11 +3,12 @@
 use crate::runtime::binary::Image;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -53,11 +54,12 @@ impl LaterDll {
             if is_taken(&path) {
                 continue;
             }
-            let parts = Parts::locate_all(&path, major, search_path, true, built);
+            let parts = SubLibraries::locate_all(&path, major, search_path, true, built);
             let Some((release, _)) = parts.release() else {
                 continue;
             };
-            let is_it = |part: &Part| part.version.is_none_or(|version| version == release);
+            let is_it =
+                |part: &SubLibraryFile| part.version.is_none_or(|version| version == release);
             let is_whole = parts.findings.is_empty() && parts.list.iter().all(is_it);
             let can_run = rules::version(built, release).is_ok() && Image::open(&path).is_ok();
             if !is_whole || !can_run || !parts.is_together() {

@@ -11,7 +11,7 @@ use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
 /// The library that opens the parts, by their names alone, and where the loader looks for it.
-pub struct PartLookup<'a> {
+pub struct SubLibraryLookup<'a> {
     /// Where it lies.
     pub folder: &'a Path,
     /// The number in its SONAME.
@@ -26,7 +26,7 @@ pub struct PartLookup<'a> {
     mapped: Vec<PathBuf>,
 }
 
-impl<'a> PartLookup<'a> {
+impl<'a> SubLibraryLookup<'a> {
     /// For the first library at this path.
     pub fn new(
         main_library: &'a Path,

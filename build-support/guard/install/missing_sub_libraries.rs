@@ -1,9 +1,9 @@
 //! That parts of a cuDNN are not there, though somebody needs them.
 
-use crate::runtime::binary::package_owner;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version_source::SourcedVersion;
+use crate::runtime::install::package_owner;
 use crate::runtime::loader::search_path::SearchPath;
 use std::path::Path;
 

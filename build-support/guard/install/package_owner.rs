@@ -1,7 +1,7 @@
 //! The package that put a cuDNN where it lies, by the records of its installer.
 
-use crate::runtime::binary::package_record::{MOST_ENTRIES, read};
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::package_record::{MOST_ENTRIES, read};
 use std::path::{Path, PathBuf};
 
 /// Where dpkg lists the files of each package.

@@ -3,8 +3,8 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::install::sub_library_files;
 use crate::runtime::loader::{loader_words, map_failures};
-use crate::runtime::parts::part_files;
 use std::path::Path;
 
 /// The loader's words for it, as a finding; they begin with the file that it did not find.
@@ -18,7 +18,8 @@ pub fn finding(path: &Path, words: &str) -> Finding {
     let defect = Image::open(file).err();
     // One that is not there tells nothing.
     if let Some(defect) = defect.filter(|defect| !matches!(defect, Defect::Unreadable(_))) {
-        let mut finding = part_files::defect_finding(file, &defect, true).with("loader", words);
+        let mut finding =
+            sub_library_files::defect_finding(file, &defect, true).with("loader", words);
         finding.severity = Severity::Error;
         return finding;
     }

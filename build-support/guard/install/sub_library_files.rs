@@ -3,65 +3,41 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::package_owner;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use crate::runtime::install::file_versions::FileVersions;
+use crate::runtime::install::missing_sub_libraries;
+use crate::runtime::install::package_owner;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::file_versions::FileVersions;
-use crate::runtime::parts::missing_parts;
-use crate::runtime::parts::part_lookup::PartLookup;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 /// Came with 9.21; 9.20 asks for it already.
 const TENSOR_IR: &str = "engines_tensor_ir";
 
-/// One part of a cuDNN.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Its name between `libcudnn_` and `.so`.
-    pub name: String,
-    /// The file that the process uses or will use.
-    pub path: PathBuf,
-    /// Its release, where something tells it.
-    pub version: Option<Version>,
-    /// What told the release: its version symbol, its file's name, or the record of its wheel.
-    pub told_by: Option<VersionSource>,
-    /// Whether a convolution needs it, or the program says that it does.
-    pub needed: bool,
-}
-
-impl Part {
-    /// Whether it lies in this folder.
-    pub fn is_in(&self, folder: &Path) -> bool {
-        let own = self.path.parent().unwrap_or(&self.path);
-        own == folder || platform::same_file(own, folder)
-    }
-}
-
 /// A cuDNN as its files show it.
 #[derive(Clone, Debug, Default)]
-pub struct Parts {
+pub struct SubLibraries {
     /// The parts that are there, the needed ones first, in the order in which they can be opened.
-    pub list: Vec<Part>,
+    pub list: Vec<SubLibraryFile>,
     /// What is wrong with them.
     pub findings: Vec<Finding>,
     /// Whether only graphs that are compiled at run time are served.
     pub jit_only: bool,
-    /// The release of the first library itself, where something tells it.
-    pub main: Option<SourcedVersion>,
-    /// What stays in the way of another cuDNN, as `mixed_parts` has it.
+    /// The main library itself.
+    pub main: SubLibraryFile,
+    /// Directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
     pub lasting: Vec<(PathBuf, Option<Version>)>,
-    /// Where that lies.
-    folder: PathBuf,
 }
 
-impl Parts {
+impl SubLibraries {
     /// Looks at the parts of the cuDNN whose first library is `main_library`, of this major. `pinned`: the guard will open
     /// those beside the main library by their paths; else those count which the loader would find.
     pub fn locate_all(
@@ -87,12 +63,12 @@ impl Parts {
         let elf = Image::open(main_library).ok();
         let told = |elf| detector.part(elf, "cudnn", main_library);
         let main = elf.as_ref().and_then(told);
-        let release = main.map(|told| told.0);
-        let lookup = PartLookup::new(main_library, elf.as_ref(), major, release, search_path);
+        let main = SubLibraryFile::new("cudnn", main_library.to_path_buf(), main, true);
+        let release = main.version;
+        let lookup = SubLibraryLookup::new(main_library, elf.as_ref(), major, release, search_path);
         let mut parts = Self {
             jit_only,
             main,
-            folder: folder.to_path_buf(),
             ..Self::default()
         };
         let (mut missing, mut missed) = (Vec::new(), Vec::new());
@@ -118,7 +94,8 @@ impl Parts {
         for name in &first {
             look(&mut parts, name, Some(&mut missing));
         }
-        let release = parts.release_of_parts().or(main).map(|told| told.0);
+        let told = parts.release_of_parts().map(|told| told.0);
+        let release = told.or(release);
         if let Some(release) = release {
             let all: Vec<String> = needed(release);
             for name in &all {
@@ -134,19 +111,25 @@ impl Parts {
             look(&mut parts, name, None);
         }
         // Those that it does not open tell what it is.
-        if let (None, Some(first)) = (main, parts.list.first()) {
+        if let (None, Some(first)) = (parts.main.version, parts.list.first()) {
             let own = folder.join(file_name::of_part(&first.name, major));
             if let (false, Ok(elf)) = (first.is_in(folder), Image::open(&own)) {
                 let told = detector.part(&elf, &first.name, &own);
-                parts.main = told.map(|told| (told.0, VersionSource::Neighbor));
+                parts.main.version = told.map(|told| told.0);
+                parts.main.told_by = told.map(|_| VersionSource::Neighbor);
             }
+        }
+        for part in &parts.list {
+            let finding = part.defect.as_ref();
+            let finding = finding.map(|defect| defect_finding(&part.path, defect, part.needed));
+            parts.findings.extend(finding);
         }
         for (files, by) in &[(missed, "this program"), (missing, "a convolution")] {
             if !files.is_empty() {
                 let release = parts.release();
                 let lacks = (files.as_slice(), *by);
                 let finding =
-                    missing_parts::finding(folder, lacks, release, no_others, search_path);
+                    missing_sub_libraries::finding(folder, lacks, release, no_others, search_path);
                 parts.findings.insert(0, finding);
             }
         }
@@ -170,7 +153,7 @@ impl Parts {
 
     /// The release of the whole: that of the first library, else that of the parts.
     pub fn release(&self) -> Option<SourcedVersion> {
-        match (self.main, self.release_of_parts()) {
+        match (self.main.sourced_version(), self.release_of_parts()) {
             (Some(main), Some(parts)) if main.0 == parts.0 => Some(parts),
             (main, parts) => main.or(parts),
         }
@@ -181,9 +164,8 @@ impl Parts {
     fn release_of_parts(&self) -> Option<SourcedVersion> {
         let mut best: Option<(u8, SourcedVersion)> = None;
         for part in &self.list {
-            let told = match (part.version, part.told_by) {
-                (Some(version), Some(by)) => (version, by),
-                _ => continue,
+            let Some(told) = part.sourced_version() else {
+                continue;
             };
             let tells_release =
                 sub_libraries::find(&part.name).is_some_and(|known| known.tells_release);
@@ -192,7 +174,7 @@ impl Parts {
                 (false, true) => 1,
                 (false, false) => continue,
             };
-            let rank = if part.is_in(&self.folder) {
+            let rank = if part.is_in(self.folder()) {
                 rank
             } else {
                 rank + 2
@@ -212,8 +194,13 @@ impl Parts {
 
     /// Whether every part lies beside the first library, so that nothing can come between.
     pub fn is_together(&self) -> bool {
-        let is_beside = |part: &Part| part.path.parent() == Some(&self.folder);
+        let is_beside = |part: &SubLibraryFile| part.path.parent() == Some(self.folder());
         self.list.iter().all(is_beside)
+    }
+
+    /// Returns the directory of the main library.
+    pub fn folder(&self) -> &Path {
+        self.main.path.parent().unwrap_or(&self.main.path)
     }
 
     fn add_part(
@@ -223,20 +210,12 @@ impl Parts {
         path: PathBuf,
         needed: bool,
     ) {
-        let told = match Image::open(&path) {
-            Ok(elf) => detector.part(&elf, name, &path),
-            Err(defect) => {
-                self.findings.push(defect_finding(&path, &defect, needed));
-                None
-            }
-        };
-        self.list.push(Part {
-            name: name.to_string(),
-            path,
-            version: told.map(|told| told.0),
-            told_by: told.map(|told| told.1),
-            needed,
-        });
+        let image = Image::open(&path);
+        let told = image.as_ref().ok();
+        let told = told.and_then(|image| detector.part(image, name, &path));
+        let mut file = SubLibraryFile::new(name, path, told, needed);
+        file.defect = image.err();
+        self.list.push(file);
     }
 }
 

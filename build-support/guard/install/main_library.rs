@@ -2,22 +2,22 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::package_owner;
 use crate::runtime::facts::built::{Built, Loader, Policy};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
+#[cfg(windows)]
+use crate::runtime::install::later_dll::LaterDll;
+use crate::runtime::install::mixed_sub_libraries::{self, LastingFolder};
+use crate::runtime::install::package_owner;
+use crate::runtime::install::sub_library_files::{self, SubLibraries};
+#[cfg(windows)]
+use crate::runtime::install::zlib;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{library_names, map_failures, not_found, off_the_way};
-#[cfg(windows)]
-use crate::runtime::parts::later_dll::LaterDll;
-use crate::runtime::parts::mixed_parts::{self, LastingFolder};
-use crate::runtime::parts::part_files::{self, Parts};
-#[cfg(windows)]
-use crate::runtime::parts::zlib;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
@@ -38,14 +38,15 @@ pub struct MainLibrary {
 
 impl MainLibrary {
     /// The files that belong to it.
-    pub fn parts(&self, search_path: &SearchPath, pinned: bool, built: &Built) -> Parts {
+    pub fn parts(&self, search_path: &SearchPath, pinned: bool, built: &Built) -> SubLibraries {
         if self.origin == LoadOrigin::Within {
-            return Parts::default();
+            return SubLibraries::default();
         }
-        let mut parts = Parts::locate_all(&self.path, self.major, search_path, pinned, built);
-        let mut mixed = mixed_parts::finding(&parts, &self.path, self.major, search_path);
+        let mut parts =
+            SubLibraries::locate_all(&self.path, self.major, search_path, pinned, built);
+        let mut mixed = mixed_sub_libraries::finding(&parts, self.major, search_path);
         if let (Some(mixed), LoadOrigin::Preload) = (&mut mixed, &self.origin) {
-            mixed_parts::add_preload_help(mixed, &self.path);
+            mixed_sub_libraries::add_preload_help(mixed, &self.path);
         }
         parts.findings.extend(mixed);
         #[cfg(windows)]
@@ -53,8 +54,9 @@ impl MainLibrary {
             let zlib = zlib::finding(release, self.folder(), search_path);
             parts.findings.extend(zlib);
         }
-        let foreign = mixed_parts::foreign(self.folder(), self.major, &parts.list, search_path);
-        parts.lasting = mixed_parts::lasting_folders(&foreign, &self.origin);
+        let foreign =
+            mixed_sub_libraries::foreign(self.folder(), self.major, &parts.list, search_path);
+        parts.lasting = mixed_sub_libraries::lasting_folders(&foreign, &self.origin);
         parts
     }
 
@@ -90,7 +92,8 @@ impl MainLibrary {
         let mismatch = judged.err()?;
         let fits = |version| rules::version(built, version).is_ok();
         let wanted = &mismatch.wanted;
-        let help = mixed_parts::replacement_help(&self.origin, &self.path, wanted, lasting, &fits);
+        let help =
+            mixed_sub_libraries::replacement_help(&self.origin, &self.path, wanted, lasting, &fits);
         let mut evidence = self.evidence();
         let Some(hidden) = hidden(built, &self.path) else {
             #[cfg(windows)]
@@ -255,7 +258,7 @@ fn open(
             // To open these would kill the process, or worse.
             match Image::open(&path) {
                 Err(defect @ (Defect::CutOff(..) | Defect::Garbled | Defect::Special)) => {
-                    return Err(part_files::defect_finding(&path, &defect, true)
+                    return Err(sub_library_files::defect_finding(&path, &defect, true)
                         .with("found via", search_path.to(&path)));
                 }
                 Err(defect) => unfit = Some((path, defect)),
@@ -318,7 +321,7 @@ fn hidden(built: &Built, taken: &Path) -> Option<PathBuf> {
     }
     let search_path = &SearchPath::of_program();
     let fits = |major: u32, file: &Path| {
-        let parts = Parts::locate_all(file, major, search_path, true, built);
+        let parts = SubLibraries::locate_all(file, major, search_path, true, built);
         let release = parts.release();
         release.is_some_and(|(release, _)| rules::version(built, release).is_ok())
     };

@@ -1,31 +1,29 @@
 //! That the libraries of one cuDNN are of different releases: which of them, who leads there, what helps.
 
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use crate::runtime::install::mixed_folder::{in_one_folder, names, with_files};
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::parts::mixed_folder::{in_one_folder, names};
-use crate::runtime::parts::part_files::{Part, Parts};
 use crate::runtime::system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
-/// Parts of different releases do not work together, even where cuDNN itself does not notice.
-pub fn finding(
-    parts: &Parts,
-    main_library: &Path,
-    major: u32,
-    search_path: &SearchPath,
-) -> Option<Finding> {
+/// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does not
+/// notice.
+pub fn finding(parts: &SubLibraries, major: u32, search_path: &SearchPath) -> Option<Finding> {
     let (release, _) = parts.release()?;
-    let folder = main_library.parent().unwrap_or(main_library);
-    let (mut elsewhere, mut needed, mut any) = (Vec::new(), false, false);
+    let folder = parts.folder();
+    let mut files = vec![&parts.main];
+    files.extend(&parts.list);
+    let (mut elsewhere, mut any) = (Vec::new(), false);
     for part in &parts.list {
-        if part.version.is_some_and(|version| version != release) {
-            (needed, any) = (needed || part.needed, true);
+        if part.is_other_than(release) {
+            any = true;
             if !part.is_in(folder) {
                 elsewhere.push(part.clone());
             }
@@ -35,23 +33,12 @@ pub fn finding(
         return None;
     }
     let finding = if elsewhere.is_empty() {
-        let list = parts.list.iter();
-        let files = list.filter_map(|part| Some((part.version?, part.path.as_path())));
-        let mut files: Vec<_> = files.collect();
-        if let Some((version, _)) = parts.main {
-            files.push((version, main_library));
-        }
         let dir = folder.display().to_string();
         in_one_folder(&files, &dir, release, file_name::ALL)
     } else {
         foreign_parts(Some(release), folder, major, &elsewhere, search_path)
     };
-    let mut finding = finding.with("parts", lines(parts, main_library));
-    if !needed {
-        finding.severity = Severity::Warning;
-        finding.summary += ", which no convolution uses";
-    }
-    Some(finding)
+    Some(with_files(finding, &files, release))
 }
 
 /// A part of another release, or one that does not fit, from another folder.
@@ -69,7 +56,7 @@ pub struct Foreign<'a> {
 }
 
 impl<'a> Foreign<'a> {
-    fn new(part: &'a Part, folder: &Path, major: u32, search_path: &SearchPath) -> Self {
+    fn new(part: &'a SubLibraryFile, folder: &Path, major: u32, search_path: &SearchPath) -> Self {
         let plain = file_name::of_part(&part.name, major);
         let origin = search_path.to(&part.path);
         let has_own = system::is_file(&folder.join(&plain));
@@ -211,7 +198,7 @@ pub fn foreign_parts(
     release: Option<Version>,
     folder: &Path,
     major: u32,
-    parts: &[Part],
+    parts: &[SubLibraryFile],
     search_path: &SearchPath,
 ) -> Finding {
     from_elsewhere(release, folder, &foreign(folder, major, parts, search_path))
@@ -221,7 +208,7 @@ pub fn foreign_parts(
 pub fn foreign<'a>(
     folder: &Path,
     major: u32,
-    parts: &'a [Part],
+    parts: &'a [SubLibraryFile],
     search_path: &SearchPath,
 ) -> Vec<Foreign<'a>> {
     let foreign: Vec<_> = parts
@@ -277,26 +264,4 @@ pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreig
         Finding::error(FindingId::PartsMixed, summary).with("by way of", ways.join("\n"));
     finding.help = helps;
     finding
-}
-
-/// The release of every library, and what told it.
-fn lines(parts: &Parts, main_library: &Path) -> String {
-    let mut lines = Vec::new();
-    let mut add = |told: Option<SourcedVersion>, path: &Path| match told {
-        Some((version, VersionSource::Symbol(_))) => {
-            lines.push(format!("{}  {}", version, path.display()))
-        }
-        Some((version, by)) => lines.push(format!(
-            "{}  {}, by {}",
-            version,
-            path.display(),
-            by.with_article()
-        )),
-        None => {}
-    };
-    add(parts.main, main_library);
-    for part in &parts.list {
-        add(part.version.zip(part.told_by), &part.path);
-    }
-    lines.join("\n")
 }

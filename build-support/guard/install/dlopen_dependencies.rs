@@ -6,8 +6,8 @@ use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries::{self, ZLIB};
+use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::parts::part_files::Parts;
 use crate::runtime::system;
 use crate::runtime::system::by_system;
 use crate::runtime::system::platform::{LIBRARY_PATH, Library};
@@ -46,7 +46,7 @@ pub fn is_dependency(path: &Path) -> bool {
 
 /// What is wrong with those that the needed parts open: cuDNN failed, and this may be why.
 pub fn suspect_findings(
-    parts: &Parts,
+    parts: &SubLibraries,
     cuda: u32,
     mapped: &[PathBuf],
     search_path: &SearchPath,

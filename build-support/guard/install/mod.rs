@@ -1,4 +1,4 @@
-//! The libraries that one cuDNN consists of: which there must be, which are there, of which release each is.
+//! An installed cuDNN: its sub-libraries, the version of each and how it is known, and the package that brought them.
 
 #[cfg(feature = "runtime")]
 pub mod dlopen_dependencies;
@@ -12,17 +12,20 @@ pub mod main_library;
 #[cfg(feature = "runtime")]
 pub mod missing_dlopen;
 #[cfg(feature = "runtime")]
-pub mod missing_parts;
+pub mod missing_sub_libraries;
 pub mod mixed_folder;
 #[cfg(feature = "runtime")]
-pub mod mixed_parts;
-#[cfg(feature = "runtime")]
-pub mod part_files;
-#[cfg(feature = "runtime")]
-pub mod part_lookup;
+pub mod mixed_sub_libraries;
+pub mod package_owner;
+pub mod package_record;
 #[cfg(feature = "runtime")]
 pub mod refusal;
-pub mod release;
+pub mod sub_library_file;
+#[cfg(feature = "runtime")]
+pub mod sub_library_files;
+#[cfg(feature = "runtime")]
+pub mod sub_library_lookup;
+pub mod version_evidence;
 #[cfg(feature = "runtime")]
 #[cfg(windows)]
 pub mod zlib;

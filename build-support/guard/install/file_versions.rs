@@ -6,8 +6,8 @@ use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::SourcedVersion;
+use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
 use crate::runtime::loader::file_name;
-use crate::runtime::parts::release::{PartFile, VersionDetector};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
@@ -41,9 +41,9 @@ impl<'a> FileVersions<'a> {
             return inside;
         }
         let real = std::fs::canonicalize(path).unwrap_or_default();
-        self.detector.release(&PartFile {
-            path: &real,
-            length: platform::metadata(&real).map_or(0, |data| data.len()),
+        self.detector.version(&VersionEvidence {
+            size: platform::metadata(&real).map_or(0, |data| data.len()),
+            path: real,
             inside,
             builds: self.builds(image),
         })

@@ -1,0 +1,63 @@
+//! One sub-library of an installed cuDNN, as the build, `doctor`, `inspect` and the guard know it.
+
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use crate::runtime::system::platform;
+use std::path::{Path, PathBuf};
+
+/// The file of a sub-library.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubLibraryFile {
+    /// Its name between `libcudnn_` and `.so`; `cudnn` for the library that opens the others.
+    pub name: String,
+    /// The file that the program uses or would use.
+    pub path: PathBuf,
+    /// Its version, if known.
+    pub version: Option<Version>,
+    /// The source of the version.
+    pub told_by: Option<VersionSource>,
+    /// Whether a convolution opens it, or the program declares that it uses it.
+    pub needed: bool,
+    /// The reason why it cannot be loaded.
+    pub defect: Option<Defect>,
+}
+
+impl SubLibraryFile {
+    /// Returns the file with this version, if known.
+    pub fn new(name: &str, path: PathBuf, version: Option<SourcedVersion>, needed: bool) -> Self {
+        Self {
+            name: name.to_string(),
+            path,
+            version: version.map(|told| told.0),
+            told_by: version.map(|told| told.1),
+            needed,
+            defect: None,
+        }
+    }
+
+    /// Returns its version with the source of the version.
+    pub fn sourced_version(&self) -> Option<SourcedVersion> {
+        self.version.zip(self.told_by)
+    }
+
+    /// Returns `true` if its version is known and differs.
+    pub fn is_other_than(&self, version: Version) -> bool {
+        self.version.is_some_and(|own| own != version)
+    }
+
+    /// Returns `true` if it is in this folder.
+    pub fn is_in(&self, folder: &Path) -> bool {
+        let own = self.path.parent().unwrap_or(&self.path);
+        own == folder || platform::same_file(own, folder)
+    }
+
+    /// Returns the version and the path, as a line of evidence. A version symbol is the usual source and is not named.
+    pub fn line(&self) -> Option<String> {
+        let (version, path) = (self.version?, self.path.display());
+        Some(match self.told_by {
+            None | Some(VersionSource::Symbol(_)) => format!("{version}  {path}"),
+            Some(by) => format!("{version}  {path}, by {}", by.with_article()),
+        })
+    }
+}
