@@ -11,25 +11,9 @@ pub fn releases(build_id: &str) -> Vec<Version> {
     if build_id.len() < 16 {
         return Vec::new();
     }
-    let releases = row(build_id).unwrap_or_default().split(' ').skip(2);
-    releases.filter_map(release).collect()
-}
-
-/// The row of this build-id. The rows are sorted: half of what is left is passed over at a time.
-fn row(build_id: &str) -> Option<&'static str> {
-    let mut left = TABLE;
-    while !left.is_empty() {
-        let start = left[..left.len() / 2].rfind('\n').map_or(0, |end| end + 1);
-        let row = left[start..].split('\n').next()?;
-        if row.starts_with(build_id) {
-            return Some(row);
-        }
-        left = match row < build_id {
-            true => left.get(start + row.len() + 1..)?,
-            false => &left[..start],
-        };
-    }
-    None
+    let row = TABLE.lines().find(|row| row.starts_with(build_id));
+    let releases = row.unwrap_or_default().split(' ').skip(2);
+    releases.filter_map(Version::parse).collect()
 }
 
 /// What a program carries of the builds of these majors: for each release the first digits of those that tell it in no
@@ -44,7 +28,7 @@ pub fn carried(majors: &[u32]) -> Vec<(Version, String)> {
         if part.is_none_or(has_symbol) {
             continue;
         }
-        for version in words.filter_map(release) {
+        for version in words.filter_map(Version::parse) {
             let digits = &id[..BUILD_ID_DIGITS];
             match rows.iter_mut().find(|(known, _)| *known == version) {
                 _ if !majors.contains(&version.major) => {}
@@ -55,16 +39,6 @@ pub fn carried(majors: &[u32]) -> Vec<(Version, String)> {
     }
     rows.sort_unstable();
     rows
-}
-
-/// 9.14.0 of `9.14.0`.
-fn release(text: &str) -> Option<Version> {
-    let mut numbers = text.split('.').map(|number| number.parse().ok());
-    Some(Version::new(
-        numbers.next()??,
-        numbers.next()??,
-        numbers.next()??,
-    ))
 }
 
 #[cfg(test)]
@@ -119,7 +93,7 @@ mod tests {
                 "{row}"
             );
             assert!(!words.next().unwrap().is_empty(), "{row}");
-            let releases: Vec<_> = words.map(release).collect();
+            let releases: Vec<_> = words.map(Version::parse).collect();
             assert!(
                 !releases.is_empty() && releases.iter().all(Option::is_some),
                 "{row}"

@@ -16,7 +16,7 @@ pub mod tests;
 use crate::cudnn::headers::{header_in, missing_include, silent};
 use crate::cudnn::no_library::{archives, obstacle};
 use crate::cudnn::parts::SubLibraries;
-use crate::model::candidate::{Cudnn, Files, LinkName};
+use crate::model::candidate::{Cudnn, LinkName};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::platform::{Os, Platform};
@@ -38,17 +38,20 @@ pub fn read_install(
     sysroot: Sysroot,
     platform: &Platform,
 ) -> Option<(Cudnn, Vec<PathBuf>)> {
-    let header = header(top, tree, sysroot);
-    let header_version = header.as_ref().map(|header| header.version);
-    let major = header_version.map(|version| version.major);
-    let places: Vec<PathBuf> = tree.lib.iter().map(|place| top.join(place)).collect();
+    let below = |dirs: &[PathBuf]| dirs.iter().map(|dir| top.join(dir)).collect();
+    let (includes, places): (Vec<PathBuf>, Vec<PathBuf>) = (below(&tree.include), below(&tree.lib));
+    let header = header(includes.clone(), sysroot);
+    let major = header.as_ref().map(|(version, ..)| version.major);
     let mut by_place = places.iter();
-    let link = match platform.os {
+    let linked = match platform.os {
         Os::Windows => import_and_dll(&places, major, sysroot, platform),
         _ => by_place.find_map(|place| shim_in(place, major, sysroot, platform)),
     };
-    let mut files = Files::default();
-    if link.is_none() && platform.os != Os::Windows {
+    let is_linked = linked.is_some();
+    let mut cudnn = linked.unwrap_or_default();
+    cudnn.root = top.to_path_buf();
+    let files = &mut cudnn.files;
+    if !is_linked && platform.os != Os::Windows {
         (files.obstacle, files.unlinked) = obstacle(&places, major, sysroot, platform);
         // What keeps this user from a directory above is told of that one.
         let is_above =
@@ -57,68 +60,38 @@ pub fn read_install(
         files.obstacle = met.filter(|met| !is_above(met));
         files.archives = archives(&places, major, sysroot);
     }
-    if header.is_none() && link.is_none() && files.obstacle.is_none() {
-        return None;
+    match header {
+        Some((version, file, dir)) => {
+            let dir = sysroot.dir(&dir);
+            let missing = |dir: &PathBuf| missing_include(&dir.join("cudnn.h"), &includes, sysroot);
+            files.missing_header = dir.as_ref().and_then(missing);
+            cudnn.include_dir = dir;
+            cudnn.header = Some(file);
+            cudnn.header_version = Some(version);
+        }
+        None if !is_linked && files.obstacle.is_none() => return None,
+        None => (files.unreadable, files.mute) = silent(includes.into_iter(), sysroot),
     }
-    if header.is_none() {
-        let dirs = tree.include.iter().map(|dir| top.join(dir));
-        (files.unreadable, files.mute) = silent(dirs, sysroot);
-    }
-    if let Some(dir) = header.as_ref().and_then(|header| header.dir.as_deref()) {
-        let more = tree
-            .include
-            .iter()
-            .map(|dir| top.join(dir))
-            .collect::<Vec<_>>();
-        files.missing_header = missing_include(&dir.join("cudnn.h"), &more, sysroot);
-    }
-    let link = link.unwrap_or_default();
-    let cudnn = Cudnn {
-        root: top.to_path_buf(),
-        include_dir: header.as_ref().and_then(|header| header.dir.clone()),
-        header: header.map(|header| header.file),
-        header_version,
-        link_dir: link.dir,
-        link_name: link.name,
-        library: link.library,
-        files: Box::new(files),
-        ..Cudnn::default()
-    };
     let cudnn = with_parts(cudnn, sysroot, platform);
     let parts = cudnn.parts.iter().map(|part| part.path.clone());
     let read = cudnn.header.iter().cloned().chain(parts).collect();
     Some((cudnn, read))
 }
 
-/// The header that tells the release.
-struct Header {
-    /// Its directory, where that can be used.
-    dir: Option<PathBuf>,
-    file: PathBuf,
-    version: Version,
-}
-
-fn header(top: &Path, tree: &Tree, sysroot: Sysroot) -> Option<Header> {
+/// Returns the version in the headers, the header that tells it, and the directory that was searched for it.
+fn header(mut dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, PathBuf)> {
     // NVIDIA's Debian packages keep `cudnn_version_v9.h` where no `cudnn.h` is.
-    let whole = |dir: &&PathBuf| sysroot.file(&top.join(dir).join("cudnn.h")).is_some();
-    let (whole, rest): (Vec<_>, Vec<_>) = tree.include.iter().partition(whole);
-    whole.into_iter().chain(rest).find_map(|dir| {
-        let dir = top.join(dir);
+    dirs.sort_by_cached_key(|dir| sysroot.file(&dir.join("cudnn.h")).is_none());
+    dirs.into_iter().find_map(|dir| {
         let (version, file) = header_in(&dir, sysroot)?;
-        Some(Header {
-            dir: sysroot.dir(&dir),
-            file,
-            version,
-        })
+        Some((version, file, dir))
     })
 }
 
-/// What the libraries tell, and the packages that brought them.
-fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
+/// Adds the facts about the libraries and the packages that brought them.
+fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     let owner = package_owner::find(&cudnn, sysroot);
-    let wheel = owner
-        .as_ref()
-        .filter(|owner| owner.installer == Installer::Pip);
+    let wheel = owner.iter().find(|owner| owner.installer == Installer::Pip);
     let by_wheel = wheel.and_then(Owner::cuda_major);
     let (found, whole, closed) = match &cudnn.library {
         Some(library) => parts::beside(library, sysroot, platform),
@@ -126,19 +99,15 @@ fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     };
     let parts = SubLibraries::open(found, sysroot, platform);
     let first = parts.binary("cudnn");
-    let mut cudnn = Cudnn {
-        cuda_major: by_wheel.or_else(|| folder_cuda_major(&cudnn, platform)),
-        cpu: first.and_then(Binary::cpu),
-        ..cudnn
-    };
-    cudnn.files.own_first = first.and_then(Binary::own_first) == Some(true);
+    let elf = first.and_then(Binary::as_elf);
+    cudnn.cuda_major = by_wheel.or_else(|| folder_cuda_major(&cudnn, platform));
+    cudnn.cpu = first.and_then(Binary::cpu);
+    cudnn.files.own_first = elf.and_then(Elf::rpath_first) == Some(true);
     cudnn.files.copies = parts.copies(whole, platform);
     cudnn.files.unresolved = parts.unresolved_symbols();
     cudnn.files.part_obstacles = closed;
-    cudnn.files.absent_soname = absent_soname(&cudnn, first, sysroot);
-    if parts.folders.len() > 1 {
-        cudnn.files.folders.clone_from(&parts.folders);
-    }
+    cudnn.files.absent_soname = absent_soname(&cudnn, elf, sysroot);
+    cudnn.files.folders.clone_from(&parts.folders);
     let mut cudnn = parts.describe(cudnn);
     if cudnn.library.is_some() {
         cudnn.cuda_major = cudnn
@@ -152,7 +121,7 @@ fn with_parts(cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
 }
 
 /// The name that a program which is linked to the library asks the loader for, where no such file lies beside it.
-fn absent_soname(cudnn: &Cudnn, library: Option<&Binary>, sysroot: Sysroot) -> Option<String> {
+fn absent_soname(cudnn: &Cudnn, library: Option<&Elf>, sysroot: Sysroot) -> Option<String> {
     let soname = library?.soname()?;
     let beside = cudnn.library.as_deref()?.with_file_name(&soname);
     sysroot.file(&beside).is_none().then_some(soname)
@@ -183,58 +152,43 @@ fn renamed_in(dir: &Path) -> Option<Cudnn> {
     })
 }
 
-/// Where to link, and what programs open.
-#[derive(Default)]
-struct Link {
-    dir: Option<PathBuf>,
-    name: Option<LinkName>,
-    library: Option<PathBuf>,
-}
-
 /// The library that programs open, in a directory or named itself.
 fn shim_in(
     place: &Path,
     header_major: Option<u32>,
     sysroot: Sysroot,
     platform: &Platform,
-) -> Option<Link> {
-    let (dir, named_major) = match sysroot.file(place) {
-        Some(file) => {
-            let major = LibraryName::of(&file).and_then(|file| file.major());
-            (file.parent()?.to_path_buf(), major)
-        }
-        None => (place.to_path_buf(), None),
+) -> Option<Cudnn> {
+    let named = sysroot.file(place);
+    let dir = match &named {
+        Some(file) => sysroot.dir(file.parent()?)?,
+        None => sysroot.dir(place)?,
     };
-    let dir = sysroot.dir(&dir)?;
-    let wanted = named_major.into_iter().chain(majors(header_major));
-    let versioned = wanted
-        .map(|major| (major, platform.cudnn_library(major)))
-        .find_map(|(major, name)| {
-            let path = dir.join(&name);
-            let file = files::exists(&path).then(|| sysroot.file(&path))?;
-            Some((file?, name, major))
-        });
+    let named_major = named.as_deref().and_then(LibraryName::of);
+    let named_major = named_major.and_then(|file| file.major());
+    let mut wanted = named_major.into_iter().chain(majors(header_major));
+    let versioned = wanted.find_map(|major| {
+        let name = platform.cudnn_library(major);
+        let path = dir.join(&name);
+        let file = files::exists(&path).then(|| sysroot.file(&path))?;
+        Some((file?, name, major))
+    });
     let short = sysroot.file(&dir.join("libcudnn.so"));
     // Of two releases in one directory, the short name leads to one, and the headers may be the other's.
     let leads_to = short.as_deref().and_then(|path| real_major(path, sysroot));
-    let other = versioned.as_ref().is_some_and(|(.., own)| {
-        sysroot.file(place).is_none() && leads_to.is_some_and(|other| other != *own)
-    });
-    let link_name = match (&short, &versioned) {
-        (_, Some((_, name, _))) if other => LinkName::Verbatim(name.clone()),
-        (Some(_), _) => LinkName::Short("cudnn".into()),
-        (None, Some((_, name, _))) => LinkName::Verbatim(name.clone()),
-        (None, None) => return None,
+    let is_other = |own| named.is_none() && leads_to.is_some_and(|other| other != own);
+    let link_name = match &versioned {
+        Some((_, name, own)) if short.is_none() || is_other(*own) => {
+            LinkName::Verbatim(name.clone())
+        }
+        _ => LinkName::Short("cudnn".into()),
     };
-    let library = versioned.map(|(path, ..)| path).or(short);
-    let dir = library
-        .as_deref()
-        .and_then(Path::parent)
-        .map_or(dir, Path::to_path_buf);
-    Some(Link {
-        dir: Some(dir),
-        name: Some(link_name),
-        library,
+    let library = versioned.map(|(path, ..)| path).or(short)?;
+    Some(Cudnn {
+        link_dir: library.parent().map(Path::to_path_buf),
+        link_name: Some(link_name),
+        library: Some(library),
+        ..Cudnn::default()
     })
 }
 
@@ -249,14 +203,13 @@ fn import_and_dll(
     major: Option<u32>,
     sysroot: Sysroot,
     platform: &Platform,
-) -> Option<Link> {
+) -> Option<Cudnn> {
     let first =
         |file: &dyn Fn(&Path) -> Option<PathBuf>| places.iter().find_map(|place| file(place));
     let import = first(&|place| sysroot.file(place).filter(|file| has_end(file, "lib")))
         .or_else(|| first(&|place| sysroot.file(&place.join("cudnn.lib"))));
-    let names: Vec<String> = majors(major)
-        .map(|major| platform.cudnn_library(major))
-        .collect();
+    let names = majors(major).map(|major| platform.cudnn_library(major));
+    let names: Vec<String> = names.collect();
     let library = first(&|dir| {
         let mut names = names.iter().filter(|_| files::is_dir(dir));
         names.find_map(|name| sysroot.file(&dir.join(name)))
@@ -265,13 +218,12 @@ fn import_and_dll(
         return None;
     }
     let stem = |import: &PathBuf| Some(import.file_stem()?.to_string_lossy().into_owned());
-    Some(Link {
-        dir: import
-            .as_deref()
-            .and_then(Path::parent)
-            .map(Path::to_path_buf),
-        name: import.as_ref().and_then(stem).map(LinkName::Short),
+    let link_dir = import.as_deref().and_then(Path::parent);
+    Some(Cudnn {
+        link_dir: link_dir.map(Path::to_path_buf),
+        link_name: import.as_ref().and_then(stem).map(LinkName::Short),
         library,
+        ..Cudnn::default()
     })
 }
 

@@ -3,11 +3,12 @@
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::library_name::{self, LibraryName};
 use crate::runtime::facts::majors;
 use crate::runtime::facts::sub_libraries;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
+use crate::toolkit::archives;
 use std::path::PathBuf;
 
 /// Why what lies in the place of the library cannot be used: an upgrade leaves a link behind that leads nowhere, a copy
@@ -25,12 +26,11 @@ pub(super) fn obstacle(
         .map(|major| platform.cudnn_library(major));
     let names: Vec<String> = names.chain(["libcudnn.so".into()]).collect();
     let in_the_way = |path: PathBuf| {
-        let directory = || Obstacle {
-            path: path.clone(),
-            defect: Defect::Directory,
-        };
-        let is_dir = || files::is_dir(&path).then(directory);
-        sysroot.obstacle(&path).or_else(is_dir)
+        let defect = Defect::Directory;
+        match sysroot.obstacle(&path) {
+            None if files::is_dir(&path) => Some(Obstacle { path, defect }),
+            met => met,
+        }
     };
     let named = |place: &PathBuf| names.iter().find_map(|name| in_the_way(place.join(name)));
     let met = places.iter().find_map(named);
@@ -41,9 +41,11 @@ pub(super) fn obstacle(
         None => Vec::new(),
     };
     let unlinked = dirs.iter().find_map(|dir| {
-        let versions = names.iter().map(|name| format!("{name}."));
-        let versions: Vec<String> = versions.filter(|name| !name.ends_with(".so.")).collect();
-        let is_it = |name: &str| versions.iter().any(|start| name.starts_with(start));
+        let is_longer = |file: &str, name: &String| {
+            let rest = file.strip_prefix(name.as_str());
+            !name.ends_with(".so") && rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        let is_it = |file: &str| names.iter().any(|name| is_longer(file, name));
         let there = files::list_named(&sysroot.dir(dir)?, &is_it).unwrap_or_default();
         there.into_iter().rfind(|file| sysroot.file(file).is_some())
     });
@@ -55,11 +57,12 @@ pub(super) fn obstacle(
     };
     let part_alone = || {
         let major = major?;
-        let mut names = Vec::new();
-        for part in sub_libraries::of_major(major) {
-            names.push(format!("libcudnn_{}.so.{major}", part.name));
-        }
-        let there = |dir: &PathBuf| names.iter().find_map(|name| sysroot.file(&dir.join(name)));
+        let parts = sub_libraries::of_major(major);
+        let there = |dir: &PathBuf| {
+            let names = parts.iter();
+            let mut names = names.map(|part| library_name::sub_library(part.name, major, false));
+            names.find_map(|name| sysroot.file(&dir.join(name)))
+        };
         let path = dirs.iter().find_map(there)?;
         let defect = Defect::Alone(platform.cudnn_library(major));
         Some(Obstacle { path, defect })
@@ -74,17 +77,11 @@ pub(super) fn archives(
     sysroot: Sysroot,
 ) -> Option<PathBuf> {
     let major = major?;
-    let mut names = Vec::new();
-    for part in sub_libraries::of_major(major) {
-        if part.archive.is_some_and(|archive| archive.needed) {
-            names.push(format!("libcudnn_{}_static_v{major}.a", part.name));
-            names.push(format!("libcudnn_{}_static.a", part.name));
-        }
-    }
-    names.push(format!("libcudnn_static_v{major}.a"));
-    names.push("libcudnn_static.a".into());
+    let needed = archives::cudnn(major).into_iter().filter(|one| one.needed);
+    let names = needed.flat_map(|one| one.names);
+    let names: Vec<String> = names.chain(archives::cudnn_in_one(major)).collect();
     let is_there = |dir: &PathBuf| {
-        let mut files = names.iter().map(|name| dir.join(name));
+        let mut files = names.iter().map(|name| dir.join(format!("lib{name}.a")));
         files.any(|file| files::is_file(&file))
     };
     let mut dirs = places.iter().filter_map(|place| sysroot.dir(place));

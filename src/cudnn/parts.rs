@@ -6,6 +6,7 @@ use crate::model::candidate::{Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
@@ -41,7 +42,8 @@ impl SubLibraries {
             let inside = binary.and_then(|binary| binary.release(name));
             let id = binary
                 .filter(|_| inside.is_none())
-                .and_then(Binary::build_id);
+                .and_then(Binary::as_elf)
+                .and_then(Elf::build_id);
             VersionEvidence {
                 path: sysroot.canonical(path),
                 size: binary.map_or(0, Binary::length),
@@ -205,7 +207,7 @@ impl SubLibraries {
             }
         };
         library.cpu()?;
-        Some((library.length(), library.build_id()))
+        Some((library.length(), library.as_elf().and_then(Elf::build_id)))
     }
 }
 

@@ -12,7 +12,6 @@ macro_rules! sources {
 pub(super) const SOURCES: &[(&str, &str)] = sources![
     "binary/bounded_file",
     "binary/defect",
-    "binary/dll",
     "binary/elf",
     "binary/elf_sections",
     "binary/elf_symbols",

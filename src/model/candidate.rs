@@ -107,7 +107,7 @@ pub struct Files {
     pub copies: Vec<Copies>,
     /// Functions that its sub-libraries import from each other and that are missing there.
     pub unresolved: Vec<Unresolved>,
-    /// Where the files really lie, if in more than one directory.
+    /// The directories that contain the files once links are followed.
     pub folders: Vec<PathBuf>,
     /// Where its archives are, if it has no library beside them.
     pub archives: Option<PathBuf>,

@@ -4,8 +4,6 @@ pub mod bounded_file;
 #[cfg(feature = "build")]
 pub mod cublas_major;
 pub mod defect;
-#[cfg(windows)]
-pub mod dll;
 pub mod elf;
 #[cfg(feature = "build")]
 pub mod elf_cuda;
@@ -20,8 +18,8 @@ pub mod pe;
 pub mod pe_cuda;
 pub mod version_symbol;
 
-#[cfg(windows)]
-pub use self::dll::Dll as Image;
 /// A library of the kind that this system loads.
 #[cfg(not(windows))]
 pub use self::elf::Elf as Image;
+#[cfg(windows)]
+pub use self::pe::Pe as Image;

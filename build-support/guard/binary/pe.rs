@@ -3,10 +3,12 @@
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::version_symbol;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use std::env::consts::ARCH;
 use std::path::Path;
 
 /// The type of a version resource, and the mark at the beginning of what it fixes.
@@ -130,6 +132,21 @@ impl Pe {
     /// Its size.
     pub fn length(&self) -> u64 {
         self.file.length()
+    }
+
+    /// Opens a file and checks that a process of this program could load it.
+    pub fn open(path: &Path) -> Result<Self, Defect> {
+        let pe = Self::read(path)?;
+        match (pe.defect(), pe.cpu()) {
+            (Some(defect), _) => Err(defect),
+            (None, Some(cpu)) if cpu != ARCH => Err(Defect::Cpu(cpu)),
+            _ => Ok(pe),
+        }
+    }
+
+    /// Returns `None`: it has no SONAME, no build ID and no directories of its own.
+    pub fn as_elf(&self) -> Option<&Elf> {
+        None
     }
 
     /// Why Windows cannot take it, processors aside.

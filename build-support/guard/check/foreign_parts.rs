@@ -25,11 +25,8 @@ pub fn judge(
         // Parts of another cuDNN are its own; that it is there is said already.
         return false;
     }
-    let release = report
-        .loaded
-        .as_ref()
-        .and_then(|loaded| loaded.version)
-        .map(|(version, _)| version);
+    let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
+    let release = release.map(|told| told.0);
     let build_ids = report.built.tables.build_ids.clone();
     let mut detector = FileVersions::new(&build_ids);
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
@@ -38,16 +35,14 @@ pub fn judge(
             continue;
         };
         // What was deleted is the same as nothing but by its name.
-        let looked_at = parts
-            .list
-            .iter()
-            .any(|part| part.path == *path || platform::same_file(&part.path, path));
+        let is_it =
+            |part: &SubLibraryFile| part.path == *path || platform::same_file(&part.path, path);
+        let looked_at = parts.list.iter().any(is_it);
         if major != main_library.major || name.is_empty() || looked_at {
             continue;
         }
-        let version = Image::open(path)
-            .ok()
-            .and_then(|elf| detector.part(&elf, &name, path));
+        let image = Image::open(path).ok();
+        let version = image.and_then(|image| detector.part(&image, &name, path));
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()
                 && *other != main_library.path
@@ -68,9 +63,10 @@ pub fn judge(
         return false;
     }
     let (folder, major) = (main_library.folder(), main_library.major);
+    let elsewhere = mixed_sub_libraries::foreign(folder, major, &foreign, search_path);
+    let finding = mixed_sub_libraries::from_elsewhere(release, folder, &elsewhere);
     let mut finding =
-        mixed_sub_libraries::foreign_parts(release, folder, major, &foreign, search_path);
-    finding = finding.with_lines("and also", foreign.iter().map(|part| part.path.display()));
+        finding.with_lines("and also", foreign.iter().map(|part| part.path.display()));
     main_library.add_evidence(&mut finding);
     report.findings.push(finding);
     true

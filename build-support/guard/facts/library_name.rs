@@ -71,6 +71,19 @@ impl LibraryName {
     }
 }
 
+/// Returns the file name of a library: `libcudnn.so.9` or `cudnn64_9.dll`.
+pub fn file_name(name: &str, major: u32, is_dll: bool) -> String {
+    match is_dll {
+        true => format!("{name}64_{major}.dll"),
+        false => format!("lib{name}.so.{major}"),
+    }
+}
+
+/// Returns the file name of a sub-library of cuDNN: `libcudnn_graph.so.9` or `cudnn_graph64_9.dll`.
+pub fn sub_library(name: &str, major: u32, is_dll: bool) -> String {
+    file_name(&format!("cudnn_{name}"), major, is_dll)
+}
+
 fn number(digits: &str) -> Option<u32> {
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|_| is_number)

@@ -44,19 +44,19 @@ impl MainLibrary {
         }
         let mut parts =
             SubLibraries::locate_all(&self.path, self.major, search_path, pinned, built);
-        let mut mixed = mixed_sub_libraries::finding(&parts, self.major, search_path);
+        let foreign =
+            mixed_sub_libraries::foreign(self.folder(), self.major, &parts.list, search_path);
+        let mut mixed = mixed_sub_libraries::finding(&parts, &foreign);
         if let (Some(mixed), LoadOrigin::Preload) = (&mut mixed, &self.origin) {
             mixed_sub_libraries::add_preload_help(mixed, &self.path);
         }
+        parts.lasting = mixed_sub_libraries::lasting_folders(&foreign, &self.origin);
         parts.findings.extend(mixed);
         #[cfg(windows)]
         if let Some((release, _)) = parts.release() {
             let zlib = zlib::finding(release, self.folder(), search_path);
             parts.findings.extend(zlib);
         }
-        let foreign =
-            mixed_sub_libraries::foreign(self.folder(), self.major, &parts.list, search_path);
-        parts.lasting = mixed_sub_libraries::lasting_folders(&foreign, &self.origin);
         parts
     }
 

@@ -30,9 +30,12 @@ pub fn in_one_folder(files: &[&SubLibraryFile], dir: &str, version: Version, all
         names(&named),
         other
     );
-    Finding::error(FindingId::PartsMixed, summary).help(format!(
-        "remove all `{all}` files from `{dir}` and install one cuDNN there, whole"
-    ))
+    Finding::error(FindingId::PartsMixed, summary).help(replace_all(all, dir))
+}
+
+/// Returns the help that replaces all files of a cuDNN.
+pub fn replace_all(all: &str, dir: &str) -> String {
+    format!("remove all `{all}` files from `{dir}` and install one cuDNN there, whole")
 }
 
 /// Returns `true` if a convolution opens a file of another version.

@@ -15,33 +15,25 @@ use std::path::{Path, PathBuf};
 
 /// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does not
 /// notice.
-pub fn finding(parts: &SubLibraries, major: u32, search_path: &SearchPath) -> Option<Finding> {
+pub fn finding(parts: &SubLibraries, foreign: &[Foreign<'_>]) -> Option<Finding> {
     let (release, _) = parts.release()?;
     let folder = parts.folder();
     let mut files = vec![&parts.main];
     files.extend(&parts.list);
-    let (mut elsewhere, mut any) = (Vec::new(), false);
-    for part in &parts.list {
-        if part.is_other_than(release) {
-            any = true;
-            if !part.is_in(folder) {
-                elsewhere.push(part.clone());
-            }
-        }
-    }
-    if !any {
-        return None;
-    }
+    files.iter().find(|file| file.is_other_than(release))?;
+    let mut elsewhere = foreign.to_vec();
+    elsewhere.retain(|part| part.version.is_some_and(|version| version != release));
     let finding = if elsewhere.is_empty() {
         let dir = folder.display().to_string();
         in_one_folder(&files, &dir, release, file_name::ALL)
     } else {
-        foreign_parts(Some(release), folder, major, &elsewhere, search_path)
+        from_elsewhere(Some(release), folder, &elsewhere)
     };
     Some(with_files(finding, &files, release))
 }
 
-/// A part of another release, or one that does not fit, from another folder.
+/// A sub-library from another folder than that of the main library.
+#[derive(Clone)]
 pub struct Foreign<'a> {
     /// Its file.
     pub path: &'a Path,
@@ -76,18 +68,15 @@ impl<'a> Foreign<'a> {
 
     fn help(&self, folder: &Path, whole: &str) -> String {
         let folder = folder.display();
+        let install = format!("install {whole} in `{folder}`, whole");
         match &self.origin {
             LoadOrigin::LibraryPath(entry) => {
-                let entry = entry.display();
+                let take = format!("take `{}` out of {LIBRARY_PATH}", entry.display());
                 match (self.has_own, self.yields) {
-                    (true, true) => {
-                        format!("take `{entry}` out of {LIBRARY_PATH}, or put `{folder}` before it")
-                    }
-                    (true, false) => format!("take `{entry}` out of {LIBRARY_PATH}"),
-                    (false, true) => format!("install {whole} in `{folder}`, whole"),
-                    (false, false) => format!(
-                        "install {whole} in `{folder}`, whole, and take `{entry}` out of {LIBRARY_PATH}"
-                    ),
+                    (true, true) => format!("{take}, or put `{folder}` before it"),
+                    (true, false) => take,
+                    (false, true) => install,
+                    (false, false) => format!("{install}, and {take}"),
                 }
             }
             LoadOrigin::Application(dir)
@@ -100,10 +89,10 @@ impl<'a> Foreign<'a> {
                     dir.display(),
                     folder
                 );
-                if self.has_own {
-                    return remove;
+                match self.has_own {
+                    true => remove,
+                    false => format!("{install}, and {remove}"),
                 }
-                format!("install {whole} in `{folder}`, whole, and {remove}")
             }
             LoadOrigin::Preload
             | LoadOrigin::Preloads
@@ -111,12 +100,12 @@ impl<'a> Foreign<'a> {
             | LoadOrigin::Elsewhere => self
                 .origin
                 .help(self.path.parent().unwrap_or(self.path), whole),
-            _ => format!("install {whole} in `{folder}`, whole"),
+            _ => install,
         }
     }
 }
 
-/// That the first library itself came by LD_PRELOAD comes first: without it the parts may fit.
+/// Puts the help first that takes the main library out of LD_PRELOAD: without it the others may be of one version.
 pub fn add_preload_help(mixed: &mut Finding, main_library: &Path) {
     let mut help = vec![format!(
         "take `{}` out of LD_PRELOAD",
@@ -180,12 +169,8 @@ pub fn replacement_help(
     };
     match fitting {
         _ if !entries.is_empty() => {
-            format!(
-                "take {} out of {}, and {}",
-                entries,
-                LIBRARY_PATH,
-                help(wanted)
-            )
+            let help = help(wanted);
+            format!("take {entries} out of {LIBRARY_PATH}, and {help}")
         }
         // What is there already goes with its own release alone.
         Some(version) => help(&format!("cuDNN {version}")),
@@ -193,33 +178,19 @@ pub fn replacement_help(
     }
 }
 
-/// Says that these parts, as the guard knows them, are of another release than the first library.
-pub fn foreign_parts(
-    release: Option<Version>,
-    folder: &Path,
-    major: u32,
-    parts: &[SubLibraryFile],
-    search_path: &SearchPath,
-) -> Finding {
-    from_elsewhere(release, folder, &foreign(folder, major, parts, search_path))
-}
-
-/// With what makes the loader take each of them, where it lies outside of this folder.
+/// Returns the sub-libraries that are outside of this folder, each with what makes the loader take it.
 pub fn foreign<'a>(
     folder: &Path,
     major: u32,
     parts: &'a [SubLibraryFile],
     search_path: &SearchPath,
 ) -> Vec<Foreign<'a>> {
-    let foreign: Vec<_> = parts
-        .iter()
-        .filter(|part| !part.is_in(folder))
-        .map(|part| Foreign::new(part, folder, major, search_path))
-        .collect();
-    foreign
+    let outside = parts.iter().filter(|part| !part.is_in(folder));
+    let foreign = outside.map(|part| Foreign::new(part, folder, major, search_path));
+    foreign.collect()
 }
 
-/// That a cuDNN of this release gets these parts from other folders.
+/// Returns the finding for a cuDNN of this version that gets these sub-libraries from other folders.
 pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreign<'_>]) -> Finding {
     let whole = match release {
         Some(release) => format!("cuDNN {release}"),
@@ -241,10 +212,9 @@ pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreig
                 folder.display(),
                 names(&there),
                 dir.display(),
-                if there.len() == 1 {
-                    "it is"
-                } else {
-                    "they are"
+                match there.len() {
+                    1 => "it is",
+                    _ => "they are",
                 },
                 match part.version {
                     Some(version) => version.to_string(),

@@ -16,7 +16,7 @@ pub const MOST_ENTRIES: usize = 1 << 15;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wheels {
     /// Each one's release, and the names and sizes of its files in that folder.
-    records: Vec<(Version, Vec<(String, u64)>)>,
+    pub records: Vec<(Version, Vec<(String, u64)>)>,
 }
 
 impl Wheels {
@@ -63,16 +63,6 @@ impl Wheels {
             }
         }
         found
-    }
-
-    /// Drops the records of wheels that a file shows to be no longer there.
-    pub fn drop_records(&mut self, gone: impl Fn(Version) -> bool) {
-        self.records.retain(|record| !gone(record.0));
-    }
-
-    /// Whether nothing is told.
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
     }
 }
 

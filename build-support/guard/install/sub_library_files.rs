@@ -119,18 +119,19 @@ impl SubLibraries {
                 parts.main.told_by = told.map(|_| VersionSource::Neighbor);
             }
         }
-        for part in &parts.list {
-            let finding = part.defect.as_ref();
-            let finding = finding.map(|defect| defect_finding(&part.path, defect, part.needed));
-            parts.findings.extend(finding);
-        }
-        for (files, by) in &[(missed, "this program"), (missing, "a convolution")] {
+        for (files, by) in [(missing, "a convolution"), (missed, "this program")] {
             if !files.is_empty() {
                 let release = parts.release();
-                let lacks = (files.as_slice(), *by);
+                let lacks = (files.as_slice(), by);
                 let finding =
                     missing_sub_libraries::finding(folder, lacks, release, no_others, search_path);
-                parts.findings.insert(0, finding);
+                parts.findings.push(finding);
+            }
+        }
+        for part in &parts.list {
+            if let Some(defect) = &part.defect {
+                let finding = defect_finding(&part.path, defect, part.needed);
+                parts.findings.push(finding);
             }
         }
         if let Some(release) = release.filter(|release| opens_absent_part(*release)) {

@@ -69,13 +69,13 @@ impl<'a> VersionDetector<'a> {
         let folder = file.path.parent()?;
         if !self.folders.iter().any(|known| known.0 == folder) {
             let mut wheels = Wheels::find_above(folder);
-            if !wheels.is_empty() {
-                // Another release was unpacked over that wheel: what still has the right size has it by chance. Wheels of
-                // 8 and 9 share the folder in peace.
+            if !wheels.records.is_empty() {
+                // Another version was unpacked over that wheel: a file that still has the right size has it by chance.
+                // Wheels of 8 and 9 can share the directory.
                 let beside = (self.certain)(folder);
-                wheels.drop_records(|gone| {
-                    let contradicts = |one: &Version| one.major == gone.major && *one != gone;
-                    beside.iter().any(contradicts)
+                wheels.records.retain(|(wheel, _)| {
+                    let contradicts = |one: &Version| one.major == wheel.major && one != wheel;
+                    !beside.iter().any(contradicts)
                 });
             }
             self.folders.push((folder.to_path_buf(), wheels));

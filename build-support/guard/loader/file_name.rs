@@ -1,6 +1,6 @@
 //! The file names of a cuDNN's libraries.
 
-use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::library_name::{self, LibraryName};
 use crate::runtime::system::by_system;
 use std::path::Path;
 
@@ -9,18 +9,12 @@ pub const ALL: &str = by_system!("libcudnn*", "cudnn*.dll");
 
 /// That of the first library, by which programs open it.
 pub fn of_main(major: u32) -> String {
-    by_system!(
-        format!("libcudnn.so.{}", major),
-        format!("cudnn64_{}.dll", major)
-    )
+    library_name::file_name("cudnn", major, cfg!(windows))
 }
 
 /// The name under which every cuDNN has a part.
 pub fn of_part(name: &str, major: u32) -> String {
-    by_system!(
-        format!("libcudnn_{}.so.{}", name, major),
-        format!("cudnn_{}64_{}.dll", name, major)
-    )
+    library_name::sub_library(name, major, cfg!(windows))
 }
 
 /// The part that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9, and

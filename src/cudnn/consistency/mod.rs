@@ -83,10 +83,8 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
     let severity = Severity::error_if(!same(header, library));
     let finding = Finding::new(FindingId::HeaderLibrarySkew, severity, summary);
     let (file, path) = (cudnn.header.as_ref()?, cudnn.library.as_ref()?);
-    let of_release = cudnn
-        .parts
-        .iter()
-        .filter(|part| part.version == Some(library));
+    let parts = cudnn.parts.iter();
+    let of_release = parts.filter(|part| part.version == Some(library));
     let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.tells_release);
     let first = of_release.min_by_key(|part| !tells(&part.name));
     let told = first.map_or_else(String::new, |part| {
@@ -114,10 +112,8 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
             && is_apts(of_library)
     });
     let stale = if let Some((of_headers, of_library)) = packages {
-        format!(
-            "run `{}`",
-            of_one_release(of_headers, of_library, header > library)
-        )
+        let command = of_one_release(of_headers, of_library, header > library);
+        format!("run `{command}`")
     } else if beside(file, path) {
         format!(
             "install one release of cuDNN in `{}`, headers and libraries",
@@ -133,41 +129,37 @@ fn header_library(cudnn: &Cudnn) -> Option<Finding> {
     )
 }
 
-/// What brings both packages of Debian to one release: the newer one, which apt had last. Headers of another CUDA's
-/// package are given up for those of the library's.
+/// Returns the command that brings both packages of Debian to one version: the newer one, which apt had last. Headers
+/// of another CUDA's package are replaced with those of the library's.
 fn of_one_release(of_headers: &Owner, of_library: &Owner, headers_newer: bool) -> String {
     let (headers, library) = (&of_headers.name, &of_library.name);
-    let cuda = |name: &str| name.split_once("-cuda-").map(|(_, cuda)| cuda.to_string());
-    if cuda(headers) != cuda(library) {
-        let kind = headers
-            .split_once("-cuda-")
-            .map_or(&headers[..], |(kind, _)| kind);
-        let flavour = cuda(library).map_or_else(String::new, |cuda| format!("-cuda-{cuda}"));
-        return format!("sudo apt install {kind}{flavour}={}", of_library.version);
+    let end = |name: &str| name.find("-cuda-").unwrap_or(name.len());
+    let (kind, cuda) = headers.split_at(end(headers));
+    let own_cuda = &library[end(library)..];
+    if cuda != own_cuda {
+        return format!("sudo apt install {kind}{own_cuda}={}", of_library.version);
     }
-    let newer = if headers_newer {
-        of_headers
-    } else {
-        of_library
+    let version = match headers_newer {
+        true => &of_headers.version,
+        false => &of_library.version,
     };
-    let version = &newer.version;
     format!("sudo apt install {library}={version} {headers}={version}")
 }
 
-/// Whether name and version are such as apt has them: they go into a command.
+/// Returns `true` if name and version can go into a command: their letters are those that apt allows.
 fn is_apts(owner: &Owner) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || "+-.:~".contains(c);
     owner.name.chars().chain(owner.version.chars()).all(known)
 }
 
-/// Whether both lie in the same installation: `include/` and `lib/` of one directory.
+/// Returns `true` if both are in the same installation: `include/` and `lib/` of one directory.
 fn beside(header: &Path, library: &Path) -> bool {
     let up = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_path_buf);
     up(header) == up(library)
 }
 
-/// Files of the parts that nothing can open. The library that programs open is none of them: with that, the cuDNN is
-/// not chosen.
+/// Returns the findings for files that nothing can open, except for the main library: with that, the cuDNN is not
+/// chosen.
 fn flawed(cudnn: &Cudnn) -> Vec<Finding> {
     let of_parts = cudnn.parts.iter().filter(|part| part.name != "cudnn");
     let finding = |part: &SubLibraryFile| {
@@ -197,7 +189,7 @@ fn again(flaw: &Defect, path: &Path, cudnn: &Cudnn) -> String {
     }
 }
 
-/// nvcc and the headers that it reads are of different releases: `said` and `read`.
+/// Returns the finding for an nvcc and headers of different versions: `said` and `read`.
 pub fn nvcc_header(
     nvcc: &Path,
     said: Version,
@@ -205,9 +197,7 @@ pub fn nvcc_header(
     read: Version,
     others: &[PathBuf],
 ) -> Finding {
-    let wheels = nvcc
-        .to_str()
-        .is_some_and(|nvcc| nvcc.contains("/nvidia/cu1"));
+    let is_wheel = nvcc.to_string_lossy().contains("/nvidia/cu1");
     let (said, read) = (said.short(), read.short());
     let summary =
         format!("nvcc is of CUDA {said}, and the headers that it would read are of {read}");
@@ -215,7 +205,7 @@ pub fn nvcc_header(
         .with("nvcc", nvcc.display())
         .with("header", header.display())
         .with_lines("also found", others.iter().map(|other| other.display()));
-    if wheels {
+    if is_wheel {
         let name = |name| format!("'nvidia-{name}=={said}.*'");
         finding = finding.help(format!(
             "bring the wheels to one release: `pip install {} {} {} {}`",
@@ -225,11 +215,10 @@ pub fn nvcc_header(
             name("nvvm")
         ));
     }
+    let both = format!("or install nvcc {read} there, or the headers of {said}");
     finding
         .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
-        .help(format!(
-            "or install nvcc {read} there, or the headers of {said}"
-        ))
+        .help(both)
 }
 
 fn major(cudnn: &Cudnn) -> Option<u32> {

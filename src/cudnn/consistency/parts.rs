@@ -2,11 +2,11 @@
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, major, needed};
 use crate::model::candidate::{Copies, Cudnn};
-use crate::model::owner::{Installer, Owner};
+use crate::model::owner::Installer;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::library_name::{self, LibraryName};
 use crate::runtime::install::mixed_folder;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -24,9 +24,8 @@ pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     if lacking.is_empty() {
         return None;
     }
-    let version = cudnn
-        .version()
-        .map_or_else(String::new, |version| format!(" {version}"));
+    let version = cudnn.version();
+    let version = version.map_or_else(String::new, |version| format!(" {version}"));
     let dir = folder(cudnn);
     let what = match &lacking[..] {
         [one] => one.clone(),
@@ -35,24 +34,26 @@ pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     let summary = format!("cuDNN{version} in `{dir}` lacks {what}, which a convolution needs");
     let all = lacking.iter().filter(|_| lacking.len() > 1);
     let finding = Finding::warning(FindingId::PartsMissing, summary).with_lines("lacking", all);
-    Some(finding.help(match reinstall(cudnn) {
-        Some(command) => format!("bring its files back: `{command}`"),
-        None => format!(
-            "copy every `{}` file of that release to `{dir}`, since `{}` opens the others",
-            all_files(cudnn),
-            file_name(library)
-        ),
-    }))
+    let copy = || {
+        let (all, library) = (all_files(cudnn), file_name(library));
+        format!(
+            "copy every `{all}` file of that release to `{dir}`, since `{library}` opens the others"
+        )
+    };
+    Some(finding.help(bring_back(cudnn).unwrap_or_else(copy)))
 }
 
-/// The command that installs the package of this cuDNN again.
+fn bring_back(cudnn: &Cudnn) -> Option<String> {
+    let command = reinstall(cudnn)?;
+    Some(format!("bring its files back: `{command}`"))
+}
+
+/// Returns the command that installs the package of this cuDNN again.
 pub(super) fn reinstall(cudnn: &Cudnn) -> Option<String> {
     match cudnn.owner.as_deref() {
-        Some(Owner {
-            installer: Installer::Apt,
-            name,
-            ..
-        }) => Some(format!("sudo apt install --reinstall {name}")),
+        Some(owner) if owner.installer == Installer::Apt => {
+            Some(format!("sudo apt install --reinstall {}", owner.name))
+        }
         _ => package_owner::reinstall_command(Path::new(&folder(cudnn))),
     }
 }
@@ -63,23 +64,12 @@ pub(super) fn obstructed(cudnn: &Cudnn) -> Option<Finding> {
     let mut met = cudnn.files.part_obstacles.iter();
     let (_, first) = met.find(|(file, _)| needed.contains(file))?;
     let headline = format!("{first}, and a convolution needs that part");
-    let all = cudnn
-        .files
-        .part_obstacles
-        .iter()
-        .filter(|(_, one)| one != first);
-    let finding = Finding::warning(FindingId::PartsMissing, headline);
+    let all = cudnn.files.part_obstacles.iter().map(|(_, one)| one);
+    let others = all.filter(|one| *one != first);
+    let finding = Finding::warning(FindingId::PartsMissing, headline).with_lines("besides", others);
     let is_gone = matches!(first.defect, Defect::Circle | Defect::Dangling(_));
-    let command = is_gone.then(|| reinstall(cudnn)).flatten();
-    let help = match command {
-        Some(command) => format!("bring its files back: `{command}`"),
-        None => first.help(false),
-    };
-    Some(
-        finding
-            .with_lines("besides", all.map(|(_, one)| one))
-            .help(help),
-    )
+    let again = is_gone.then(|| bring_back(cudnn)).flatten();
+    Some(finding.help(again.unwrap_or_else(|| first.help(false))))
 }
 
 /// That the loader looks for the library under a name that is not there.
@@ -95,15 +85,12 @@ pub(super) fn not_linked(cudnn: &Cudnn) -> Option<Finding> {
     let other = own.is_some() && own != LibraryName::read(soname).and_then(|name| name.major());
     let finding = Finding::error(FindingId::CudnnNotLoadable, headline)
         .with("SONAME", format!("{soname}, of {}", library.display()));
-    Some(match other {
-        true => finding.help(format!(
+    Some(finding.help(match other {
+        true => format!(
             "install one cuDNN in `{dir}`, whole: `{file}` is the library of another under this name"
-        )),
-        false => finding.help(format!(
-            "make its links: `sudo ldconfig -n {}`",
-            quoted(&dir)
-        )),
-    })
+        ),
+        false => format!("make its links: `sudo ldconfig -n {}`", quoted(&dir)),
+    }))
 }
 
 /// The files of the parts that a convolution needs and that do not lie beside the library that opens them.
@@ -115,14 +102,10 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     if library.ends_with("libcudnn.so") {
         return Vec::new();
     }
-    let lacking = needed(cudnn)
-        .into_iter()
-        .filter(|name| !cudnn.parts.iter().any(|part| part.name == *name));
-    let file = |name: &str| match is_dll(library) {
-        true => format!("cudnn_{name}64_{major}.dll"),
-        false => format!("libcudnn_{name}.so.{major}"),
-    };
-    lacking.map(file).collect()
+    let mut lacking = needed(cudnn);
+    lacking.retain(|name| !cudnn.parts.iter().any(|part| part.name == *name));
+    let file = |name| library_name::sub_library(name, major, is_dll(library));
+    lacking.into_iter().map(file).collect()
 }
 
 /// Sub-libraries of different versions do not work together, even if cuDNN itself does not notice.
@@ -148,7 +131,7 @@ pub(super) fn is_mixed(cudnn: &Cudnn) -> bool {
 /// Links into several directories are as good as one, if all parts are known to be of one release.
 pub(super) fn folders(cudnn: &Cudnn) -> Option<Finding> {
     let folders = &cudnn.files.folders;
-    if folders.is_empty() || cudnn.parts.iter().all(|part| part.version.is_some()) {
+    if folders.len() < 2 || cudnn.parts.iter().all(|part| part.version.is_some()) {
         return None;
     }
     let summary = format!(
@@ -178,14 +161,8 @@ pub(super) fn lacking(cudnn: &Cudnn) -> Option<Finding> {
         file_name(&first.part),
         file_name(&first.sibling)
     );
-    Some(
-        Finding::error(FindingId::PartsMixed, summary)
-            .with_lines("lacking", lines)
-            .help(format!(
-                "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
-                all_files(cudnn)
-            )),
-    )
+    let finding = Finding::error(FindingId::PartsMixed, summary).with_lines("lacking", lines);
+    Some(finding.help(mixed_folder::replace_all(all_files(cudnn), &dir)))
 }
 
 /// What becomes of links when a directory is copied by something that follows them. Equal copies are harmless; of those
@@ -204,14 +181,8 @@ pub(super) fn copies(cudnn: &Cudnn) -> Option<Finding> {
         );
         let others = copies.iter().filter(|one| one.differ).skip(1);
         let finding = Finding::warning(FindingId::DuplicateCudnn, summary);
-        return Some(
-            finding
-                .with_lines("so are", others.map(names))
-                .help(format!(
-                    "remove all `{}` files from `{dir}` and install one cuDNN there, whole",
-                    all_files(cudnn)
-                )),
-        );
+        let finding = finding.with_lines("so are", others.map(names));
+        return Some(finding.help(mixed_folder::replace_all(all_files(cudnn), &dir)));
     }
     let first = copies.first()?;
     let others = match copies.len() - 1 {

@@ -87,26 +87,10 @@ impl Binary {
         }
     }
 
-    /// The linker's number for this very build, in hexadecimal.
-    pub fn build_id(&self) -> Option<String> {
+    /// Returns the ELF file: a DLL has no build ID, no SONAME and no directories of its own.
+    pub fn as_elf(&self) -> Option<&Elf> {
         match self {
-            Binary::Elf(elf) => elf.build_id(),
-            Binary::Pe(_) => None,
-        }
-    }
-
-    /// The name under which the loader knows it. A DLL is known by that of its file.
-    pub fn soname(&self) -> Option<String> {
-        match self {
-            Binary::Elf(elf) => elf.soname(),
-            Binary::Pe(_) => None,
-        }
-    }
-
-    /// Whether the directories that it names itself come before those of the environment. A DLL names none.
-    pub fn own_first(&self) -> Option<bool> {
-        match self {
-            Binary::Elf(elf) => elf.rpath_first(),
+            Binary::Elf(elf) => Some(elf),
             Binary::Pe(_) => None,
         }
     }
