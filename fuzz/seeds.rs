@@ -190,10 +190,10 @@ fn texts(corpus: &Corpus) {
     ] {
         corpus.text("lines", name, text);
     }
-    let outcome = "outcome\tNVIDIA A100\tgraph\tforward\tf16\tNHWC\t7\tpass\t4607182418800017408\t4607182418800017408\t\t\ttrue\t\n";
+    let outcome = "outcome NVIDIA\\sA100 graph forward f16 NHWC 7 pass 4607182418800017408 4607182418800017408 - - true -\n";
     let problem =
-        "problem\tdevice-busy\twarning\tit is busy\tmode\tEXCLUSIVE\t\tshare it\nend\t5eed\n";
-    let driver = "stage\tx\nversion\t91400\ncudart\t12040\ndriver\t/lib/libcuda.so.1\t535.1\t12.4\ndevice\tA\\tB\t8.0\ntried\t0\nmap\t\0255 1\nrefused\t/a\twords\n";
+        "problem device-busy warning it\\sis\\sbusy mode EXCLUSIVE  share\\sit\nend 5eed\n";
+    let driver = "stage x\nversion 9.14.0\ncudart 12\ndriver /lib/libcuda.so.1 535.1 12.4\ndevice A\\tB 8 0\ntried 0\nmap \0255,1,\nrefused /a words\n";
     for (name, text) in [
         ("outcome", outcome),
         ("problem", problem),

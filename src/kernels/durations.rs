@@ -2,6 +2,7 @@
 //! the end. `cargo build -vv` shows them.
 
 use crate::kernels::job::Job;
+use crate::runtime::facts::codec;
 use crate::system::directive::Directive;
 use crate::system::files;
 use std::path::PathBuf;
@@ -10,19 +11,16 @@ use std::time::Duration;
 /// The durations of one library, or of all files of one kind.
 pub struct Durations {
     file: PathBuf,
-    /// Milliseconds, by the name of what was made.
+    /// What was made, by name, and its milliseconds.
     of: Vec<(String, u64)>,
 }
 
 impl Durations {
-    /// Those of the last builds; a line for each: `1234 gelu.ptx`.
+    /// Reads those of the last builds; a line for each: `made gelu.ptx 1234`.
     pub fn read(file: PathBuf) -> Self {
+        let mut of = Vec::new();
         let text = files::read(&file).unwrap_or_default();
-        let line = |line: &str| {
-            let (number, name) = line.split_once(' ')?;
-            Some((name.to_string(), number.parse().ok()?))
-        };
-        let of = text.lines().filter_map(line).collect();
+        codec::each_line(&text, &mut |_, value| codec::push(&mut of, value));
         Self { file, of }
     }
 
@@ -45,7 +43,7 @@ impl Durations {
             self.of.push((name, milliseconds(*duration)));
         }
         let lines = self.of.iter();
-        let lines = lines.map(|(name, number)| format!("{number} {name}\n"));
+        let lines = lines.map(|one| codec::line("made", one) + "\n");
         // Without it the order is another one.
         let _ = files::write(&self.file, &lines.collect::<String>());
         let slowest = descending(ran.iter().map(|ran| milliseconds(ran.2)).collect());

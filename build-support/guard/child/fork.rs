@@ -67,7 +67,7 @@ static ANSWER: AtomicI32 = AtomicI32::new(-1);
 extern "C" fn dying(number: c_int) {
     let digit = |value: c_int| b'0' + (value % 10) as u8;
     let line = [
-        b"\nsignal\t".as_slice(),
+        b"\nsignal ".as_slice(),
         &[digit(number / 10), digit(number), b'\n'],
     ];
     for part in line {
@@ -173,7 +173,7 @@ fn one_child(
     let status = gone.unwrap_or_else(|| wait_status(pid, limit));
     let (_, answer_bytes, said_bytes) = told?;
     let answer = String::from_utf8_lossy(&answer_bytes).into_owned();
-    let (answer, told) = match answer.rsplit_once("\nsignal\t") {
+    let (answer, told) = match answer.rsplit_once("\nsignal ") {
         Some((answer, number)) => (answer.to_string(), number.trim().parse().ok()),
         None => (answer, None),
     };

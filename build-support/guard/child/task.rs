@@ -1,16 +1,12 @@
 //! What the child is to try, and as text for a child that is this program started again.
 
-#[cfg(windows)]
-use crate::runtime::child::protocol;
-#[cfg(windows)]
-use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::convolution::case_result::{Scope, SuiteEvent};
 use crate::runtime::convolution::suite;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::built::Built;
 #[cfg(windows)]
-use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::codec::{self, Fields, join, row};
 #[cfg(windows)]
 use crate::runtime::facts::record;
 use crate::runtime::facts::version::Version;
@@ -63,40 +59,32 @@ pub struct ToldTask {
 }
 
 #[cfg(windows)]
+row!(Scope: extent, graph_only, asked, newest_gpu; in_program: false);
+#[cfg(windows)]
+row!(SubLibraryFile: name, path, needed; version: None, told_by: None, defect: None);
+
+#[cfg(windows)]
 impl Task<'_> {
     /// As lines; the first one has the number of the pipe for the answer, and the last one is `end` with the token.
     pub fn to_text(&self, token: &str, pipe: usize) -> String {
-        let mut lines = vec![protocol::line("pipe", &[&pipe.to_string()])];
+        let mut lines = vec![codec::line("pipe", &pipe)];
         if let Some(path) = self.main_library.and_then(|library| library.path()) {
-            lines.push(protocol::line("main", &[&protocol::path_field(&path)]));
+            lines.push(codec::line("main", &path));
         }
         for part in self.parts {
-            let needed = if part.needed { "needed" } else { "" };
-            let path = protocol::path_field(&part.path);
-            lines.push(protocol::line("part", &[&part.name, &path, needed]));
+            lines.push(codec::line("part", part));
         }
         match self.devices {
             Devices::First => {}
-            Devices::Rank(rank) => lines.push(protocol::line("rank", &[&rank.to_string()])),
-            Devices::All => lines.push(protocol::line("devices", &["all"])),
-            Devices::Listed(numbers) => {
-                let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
-                lines.push(protocol::line("devices", &[&numbers.join(",")]));
-            }
+            Devices::Rank(rank) => lines.push(codec::line("rank", rank)),
+            Devices::All => lines.push("all".to_string()),
+            Devices::Listed(numbers) => lines.push(codec::line("devices", numbers)),
         }
-        lines.push(protocol::line("built", &[&record::text(self.built)]));
-        if let Some(scope) = self.convolution {
-            let newest = scope.newest_gpu.map(|newest| newest.to_string());
-            let extent = match scope.extent {
-                Extent::Quick => "quick",
-                Extent::Thorough => "thorough",
-            };
-            let flags = [scope.graph_only, scope.asked].map(|flag| flag.to_string());
-            let [graph_only, asked] = &flags;
-            let fields = [extent, graph_only, asked, newest.as_deref().unwrap_or("")];
-            lines.push(protocol::line("convolution", &fields));
+        lines.push(codec::line("built", &record::text(self.built)));
+        if let Some(scope) = &self.convolution {
+            lines.push(codec::line("convolution", scope));
         }
-        lines.push(protocol::line("end", &[token]));
+        lines.push(codec::line("end", &token.to_string()));
         lines.join("\n") + "\n"
     }
 }
@@ -114,40 +102,16 @@ impl ToldTask {
             convolution: None,
         };
         let mut whole = false;
-        protocol::each_line(text, &mut |kind, fields| match (kind, fields) {
-            ("pipe", [number]) => task.pipe = number.parse().unwrap_or_default(),
-            ("main", [path]) => task.main_library = Some(protocol::path(path)),
-            ("part", [name, path, needed]) => task.parts.push(SubLibraryFile::new(
-                name,
-                protocol::path(path),
-                None,
-                *needed == "needed",
-            )),
-            ("rank", [rank]) => task.devices = Devices::Rank(rank.parse().unwrap_or_default()),
-            ("devices", [devices]) => {
-                task.devices = Devices::parse(devices).unwrap_or(Devices::First);
-            }
-            ("built", [text]) => task.built = record::parse(text),
-            ("convolution", [extent, graph_only, asked, newest]) => {
-                let newest = newest.split_once('.');
-                let newest = newest.and_then(|(major, minor)| {
-                    Some(ComputeCapability::new(
-                        major.parse().ok()?,
-                        minor.parse().ok()?,
-                    ))
-                });
-                task.convolution = Some(Scope {
-                    extent: match *extent {
-                        "thorough" => Extent::Thorough,
-                        _ => Extent::Quick,
-                    },
-                    graph_only: *graph_only == "true",
-                    in_program: false,
-                    asked: *asked == "true",
-                    newest_gpu: newest,
-                });
-            }
-            ("end", [end]) => whole = *end == token,
+        codec::each_line(text, &mut |key, value| match key {
+            "pipe" => task.pipe = usize::decode(value).unwrap_or_default(),
+            "main" => task.main_library = Fields::decode(value),
+            "part" => codec::push(&mut task.parts, value),
+            "rank" => task.devices = Devices::Rank(usize::decode(value).unwrap_or_default()),
+            "all" => task.devices = Devices::All,
+            "devices" => task.devices = Devices::Listed(Vec::decode(value).unwrap_or_default()),
+            "built" => task.built = record::parse(&String::decode(value).unwrap_or_default()),
+            "convolution" => task.convolution = Fields::decode(value),
+            "end" => whole = value == token,
             _ => {}
         });
         Some(task).filter(|_| whole)

@@ -2,7 +2,7 @@
 
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::pipe_sink::PipeSink;
-use crate::runtime::child::protocol::{self, ChildReport};
+use crate::runtime::child::protocol::ChildReport;
 use crate::runtime::child::task::{Functions, Task};
 use crate::runtime::child::{in_process, process, rdma};
 use crate::runtime::convolution::case::FIRST;
@@ -13,6 +13,7 @@ use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::driver::{driver_library, nvml};
+use crate::runtime::facts::codec;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
@@ -126,7 +127,7 @@ pub fn run(
         ..scope
     });
     let (devices, built) = (task.devices.clone(), task.built.clone());
-    let (parts, end) = (task.parts.to_vec(), protocol::line("end", &[&token]));
+    let (parts, end) = (task.parts.to_vec(), codec::line("end", &token));
     let exit = in_process::in_thread(deadline, move |sink| {
         let task = Task {
             functions,
@@ -150,7 +151,7 @@ pub fn whole(task: &Task<'_>, token: &str, sink: &PipeSink<'_>) {
         stage(sink, Stage::Starting);
         is_shut_down.store(work(task, sink), Ordering::Relaxed);
     });
-    sink.line(&protocol::line("end", &[token]));
+    sink.line(&codec::line("end", &token.to_string()));
     #[cfg(target_os = "linux")]
     if is_shut_down.load(Ordering::Relaxed) {
         crate::runtime::child::stay::keep_gpu_open();
@@ -177,7 +178,7 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
     let modes = nvml::modes();
     let is_confidential = modes.is_some_and(|modes| modes.is_confidential);
     if is_confidential && !task.devices.is_asked() && !in_process::cuda_is_started() {
-        sink.line(&protocol::finding_line("problem", &confidential()));
+        sink.line(&codec::line("problem", &confidential()));
         return false;
     }
     let numbers = match driver(task.functions, sink) {
@@ -185,7 +186,7 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
         None => Vec::new(),
     };
     for number in &numbers {
-        sink.line(&protocol::line("tried", &[&number.to_string()]));
+        sink.line(&codec::line("tried", number));
     }
     if let (true, Some((main_library, version, opened))) = (numbers.is_empty(), cudnn) {
         // Without the driver's library an engine cannot be opened, which 9.20 and later tell by a status.
@@ -207,8 +208,9 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
                     match told {
                         SuiteEvent::Next(next) => stage(sink, next),
                         SuiteEvent::Done(outcome) => {
-                            for line in protocol::outcome_lines(&outcome) {
-                                sink.line(&line);
+                            sink.line(&codec::line("outcome", &*outcome));
+                            if let Some(finding) = &outcome.finding {
+                                sink.line(&codec::line("outcome-finding", finding));
                             }
                         }
                     }
@@ -219,7 +221,7 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
     stage(sink, Stage::Cudnn("looking at what is mapped".to_string()));
     for path in platform::mapped() {
         if file_name::parse(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
-            sink.line(&protocol::line("map", &[&protocol::path_field(&path)]));
+            sink.line(&codec::line("map", &path));
         }
     }
     modes.is_some_and(|modes| modes.is_shut_down)
@@ -262,11 +264,11 @@ enum PartsOpened {
 fn open(parts: &[SubLibraryFile], sink: &PipeSink<'_>) -> PartsOpened {
     let mut opened = PartsOpened::All;
     for part in parts.iter().filter(|part| part.needed) {
-        let path = protocol::path_field(&part.path);
         stage(sink, Stage::Opening(part.path.display().to_string()));
         if let Err(words) = Library::open_file(&part.path) {
-            sink.line(&protocol::line("refused", &[&path, &words]));
-            if !loader_words::wants_driver(&part.path, &words) {
+            let is_driver = loader_words::wants_driver(&part.path, &words);
+            sink.line(&codec::line("refused", &(part.path.clone(), words)));
+            if !is_driver {
                 return PartsOpened::Refused;
             }
             opened = PartsOpened::ButDriver;
@@ -294,10 +296,11 @@ fn version(
     sink: &PipeSink<'_>,
 ) -> Option<(Version, Option<u32>)> {
     let number = ask(sink, main_library, "cudnnGetVersion")?;
-    sink.line(&protocol::line("version", &[&number.to_string()]));
-    let cudart = ask(sink, main_library, "cudnnGetCudartVersion");
-    if let Some(number) = cudart {
-        sink.line(&protocol::line("cudart", &[&number.to_string()]));
+    let version = Version::from_cudnn(number);
+    sink.line(&codec::line("version", &version));
+    let cudart = ask(sink, main_library, "cudnnGetCudartVersion").map(|number| number / 1000);
+    if let Some(major) = &cudart {
+        sink.line(&codec::line("cudart", major));
     }
     let opened = |name| parts.iter().any(|part| part.needed && part.name == name);
     let checks = sub_libraries::ALL.iter().filter(|part| opened(part.name));
@@ -307,14 +310,11 @@ fn version(
             // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.
             let check: extern "C" fn() -> c_int = unsafe { std::mem::transmute(address) };
             if MISMATCH.contains(&check()) {
-                sink.line(&protocol::line("failed-check", &[name]));
+                sink.line(&codec::line("failed-check", &name));
             }
         }
     }
-    Some((
-        Version::from_cudnn(number),
-        cudart.map(|number| number / 1000),
-    ))
+    Some((version, cudart))
 }
 
 /// What a convolution does first, which works without a GPU: it makes cuDNN open its engines, which no version check
@@ -329,7 +329,7 @@ fn finalize_a_tensor(main_library: Library, sink: &PipeSink<'_>) {
     }) = tensor
     {
         if MISMATCH.contains(&status) {
-            sink.line(&protocol::line("failed-check", &[call]));
+            sink.line(&codec::line("failed-check", &call));
         }
     }
 }
@@ -348,22 +348,19 @@ fn driver(functions: Functions, sink: &PipeSink<'_>) -> Option<Driver> {
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            sink.line(&protocol::finding_line(
-                "problem",
-                &driver_library::finding(problem),
-            ));
+            sink.line(&codec::line("problem", &driver_library::finding(problem)));
             problem.driver()
         }
     };
     if let Some(driver) = known {
-        sink.line(&protocol::driver_line(driver));
+        sink.line(&codec::line("driver", driver));
         for device in &driver.devices {
-            sink.line(&protocol::device_line(device));
+            sink.line(&codec::line("device", device));
         }
     }
     found.ok()
 }
 
 fn stage(sink: &PipeSink<'_>, next: Stage) {
-    sink.line(&protocol::line("stage", &[&next.to_string()]));
+    sink.line(&codec::line("stage", &next));
 }

@@ -1,6 +1,7 @@
 //! How a convolution went, as a report shows it.
 
 use crate::runtime::convolution::stage::Stage;
+use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 
@@ -14,14 +15,6 @@ pub enum Api {
 }
 
 impl Api {
-    /// Its name in a report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Api::Legacy => "legacy",
-            Api::Graph => "graph",
-        }
-    }
-
     /// What is added to a sentence; nothing for what everybody means.
     pub fn api_words(self) -> &'static str {
         match self {
@@ -30,6 +23,11 @@ impl Api {
         }
     }
 }
+
+named!(Api {
+    Legacy = "legacy",
+    Graph = "graph",
+});
 
 /// What is tried of a cuDNN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +59,11 @@ pub enum Extent {
     /// Every operation, layout and format, and every algorithm that cuDNN offers.
     Thorough,
 }
+
+named!(Extent {
+    Quick = "quick",
+    Thorough = "thorough",
+});
 
 /// How one convolution went.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! What was noticed: the same value and the same wording at build time, at run time and on the terminal.
 
+use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::{Json, is_unprintable};
 use std::fmt;
@@ -15,13 +16,15 @@ pub enum Verdict {
     Unknown,
 }
 
+named!(Verdict {
+    Pass = "pass",
+    Fail = "fail",
+    Unknown = "unknown",
+});
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Verdict::Pass => "pass",
-            Verdict::Fail => "fail",
-            Verdict::Unknown => "unknown",
-        })
+        f.write_str(self.name())
     }
 }
 
@@ -47,13 +50,15 @@ impl Severity {
     }
 }
 
+named!(Severity {
+    Error = "error",
+    Warning = "warning",
+    Note = "note",
+});
+
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Note => "note",
-        })
+        f.write_str(self.name())
     }
 }
 

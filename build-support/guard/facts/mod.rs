@@ -2,8 +2,8 @@
 
 pub mod allowed;
 pub mod built;
+pub mod codec;
 pub mod compute_capability;
-pub mod escape;
 pub mod fetch_dir;
 pub mod finding;
 pub mod finding_id;

@@ -13,13 +13,13 @@
 //! what may be loaded. The number of the format tells people which keys to expect, and no reader asks for it.
 
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
+use crate::runtime::facts::codec::{self, Fields, displayed, join, named, row};
 use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::escape::{escape, unescape};
-use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
 use std::convert::TryFrom;
 use std::io::BufRead;
+use std::slice::from_ref;
 
 const MAGIC: &[u8] = b"cdnngrd";
 const FORMAT: u8 = 1;
@@ -28,23 +28,88 @@ const FIRST: &str = "guard ";
 /// No guard writes as much: what claims to be longer is no record.
 const LONGEST: usize = 1 << 20;
 
-const POLICIES: [(&str, Policy); 4] = [
-    ("compatible", Policy::Compatible),
-    ("same-minor", Policy::SameMinor),
-    ("exact", Policy::Exact),
-    ("requirement", Policy::Requirement),
-];
-const LOADERS: [(&str, Loader); 4] = [
-    ("linked", Loader::Linked),
-    ("dlopen", Loader::Dlopen),
-    ("cudarc", Loader::Cudarc),
-    ("static", Loader::Static),
-];
-const SEVERITIES: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Note];
-/// Stands for a column that is empty.
-const NONE: &str = "-";
+displayed!(Version: Version::parse, Target: Target::parse);
+named!(Policy {
+    Compatible = "compatible",
+    SameMinor = "same-minor",
+    Exact = "exact",
+    Requirement = "requirement",
+});
+named!(Loader {
+    Linked = "linked",
+    Dlopen = "dlopen",
+    Cudarc = "cudarc",
+    Static = "static",
+});
+row!(BuiltFinding: severity, id, summary);
+row!(CudnnTargets: first, last, cuda, code);
+row!(KnownBad: from, below, good, cublas, operation, what);
 
-/// The record of what a build knew.
+/// Makes the writer and the reader of the lines: the key, how often it comes, and its member of [`Built`].
+macro_rules! facts {
+    (@write maybe $key:literal $member:expr, $text:ident) => { lines($text, $key, $member.as_slice()) };
+    (@write each $key:literal $member:expr, $text:ident) => { lines($text, $key, &$member) };
+    (@write words $key:literal $member:expr, $text:ident) => {
+        if !$member.is_empty() {
+            lines($text, $key, from_ref(&$member));
+        }
+    };
+    (@write $once:ident $key:literal $member:expr, $text:ident) => { lines($text, $key, from_ref(&$member)) };
+    (@read maybe $member:expr, $built:ident $key:ident $value:ident) => { $member = Fields::decode($value) };
+    (@read each $member:expr, $built:ident $key:ident $value:ident) => { codec::push(&mut $member, $value) };
+    (@read known $member:expr, $built:ident $key:ident $value:ident) => {
+        match Fields::decode($value) {
+            Some(value) => $member = value,
+            None => $built.not_understood = Some(format!("{} {}", $key, $value)),
+        }
+    };
+    (@read $once:ident $member:expr, $built:ident $key:ident $value:ident) => { codec::set(&mut $member, $value) };
+    ($($key:literal $kind:ident $($member:ident).+;)+) => {
+        fn write(built: &Built, text: &mut String) {
+            $(facts!(@write $kind $key built.$($member).+, text);)+
+        }
+
+        fn read(built: &mut Built, key: &str, value: &str) {
+            match key {
+                $($key => facts!(@read $kind built.$($member).+, built key value),)+
+                _ => {}
+            }
+        }
+    };
+}
+
+// How often a key comes: `once`; `known` is too, and without a value that this release knows the program cannot be judged;
+// `maybe`, if there is a value; `words`, with all values, if there are any; `each`, for every value.
+facts! {
+    "guard" once written_by;
+    "crate" maybe package;
+    "cudnn" maybe cudnn;
+    "cudnn-cuda" maybe cudnn_cuda_major;
+    "cuda" maybe cuda;
+    "policy" known policy;
+    "loader" known loader;
+    "cudarc" maybe cudarc;
+    "targets" words targets;
+    "needs" words needs;
+    "convolution" once convolution;
+    "require-gpu" once require_gpu;
+    "finding" each findings;
+    "gpus" each tables.gpus;
+    "known-bad" each tables.known_bad;
+    "driver" each tables.drivers;
+    "ptx" maybe tables.ptx;
+    "build-ids" each tables.build_ids;
+    "absent" maybe absent;
+}
+
+fn lines<T: Fields>(text: &mut String, key: &str, values: &[T]) {
+    for value in values {
+        *text += &codec::line(key, value);
+        text.push('\n');
+    }
+}
+
+/// Returns the record of what a build knew.
 pub fn encode(built: &Built) -> Vec<u8> {
     let text = text(built);
     let length = u32::try_from(text.len()).unwrap_or_default();
@@ -98,172 +163,30 @@ fn framed(bytes: &[u8]) -> Option<(&str, &[u8])> {
     }
 }
 
-/// The facts, one on a line.
+/// Returns the facts, one on a line.
 pub fn text(built: &Built) -> String {
     let mut text = String::new();
-    let mut fact = |key: &str, value: Option<String>| {
-        if let Some(value) = value {
-            text.push_str(&format!("{} {}\n", key, escape(&value)));
-        }
-    };
-    let version = |version: Option<Version>| version.map(|version| version.to_string());
-    fact("guard", Some(built.written_by.clone()));
-    fact("crate", built.package.clone());
-    fact("cudnn", version(built.cudnn));
-    let major = built.cudnn_cuda_major;
-    fact("cudnn-cuda", major.map(|major| major.to_string()));
-    fact("cuda", version(built.cuda));
-    if let Some(asked) = &built.requirement {
-        fact("requirement", Some(asked.text.clone()));
-        fact("from", version(Some(asked.from)));
-        fact("below", version(asked.below));
+    write(built, &mut text);
+    if let Some(required) = &built.requirement {
+        lines(&mut text, "requirement", from_ref(&required.text));
+        lines(&mut text, "from", from_ref(&required.from));
+        lines(&mut text, "below", required.below.as_slice());
     }
-    let policy = POLICIES.iter().find(|(_, one)| *one == built.policy);
-    fact("policy", policy.map(|(word, _)| (*word).to_string()));
-    let loader = LOADERS.iter().find(|(_, one)| *one == built.loader);
-    fact("loader", loader.map(|(word, _)| (*word).to_string()));
-    fact("cudarc", version(built.cudarc));
-    let listed = |words: String| Some(words).filter(|words| !words.is_empty());
-    fact("targets", listed(words(&built.targets)));
-    fact("needs", listed(words(&built.needs)));
-    fact("convolution", Some(built.convolution.to_string()));
-    fact("require-gpu", Some(built.require_gpu.to_string()));
-    for finding in &built.findings {
-        let words = format!("{} {} {}", finding.severity, finding.id, finding.summary);
-        fact("finding", Some(words));
-    }
-    let tables = &built.tables;
-    for row in &tables.gpus {
-        let columns = (row.first, row.last, row.cuda);
-        let code = words(&row.code);
-        let (first, last, cuda) = columns;
-        fact("gpus", Some(format!("{first} {last} {cuda} {code}")));
-    }
-    for row in &tables.known_bad {
-        let cublas = version(row.cublas).unwrap_or_else(|| NONE.to_string());
-        let operation = row.operation.as_deref().unwrap_or(NONE);
-        let releases = format!("{} {} {}", row.from, row.below, row.good);
-        let words = format!("{} {} {} {}", releases, cublas, operation, row.what);
-        fact("known-bad", Some(words));
-    }
-    for (cuda, first) in &tables.drivers {
-        fact("driver", Some(format!("{cuda} {first}")));
-    }
-    fact("ptx", version(tables.ptx));
-    for (release, ids) in &tables.build_ids {
-        fact("build-ids", Some(format!("{release} {ids}")));
-    }
-    fact("absent", built.absent.clone());
     text
-}
-
-/// `Vec::extend` of an `Option` is nine functions more for each type.
-fn push<T>(list: &mut Vec<T>, row: Option<T>) {
-    if let Some(row) = row {
-        list.push(row);
-    }
 }
 
 /// Reads the lines.
 pub fn parse(text: &str) -> Built {
     let mut built = Built::default();
-    let (mut asked, mut from, mut below) = (None, None, None);
-    for line in text.lines() {
-        let (key, value) = line.split_once(' ').unwrap_or((line, ""));
-        let value = unescape(value);
-        match key {
-            "guard" => built.written_by = value,
-            "crate" => built.package = Some(value),
-            "cudnn" => built.cudnn = Version::parse(&value),
-            "cudnn-cuda" => built.cudnn_cuda_major = value.parse().ok(),
-            "cuda" => built.cuda = Version::parse(&value),
-            "requirement" => asked = Some(value),
-            "from" => from = Version::parse(&value),
-            "below" => below = Version::parse(&value),
-            "policy" => match POLICIES.iter().find(|(word, _)| *word == value) {
-                Some((_, policy)) => built.policy = *policy,
-                None => built.not_understood = Some(line.to_string()),
-            },
-            "loader" => match LOADERS.iter().find(|(word, _)| *word == value) {
-                Some((_, loader)) => built.loader = *loader,
-                None => built.not_understood = Some(line.to_string()),
-            },
-            "cudarc" => built.cudarc = Version::parse(&value),
-            "targets" => built.targets = Target::parse_all(&value),
-            "needs" => {
-                for word in value.split_whitespace() {
-                    built.needs.push(word.to_string());
-                }
-            }
-            "convolution" => built.convolution = value != "false",
-            "require-gpu" => built.require_gpu = value == "true",
-            "finding" => push(&mut built.findings, finding(&value)),
-            "gpus" => push(&mut built.tables.gpus, gpus(&value)),
-            "known-bad" => push(&mut built.tables.known_bad, known_bad(&value)),
-            "driver" => {
-                let row = value.split_once(' ');
-                let row = row.and_then(|(cuda, first)| Some((cuda.parse().ok()?, first.into())));
-                push(&mut built.tables.drivers, row);
-            }
-            "ptx" => built.tables.ptx = Version::parse(&value),
-            "build-ids" => {
-                let row = value.split_once(' ');
-                let row =
-                    row.and_then(|(release, ids)| Some((Version::parse(release)?, ids.into())));
-                built.tables.build_ids.extend(row);
-            }
-            "absent" => built.absent = Some(value),
-            _ => {}
-        }
-    }
-    if let (Some(text), Some(from)) = (asked, from) {
+    let (mut required, mut from, mut below) = (None, None, None);
+    codec::each_line(text, &mut |key, value| match key {
+        "requirement" => required = String::decode(value),
+        "from" => from = Version::decode(value),
+        "below" => below = Version::decode(value),
+        _ => read(&mut built, key, value),
+    });
+    if let (Some(text), Some(from)) = (required, from) {
         built.requirement = Some(Requirement { text, from, below });
     }
     built
-}
-
-fn finding(value: &str) -> Option<BuiltFinding> {
-    let mut columns = value.splitn(3, ' ');
-    let (severity, id, summary) = (columns.next()?, columns.next()?, columns.next()?);
-    let known = SEVERITIES.iter().find(|one| one.to_string() == severity)?;
-    Some(BuiltFinding {
-        id: id.to_string(),
-        severity: *known,
-        summary: summary.to_string(),
-    })
-}
-
-fn gpus(value: &str) -> Option<CudnnTargets> {
-    let mut columns = value.splitn(4, ' ');
-    Some(CudnnTargets {
-        first: Version::parse(columns.next()?)?,
-        last: Version::parse(columns.next()?)?,
-        cuda: columns.next()?.parse().ok()?,
-        code: Target::parse_all(columns.next()?),
-    })
-}
-
-fn known_bad(value: &str) -> Option<KnownBad> {
-    let mut columns = value.splitn(6, ' ');
-    Some(KnownBad {
-        from: Version::parse(columns.next()?)?,
-        below: Version::parse(columns.next()?)?,
-        good: Version::parse(columns.next()?)?,
-        cublas: match columns.next()? {
-            NONE => None,
-            release => Some(Version::parse(release)?),
-        },
-        operation: Some(columns.next()?)
-            .filter(|operation| *operation != NONE)
-            .map(String::from),
-        what: columns.next()?.to_string(),
-    })
-}
-
-fn words<T: std::fmt::Display>(items: &[T]) -> String {
-    let mut words = Vec::new();
-    for item in items {
-        words.push(item.to_string());
-    }
-    words.join(" ")
 }

@@ -52,9 +52,8 @@ fn listed(package: &Package) -> Vec<String> {
                 continue;
             }
             let text = std::fs::read_to_string(&file).unwrap();
-            let read = text.split_once("\n\n").unwrap().1;
-            let own = read.lines().filter_map(|line| {
-                let path = line.splitn(3, ' ').nth(2)?;
+            let own = text.lines().filter_map(|line| {
+                let path = line.strip_prefix("file ")?.splitn(3, ' ').nth(2)?;
                 let path = Path::new(path).strip_prefix(package.path("src"));
                 Some(path.ok()?.display().to_string())
             });

@@ -3,15 +3,15 @@
 //! A stamp is a small text file beside it:
 //!
 //! ```text
-//! how it was made
-//!
-//! 0123456789abcdef                    a hash of all that follows, and of what does not stand here: the size of what
-//!                                     was made, where links lead, which headers lie before others
-//! 17 1700000000000000000 src/a.cu     size, date and path of every file that was read
+//! how nvcc -c src/a.cu                 how it was made
+//! hash 0123456789abcdef                of all that follows, and of what does not stand here: the size of what was made,
+//!                                      where links lead, which headers lie before others
+//! file 17 1700000000000000000 src/a.cu size, date and path of every file that was read
 //! ```
 //!
 //! It holds while all of that is the same; a file with an older date than before counts as changed.
 
+use crate::runtime::facts::codec;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::freshness::{fingerprint, header_shadowing};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -35,18 +35,24 @@ impl Artifact<'_> {
     /// What was read to make it, if it is fresh.
     pub fn fresh(&self, seen: &StatCache) -> Option<Vec<Rc<File>>> {
         let text = std::fs::read_to_string(self.stamp).ok()?;
-        let (hash, lines) = text
-            .strip_prefix(self.how)?
-            .strip_prefix("\n\n")?
-            .split_once('\n')?;
+        let (mut how, mut hash, mut lines) = (String::new(), "", Vec::new());
+        codec::each_line(&text, &mut |key, value| match key {
+            "how" => codec::set(&mut how, value),
+            "hash" => hash = value,
+            "file" => lines.push(value),
+            _ => {}
+        });
+        if how != self.how {
+            return None;
+        }
         let before = seen.before.take();
         let (mut place, mut files) = (0, Vec::new());
-        for line in lines.strip_suffix('\n')?.split('\n') {
+        for line in lines {
             let next = before.get(place);
             let file = match next.filter(|next| next.line.as_deref() == Some(line)) {
                 Some(next) => Rc::clone(next),
                 None => {
-                    let file = seen.file(Path::new(line.splitn(3, ' ').nth(2)?))?;
+                    let file = seen.file(&fingerprint::path(line)?)?;
                     if file.line.as_deref() != Some(line) {
                         return None;
                     }
@@ -75,14 +81,15 @@ impl Artifact<'_> {
         let seen = StatCache::default();
         let settled = |path: &PathBuf| {
             let file = seen.file(path)?;
-            (fingerprint::is_settled(file.changed, file.line.as_ref()?, begun)).then_some(file)
+            fingerprint::is_settled(file.changed, begun).then_some(file)
         };
         let files: Option<Vec<Rc<File>>> = read.iter().map(settled).collect();
         let hash = files.as_ref().and_then(|files| self.hash(files, &seen));
         if let (Some(files), Some(hash)) = (files, hash) {
-            let mut text = format!("{}\n\n{hash}\n", self.how);
+            let how = codec::line("how", &self.how.to_string());
+            let mut text = format!("{how}\nhash {hash}\n");
             for line in files.iter().filter_map(|file| file.line.as_deref()) {
-                text.extend([line, "\n"]);
+                text.extend(["file ", line, "\n"]);
             }
             // Without a stamp it is only made again.
             let _ = std::fs::write(self.stamp, text);

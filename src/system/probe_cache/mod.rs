@@ -2,11 +2,11 @@
 //! the builds that come after.
 //!
 //! ```text
-//! $OUT_DIR/cudnn-guard/answers       a hash of what follows; for each answer
-//!     ? 0123456789abcdef             what it answers: the program, the question, what steers it
-//!     = 17 1700000000000000000 /path a file that it rests on, as in a stamp
-//!     > Cuda compilation tools       a line of its output
-//!     ! #$ TOP=/usr/local/cuda       a line of its error stream
+//! $OUT_DIR/cudnn-guard/answers           a hash of what follows; for each answer
+//!     question 1311768467                what it answers: a hash of the program, the question and what steers it
+//!     file 17 1700000000000000000 /path  a file that it rests on, as in a stamp
+//!     stdout Cuda compilation tools\n    its output
+//!     stderr #$ TOP=/usr/local/cuda\n    its error stream
 //! ```
 //!
 //! A file that is not just so is as none. What a compiler could not answer is asked again by the next build.
@@ -16,6 +16,7 @@ pub mod tests;
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
+use crate::runtime::facts::codec::{self, Fields};
 use crate::runtime::facts::finding::Finding;
 use crate::system::freshness::fingerprint;
 use crate::system::programs::{Output, run};
@@ -156,25 +157,18 @@ impl ProbeCache {
 impl CachedOutput {
     /// Whether all that it rests on is as it was.
     fn holds(&self) -> bool {
-        let path = |line: &str| line.splitn(3, ' ').nth(2).map(PathBuf::from);
-        let same = |line: &String| {
-            path(line)
-                .and_then(|path| fingerprint::read(&path))
-                .as_ref()
-                == Some(line)
-        };
-        self.files.iter().flatten().all(same)
+        let now = |line: &String| fingerprint::read(&fingerprint::path(line)?);
+        let mut files = self.files.iter().flatten();
+        files.all(|line| now(line).as_ref() == Some(line))
     }
 
     fn text(&self) -> Option<String> {
         let (files, said) = (self.files.as_ref()?, self.said.as_ref().ok()?);
-        let mut text = format!("? {:016x}\n", self.key);
-        let lines = files.iter().map(|line| ("= ", line.as_str()));
-        let lines = lines.chain(said.stdout.lines().map(|line| ("> ", line)));
-        for (mark, line) in lines.chain(said.stderr.lines().map(|line| ("! ", line))) {
-            text.extend([mark, line, "\n"]);
-        }
-        Some(text)
+        let mut lines = vec![codec::line("question", &self.key)];
+        lines.extend(files.iter().map(|line| format!("file {line}")));
+        lines.push(codec::line("stdout", &said.stdout));
+        lines.push(codec::line("stderr", &said.stderr));
+        Some(lines.join("\n") + "\n")
     }
 }
 
@@ -192,28 +186,25 @@ fn parse(text: &str) -> Option<Vec<CachedOutput>> {
         return None;
     }
     let mut answers: Vec<CachedOutput> = Vec::new();
-    for line in body.split_terminator('\n') {
-        let (mark, rest) = line.split_at_checked(2)?;
-        if mark == "? " {
+    codec::each_line(body, &mut |key, value| {
+        if key == "question" {
             answers.push(CachedOutput {
-                key: u64::from_str_radix(rest, 16).ok()?,
+                key: u64::decode(value).unwrap_or_default(),
                 said: Ok(Output {
                     success: true,
                     ..Output::default()
                 }),
                 files: Some(Vec::new()),
             });
-            continue;
+        } else if let Some(answer) = answers.last_mut() {
+            match (key, &mut answer.said, &mut answer.files) {
+                ("file", _, Some(files)) => files.push(value.to_string()),
+                ("stdout", Ok(said), _) => codec::set(&mut said.stdout, value),
+                ("stderr", Ok(said), _) => codec::set(&mut said.stderr, value),
+                _ => {}
+            }
         }
-        let answer = answers.last_mut()?;
-        let said = answer.said.as_mut().ok()?;
-        match mark {
-            "= " => answer.files.as_mut()?.push(rest.to_string()),
-            "> " => said.stdout.extend([rest, "\n"]),
-            "! " => said.stderr.extend([rest, "\n"]),
-            _ => return None,
-        }
-    }
+    });
     Some(answers)
 }
 

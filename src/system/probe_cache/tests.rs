@@ -227,11 +227,11 @@ fn a_broken_file_is_as_none() {
     // With a right sum, too, nothing in it is taken for granted.
     for body in [
         "\n",
-        "?",
-        "= 1 2 /x\n",
-        "? z\n",
-        "? 0\n§ x\n",
-        "? 0\n> 12\n",
+        "question",
+        "file 1 2 /x\n",
+        "question z\nfile 1 2 /x\n",
+        "question 0\nx y\n",
+        "question 0\nstdout 12\n",
     ] {
         fs::write(&file, format!("{:016x}\n{body}", hash(body))).unwrap();
         assert!(machine.next().read().is_empty(), "{body:?}");

@@ -5,12 +5,11 @@ use super::tree::Folder;
 use cudnn_guard::runtime::child::exit_status::ExitStatus;
 use cudnn_guard::runtime::child::in_process;
 use cudnn_guard::runtime::child::pipe_sink::PipeSink;
-use cudnn_guard::runtime::child::protocol::{
-    ChildReport, finding_line, line, outcome_lines, path_field,
-};
+use cudnn_guard::runtime::child::protocol::ChildReport;
 use cudnn_guard::runtime::convolution::case_result::{Api, CaseResult, SetupTimes};
 use cudnn_guard::runtime::driver::devices::Devices;
 use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
+use cudnn_guard::runtime::facts::codec::line;
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::install::sub_library_lookup;
@@ -234,7 +233,12 @@ fn a_childs_answer_keeps_its_outcomes() {
         ..passed.clone()
     };
     let told = [passed, left_out, failed];
-    let lines: Vec<String> = told.iter().flat_map(outcome_lines).collect();
+    let mut lines = Vec::new();
+    for outcome in &told {
+        lines.push(line("outcome", outcome));
+        let finding = outcome.finding.iter();
+        lines.extend(finding.map(|finding| line("outcome-finding", finding)));
+    }
     let answer = ChildReport::parse(&(lines.join("\n") + "\n"), "");
     assert_eq!(answer.outcomes, told);
 }
@@ -255,17 +259,8 @@ fn the_words_of_a_child_are_few_and_printable() {
         );
         return;
     }
-    let finding = line(
-        "problem",
-        &["device-busy", "note", "busy", "\u{1b}[2J", "x", ""],
-    );
-    let outcome = |word: usize| {
-        let word = word.to_string();
-        let fields = [
-            "", "graph", &word, "f16", "NHWC", "", "pass", "", "0", "", "", "", "", "",
-        ];
-        line("outcome", &fields)
-    };
+    let finding = "problem device-busy note busy \u{1b}[2J x ";
+    let outcome = |word: usize| format!("outcome  graph {word} f16 NHWC  pass - 0 - - false -");
     let outcomes: Vec<String> = (0..9000).map(outcome).collect();
     let answer = ChildReport::parse(&format!("{finding}\n{}\n", outcomes.join("\n")), "");
     let said = answer.problem.unwrap().to_string();
@@ -285,15 +280,14 @@ fn a_childs_answer_keeps_its_text() {
         .help("or that");
     let text = format!(
         "{}\n{}\n",
-        finding_line("problem", &finding),
-        line("end", &["secret"])
+        line("problem", &finding),
+        line("end", &"secret")
     );
     let answer = ChildReport::parse(&text, "secret");
     assert_eq!(answer.problem, Some(finding));
     assert!(answer.whole);
     let path = PathBuf::from(OsString::from_vec(b"/caf\xe9 \n".to_vec()));
-    let map = line("map", &[&path_field(&path)]);
-    let map = format!("{map}\n{}\n", line("map", &["/plain"]));
+    let map = format!("{}\nmap /plain\n", line("map", &path));
     assert_eq!(
         ChildReport::parse(&map, "").mapped,
         [path, PathBuf::from("/plain")]
@@ -302,7 +296,7 @@ fn a_childs_answer_keeps_its_text() {
     assert!(!ChildReport::parse(&text, "other").whole);
     assert!(!ChildReport::parse(text.trim_end(), "secret").whole);
     assert_eq!(
-        ChildReport::parse("version\t91400\ncudart\t13000\nversion\nx\ty", "").version,
+        ChildReport::parse("version 9.14.0\ncudart 13\nversion\nx y\n", "").version,
         Some(Version::new(9, 14, 0))
     );
 }

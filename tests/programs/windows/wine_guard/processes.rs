@@ -120,13 +120,13 @@ fn a_variable_that_is_not_the_guards_changes_nothing() {
             .spawn()
             .unwrap();
         let mut stdin = started.stdin.take().unwrap();
-        stdin.write_all(b"end\t2\n").unwrap();
+        stdin.write_all(b"end 2\n").unwrap();
         drop(stdin);
         let output = started.wait_with_output().unwrap();
         let said = String::from_utf8(output.stdout).unwrap();
         assert_eq!(
             (output.status.code(), &*said),
-            (Some(0), "read \"end\\t2\\n\"\n")
+            (Some(0), "read \"end 2\\n\"\n")
         );
     }
 }
