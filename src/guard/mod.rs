@@ -35,9 +35,8 @@ pub struct Guard<'a> {
     toolchain: &'a Toolchain,
     policy: Option<Policy>,
     loader: Option<Loader>,
-    convolution: bool,
-    require_gpu: bool,
-    needs: Vec<String>,
+    /// What is known so far.
+    built: Built,
     standalone: bool,
 }
 
@@ -48,9 +47,7 @@ impl Toolchain {
             toolchain: self,
             policy: None,
             loader: None,
-            convolution: true,
-            require_gpu: false,
-            needs: Vec::new(),
+            built: of_package(&self.host),
             standalone: false,
         }
     }
@@ -72,14 +69,14 @@ impl Guard<'_> {
 
     /// Whether small convolutions are computed and compared; on unless set.
     pub fn convolution(mut self, on: bool) -> Self {
-        self.convolution = on;
+        self.built.convolution = on;
         self
     }
 
     /// Makes it a failure if the program finds no GPU, no driver that answers, or no cuDNN. By default the verdict is then
     /// unknown.
     pub fn require_gpu(mut self) -> Self {
-        self.require_gpu = true;
+        self.built.require_gpu = true;
         self
     }
 
@@ -87,7 +84,7 @@ impl Guard<'_> {
     /// go over to the CPU in silence), and operations that some releases get wrong (`conv3d-bf16`). A part that is then
     /// missing stops the program; a release that is known to be bad at the operation stops the build and the program.
     pub fn needs<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
-        self.needs.extend(words.into_iter().map(Into::into));
+        self.built.needs.extend(words.into_iter().map(Into::into));
         self
     }
 
@@ -107,7 +104,8 @@ impl Guard<'_> {
     /// program needs; `io-error` where the file cannot be written.
     pub fn write(self) -> Result<(), Error> {
         let toolchain = self.toolchain;
-        if let Some(finding) = needs::unknown(&self.needs, &compat::known_bad()) {
+        let needs = &self.built.needs;
+        if let Some(finding) = needs::unknown(needs, &compat::known_bad()) {
             return Err(finding.into());
         }
         if let Some(error) = &toolchain.absent {
@@ -140,7 +138,7 @@ impl Guard<'_> {
         let cuda = toolchain.cuda_version().filter(|_| !runtime);
         let mut findings = toolchain.findings().to_vec();
         if let Some(version) = with {
-            let bad = needs::known_bad(&self.needs, &compat::known_bad(), version);
+            let bad = needs::known_bad(needs, &compat::known_bad(), version);
             findings.extend(let_pass(bad, &toolchain.allowed)?);
         }
         findings.retain(|finding| finding.severity != Severity::Note);
@@ -157,11 +155,8 @@ impl Guard<'_> {
             policy,
             loader,
             cudarc: cudarc_release(loader, &toolchain.host),
-            convolution: self.convolution,
-            require_gpu: self.require_gpu,
-            needs: self.needs,
             findings: findings.iter().map(carried).collect(),
-            ..of_package(&toolchain.host)
+            ..self.built
         };
         let platform = &toolchain.host.platform;
         if platform.os == Os::Linux && platform.cpu == "x86_64" {
