@@ -144,6 +144,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "system/linux/stack",
     "system/mod",
     "system/names",
+    "system/not_linux",
     "system/other",
     "system/proc",
     "system/windows",

@@ -54,21 +54,20 @@ pub fn text(built: &Built, standalone: bool) -> String {
         Loader::Static => out.push_str(&linked_in(built)),
         Loader::Dlopen | Loader::Cudarc => {}
     }
-    let new = "BuiltRecord::new(&RECORD)";
-    if built.loader == Loader::Static {
-        let with = "BuiltRecord::with_functions(&RECORD, &linked_in::LINKED_IN)";
+    let new = "new(&RECORD)".to_string();
+    let with = "with_functions(&RECORD, &linked_in::LINKED_IN)".to_string();
+    let forms = match built.loader {
+        Loader::Static => vec![
+            (format!("#[cfg({KNOWN})]\n"), with),
+            (format!("#[cfg(not({KNOWN}))]\n"), new),
+        ],
+        _ => vec![(String::new(), new)],
+    };
+    for (when, made) in forms {
+        let record = "runtime::BuiltRecord";
         let _ = writeln!(
             out,
-            "/// What the build knew.\n#[cfg({KNOWN})]\npub static BUILT: runtime::BuiltRecord = runtime::{with};"
-        );
-        let _ = writeln!(
-            out,
-            "/// What the build knew.\n#[cfg(not({KNOWN}))]\npub static BUILT: runtime::BuiltRecord = runtime::{new};"
-        );
-    } else {
-        let _ = writeln!(
-            out,
-            "/// What the build knew.\npub static BUILT: runtime::BuiltRecord = runtime::{new};"
+            "/// What the build knew.\n{when}pub static BUILT: {record} = {record}::{made};"
         );
     }
     out.push_str(FACE);

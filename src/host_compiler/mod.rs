@@ -12,7 +12,7 @@ use crate::host_compiler::compiler_choice::Choice;
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
 use crate::model::text::joined;
 use crate::model::text::pattern::{Pattern, pattern};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
@@ -176,10 +176,11 @@ pub struct HostCompilerCheck<'a> {
 }
 
 impl HostCompilerCheck<'_> {
-    /// The compiler cannot be taken.
-    pub fn unsupported(&self, misfit: Misfit) -> Finding {
-        let mut finding = Finding::error(
+    /// Returns the finding that the compiler cannot be taken.
+    pub fn unsupported(&self, misfit: Misfit, severity: Severity) -> Finding {
+        let mut finding = Finding::new(
             FindingId::HostCompilerUnsupported,
+            severity,
             format!(
                 "{} at `{}` is {misfit} than {} accepts, which is {}",
                 self.compiler.named(),

@@ -106,7 +106,7 @@ fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> 
         rivals: &[],
     };
     let misfit = limits.misfit(compiler.make, compiler.number())?;
-    Some(context.unsupported(misfit).to_string())
+    Some(context.unsupported(misfit, Severity::Error).to_string())
 }
 
 /// CMP-07: nvcc says "unsupported Microsoft Visual Studio version!"

@@ -24,20 +24,24 @@ pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Fi
     } else {
         format!("these kernels need compute capability {minimum} and are not compiled for {lost}")
     };
-    let mut finding = Finding::warning(FindingId::KernelsNotCoveringGpu, summary)
+    let severity = match selection.chosen_by {
+        _ if selection.targets.is_empty() => Severity::Error,
+        ChosenBy::Default => Severity::Note,
+        _ => Severity::Warning,
+    };
+    let finding = Finding::new(FindingId::KernelsNotCoveringGpu, severity, summary)
         .with("chosen by", selection.chosen_by);
-    if selection.targets.is_empty() {
-        finding.severity = Severity::Error;
-        let number = minimum.number();
-        finding = finding
+    if severity != Severity::Error {
+        return Some(finding);
+    }
+    let number = minimum.number();
+    Some(
+        finding
             .help(format!(
                 "set CUDNN_GUARD_ARCHS={number}, and run the program on such a GPU or a newer one"
             ))
-            .help("or switch the feature off that these kernels belong to");
-    } else if selection.chosen_by == ChosenBy::Default {
-        finding.severity = Severity::Note;
-    }
-    Some(finding)
+            .help("or switch the feature off that these kernels belong to"),
+    )
 }
 
 #[cfg(test)]

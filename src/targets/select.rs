@@ -63,12 +63,11 @@ fn wished(
 ) -> Result<Selection, Vec<Finding>> {
     let words = request.words().map_err(|word| {
         let summary = format!("`{word}` in {} is not a GPU target", request.from);
-        let mut finding = unreadable(request, summary);
-        if let Some(meant) = with_point(&request.text, word) {
-            let help = format!("write `{meant}`, with a point, if that is what you mean");
-            finding.help.insert(0, help);
-        }
-        vec![finding]
+        vec![unreadable(
+            request,
+            summary,
+            with_point(&request.text, word),
+        )]
     })?;
     let mut asked: Vec<Gencode> = Vec::new();
     let mut ask = |targets: &[Target]| asked.extend(targets.iter().copied().map(Gencode::plain));
@@ -116,7 +115,7 @@ fn wished(
     findings.extend(settle(&mut asked));
     if asked.is_empty() {
         let summary = format!("{} names no GPU target: its list is empty", request.from);
-        return Err(vec![unreadable(request, summary)]);
+        return Err(vec![unreadable(request, summary, None)]);
     }
     if let Some(compiler) = compiler {
         let lacks = |target: &Target| compiler.can_make(*target) == Some(false);

@@ -32,8 +32,7 @@ pub fn judge(
     parts: &SubLibraries,
     mut outcome: ChildOutcome,
 ) {
-    let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
-    let by_files = loaded.map(|(version, _)| version);
+    let by_files = report.release();
     report.merge_child_report(&mut outcome.answer);
     let answer = &outcome.answer;
     let disagree = !answer.failed_checks.is_empty()
@@ -158,44 +157,29 @@ pub fn outcomes(report: &mut Report, built: &Built) {
         }
         if let Some(reason) = &outcome.left_out {
             let through = outcome.api.api_words();
-            let line = format!(
-                "{} {}{}: {}",
-                outcome.data_type, outcome.operation, through, reason
-            );
-            if !report.unchecked.contains(&line) {
-                report.unchecked.push(line);
-            }
+            let kind = format!("{} {}", outcome.data_type, outcome.operation);
+            report.unchecked(format!("{kind}{through}: {reason}"));
         }
         report.outcomes.push(outcome);
     }
     if !built.convolution {
-        report
-            .unchecked
-            .push("a convolution: the program was built without that check".to_string());
-        return;
+        return report.unchecked("a convolution: the program was built without that check");
     }
     if report.outcomes.is_empty() {
-        report
-            .unchecked
-            .push("a convolution: it did not come to that".to_string());
+        report.unchecked("a convolution: it did not come to that");
     }
     let passed = |outcome: &CaseResult| outcome.verdict == Verdict::Pass;
     if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
         let unchecked = report.unchecked.clone();
-        report.unknown(
-            Finding::warning(
-                FindingId::ConvolutionFailed,
-                "no convolution could be tried",
-            )
-            .with_lines("not tried", unchecked),
-        );
+        let summary = "no convolution could be tried";
+        let finding = Finding::warning(FindingId::ConvolutionFailed, summary);
+        report.unknown(finding.with_lines("not tried", unchecked));
     }
 }
 
 /// What the tables say of the loaded release, where the driver and its GPUs were not asked.
 pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
-    let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
-    let Some((version, _)) = loaded else {
+    let Some(version) = report.release() else {
         return;
     };
     let tables = &built.tables;
@@ -240,10 +224,8 @@ fn devices(
     if built.loader == Loader::Cudarc {
         findings.extend(missing_driver_functions(driver));
     }
-    let loaded = report.loaded.as_ref().and_then(|loaded| loaded.version);
-    let cudnn = loaded
-        .zip(cudnn_cuda_major)
-        .map(|((version, _), cuda)| rules::Cudnn { version, cuda });
+    let cudnn = report.release().zip(cudnn_cuda_major);
+    let cudnn = cudnn.map(|(version, cuda)| rules::Cudnn { version, cuda });
     let mut numbers = tried.to_vec();
     for number in 0..count {
         if !tried.contains(&number) {

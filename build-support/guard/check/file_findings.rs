@@ -11,8 +11,7 @@ use crate::runtime::report::result::Report;
 /// Adds to a report the release, the parts and what is wrong with them.
 pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: SubLibraries) {
     report.set_loaded(main_library, &parts);
-    let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
-    let release = release.map(|told| told.0);
+    let release = report.release();
     let mismatch = main_library.mismatch(built, release, &parts.lasting);
     let newer = release.is_some_and(|release| gpu_support::is_newer(&built.tables.gpus, release));
     let is_mixed = parts.is_mixed();

@@ -25,8 +25,7 @@ pub fn judge(
         // Parts of another cuDNN are its own; that it is there is said already.
         return false;
     }
-    let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
-    let release = release.map(|told| told.0);
+    let release = report.release();
     let build_ids = report.built.tables.build_ids.clone();
     let mut detector = FileVersions::new(&build_ids);
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());

@@ -44,17 +44,11 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     if let Some((search_path, main_library)) = locate_cudnn(&mut report, built, &env_config, None) {
         let parts = main_library.parts(&search_path, false, built);
         file_findings::add(&mut report, built, &main_library, parts);
-        if report
-            .loaded
-            .as_ref()
-            .is_some_and(|loaded| loaded.version.is_none())
-        {
+        if report.release().is_none() {
             report.unknown(file_findings::unreadable_release(&main_library));
         }
         child_verdict::release(&mut report, built, None);
-        report.unchecked.push(
-            "the driver, the GPU and a convolution: only the release was asked for".to_string(),
-        );
+        report.unchecked("the driver, the GPU and a convolution: only the release was asked for");
     }
     report.finish(&env_config)
 }
@@ -192,9 +186,9 @@ fn not_loadable(
     let task = |functions| Task {
         functions,
         main_library: None,
-        parts: &[],
-        devices: &env_config.devices,
-        built,
+        parts: Vec::new(),
+        devices: env_config.devices.clone(),
+        built: built.clone(),
         convolution: None,
     };
     let outcome = asked.and_then(|functions| {
@@ -243,28 +237,20 @@ fn run_checks(
             LoadOrigin::Within => "its release alone does not fit",
             _ => "the files alone do not fit",
         };
-        report
-            .unchecked
-            .push(format!("the driver, the GPU and a convolution: {alone}"));
-        return;
+        return report.unchecked(format!("the driver, the GPU and a convolution: {alone}"));
     }
     let (may_be_here, extent) = match how {
         CheckMode::Anywhere(extent) => (true, extent),
         CheckMode::InChild(extent) => (false, extent),
     };
-    let shared = if env_config.devices.is_asked() {
-        None
-    } else {
-        devices::shared_by()
-    };
-    let release = report.loaded.as_ref().and_then(|loaded| loaded.version);
-    let release = release.map(|told| told.0);
+    let asked = env_config.devices.is_asked();
+    let shared = if asked { None } else { devices::shared_by() };
     let scope = Scope {
         extent,
         graph_only: parts.jit_only,
         in_program: false,
-        asked: env_config.devices.is_asked(),
-        newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, release),
+        asked,
+        newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, report.release()),
     };
     // Untold, such a cuDNN may look for the other parts, and end the process for want of them.
     let can = !parts.jit_only || sub_library_files::is_jit_asked();
@@ -272,9 +258,9 @@ fn run_checks(
     let task = Task {
         functions,
         main_library: Some(main_library.library),
-        parts: &parts.list,
-        devices: &env_config.devices,
-        built,
+        parts: parts.list.clone(),
+        devices: env_config.devices.clone(),
+        built: built.clone(),
         convolution,
     };
     let deadline = match extent {
@@ -287,9 +273,7 @@ fn run_checks(
             outcome
         }
         Err(no_child) => {
-            report
-                .unchecked
-                .push("the driver, the GPU and a convolution: no child process".to_string());
+            report.unchecked("the driver, the GPU and a convolution: no child process");
             report.unknown(no_child.finding(
                 "no child process can be made, in which cuDNN could be tried without risk",
             ));
@@ -302,14 +286,7 @@ fn run_checks(
     }
     child_verdict::judge(report, built, (search_path, main_library), &parts, outcome);
     if let (true, Some(control)) = (built.convolution, shared) {
-        report.unknown(
-            Finding::warning(
-                FindingId::DeviceBusy,
-                "other programs may share the GPU through MPS, and a fault while cuDNN is tried would end them too",
-            )
-            .with("shared by", control.display())
-            .help("set CUDNN_GUARD_DEVICES=0 to try it all the same"),
-        );
+        report.unknown(devices::shared(&control));
     }
     if let (true, Some(rank)) = (
         built.convolution,
@@ -326,27 +303,16 @@ fn run_checks(
             .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
         );
     }
-    let beyond: Vec<_> = env_config
-        .devices
-        .out_of_range(report.device_count())
-        .iter()
-        .map(|number| number.to_string())
-        .collect();
-    if report.device_count() > 0 && !beyond.is_empty() {
-        report.unknown(
-            Finding::warning(
-                FindingId::VariableUnusable,
-                format!(
-                    "CUDNN_GUARD_DEVICES asks for GPU {}, and {} are visible, counted from 0",
-                    beyond.join(", "),
-                    report.device_count()
-                ),
-            )
-            .help(format!(
-                "set CUDNN_GUARD_DEVICES to numbers below {}, or to all",
-                report.device_count()
-            )),
+    let count = report.device_count();
+    let beyond = env_config.devices.out_of_range(count);
+    if count > 0 && !beyond.is_empty() {
+        let beyond: Vec<_> = beyond.iter().map(|number| number.to_string()).collect();
+        let beyond = beyond.join(", ");
+        let summary = format!(
+            "CUDNN_GUARD_DEVICES asks for GPU {beyond}, and {count} are visible, counted from 0"
         );
+        let help = format!("set CUDNN_GUARD_DEVICES to numbers below {count}, or to all");
+        report.unknown(Finding::warning(FindingId::VariableUnusable, summary).help(help));
     }
     child_verdict::outcomes(report, built);
     let passed = report

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Tries again what failed. Of what does not fail with the same id once more nothing is known, and both outcomes are
 /// told. A child in which nothing failed has no second one.
-pub fn confirm(outcome: &mut ChildOutcome, task: &Task<'_>, deadline: Duration, may_be_here: bool) {
+pub fn confirm(outcome: &mut ChildOutcome, task: &Task, deadline: Duration, may_be_here: bool) {
     let failed = failed_ids(outcome);
     if failed.is_empty() {
         return;

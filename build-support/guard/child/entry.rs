@@ -102,5 +102,5 @@ fn answer(task: &ToldTask, token: &str) {
         }
     };
     let sink = PipeSink::to(&send);
-    task.with(&mut |task| work::whole(task, token, &sink));
+    work::whole(&task.opened(), token, &sink);
 }

@@ -97,7 +97,7 @@ extern "C" fn dying(number: c_int) {
 /// that is no child: another one is made, at another moment.
 pub fn in_child(
     deadline: Duration,
-    _task: &Task<'_>,
+    _task: &Task,
     _token: &str,
     work: &dyn Fn(&PipeSink<'_>),
 ) -> Result<ChildExit, String> {

@@ -11,7 +11,7 @@ pub const IS_COPY: bool = true;
 /// Always an error: there is no child.
 pub fn in_child(
     _deadline: Duration,
-    _task: &Task<'_>,
+    _task: &Task,
     _token: &str,
     _work: &dyn Fn(&PipeSink<'_>),
 ) -> Result<ChildExit, String> {

@@ -102,7 +102,7 @@ impl Drop for Job {
 /// Does the task in this program started again. The error says why there is no child.
 pub fn in_child(
     deadline: Duration,
-    task: &Task<'_>,
+    task: &Task,
     token: &str,
     _work: &dyn Fn(&PipeSink<'_>),
 ) -> Result<ChildExit, String> {

@@ -31,17 +31,18 @@ pub const REAL: Functions = Functions {
 };
 
 /// What the child is to try.
-pub struct Task<'a> {
+#[derive(Clone)]
+pub struct Task {
     /// By which functions.
     pub functions: Functions,
     /// The cuDNN; without one, only the driver is asked.
     pub main_library: Option<Library>,
     /// Its parts, in the order in which they are opened.
-    pub parts: &'a [SubLibraryFile],
+    pub parts: Vec<SubLibraryFile>,
     /// On which GPUs.
-    pub devices: &'a Devices,
+    pub devices: Devices,
     /// What the program was built with, and what its tables say of GPUs.
-    pub built: &'a Built,
+    pub built: Built,
     /// How much is convolved where there is a GPU, if anything.
     pub convolution: Option<Scope>,
 }
@@ -52,10 +53,7 @@ pub struct ToldTask {
     /// Where the answer goes.
     pub pipe: usize,
     main_library: Option<PathBuf>,
-    parts: Vec<SubLibraryFile>,
-    devices: Devices,
-    built: Built,
-    convolution: Option<Scope>,
+    task: Task,
 }
 
 #[cfg(windows)]
@@ -64,23 +62,23 @@ row!(Scope: extent, graph_only, asked, newest_gpu; in_program: false);
 row!(SubLibraryFile: name, path, needed; version: None, told_by: None, defect: None);
 
 #[cfg(windows)]
-impl Task<'_> {
+impl Task {
     /// As lines; the first one has the number of the pipe for the answer, and the last one is `end` with the token.
     pub fn to_text(&self, token: &str, pipe: usize) -> String {
         let mut lines = vec![codec::line("pipe", &pipe)];
         if let Some(path) = self.main_library.and_then(|library| library.path()) {
             lines.push(codec::line("main", &path));
         }
-        for part in self.parts {
+        for part in &self.parts {
             lines.push(codec::line("part", part));
         }
-        match self.devices {
+        match &self.devices {
             Devices::First => {}
             Devices::Rank(rank) => lines.push(codec::line("rank", rank)),
             Devices::All => lines.push("all".to_string()),
             Devices::Listed(numbers) => lines.push(codec::line("devices", numbers)),
         }
-        lines.push(codec::line("built", &record::text(self.built)));
+        lines.push(codec::line("built", &record::text(&self.built)));
         if let Some(scope) = &self.convolution {
             lines.push(codec::line("convolution", scope));
         }
@@ -93,18 +91,18 @@ impl Task<'_> {
 impl ToldTask {
     /// Reads the lines; none where they do not come to their end.
     pub fn parse(text: &str, token: &str) -> Option<Self> {
-        let mut task = Self {
-            pipe: 0,
+        let (mut pipe, mut main_library, mut whole) = (0, None, false);
+        let mut task = Task {
+            functions: REAL,
             main_library: None,
             parts: Vec::new(),
             devices: Devices::First,
             built: Built::default(),
             convolution: None,
         };
-        let mut whole = false;
         codec::each_line(text, &mut |key, value| match key {
-            "pipe" => task.pipe = usize::decode(value).unwrap_or_default(),
-            "main" => task.main_library = Fields::decode(value),
+            "pipe" => codec::set(&mut pipe, value),
+            "main" => main_library = Fields::decode(value),
             "part" => codec::push(&mut task.parts, value),
             "rank" => task.devices = Devices::Rank(usize::decode(value).unwrap_or_default()),
             "all" => task.devices = Devices::All,
@@ -114,19 +112,19 @@ impl ToldTask {
             "end" => whole = value == token,
             _ => {}
         });
-        Some(task).filter(|_| whole)
+        whole.then_some(Self {
+            pipe,
+            main_library,
+            task,
+        })
     }
 
-    /// The task itself, with its cuDNN opened.
-    pub fn with(&self, run: &mut dyn FnMut(&Task<'_>)) {
+    /// Returns the task itself, with its cuDNN opened.
+    pub fn opened(&self) -> Task {
         let library = self.main_library.as_ref();
-        run(&Task {
-            functions: REAL,
+        Task {
             main_library: library.and_then(|path| Library::open_file(path).ok()),
-            parts: &self.parts,
-            devices: &self.devices,
-            built: &self.built,
-            convolution: self.convolution,
-        });
+            ..self.task.clone()
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::runtime::child::protocol::ChildReport;
 use crate::runtime::child::task::{Functions, Task};
 use crate::runtime::child::{in_process, process, rdma};
 use crate::runtime::convolution::case::FIRST;
-use crate::runtime::convolution::case_result::{Extent, Scope, SuiteEvent};
+use crate::runtime::convolution::case_result::{Extent, SuiteEvent};
 use crate::runtime::convolution::graph::Graph;
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::cudnn::status::CudnnStatus;
@@ -93,7 +93,7 @@ impl ChildNotStarted {
 
 /// Tries it in a child; without one in this process itself, if that `may_be_here`. The error says why there is none.
 pub fn run(
-    task: &Task<'_>,
+    task: &Task,
     deadline: Duration,
     may_be_here: bool,
 ) -> Result<ChildOutcome, ChildNotStarted> {
@@ -120,31 +120,19 @@ pub fn run(
     if !may_be_here || !process::IS_COPY && !in_process::cuda_is_started() {
         return Err(no_child);
     }
-    let (functions, main_library) = (task.functions, task.main_library);
-    let in_program = matches!(no_child, ChildNotStarted::Started);
-    let convolution = task.convolution.map(|scope| Scope {
-        in_program,
-        ..scope
-    });
-    let (devices, built) = (task.devices.clone(), task.built.clone());
-    let (parts, end) = (task.parts.to_vec(), codec::line("end", &token));
+    let (mut here, end) = (task.clone(), codec::line("end", &token));
+    if let Some(scope) = &mut here.convolution {
+        scope.in_program = matches!(no_child, ChildNotStarted::Started);
+    }
     let exit = in_process::in_thread(deadline, move |sink| {
-        let task = Task {
-            functions,
-            main_library,
-            parts: &parts,
-            devices: &devices,
-            built: &built,
-            convolution,
-        };
-        work(&task, sink);
+        work(&here, sink);
         sink.line(&end);
     });
     Ok(outcome(exit, Some(no_child)))
 }
 
 /// All of a child's work, to its last word.
-pub fn whole(task: &Task<'_>, token: &str, sink: &PipeSink<'_>) {
+pub fn whole(task: &Task, token: &str, sink: &PipeSink<'_>) {
     let is_shut_down = AtomicBool::new(false);
     in_process::with_large_stack(&|| {
         in_process::pass_locks();
@@ -159,12 +147,12 @@ pub fn whole(task: &Task<'_>, token: &str, sink: &PipeSink<'_>) {
 }
 
 /// Does the work; whether the GPUs that were used are shut down when this process ends is what is returned.
-fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
+fn work(task: &Task, sink: &PipeSink<'_>) -> bool {
     let (mut cudnn, mut release) = (None, None);
     if let Some(main_library) = task.main_library {
-        let opened = open(task.parts, sink);
+        let opened = open(&task.parts, sink);
         if opened != PartsOpened::Refused {
-            let told = version(main_library, task.parts, sink);
+            let told = version(main_library, &task.parts, sink);
             cudnn = told.map(|(version, _)| (main_library, version, opened));
             release = told.and_then(|(version, cuda)| {
                 Some(rules::Cudnn {
@@ -198,9 +186,9 @@ fn work(task: &Task<'_>, sink: &PipeSink<'_>) -> bool {
     if let (Some(scope), Some((main_library, version, opened))) = (task.convolution, cudnn) {
         // The driver may lie where only CUDA looks, and is in the process now.
         let wanted = !numbers.is_empty();
-        if wanted && (opened == PartsOpened::All || open(task.parts, sink) == PartsOpened::All) {
+        if wanted && (opened == PartsOpened::All || open(&task.parts, sink) == PartsOpened::All) {
             if scope.extent == Extent::Thorough {
-                open_for_training(task.parts, sink);
+                open_for_training(&task.parts, sink);
             }
             for number in numbers {
                 stage(sink, Stage::Cudnn("preparing a convolution".to_string()));
@@ -235,9 +223,9 @@ fn confidential() -> Finding {
 
 /// The GPUs that are tried. Where nobody chose among unlike ones, it is the first that the cuDNN and the program's own
 /// kernels serve: the program may choose it too.
-fn choose(task: &Task<'_>, driver: &Driver, cudnn: Option<rules::Cudnn>) -> Vec<usize> {
-    let (devices, built) = (&driver.devices, task.built);
-    if *task.devices == Devices::First {
+fn choose(task: &Task, driver: &Driver, cudnn: Option<rules::Cudnn>) -> Vec<usize> {
+    let (devices, built) = (&driver.devices, &task.built);
+    if task.devices == Devices::First {
         let is_served = |device: &Device| {
             let (name, gpu) = (&device.name, device.capability);
             let kernels = rules::kernels(built, driver.cuda, name, gpu);

@@ -1,6 +1,6 @@
 //! Which convolutions are tried.
 
-use crate::runtime::convolution::case_result::Api;
+use crate::runtime::convolution::case_result::{Api, SuiteEvent};
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::operation::Operation;
@@ -29,6 +29,17 @@ impl Case {
     pub fn words(&self) -> String {
         let (operation, through) = (self.operation.words(), self.api.api_words());
         format!("{} in {}{}", operation, self.data_type.name(), through)
+    }
+
+    /// Returns its name with the order of the numbers.
+    pub fn title(&self) -> String {
+        format!("{} ({})", self.words(), self.layout.name())
+    }
+
+    /// Returns the event that it is computed next, by this algorithm.
+    pub fn running(&self, by: Algorithm) -> SuiteEvent {
+        let (words, layout) = (self.words(), self.layout.name());
+        SuiteEvent::cudnn(format!("running the {words} ({layout}, {by})"))
     }
 
     /// The dimensions of what it gives.
@@ -213,12 +224,12 @@ pub fn thorough() -> Vec<Case> {
 
 fn legacy(operation: Operation, data_type: DataType, layout: Layout, shape: Shape) -> Case {
     Case {
-        api: Api::Legacy,
         operation,
         data_type,
         layout,
         shape,
         fills: data_type.is_short(),
+        ..FIRST
     }
 }
 
@@ -252,7 +263,7 @@ fn graph(operation: Operation, data_type: DataType) -> Case {
         data_type,
         layout: Layout::Nhwc,
         shape: SMALL,
-        fills: false,
+        ..FIRST
     }
 }
 

@@ -143,3 +143,10 @@ pub enum SuiteEvent {
     /// How it went.
     Done(Box<CaseResult>),
 }
+
+impl SuiteEvent {
+    /// Returns the event that cuDNN is asked for this next.
+    pub fn cudnn(words: impl Into<String>) -> Self {
+        SuiteEvent::Next(Stage::Cudnn(words.into()))
+    }
+}

@@ -170,8 +170,14 @@ impl CudnnError {
             FindingId::ConvolutionFailed
         };
         let named = status::status_name(self.status, major);
-        let mut finding = Finding::error(
+        // A program that asks for a graph is ready to be refused, and may have another way.
+        let is_fault = case.api == Api::Legacy
+            || self.call == "cudnnBackendExecute"
+            || status::is_internal(self.status);
+        let fails = self.gpu.is_some() || self.is_mismatch(major) || counts && is_fault;
+        let mut finding = Finding::new(
             id,
+            Severity::error_if(fails),
             format!(
                 "`{}` of cuDNN {} answered {} on {}",
                 self.call, version, named, device
@@ -183,17 +189,8 @@ impl CudnnError {
         if let Some(code) = self.gpu {
             finding = finding.with("GPU", cuda_status::status_name(code));
         }
-        let help = status::help(self.status, major);
-        let mut finding = with_words(finding).help(help);
-        // A program that asks for a graph is ready to be refused, and may have another way.
-        let is_fault = case.api == Api::Legacy
-            || self.call == "cudnnBackendExecute"
-            || status::is_internal(self.status);
-        if self.gpu.is_some() || self.is_mismatch(major) || counts && is_fault {
-            return (Verdict::Fail, finding);
-        }
-        finding.severity = Severity::Warning;
-        (Verdict::Unknown, finding)
+        let finding = with_words(finding).help(status::help(self.status, major));
+        (Verdict::fail_if(fails), finding)
     }
 }
 

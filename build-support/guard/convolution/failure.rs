@@ -202,34 +202,24 @@ impl CaseFailure {
     ) -> (Verdict, Finding) {
         let cudnn = format!("cuDNN {version}");
         let words = case.words();
+        let untried = |summary: String| {
+            let finding = Finding::warning(FindingId::ConvolutionFailed, summary);
+            (Verdict::Unknown, finding)
+        };
         match self {
-            CaseFailure::Unserved(reason) => (
-                Verdict::Unknown,
-                Finding::warning(
-                    FindingId::ConvolutionFailed,
-                    format!("no {words} was tried: {reason}"),
-                ),
-            ),
-            CaseFailure::Lacks(name) => (
-                Verdict::Unknown,
-                Finding::warning(
-                    FindingId::ConvolutionFailed,
-                    format!("{cudnn} has no `{name}`, so no convolution was tried"),
-                )
-                .help("update cudnn-guard: it does not know this release"),
-            ),
-            CaseFailure::Workspace { bytes, .. } => (
-                Verdict::Unknown,
-                Finding::warning(
-                    FindingId::ConvolutionFailed,
-                    format!(
-                        "{} wants {} MiB to work in for a small convolution, so none was tried",
-                        cudnn,
-                        bytes / MIB
-                    ),
-                )
-                .help("update cudnn-guard: it does not know this release"),
-            ),
+            CaseFailure::Unserved(reason) => untried(format!("no {words} was tried: {reason}")),
+            CaseFailure::Lacks(name) => {
+                let summary = format!("{cudnn} has no `{name}`, so no convolution was tried");
+                let (verdict, finding) = untried(summary);
+                (verdict, finding.help(UPDATE))
+            }
+            CaseFailure::Workspace { bytes, .. } => {
+                let mib = bytes / MIB;
+                let (verdict, finding) = untried(format!(
+                    "{cudnn} wants {mib} MiB to work in for a small convolution, so none was tried"
+                ));
+                (verdict, finding.help(UPDATE))
+            }
             CaseFailure::Full { free } => {
                 let finding = memory_low(device, Some(*free));
                 let why = "it was not asked: CUDA takes memory by pieces of 2 MiB";
@@ -245,30 +235,18 @@ impl CaseFailure {
                 (Verdict::Unknown, refused_by_gpu(status, device))
             }
             CaseFailure::Crashed { code, .. } => {
-                let error = cuda_status::explain(*code);
-                let finding = Finding::error(
-                    FindingId::ConvolutionFailed,
-                    format!(
-                        "a {} of {} on {} ended with {}",
-                        words,
-                        cudnn,
-                        device,
-                        cuda_status::status_name(*code)
-                    ),
-                );
+                let (error, named) = (cuda_status::explain(*code), cuda_status::status_name(*code));
+                let summary = format!("a {words} of {cudnn} on {device} ended with {named}");
+                let finding = Finding::error(FindingId::ConvolutionFailed, summary);
                 let finding = self.with_case(finding, case).with("meaning", error.words);
                 (Verdict::Fail, finding.help(BELONG))
             }
             CaseFailure::Dimensions(told) => {
-                let finding = Finding::error(
-                    FindingId::ConvolutionWrong,
-                    format!(
-                        "{} says that a convolution gives {} numbers, where {} is right",
-                        cudnn,
-                        dimensions(*told),
-                        dimensions(case.shape.y())
-                    ),
+                let (told, right) = (dimensions(*told), dimensions(case.shape.y()));
+                let summary = format!(
+                    "{cudnn} says that a convolution gives {told} numbers, where {right} is right"
                 );
+                let finding = Finding::error(FindingId::ConvolutionWrong, summary);
                 (Verdict::Fail, self.with_case(finding, case).help(BELONG))
             }
             CaseFailure::Breach { buffer, place, .. } => {
@@ -281,13 +259,11 @@ impl CaseFailure {
                 let summary = format!(
                     "{cudnn} wrote {place} of its {buffer} buffer in a {words} on {device}"
                 );
-                let finding = Finding::error(FindingId::ConvolutionWrong, summary);
-                let mut finding = self.with_case(finding, case);
-                if !is_near {
-                    return (Verdict::Fail, finding.help(BELONG));
-                }
-                finding.severity = Severity::Warning;
-                (Verdict::Unknown, finding.help(SANITIZER))
+                let severity = Severity::error_if(!is_near);
+                let finding = Finding::new(FindingId::ConvolutionWrong, severity, summary);
+                let help = if is_near { SANITIZER } else { BELONG };
+                let finding = self.with_case(finding, case).help(help);
+                (Verdict::fail_if(!is_near), finding)
             }
             CaseFailure::Rounded {
                 comparison,
@@ -334,25 +310,12 @@ impl CaseFailure {
                     format!("{cudnn} computed a wrong {words} on {device}: {what}"),
                 );
                 let [a, b, c, d] = indices(case.result(), comparison.worst.unwrap_or(0));
-                let finding = self
-                    .with_case(finding, case)
-                    .with(
-                        "where",
-                        format!(
-                            "{}[{}][{}][{}][{}] is {}, and {:.7} is right",
-                            case.operation.result(),
-                            a,
-                            b,
-                            c,
-                            d,
-                            there,
-                            expected
-                        ),
-                    )
-                    .with(
-                        "wrong",
-                        format!("{} of {} numbers", comparison.wrong, comparison.of),
-                    );
+                let result = case.operation.result();
+                let place =
+                    format!("{result}[{a}][{b}][{c}][{d}] is {there}, and {expected:.7} is right");
+                let wrong = format!("{} of {} numbers", comparison.wrong, comparison.of);
+                let finding = self.with_case(finding, case).with("where", place);
+                let finding = finding.with("wrong", wrong);
                 let finding = if other.is_empty() {
                     finding
                 } else {
@@ -369,6 +332,7 @@ impl CaseFailure {
 }
 
 const BELONG: &str = "install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here";
+const UPDATE: &str = "update cudnn-guard: it does not know this release";
 const SANITIZER: &str = "run the program under `compute-sanitizer` to see whether cuDNN writes past the program's own buffers";
 const HARDWARE: &str = "run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory";
 

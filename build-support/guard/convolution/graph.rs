@@ -87,7 +87,9 @@ pub struct Plan {
 impl Graph {
     /// The graph API of a main library.
     pub fn open(main_library: Library) -> Result<Self, CudnnStatus> {
-        BackendFunctions::resolve(main_library).map(|functions| Self { functions })
+        let functions = BackendFunctions::resolve(main_library);
+        let functions = functions.map_err(|call| CudnnStatus { call, status: None })?;
+        Ok(Self { functions })
     }
 
     fn node(&self, sort: &'static is::DescriptorKind) -> Result<Node, CudnnStatus> {

@@ -7,7 +7,6 @@ use crate::runtime::convolution::graph::{Engine, Graph, HeuristicMode, Plan};
 use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::run_case::{CaseRunner, MOST_WORKSPACE};
-use crate::runtime::convolution::stage::Stage;
 
 impl CaseRunner<'_> {
     /// Computes by the first engine that takes it, and compares.
@@ -23,10 +22,10 @@ impl CaseRunner<'_> {
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |status| self.refused(status, None);
-        let what = format!("{} ({})", case.words(), case.layout.name());
-        emit(SuiteEvent::Next(Stage::Cudnn(format!(
+        let what = case.title();
+        emit(SuiteEvent::cudnn(format!(
             "asking for engines for the {what}"
-        ))));
+        )));
         let graph = Graph::open(self.cudnn.main_library).map_err(refused)?;
         let with = graph.describe(self.handle, case).map_err(refused)?;
         let mut passed_over = PassedOver::new(self.version);
@@ -54,10 +53,10 @@ impl CaseRunner<'_> {
                     passed_over.add(rounding_failure(&engine))?;
                     continue;
                 }
-                emit(SuiteEvent::Next(Stage::Cudnn(format!(
-                    "making {} ready for the {}",
-                    engine.algorithm, what
-                ))));
+                let algorithm = engine.algorithm;
+                emit(SuiteEvent::cudnn(format!(
+                    "making {algorithm} ready for the {what}"
+                )));
                 let plan = match self.plan(&graph, &engine) {
                     Ok(plan) => plan,
                     Err(failure) => {
@@ -65,17 +64,18 @@ impl CaseRunner<'_> {
                         continue;
                     }
                 };
-                emit(SuiteEvent::Next(Stage::Cudnn(format!(
-                    "running the {} ({}, {})",
-                    case.words(),
-                    case.layout.name(),
-                    engine.algorithm
-                ))));
-                let (algorithm, bytes) = (engine.algorithm, plan.workspace);
-                let done = self.compute(case, algorithm, bytes, operands, expected, &|data| {
-                    // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan asks.
-                    unsafe { graph.convolve(self.handle, &plan, data) }
-                });
+                emit(case.running(algorithm));
+                let done = self.compute(
+                    case,
+                    algorithm,
+                    plan.workspace,
+                    operands,
+                    expected,
+                    &|data| {
+                        // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan asks.
+                        unsafe { graph.convolve(self.handle, &plan, data) }
+                    },
+                );
                 let failure = match done {
                     Err(CaseFailure::Rounded { .. }) => rounding_failure(&engine),
                     Err(failure) if failure.is_refusal() && !failure.ends_the_context() => failure,

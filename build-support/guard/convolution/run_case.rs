@@ -6,7 +6,6 @@ use crate::runtime::convolution::cudnn_error::CudnnError;
 use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess};
 use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
-use crate::runtime::convolution::stage::Stage;
 use crate::runtime::convolution::tolerance::{self, Tolerance};
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::data_type::{DataType, from_bfloat16, to_bfloat16};
@@ -54,10 +53,10 @@ impl CaseRunner<'_> {
         if self.unsupported_reason(case).is_some() {
             return Vec::new();
         }
-        let what = format!("{} ({})", case.words(), case.layout.name());
-        emit(SuiteEvent::Next(Stage::Cudnn(format!(
+        let what = case.title();
+        emit(SuiteEvent::cudnn(format!(
             "asking for algorithms for the {what}"
-        ))));
+        )));
         let with = self.describe(case).ok();
         let offers = with.and_then(|with| self.cudnn.heuristic_algorithms(&with).ok());
         let [usual, _] = Algorithm::usual(case.operation);
@@ -116,10 +115,10 @@ impl CaseRunner<'_> {
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |status| self.refused(status, None);
-        let what = format!("{} ({})", case.words(), case.layout.name());
-        emit(SuiteEvent::Next(Stage::Cudnn(format!(
-            "setting up the {what}"
-        ))));
+        emit(SuiteEvent::cudnn(format!(
+            "setting up the {}",
+            case.title()
+        )));
         let with = self.describe(case).map_err(refused)?;
         let told = self.cudnn.output(&with.x, &with.w, &with.convolution);
         let told = told.map_err(refused)?;
@@ -127,12 +126,7 @@ impl CaseRunner<'_> {
             return Err(CaseFailure::Dimensions(told));
         }
         let mut by = |algorithm: Algorithm| {
-            emit(SuiteEvent::Next(Stage::Cudnn(format!(
-                "running the {} ({}, {})",
-                case.words(),
-                case.layout.name(),
-                algorithm
-            ))));
+            emit(case.running(algorithm));
             self.run_algorithm(case, &with, algorithm, operands, expected)
         };
         if let Some((algorithm, math)) = offer {
@@ -325,9 +319,9 @@ fn compare(
     } else {
         // Not one number beyond single precision's bound, but all over the result: each that is rounded is off by more
         // with a chance of one half or so, and a fault that leaves no number off by more than TF32 is rare.
-        let strict = Tolerance::in_f32(case, expected);
+        let strict = Tolerance::in_type(DataType::F32, case, false, expected);
         let off = tolerance::compare(&result, expected, &strict).wrong;
-        let loose = Tolerance::in_tf32(case, expected);
+        let loose = Tolerance::in_type(DataType::Tf32, case, false, expected);
         let within = tolerance::compare(&result, expected, &loose)
             .worst
             .is_none();

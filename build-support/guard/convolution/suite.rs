@@ -18,7 +18,7 @@ use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
 use crate::runtime::driver::{devices, query};
-use crate::runtime::facts::finding::{Severity, Verdict};
+use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
@@ -80,8 +80,7 @@ pub fn run_kinds(
     let driver = match query::ask() {
         Ok(driver) => driver,
         Err(problem) => {
-            first.outcome.verdict = Verdict::Unknown;
-            first.outcome.finding = Some(problem.finding());
+            first.unknown(problem.finding());
             return first.emit(emit, clock);
         }
     };
@@ -93,8 +92,7 @@ pub fn run_kinds(
     // Asked before there is a context, which may be all that such a GPU allows.
     let mode = query::compute_mode(number).filter(|_| !scope.asked);
     if let Some(finding) = mode.and_then(|mode| devices::not_shared(mode, &name, number)) {
-        first.outcome.verdict = Verdict::Unknown;
-        first.outcome.finding = Some(finding);
+        first.unknown(finding);
         return first.emit(emit, clock);
     }
     emit(SuiteEvent::Next(Stage::MakingContext));
@@ -107,8 +105,7 @@ pub fn run_kinds(
     };
     let context = milliseconds(clock);
     if current.is_capturing() {
-        first.outcome.verdict = Verdict::Unknown;
-        first.outcome.finding = Some(devices::captures(&name));
+        first.unknown(devices::captures(&name));
         return first.emit(emit, clock);
     }
     // Asked before cuDNN is, which may end the process for lack of it.
@@ -120,17 +117,12 @@ pub fn run_kinds(
     }
     let cudnn = Cudnn::open(main_library);
     let clock = Instant::now();
-    emit(SuiteEvent::Next(Stage::Cudnn(
-        "creating a handle".to_string(),
-    )));
+    emit(SuiteEvent::cudnn("creating a handle"));
     let handle = match cudnn.handle() {
         Ok(handle) => handle,
         Err(status) => {
-            first.fail(
-                &run_case::refused_by(&cudnn, &current, status, None, memory),
-                version,
-                true,
-            );
+            let failure = run_case::refused_by(&cudnn, &current, status, None, memory);
+            first.fail(&failure, version, true);
             return first.emit(emit, clock);
         }
     };
@@ -207,6 +199,11 @@ impl ResultRow {
                 ),
             );
         }
+    }
+
+    fn unknown(&mut self, finding: Finding) {
+        self.outcome.verdict = Verdict::Unknown;
+        self.outcome.finding = Some(finding);
     }
 
     fn leave_out(&mut self, reason: String) {

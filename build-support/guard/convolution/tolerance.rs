@@ -38,20 +38,16 @@ pub struct Tolerance {
 impl Tolerance {
     /// For a kind, computed by an algorithm that transforms or by one that does not.
     pub fn for_case(case: &Case, transforms: bool, expected: &[Expected]) -> Self {
-        Self::of_type(case.data_type, case, transforms, expected)
+        Self::in_type(case.data_type, case, transforms, expected)
     }
 
-    /// Returns the bounds for strict single precision.
-    pub fn in_f32(case: &Case, expected: &[Expected]) -> Self {
-        Self::of_type(DataType::F32, case, false, expected)
-    }
-
-    /// Returns the bounds for TF32.
-    pub fn in_tf32(case: &Case, expected: &[Expected]) -> Self {
-        Self::of_type(DataType::Tf32, case, false, expected)
-    }
-
-    fn of_type(data_type: DataType, case: &Case, transforms: bool, expected: &[Expected]) -> Self {
+    /// Returns the bounds for a kind if it were computed in this format.
+    pub fn in_type(
+        data_type: DataType,
+        case: &Case,
+        transforms: bool,
+        expected: &[Expected],
+    ) -> Self {
         let terms = case.products() as f64 + 1.0;
         let power = |exponent: i32| 2f64.powi(exponent);
         let on_tensor_cores = terms * power(-22);
@@ -66,16 +62,8 @@ impl Tolerance {
         let largest = |most: f64, it: &Expected| most.max(it.magnitude);
         Self {
             data_type,
-            factor: if transforms {
-                factor * transformed
-            } else {
-                factor
-            },
-            magnitude: if transforms {
-                Some(expected.iter().fold(0.0, largest))
-            } else {
-                None
-            },
+            factor: factor * if transforms { transformed } else { 1.0 },
+            magnitude: transforms.then(|| expected.iter().fold(0.0, largest)),
         }
     }
 

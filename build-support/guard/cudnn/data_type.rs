@@ -1,6 +1,7 @@
 //! The number formats in which a GPU convolves. The two of 16 bits are converted by hand: the standard library has
 //! neither.
 
+use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 
@@ -17,17 +18,14 @@ pub enum DataType {
     Bf16,
 }
 
-impl DataType {
-    /// As programs call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            DataType::F32 => "f32",
-            DataType::Tf32 => "tf32",
-            DataType::F16 => "f16",
-            DataType::Bf16 => "bf16",
-        }
-    }
+named!(DataType {
+    F32 = "f32",
+    Tf32 = "tf32",
+    F16 = "f16",
+    Bf16 = "bf16",
+});
 
+impl DataType {
     /// Bits of one number's significand, the hidden one included, in memory.
     pub fn precision(self) -> i32 {
         match self {

@@ -35,25 +35,12 @@ impl Cudnn {
         data_type: DataType,
         layout: Layout,
     ) -> Result<OwnedDescriptor, CudnnStatus> {
-        let tensor = self.create(
+        let calls = [
             "cudnnCreateTensorDescriptor",
             "cudnnDestroyTensorDescriptor",
-        )?;
-        let (call, [n, c, h, w]) = ("cudnnSetTensor4dDescriptor", dims);
-        let (order, kind) = (order(layout), data_type_number(data_type));
-        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
-        check(call, unsafe {
-            transmute::<Opaque, SetDimensions>(self.find(call)?)(
-                tensor.what,
-                order,
-                kind,
-                int(n),
-                int(c),
-                int(h),
-                int(w),
-            )
-        })?;
-        Ok(tensor)
+            "cudnnSetTensor4dDescriptor",
+        ];
+        self.sized(calls, [order(layout), data_type_number(data_type)], dims)
     }
 
     /// Filters.
@@ -63,25 +50,29 @@ impl Cudnn {
         data_type: DataType,
         layout: Layout,
     ) -> Result<OwnedDescriptor, CudnnStatus> {
-        let filter = self.create(
+        let calls = [
             "cudnnCreateFilterDescriptor",
             "cudnnDestroyFilterDescriptor",
-        )?;
-        let (call, [k, c, h, w]) = ("cudnnSetFilter4dDescriptor", dims);
-        let (order, kind) = (order(layout), data_type_number(data_type));
-        // SAFETY: as above; type and order stand the other way round than for a tensor.
-        check(call, unsafe {
-            transmute::<Opaque, SetDimensions>(self.find(call)?)(
-                filter.what,
-                kind,
-                order,
-                int(k),
-                int(c),
-                int(h),
-                int(w),
-            )
+            "cudnnSetFilter4dDescriptor",
+        ];
+        // Type and order stand the other way round than for a tensor.
+        self.sized(calls, [data_type_number(data_type), order(layout)], dims)
+    }
+
+    fn sized(
+        &self,
+        [create, destroy, set]: [&'static str; 3],
+        [first, second]: [c_int; 2],
+        [a, b, c, d]: [usize; 4],
+    ) -> Result<OwnedDescriptor, CudnnStatus> {
+        let made = self.create(create, destroy)?;
+        let (a, b, c, d) = (int(a), int(b), int(c), int(d));
+        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
+        check(set, unsafe {
+            let set: SetDimensions = transmute(self.find(set)?);
+            set(made.what, first, second, a, b, c, d)
         })?;
-        Ok(filter)
+        Ok(made)
     }
 
     /// A convolution that sums in single precision.

@@ -3,7 +3,7 @@
 
 use crate::runtime::cudnn::signatures::{Destroy, Opaque};
 use crate::runtime::cudnn::status::{CudnnStatus, check};
-use crate::runtime::driver::query::address;
+use crate::runtime::driver::query::{address, functions};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
@@ -19,39 +19,15 @@ type Get = unsafe extern "C" fn(Opaque, c_int, c_int, i64, *mut i64, *mut c_void
 /// handle, plan, what goes in and comes out
 type Execute = unsafe extern "C" fn(Opaque, Opaque, Opaque) -> c_int;
 
-/// The six functions that do everything.
-#[derive(Clone, Copy)]
-pub struct BackendFunctions {
-    pub create: Create,
-    pub destroy: Destroy,
-    pub finalize: Finalize,
-    pub set: Set,
-    pub get: Get,
-    pub execute: Execute,
-}
-
-impl BackendFunctions {
-    /// The functions of a main library.
-    #[allow(
-        clippy::missing_transmute_annotations,
-        reason = "the types stand with the fields"
-    )]
-    pub fn resolve(main_library: Library) -> Result<Self, CudnnStatus> {
-        // SAFETY: the types are those of cudnn_graph.h.
-        let functions = unsafe {
-            let find = || {
-                Ok(Self {
-                    create: transmute(address(main_library, "cudnnBackendCreateDescriptor")?),
-                    destroy: transmute(address(main_library, "cudnnBackendDestroyDescriptor")?),
-                    finalize: transmute(address(main_library, "cudnnBackendFinalize")?),
-                    set: transmute(address(main_library, "cudnnBackendSetAttribute")?),
-                    get: transmute(address(main_library, "cudnnBackendGetAttribute")?),
-                    execute: transmute(address(main_library, "cudnnBackendExecute")?),
-                })
-            };
-            find()
-        };
-        functions.map_err(|call| CudnnStatus { call, status: None })
+// The six that do everything.
+functions! {
+    pub struct BackendFunctions {
+        create = "cudnnBackendCreateDescriptor": Create;
+        destroy = "cudnnBackendDestroyDescriptor": Destroy;
+        finalize = "cudnnBackendFinalize": Finalize;
+        set = "cudnnBackendSetAttribute": Set;
+        get = "cudnnBackendGetAttribute": Get;
+        execute = "cudnnBackendExecute": Execute;
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is computed: a convolution, one of its gradients, or one with what follows it.
 
+use crate::runtime::facts::codec::{Fields, named};
+
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -13,17 +15,14 @@ pub enum Operation {
     Fused,
 }
 
-impl Operation {
-    /// Its name in a report.
-    pub fn name(self) -> &'static str {
-        match self {
-            Operation::Forward => "convolution forward",
-            Operation::BackwardData => "convolution backward data",
-            Operation::BackwardFilter => "convolution backward filter",
-            Operation::Fused => "convolution bias ReLU",
-        }
-    }
+named!(Operation {
+    Forward = "convolution forward",
+    BackwardData = "convolution backward data",
+    BackwardFilter = "convolution backward filter",
+    Fused = "convolution bias ReLU",
+});
 
+impl Operation {
     /// Its name in a sentence.
     pub fn words(self) -> &'static str {
         match self {

@@ -1,5 +1,7 @@
 //! The sizes of a two-dimensional convolution, and which of its numbers stands where.
 
+use crate::runtime::facts::codec::{Fields, named};
+
 /// A convolution (cross-correlation, as networks mean it). Pairs are height first, then width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -66,15 +68,12 @@ pub enum Layout {
     Nhwc,
 }
 
-impl Layout {
-    /// As everybody calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Layout::Nchw => "NCHW",
-            Layout::Nhwc => "NHWC",
-        }
-    }
+named!(Layout {
+    Nchw = "NCHW",
+    Nhwc = "NHWC",
+});
 
+impl Layout {
     /// Brings numbers from NCHW order into this one.
     pub fn arrange(self, dims: [usize; 4], values: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; values.len()];

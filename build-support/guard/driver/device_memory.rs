@@ -1,6 +1,6 @@
 //! A GPU in use: CUDA's own context, and memory with canaries round it, through the driver alone.
 
-use crate::runtime::driver::query::{self, address};
+use crate::runtime::driver::query::{self, address, functions};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::transmute;
@@ -48,58 +48,24 @@ const CANARY: u32 = 0x2684_C5A3;
 /// What every byte of a buffer holds before it is written: a NaN in each format, of four bytes and of two.
 pub const POISON: u8 = 0xFF;
 
-#[derive(Clone, Copy)]
-struct MemoryFunctions {
-    device: unsafe extern "C" fn(*mut c_int, c_int) -> c_int,
-    retain: unsafe extern "C" fn(*mut Context, c_int) -> c_int,
-    release: unsafe extern "C" fn(c_int) -> c_int,
-    push: unsafe extern "C" fn(Context) -> c_int,
-    pop: unsafe extern "C" fn(*mut Context) -> c_int,
-    synchronize: unsafe extern "C" fn() -> c_int,
-    info: unsafe extern "C" fn(*mut usize, *mut usize) -> c_int,
-    alloc: unsafe extern "C" fn(*mut Address, usize) -> c_int,
-    free: unsafe extern "C" fn(Address) -> c_int,
-    to_device: unsafe extern "C" fn(Address, *const c_void, usize) -> c_int,
-    to_host: unsafe extern "C" fn(*mut c_void, Address, usize) -> c_int,
-    fill: unsafe extern "C" fn(Address, c_uint, usize) -> c_int,
-    /// Since CUDA 10.1.
-    is_capturing: Option<unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int>,
-    exchange_mode: Option<unsafe extern "C" fn(*mut c_int) -> c_int>,
-}
-
-impl MemoryFunctions {
-    #[allow(
-        clippy::missing_transmute_annotations,
-        reason = "the types stand with the fields"
-    )]
-    fn resolve(library: Library) -> Result<Self, &'static str> {
-        // SAFETY: the types are those of cuda.h, held against it by tests/programs/real/signatures.rs.
-        unsafe {
-            Ok(Self {
-                device: transmute(address(library, "cuDeviceGet")?),
-                retain: transmute(address(library, "cuDevicePrimaryCtxRetain")?),
-                // Its `_v2` came with CUDA 11; the older one is the same to us.
-                release: transmute(match address(library, "cuDevicePrimaryCtxRelease_v2") {
-                    Ok(release) => release,
-                    Err(_) => address(library, "cuDevicePrimaryCtxRelease")?,
-                }),
-                push: transmute(address(library, "cuCtxPushCurrent_v2")?),
-                pop: transmute(address(library, "cuCtxPopCurrent_v2")?),
-                synchronize: transmute(address(library, "cuCtxSynchronize")?),
-                info: transmute(address(library, "cuMemGetInfo_v2")?),
-                alloc: transmute(address(library, "cuMemAlloc_v2")?),
-                free: transmute(address(library, "cuMemFree_v2")?),
-                to_device: transmute(address(library, "cuMemcpyHtoD_v2")?),
-                to_host: transmute(address(library, "cuMemcpyDtoH_v2")?),
-                fill: transmute(address(library, "cuMemsetD32_v2")?),
-                is_capturing: library
-                    .symbol("cuStreamIsCapturing")
-                    .map(|it| transmute(it)),
-                exchange_mode: library
-                    .symbol("cuThreadExchangeStreamCaptureMode")
-                    .map(|it| transmute(it)),
-            })
-        }
+functions! {
+    struct MemoryFunctions {
+        device = "cuDeviceGet": unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
+        retain = "cuDevicePrimaryCtxRetain": unsafe extern "C" fn(*mut Context, c_int) -> c_int;
+        // The newer one came with CUDA 11; the older one is the same to us.
+        release = "cuDevicePrimaryCtxRelease_v2" or "cuDevicePrimaryCtxRelease": unsafe extern "C" fn(c_int) -> c_int;
+        push = "cuCtxPushCurrent_v2": unsafe extern "C" fn(Context) -> c_int;
+        pop = "cuCtxPopCurrent_v2": unsafe extern "C" fn(*mut Context) -> c_int;
+        synchronize = "cuCtxSynchronize": unsafe extern "C" fn() -> c_int;
+        info = "cuMemGetInfo_v2": unsafe extern "C" fn(*mut usize, *mut usize) -> c_int;
+        alloc = "cuMemAlloc_v2": unsafe extern "C" fn(*mut Address, usize) -> c_int;
+        free = "cuMemFree_v2": unsafe extern "C" fn(Address) -> c_int;
+        to_device = "cuMemcpyHtoD_v2": unsafe extern "C" fn(Address, *const c_void, usize) -> c_int;
+        to_host = "cuMemcpyDtoH_v2": unsafe extern "C" fn(*mut c_void, Address, usize) -> c_int;
+        fill = "cuMemsetD32_v2": unsafe extern "C" fn(Address, c_uint, usize) -> c_int;
+        // Since CUDA 10.1.
+        ? is_capturing = "cuStreamIsCapturing": unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int;
+        ? exchange_mode = "cuThreadExchangeStreamCaptureMode": unsafe extern "C" fn(*mut c_int) -> c_int;
     }
 }
 

@@ -171,6 +171,14 @@ pub fn shared_by() -> Option<PathBuf> {
     }
 }
 
+/// Returns the finding that a GPU which is shared so is not tried by default.
+pub fn shared(control: &Path) -> Finding {
+    let summary = "other programs may share the GPU through MPS, and a fault while cuDNN is tried would end them too";
+    Finding::warning(FindingId::DeviceBusy, summary)
+        .with("shared by", control.display())
+        .help("set CUDNN_GUARD_DEVICES=0 to try it all the same")
+}
+
 /// Returns `true` if no process serves this socket: a service that was killed leaves its socket.
 ///
 /// A datagram socket cannot connect to the service's stream socket, so this never waits in the queue of a service that

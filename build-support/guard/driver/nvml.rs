@@ -1,6 +1,7 @@
 //! How the driver keeps the GPUs between two processes, as NVML tells it
 //! (<https://docs.nvidia.com/deploy/nvml-api/>).
 
+use crate::runtime::driver::query::{address, functions};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::transmute;
@@ -16,41 +17,21 @@ pub struct GpuModes {
     pub is_confidential: bool,
 }
 
-struct Functions {
-    init: unsafe extern "C" fn() -> c_int,
-    shutdown: unsafe extern "C" fn() -> c_int,
-    count: unsafe extern "C" fn(*mut c_uint) -> c_int,
-    handle: unsafe extern "C" fn(c_uint, *mut *mut c_void) -> c_int,
-    persistence: unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int,
-    /// Since driver 535. `environment`, `ccFeature` and `devToolsMode` are the fields of the structure.
-    confidential: Option<unsafe extern "C" fn(*mut [c_uint; 3]) -> c_int>,
-}
-
-impl Functions {
-    #[allow(
-        clippy::missing_transmute_annotations,
-        reason = "the types stand with the fields"
-    )]
-    fn resolve(library: Library) -> Option<Self> {
-        // SAFETY: the types are those of nvml.h.
-        unsafe {
-            Some(Self {
-                init: transmute(library.symbol("nvmlInit_v2")?),
-                shutdown: transmute(library.symbol("nvmlShutdown")?),
-                count: transmute(library.symbol("nvmlDeviceGetCount_v2")?),
-                handle: transmute(library.symbol("nvmlDeviceGetHandleByIndex_v2")?),
-                persistence: transmute(library.symbol("nvmlDeviceGetPersistenceMode")?),
-                confidential: library
-                    .symbol("nvmlSystemGetConfComputeState")
-                    .map(|it| transmute(it)),
-            })
-        }
+functions! {
+    struct Functions {
+        init = "nvmlInit_v2": unsafe extern "C" fn() -> c_int;
+        shutdown = "nvmlShutdown": unsafe extern "C" fn() -> c_int;
+        count = "nvmlDeviceGetCount_v2": unsafe extern "C" fn(*mut c_uint) -> c_int;
+        handle = "nvmlDeviceGetHandleByIndex_v2": unsafe extern "C" fn(c_uint, *mut *mut c_void) -> c_int;
+        persistence = "nvmlDeviceGetPersistenceMode": unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int;
+        // Since driver 535. `environment`, `ccFeature` and `devToolsMode` are the fields of the structure.
+        ? confidential = "nvmlSystemGetConfComputeState": unsafe extern "C" fn(*mut [c_uint; 3]) -> c_int;
     }
 }
 
 /// Asks NVML; none where there is no NVML that answers.
 pub fn modes() -> Option<GpuModes> {
-    let functions = Functions::resolve(Library::open(NVML).ok()?)?;
+    let functions = Functions::resolve(Library::open(NVML).ok()?).ok()?;
     // SAFETY: it takes nothing.
     if unsafe { (functions.init)() } != 0 {
         return None;

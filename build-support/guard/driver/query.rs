@@ -251,34 +251,53 @@ pub fn address(library: Library, name: &'static str) -> Result<*mut c_void, &'st
     library.symbol(name).ok_or(name)
 }
 
-struct DriverFunctions {
-    init: unsafe extern "C" fn(c_uint) -> c_int,
-    driver_version: unsafe extern "C" fn(*mut c_int) -> c_int,
-    count: unsafe extern "C" fn(*mut c_int) -> c_int,
-    device: unsafe extern "C" fn(*mut c_int, c_int) -> c_int,
-    name: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int,
-    attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int,
+/// Functions of a library of NVIDIA's, with their types in C: each by its name, or by the one of older releases; those with
+/// a `?` may be missing.
+macro_rules! functions {
+    ($view:vis struct $name:ident {
+        $($member:ident = $symbol:literal $(or $older:literal)?: $type:ty;)+
+        $(? $extra:ident = $later:literal: $kind:ty;)*
+    }) => {
+        #[derive(Clone, Copy)]
+        $view struct $name {
+            $($view $member: $type,)+
+            $($view $extra: Option<$kind>,)*
+        }
+
+        impl $name {
+            /// Finds the functions, or names the first one that is missing.
+            $view fn resolve(library: Library) -> Result<Self, &'static str> {
+                // SAFETY: the types are those of NVIDIA's headers; tests/programs/real/signatures.rs compares them.
+                unsafe {
+                    Ok(Self {
+                        $($member: {
+                            let found = address(library, $symbol);
+                            $(let found = found.or_else(|_| address(library, $older));)?
+                            transmute::<*mut c_void, $type>(found?)
+                        },)+
+                        $($extra: library
+                            .symbol($later)
+                            .map(|found| transmute::<*mut c_void, $kind>(found)),)*
+                    })
+                }
+            }
+        }
+    };
+}
+pub(crate) use functions;
+
+functions! {
+    struct DriverFunctions {
+        init = "cuInit": unsafe extern "C" fn(c_uint) -> c_int;
+        driver_version = "cuDriverGetVersion": unsafe extern "C" fn(*mut c_int) -> c_int;
+        count = "cuDeviceGetCount": unsafe extern "C" fn(*mut c_int) -> c_int;
+        device = "cuDeviceGet": unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
+        name = "cuDeviceGetName": unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
+        attribute = "cuDeviceGetAttribute": unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
+    }
 }
 
 impl DriverFunctions {
-    #[allow(
-        clippy::missing_transmute_annotations,
-        reason = "the types stand with the fields"
-    )]
-    fn resolve(library: Library) -> Result<Self, &'static str> {
-        // SAFETY: the types are those of cuda.h, held against it by tests/programs/real/signatures.rs.
-        unsafe {
-            Ok(Self {
-                init: transmute(address(library, "cuInit")?),
-                driver_version: transmute(address(library, "cuDriverGetVersion")?),
-                count: transmute(address(library, "cuDeviceGetCount")?),
-                device: transmute(address(library, "cuDeviceGet")?),
-                name: transmute(address(library, "cuDeviceGetName")?),
-                attribute: transmute(address(library, "cuDeviceGetAttribute")?),
-            })
-        }
-    }
-
     fn devices(&self) -> Result<Vec<Device>, (&'static str, i32)> {
         let mut count = 0;
         // SAFETY: `count` outlives the call.

@@ -16,6 +16,17 @@ pub enum Verdict {
     Unknown,
 }
 
+impl Verdict {
+    /// Returns a failure if it is one, else that nothing is known.
+    pub fn fail_if(fails: bool) -> Self {
+        if fails {
+            Verdict::Fail
+        } else {
+            Verdict::Unknown
+        }
+    }
+}
+
 named!(Verdict {
     Pass = "pass",
     Fail = "fail",

@@ -6,6 +6,7 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::Json;
+use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::refusal;
@@ -132,16 +133,25 @@ impl Report {
         self.outcomes = std::mem::take(&mut answer.outcomes);
     }
 
+    /// Returns the release of the cuDNN that is judged.
+    pub(crate) fn release(&self) -> Option<Version> {
+        Some(self.loaded.as_ref()?.version?.0)
+    }
+
+    /// Notes what was not checked, once.
+    pub(crate) fn unchecked(&mut self, line: impl Into<String>) {
+        let line = line.into();
+        if !self.unchecked.contains(&line) {
+            self.unchecked.push(line);
+        }
+    }
+
     /// Notes that the loader refuses a part, in its words.
     pub(crate) fn refused(&mut self, path: &Path, words: &str) {
         if loader_words::wants_driver(path, words) {
             // Without a driver nothing is wrong with this cuDNN.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
-            let line = format!("{file}: it is linked to {DRIVER}");
-            if !self.unchecked.contains(&line) {
-                self.unchecked.push(line);
-            }
-            return;
+            return self.unchecked(format!("{file}: it is linked to {DRIVER}"));
         }
         let finding = refusal::finding(path, words);
         // That it cannot be read was a guess before, and now the loader says so too.

@@ -36,6 +36,12 @@ pub mod linux;
 ))]
 pub use self::linux as platform;
 
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+pub mod not_linux;
 #[cfg(windows)]
 pub mod windows;
 #[cfg(windows)]

@@ -4,6 +4,8 @@ use crate::runtime::facts::linked_in::LinkedIn;
 use std::ffi::{OsString, c_void};
 use std::path::{Path, PathBuf};
 
+pub use crate::runtime::system::not_linux::*;
+
 /// Whether the guard knows this system.
 pub const SUPPORTED: bool = false;
 /// The variable that names directories to the loader.
@@ -55,14 +57,6 @@ pub fn mapped() -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// Always empty.
-pub fn replaced(_asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
-    Vec::new()
-}
-
-/// There are none.
-pub fn pass_locks() {}
-
 /// Always so.
 pub fn is_program() -> bool {
     true
@@ -78,34 +72,14 @@ pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
     (None, None)
 }
 
-/// Not known.
-pub fn is_privileged() -> bool {
-    false
-}
-
-/// The variable as it is.
-pub fn first_environment(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
-}
-
 /// The variable as it is.
 pub fn given_environment(name: &str) -> Option<OsString> {
     first_environment(name)
 }
 
-/// What lies there.
-pub fn metadata(path: &Path) -> std::io::Result<std::fs::Metadata> {
-    std::fs::metadata(path)
-}
-
 /// Whether two names are the same.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     one == other
-}
-
-/// Not known.
-pub fn stack_left() -> Option<usize> {
-    None
 }
 
 /// Always true.
@@ -116,11 +90,6 @@ pub fn stderr_is_open() -> bool {
 /// What can be read of the bytes.
 pub fn path_of(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// As many as there are.
-pub fn most_in_a_file() -> u64 {
-    u64::MAX
 }
 
 /// Writes into a file as it stands.

@@ -6,6 +6,8 @@ use std::io::{Error, Write};
 use std::os::windows::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+pub use crate::runtime::system::not_linux::*;
+
 /// Whether the guard knows this system. There is no cuDNN for Windows on another processor yet.
 pub const SUPPORTED: bool = cfg!(target_arch = "x86_64");
 /// The variable that names directories to the loader.
@@ -153,14 +155,6 @@ pub fn mapped() -> Vec<PathBuf> {
     files
 }
 
-/// Always empty: Windows does not let go of a file that is mapped.
-pub fn replaced(_asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
-    Vec::new()
-}
-
-/// There are none that a child could inherit.
-pub fn pass_locks() {}
-
 /// Whether this code is the program's own, and not that of a DLL which something loaded into a process.
 pub fn is_program() -> bool {
     // SAFETY: no name stands for the program.
@@ -205,21 +199,6 @@ fn written(write: &dyn Fn(*mut u16, u32) -> u32) -> Option<PathBuf> {
     (length > 0).then(|| OsString::from_wide(text).into())
 }
 
-/// No program has more rights than whoever started it.
-pub fn is_privileged() -> bool {
-    false
-}
-
-/// The variable as it is: the loader asks for PATH each time.
-pub fn first_environment(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
-}
-
-/// What lies there.
-pub fn metadata(path: &Path) -> std::io::Result<std::fs::Metadata> {
-    std::fs::metadata(path)
-}
-
 /// Whether two names stand for the same file.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     if one.as_os_str().eq_ignore_ascii_case(other.as_os_str()) {
@@ -229,11 +208,6 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
         (Ok(one), Ok(other)) => one.as_os_str().eq_ignore_ascii_case(other.as_os_str()),
         _ => false,
     }
-}
-
-/// Not known.
-pub fn stack_left() -> Option<usize> {
-    None
 }
 
 /// Whether whatever is printed has somewhere to go: a program with windows has no stderr.
@@ -246,11 +220,6 @@ pub fn stderr_is_open() -> bool {
 pub fn path_of(bytes: Vec<u8>) -> PathBuf {
     // SAFETY: they come from a process of this very program, which encodes as this one.
     PathBuf::from(unsafe { OsString::from_encoded_bytes_unchecked(bytes) })
-}
-
-/// As many as there are.
-pub fn most_in_a_file() -> u64 {
-    u64::MAX
 }
 
 /// Writes into a file or a device as it stands.

@@ -72,9 +72,9 @@ pub fn host_compiler(
         let unchecked = all_flags(&plan.flags, &machine.env)
             .iter()
             .any(|flag| flag.trim_start_matches('-') == UNCHECKED);
-        let mut finding = context.unsupported(misfit);
+        let mut finding = context.unsupported(misfit, Severity::error_if(!unchecked));
         match rivals.first() {
-            _ if unchecked => finding.severity = Severity::Warning,
+            _ if unchecked => {}
             // nvcc has to be told as well.
             _ if allowed.contains(finding.id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(rival)

@@ -18,13 +18,25 @@ pub fn of_device(
             "cudadevrt".into(),
         ))]);
     }
-    let mut paths = link_dirs.iter().map(|dir| dir.join("libcudadevrt.a"));
-    let Some(archive) = paths.find(|path| files::is_file(path)) else {
-        return Ok(Vec::new());
-    };
     let alias = format!("{name}_cudadevrt");
+    let aliased = aliased(link_dirs, "libcudadevrt.a", alias, out_dir)?;
+    Ok(aliased.into_iter().collect())
+}
+
+/// Links an archive of the toolkit, if there is one, under a name of its own: a linker reads archives in order, so the one
+/// that `link()` asked for, before the kernels, does not serve them, and rustc takes a name with modifiers only once.
+fn aliased(
+    link_dirs: &[PathBuf],
+    file: &str,
+    alias: String,
+    out_dir: &Path,
+) -> Result<Option<Directive>, Finding> {
+    let mut paths = link_dirs.iter().map(|dir| dir.join(file));
+    let Some(archive) = paths.find(|path| files::is_file(path)) else {
+        return Ok(None);
+    };
     out_dir::alias(&archive, &out_dir.join(format!("lib{alias}.a")))?;
-    Ok(vec![Directive::LinkLib(Library::Static(alias))])
+    Ok(Some(Directive::LinkLib(Library::Static(alias))))
 }
 
 /// The lines that link it behind the library `name`: the static one where there is one, as nvcc itself does.
@@ -41,15 +53,10 @@ pub fn link(
     if os == Os::Windows {
         return Ok(found(Library::Dynamic("cudart".into())));
     }
-    let mut paths = link_dirs.iter().map(|dir| dir.join("libcudart_static.a"));
-    let mut lines: Vec<Directive> = match paths.find(|path| files::is_file(path)) {
-        Some(archive) => {
-            // Under a name of its own: a linker reads archives in order, so the one that `link()` asked for, before
-            // the kernels, does not serve them, and rustc takes a name with modifiers only once.
-            let alias = format!("{name}_cudart");
-            out_dir::alias(&archive, &out_dir.join(format!("lib{alias}.a")))?;
-            vec![Directive::LinkLib(Library::Static(alias))]
-        }
+    let alias = format!("{name}_cudart");
+    let mut lines: Vec<Directive> = match aliased(link_dirs, "libcudart_static.a", alias, out_dir)?
+    {
+        Some(line) => vec![line],
         None => found(shared(link_dirs)),
     };
     for library in ["stdc++", "rt", "dl", "pthread"] {

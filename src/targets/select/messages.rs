@@ -12,9 +12,19 @@ use crate::targets::target_lists::{known, listed, machine, majors, with_ptx};
 use crate::targets::target_request::TargetRequest;
 use crate::targets::{gpu_names, nvcc_table};
 
-pub(super) fn unreadable(request: &TargetRequest, summary: String) -> Finding {
-    Finding::error(FindingId::ArchUnknown, summary)
-        .with("found", format!("{}: {:?}", request.from, request.text))
+/// `meant` is what the reader may have meant.
+pub(super) fn unreadable(
+    request: &TargetRequest,
+    summary: String,
+    meant: Option<String>,
+) -> Finding {
+    let mut finding = Finding::error(FindingId::ArchUnknown, summary)
+        .with("found", format!("{}: {:?}", request.from, request.text));
+    if let Some(meant) = meant {
+        let help = format!("write `{meant}`, with a point, if that is what you mean");
+        finding = finding.help(help);
+    }
+    finding
         .help(
             "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
              `all-major`, with spaces, commas or semicolons between them",
