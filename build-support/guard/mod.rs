@@ -96,7 +96,9 @@ pub use self::check::check;
 pub use self::check::check_thoroughly;
 #[cfg(feature = "runtime")]
 pub use self::check::check_version;
-pub use self::facts::built::{Built, BuiltFinding, BuiltRecord, Loader, Policy, Requirement};
+pub use self::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
+#[cfg(feature = "runtime")]
+pub use self::facts::built_record::BuiltRecord;
 pub use self::facts::finding::{Finding, Severity, Verdict};
 pub use self::facts::finding_id::FindingId;
 pub use self::facts::linked_in::LinkedIn;

@@ -32,7 +32,6 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "child/in_process",
     "child/mod",
     "child/no_fork",
-    "child/pipe_sink",
     "child/process_lock",
     "child/protocol",
     "child/rdma",
@@ -76,6 +75,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "driver/query",
     "facts/allowed",
     "facts/built",
+    "facts/built_record",
     "facts/codec",
     "facts/compute_capability",
     "facts/fetch_dir",
@@ -167,7 +167,7 @@ pub fn module_text(out: &mut String, name: &str) {
                 module_text(out, &if is_file { file } else { file + "/mod" });
                 out.push_str("}\n");
             }
-            None if line == "#[cfg(feature = \"runtime\")]" => {}
+            None if line.trim_start() == "#[cfg(feature = \"runtime\")]" => {}
             None if line == "#[cfg(any(windows, feature = \"build\"))]" => {
                 out.push_str("#[cfg(windows)]\n");
             }

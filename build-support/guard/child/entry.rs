@@ -1,6 +1,5 @@
 //! How a child enters the guard on Windows: before `main`, among the constructors of the program.
 
-use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::task::ToldTask;
 use crate::runtime::child::work;
 use crate::runtime::system::platform;
@@ -101,6 +100,5 @@ fn answer(task: &ToldTask, token: &str) {
             let _ = pipe.write_all(format!("{text}\n").as_bytes());
         }
     };
-    let sink = PipeSink::to(&send);
-    work::whole(&task.opened(), token, &sink);
+    work::whole(&task.opened(), token, &send);
 }

@@ -1,7 +1,7 @@
 //! A child process on Linux, by `fork` alone: no second run of `main`, no interpreter, no loader in its place.
 
+use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
-use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::process_lock::pause;
 use crate::runtime::child::task::Task;
 use crate::runtime::system::platform;
@@ -99,7 +99,7 @@ pub fn in_child(
     deadline: Duration,
     _task: &Task,
     _token: &str,
-    work: &dyn Fn(&PipeSink<'_>),
+    work: &dyn Fn(Sink<'_>),
 ) -> Result<ChildExit, String> {
     let until = Instant::now() + deadline;
     for milliseconds in FIRST_WORD {
@@ -118,7 +118,7 @@ pub fn in_child(
 fn one_child(
     patience: Option<Duration>,
     until: Instant,
-    work: &dyn Fn(&PipeSink<'_>),
+    work: &dyn Fn(Sink<'_>),
 ) -> Result<ChildExit, String> {
     let [answer, sink] = pipe()?;
     let [said, say] = match pipe() {
@@ -138,10 +138,7 @@ fn one_child(
         become_child(parent, sink, say);
         // A panic must not unwind into the parent's frames.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            work(&PipeSink::to(&|text| {
-                let line = format!("{text}\n");
-                write_all(sink, line.as_bytes());
-            }));
+            work(&|text| write_all(sink, format!("{text}\n").as_bytes()));
         }));
         // SAFETY: ends this process at once: exit handlers are the parent's.
         unsafe { _exit(0) };

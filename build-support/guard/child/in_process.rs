@@ -1,8 +1,8 @@
 //! The work in this process itself, for where no child can do it: in a thread of its own, so that the context, the
 //! device and the last error of the thread that asks stay as they are.
 
+use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
-use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::process_lock::pause;
 use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::{self, Library};
@@ -34,21 +34,17 @@ pub fn cuda_is_started() -> bool {
 /// Does the work in a thread, which is left behind when the time is over: what hangs in a driver cannot be ended.
 pub fn in_thread(
     deadline: Duration,
-    work: impl FnOnce(&PipeSink<'_>) + Clone + Send + 'static,
+    work: impl FnOnce(Sink<'_>) + Clone + Send + 'static,
 ) -> ChildExit {
     let until = Instant::now() + deadline;
     let told = Arc::new(Mutex::new(String::new()));
     let (again, to) = (work.clone(), Arc::clone(&told));
     // SAFETY: it borrows nothing.
-    let thread = unsafe {
-        spawn(Box::new(move || {
-            work(&PipeSink::to(&|text| append(&to, text)))
-        }))
-    };
+    let thread = unsafe { spawn(Box::new(move || work(&|text| append(&to, text)))) };
     let end = match thread {
         // Whatever forbids children may forbid threads.
         Err(_) => {
-            again(&PipeSink::to(&|text| append(&told, text)));
+            again(&|text| append(&told, text));
             ExitStatus::Itself
         }
         // A channel would wake this one at once, and take as long to compile as a twentieth of all this.

@@ -2,12 +2,14 @@
 
 pub mod exit_status;
 pub mod in_process;
-pub mod pipe_sink;
 pub mod process_lock;
 pub mod protocol;
 pub mod rdma;
 pub mod task;
 pub mod work;
+
+/// Where the lines go that a child tells: each is out at once, so that what was told before a crash is known.
+pub type Sink<'a> = &'a (dyn Fn(&str) + Sync);
 
 // Which Linux the guard knows, `system` says: on another one no child is made.
 #[cfg(target_os = "linux")]

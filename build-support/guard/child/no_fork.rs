@@ -1,7 +1,7 @@
 //! Systems on which the guard makes no child.
 
+use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::ChildExit;
-use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::task::Task;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub fn in_child(
     _deadline: Duration,
     _task: &Task,
     _token: &str,
-    _work: &dyn Fn(&PipeSink<'_>),
+    _work: &dyn Fn(Sink<'_>),
 ) -> Result<ChildExit, String> {
     Err("no child can be made on this system".to_string())
 }

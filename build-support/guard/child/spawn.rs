@@ -2,9 +2,9 @@
 //! that. What it is to do it reads from its standard input, and what it finds goes to a pipe of its own: what anything
 //! prints in it goes to the other standard streams.
 
+use crate::runtime::child::Sink;
 use crate::runtime::child::entry::{self, VARIABLE};
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus, signal_name};
-use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::task::Task;
 use crate::runtime::system::platform;
 use std::ffi::c_void;
@@ -104,7 +104,7 @@ pub fn in_child(
     deadline: Duration,
     task: &Task,
     token: &str,
-    _work: &dyn Fn(&PipeSink<'_>),
+    _work: &dyn Fn(Sink<'_>),
 ) -> Result<ChildExit, String> {
     if !platform::is_program() {
         return Err("this code is in a DLL, and only a program can be started again".to_string());

@@ -1,10 +1,9 @@
 //! What happens in the child: everything that could take the process down, and everything that starts CUDA.
 
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
-use crate::runtime::child::pipe_sink::PipeSink;
 use crate::runtime::child::protocol::ChildReport;
 use crate::runtime::child::task::{Functions, Task};
-use crate::runtime::child::{in_process, process, rdma};
+use crate::runtime::child::{Sink, in_process, process, rdma};
 use crate::runtime::convolution::case::FIRST;
 use crate::runtime::convolution::case_result::{Extent, SuiteEvent};
 use crate::runtime::convolution::graph::Graph;
@@ -13,7 +12,7 @@ use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::driver::{driver_library, nvml};
-use crate::runtime::facts::codec;
+use crate::runtime::facts::codec::{self, Fields};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
@@ -126,20 +125,20 @@ pub fn run(
     }
     let exit = in_process::in_thread(deadline, move |sink| {
         work(&here, sink);
-        sink.line(&end);
+        sink(&end);
     });
     Ok(outcome(exit, Some(no_child)))
 }
 
 /// All of a child's work, to its last word.
-pub fn whole(task: &Task, token: &str, sink: &PipeSink<'_>) {
+pub fn whole(task: &Task, token: &str, sink: Sink<'_>) {
     let is_shut_down = AtomicBool::new(false);
     in_process::with_large_stack(&|| {
         in_process::pass_locks();
         stage(sink, Stage::Starting);
         is_shut_down.store(work(task, sink), Ordering::Relaxed);
     });
-    sink.line(&codec::line("end", &token.to_string()));
+    tell(sink, "end", &token.to_string());
     #[cfg(target_os = "linux")]
     if is_shut_down.load(Ordering::Relaxed) {
         crate::runtime::child::stay::keep_gpu_open();
@@ -147,7 +146,7 @@ pub fn whole(task: &Task, token: &str, sink: &PipeSink<'_>) {
 }
 
 /// Does the work; whether the GPUs that were used are shut down when this process ends is what is returned.
-fn work(task: &Task, sink: &PipeSink<'_>) -> bool {
+fn work(task: &Task, sink: Sink<'_>) -> bool {
     let (mut cudnn, mut release) = (None, None);
     if let Some(main_library) = task.main_library {
         let opened = open(&task.parts, sink);
@@ -166,7 +165,7 @@ fn work(task: &Task, sink: &PipeSink<'_>) -> bool {
     let modes = nvml::modes();
     let is_confidential = modes.is_some_and(|modes| modes.is_confidential);
     if is_confidential && !task.devices.is_asked() && !in_process::cuda_is_started() {
-        sink.line(&codec::line("problem", &confidential()));
+        tell(sink, "problem", &confidential());
         return false;
     }
     let numbers = match driver(task.functions, sink) {
@@ -174,7 +173,7 @@ fn work(task: &Task, sink: &PipeSink<'_>) -> bool {
         None => Vec::new(),
     };
     for number in &numbers {
-        sink.line(&codec::line("tried", number));
+        tell(sink, "tried", number);
     }
     if let (true, Some((main_library, version, opened))) = (numbers.is_empty(), cudnn) {
         // Without the driver's library an engine cannot be opened, which 9.20 and later tell by a status.
@@ -196,9 +195,9 @@ fn work(task: &Task, sink: &PipeSink<'_>) -> bool {
                     match told {
                         SuiteEvent::Next(next) => stage(sink, next),
                         SuiteEvent::Done(outcome) => {
-                            sink.line(&codec::line("outcome", &*outcome));
+                            tell(sink, "outcome", &*outcome);
                             if let Some(finding) = &outcome.finding {
-                                sink.line(&codec::line("outcome-finding", finding));
+                                tell(sink, "outcome-finding", finding);
                             }
                         }
                     }
@@ -209,7 +208,7 @@ fn work(task: &Task, sink: &PipeSink<'_>) -> bool {
     stage(sink, Stage::Cudnn("looking at what is mapped".to_string()));
     for path in platform::mapped() {
         if file_name::parse(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
-            sink.line(&codec::line("map", &path));
+            tell(sink, "map", &path);
         }
     }
     modes.is_some_and(|modes| modes.is_shut_down)
@@ -249,13 +248,13 @@ enum PartsOpened {
     Refused,
 }
 
-fn open(parts: &[SubLibraryFile], sink: &PipeSink<'_>) -> PartsOpened {
+fn open(parts: &[SubLibraryFile], sink: Sink<'_>) -> PartsOpened {
     let mut opened = PartsOpened::All;
     for part in parts.iter().filter(|part| part.needed) {
         stage(sink, Stage::Opening(part.path.display().to_string()));
         if let Err(words) = Library::open_file(&part.path) {
             let is_driver = loader_words::wants_driver(&part.path, &words);
-            sink.line(&codec::line("refused", &(part.path.clone(), words)));
+            tell(sink, "refused", &(part.path.clone(), words));
             if !is_driver {
                 return PartsOpened::Refused;
             }
@@ -266,7 +265,7 @@ fn open(parts: &[SubLibraryFile], sink: &PipeSink<'_>) -> PartsOpened {
 }
 
 /// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them.
-fn open_for_training(parts: &[SubLibraryFile], sink: &PipeSink<'_>) {
+fn open_for_training(parts: &[SubLibraryFile], sink: Sink<'_>) {
     let trains = |known: &&SubLibrary| known.used_for == UsedFor::Training;
     for known in sub_libraries::ALL.iter().filter(trains) {
         for part in parts.iter().filter(|part| part.name == known.name) {
@@ -281,14 +280,14 @@ fn open_for_training(parts: &[SubLibraryFile], sink: &PipeSink<'_>) {
 fn version(
     main_library: Library,
     parts: &[SubLibraryFile],
-    sink: &PipeSink<'_>,
+    sink: Sink<'_>,
 ) -> Option<(Version, Option<u32>)> {
     let number = ask(sink, main_library, "cudnnGetVersion")?;
     let version = Version::from_cudnn(number);
-    sink.line(&codec::line("version", &version));
+    tell(sink, "version", &version);
     let cudart = ask(sink, main_library, "cudnnGetCudartVersion").map(|number| number / 1000);
     if let Some(major) = &cudart {
-        sink.line(&codec::line("cudart", major));
+        tell(sink, "cudart", major);
     }
     let opened = |name| parts.iter().any(|part| part.needed && part.name == name);
     let checks = sub_libraries::ALL.iter().filter(|part| opened(part.name));
@@ -298,7 +297,7 @@ fn version(
             // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.
             let check: extern "C" fn() -> c_int = unsafe { std::mem::transmute(address) };
             if MISMATCH.contains(&check()) {
-                sink.line(&codec::line("failed-check", &name));
+                tell(sink, "failed-check", &name);
             }
         }
     }
@@ -307,7 +306,7 @@ fn version(
 
 /// What a convolution does first, which works without a GPU: it makes cuDNN open its engines, which no version check
 /// covers.
-fn finalize_a_tensor(main_library: Library, sink: &PipeSink<'_>) {
+fn finalize_a_tensor(main_library: Library, sink: Sink<'_>) {
     stage(sink, Stage::Cudnn("finalizing a descriptor".to_string()));
     let tensor =
         Graph::open(main_library).and_then(|graph| graph.tensor(&FIRST, FIRST.shape.x(), 1));
@@ -317,12 +316,12 @@ fn finalize_a_tensor(main_library: Library, sink: &PipeSink<'_>) {
     }) = tensor
     {
         if MISMATCH.contains(&status) {
-            sink.line(&codec::line("failed-check", &call));
+            tell(sink, "failed-check", &call);
         }
     }
 }
 
-fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
+fn ask(sink: Sink<'_>, main_library: Library, name: &str) -> Option<u32> {
     let address = main_library.symbol(name)?;
     stage(sink, Stage::Cudnn(format!("calling {name}")));
     // SAFETY: every release declares both as `size_t (void)`.
@@ -331,24 +330,28 @@ fn ask(sink: &PipeSink<'_>, main_library: Library, name: &str) -> Option<u32> {
 }
 
 /// Which GPUs there are, if any can be used.
-fn driver(functions: Functions, sink: &PipeSink<'_>) -> Option<Driver> {
+fn driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            sink.line(&codec::line("problem", &driver_library::finding(problem)));
+            tell(sink, "problem", &driver_library::finding(problem));
             problem.driver()
         }
     };
     if let Some(driver) = known {
-        sink.line(&codec::line("driver", driver));
+        tell(sink, "driver", driver);
         for device in &driver.devices {
-            sink.line(&codec::line("device", device));
+            tell(sink, "device", device);
         }
     }
     found.ok()
 }
 
-fn stage(sink: &PipeSink<'_>, next: Stage) {
-    sink.line(&codec::line("stage", &next));
+fn tell<T: Fields>(sink: Sink<'_>, key: &str, value: &T) {
+    sink(&codec::line(key, value));
+}
+
+fn stage(sink: Sink<'_>, next: Stage) {
+    tell(sink, "stage", &next);
 }

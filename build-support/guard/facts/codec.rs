@@ -9,6 +9,8 @@
 //! last one for a blank, too. A value that is missing is `-`. Readers skip a key that they do not know, and a value that
 //! they cannot read; a key that is missing leaves the default.
 
+use std::str::FromStr;
+
 /// A value that is the rest of a line, behind its key.
 pub trait Fields: Sized {
     /// Returns the fields as they are written.
@@ -127,8 +129,10 @@ impl<T: Fields> Fields for Vec<T> {
 
     fn decode(text: &str) -> Option<Self> {
         let mut values = Vec::new();
-        for field in text.split(' ').filter(|_| !text.is_empty()) {
-            push(&mut values, field);
+        if !text.is_empty() {
+            for field in text.split(' ') {
+                push(&mut values, field);
+            }
         }
         Some(values)
     }
@@ -209,9 +213,8 @@ macro_rules! row {
 }
 pub(crate) use {displayed, named, row};
 
-displayed!(
-    bool: |text: &str| text.parse().ok(),
-    u32: |text: &str| text.parse().ok(),
-    u64: |text: &str| text.parse().ok(),
-    usize: |text: &str| text.parse().ok(),
-);
+displayed!(bool: parsed, u32: parsed, u64: parsed, usize: parsed);
+
+fn parsed<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}

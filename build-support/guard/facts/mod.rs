@@ -2,6 +2,8 @@
 
 pub mod allowed;
 pub mod built;
+#[cfg(feature = "runtime")]
+pub mod built_record;
 pub mod codec;
 pub mod compute_capability;
 pub mod fetch_dir;

@@ -69,6 +69,7 @@ macro_rules! facts {
             $(facts!(@write $kind $key built.$($member).+, text);)+
         }
 
+        #[cfg(feature = "runtime")]
         fn read(built: &mut Built, key: &str, value: &str) {
             match key {
                 $($key => facts!(@read $kind built.$($member).+, built key value),)+
@@ -102,10 +103,16 @@ facts! {
     "absent" maybe absent;
 }
 
+fn put(text: &mut String, key: &str, value: &str) {
+    *text += key;
+    text.push(' ');
+    *text += value;
+    text.push('\n');
+}
+
 fn lines<T: Fields>(text: &mut String, key: &str, values: &[T]) {
     for value in values {
-        *text += &codec::line(key, value);
-        text.push('\n');
+        put(text, key, &value.encode());
     }
 }
 
@@ -120,6 +127,7 @@ pub fn encode(built: &Built) -> Vec<u8> {
     record
 }
 
+#[cfg(feature = "runtime")]
 impl Built {
     /// Reads the record of this program. One that is no record leaves everything unknown.
     #[doc(hidden)]
@@ -134,7 +142,8 @@ impl Built {
     }
 }
 
-/// The records among other bytes, as in the constants of a program.
+/// Finds the records among other bytes, as in the constants of a program.
+#[cfg(feature = "runtime")]
 pub fn find(bytes: &[u8]) -> Vec<Built> {
     let mut found = Vec::new();
     let mut rest = bytes;
@@ -149,7 +158,8 @@ pub fn find(bytes: &[u8]) -> Vec<Built> {
     found
 }
 
-/// The text of the record that these bytes begin with, and what follows it.
+/// Returns the text of the record that these bytes begin with, and what follows it.
+#[cfg(feature = "runtime")]
 fn framed(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let (_format, rest) = bytes.strip_prefix(MAGIC)?.split_first()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
@@ -176,6 +186,7 @@ pub fn text(built: &Built) -> String {
 }
 
 /// Reads the lines.
+#[cfg(feature = "runtime")]
 pub fn parse(text: &str) -> Built {
     let mut built = Built::default();
     let (mut required, mut from, mut below) = (None, None, None);

@@ -11,6 +11,8 @@ pub(crate) use by_system;
 use std::path::Path;
 
 pub mod names;
+pub mod not_linux;
+pub mod other;
 pub mod proc;
 
 /// Whether a file lies there.
@@ -36,26 +38,11 @@ pub mod linux;
 ))]
 pub use self::linux as platform;
 
-#[cfg(not(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
-pub mod not_linux;
 #[cfg(windows)]
 pub mod windows;
 #[cfg(windows)]
 pub use self::windows as platform;
 
-#[cfg(not(any(
-    windows,
-    all(
-        target_os = "linux",
-        target_env = "gnu",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )
-)))]
-pub mod other;
 #[cfg(not(any(
     windows,
     all(

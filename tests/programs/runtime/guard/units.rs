@@ -2,9 +2,9 @@
 
 use super::program;
 use super::tree::Folder;
+use cudnn_guard::runtime::child::Sink;
 use cudnn_guard::runtime::child::exit_status::ExitStatus;
 use cudnn_guard::runtime::child::in_process;
-use cudnn_guard::runtime::child::pipe_sink::PipeSink;
 use cudnn_guard::runtime::child::protocol::ChildReport;
 use cudnn_guard::runtime::convolution::case_result::{Api, CaseResult, SetupTimes};
 use cudnn_guard::runtime::driver::devices::Devices;
@@ -377,17 +377,17 @@ fn work_in_a_thread_of_its_own_tells_what_it_did() {
     in_process::with_large_stack(&|| done.lock().unwrap().push_str("done"));
     assert_eq!(done.into_inner().unwrap(), "done");
     let word = "one".to_string();
-    let work = move |sink: &PipeSink| {
-        sink.line(&word);
-        sink.line("two");
+    let work = move |sink: Sink| {
+        sink(&word);
+        sink("two");
     };
     let exit = in_process::in_thread(Duration::from_secs(60), work);
     assert_eq!(
         (exit.end, &*exit.answer),
         (ExitStatus::Itself, "one\ntwo\n")
     );
-    let slow = |sink: &PipeSink| {
-        sink.line("one");
+    let slow = |sink: Sink| {
+        sink("one");
         std::thread::sleep(Duration::from_secs(2));
     };
     let exit = in_process::in_thread(Duration::from_millis(500), slow);

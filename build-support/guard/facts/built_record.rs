@@ -1,0 +1,53 @@
+//! The record of a program, as the program reads it.
+
+use crate::runtime::facts::built::Built;
+use crate::runtime::facts::linked_in::LinkedIn;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+/// [`Built`] as a program has it: its record, read when somebody first asks. It is no `LazyLock`, which every program
+/// would compile for itself.
+pub struct BuiltRecord {
+    record: &'static [u8],
+    functions: Option<&'static LinkedIn>,
+    built: OnceLock<Built>,
+}
+
+impl BuiltRecord {
+    /// Returns what is in this record.
+    pub const fn new(record: &'static [u8]) -> Self {
+        Self {
+            record,
+            functions: None,
+            built: OnceLock::new(),
+        }
+    }
+
+    /// Returns the facts of a program that is statically linked with these functions of cuDNN.
+    pub const fn with_functions(record: &'static [u8], functions: &'static LinkedIn) -> Self {
+        Self {
+            record,
+            functions: Some(functions),
+            built: OnceLock::new(),
+        }
+    }
+}
+
+impl Deref for BuiltRecord {
+    type Target = Built;
+
+    #[inline(never)]
+    fn deref(&self) -> &Built {
+        self.built.get_or_init(|| Built {
+            linked_in: self.functions.copied(),
+            ..Built::read(self.record)
+        })
+    }
+}
+
+impl fmt::Debug for BuiltRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
