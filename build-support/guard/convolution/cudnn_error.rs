@@ -5,7 +5,7 @@ use crate::runtime::convolution::case_result::Api;
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::{cuda_status, device_memory};
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 
@@ -130,14 +130,8 @@ impl CudnnError {
         Some(memory.free).filter(|free| *free < enough.min(memory.total / 2))
     }
 
-    /// What it means for a program.
-    pub fn judge(
-        &self,
-        version: Version,
-        device: &str,
-        case: &Case,
-        counts: bool,
-    ) -> (Verdict, Finding) {
+    /// Returns what it means for a program.
+    pub fn judge(&self, version: Version, device: &str, case: &Case, counts: bool) -> Finding {
         let major = version.major;
         let with_words = |finding: Finding| {
             if self.last_error.is_empty() {
@@ -149,19 +143,10 @@ impl CudnnError {
         let answered = self.answered(major);
         if self.lacks_memory(major) {
             let low = self.low_memory(major);
-            return (
-                Verdict::Unknown,
-                with_words(memory_low(device, low).with("cuDNN", answered)),
-            );
+            return with_words(memory_low(device, low).with("cuDNN", answered));
         }
-        let outside = |code: &i32| is_memory(*code) || is_elsewhere(*code);
-        if let Some(code) = self.gpu.filter(outside) {
-            let status = device_memory::CudaStatus {
-                call: "cuCtxSynchronize",
-                code: Some(code),
-            };
-            let finding = refused_by_gpu(status, device).with("cuDNN", answered);
-            return (Verdict::Unknown, with_words(finding));
+        if let Some(finding) = self.gpu.and_then(|code| outside_cudnn(code, device)) {
+            return with_words(finding.with("cuDNN", answered));
         }
         let handle = self.call == "cudnnCreate";
         let id = if handle {
@@ -189,9 +174,18 @@ impl CudnnError {
         if let Some(code) = self.gpu {
             finding = finding.with("GPU", cuda_status::status_name(code));
         }
-        let finding = with_words(finding).help(status::help(self.status, major));
-        (Verdict::fail_if(fails), finding)
+        with_words(finding).help(status::help(self.status, major))
     }
+}
+
+/// Returns the finding for a `CUresult` after cuDNN's work that is neither cuDNN's fault nor the program's.
+pub fn outside_cudnn(code: i32, device: &str) -> Option<Finding> {
+    let status = device_memory::CudaStatus {
+        call: "cuCtxSynchronize",
+        code: Some(code),
+    };
+    let is_outside = is_memory(code) || is_elsewhere(code);
+    is_outside.then(|| refused_by_gpu(status, device))
 }
 
 /// Whether a `CUresult` says that there is too little memory.

@@ -4,7 +4,7 @@
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::cudnn_error::{
-    CudnnError, is_elsewhere, is_memory, memory_low, refused_by_gpu,
+    CudnnError, memory_low, outside_cudnn, refused_by_gpu,
 };
 use crate::runtime::convolution::tolerance::Comparison;
 use crate::runtime::cudnn::algorithm::Algorithm;
@@ -12,7 +12,7 @@ use crate::runtime::cudnn::shape::{dimensions, indices};
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::device_memory::Breach;
 use crate::runtime::driver::{cuda_status, device_memory};
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 
@@ -191,55 +191,40 @@ impl CaseFailure {
         self
     }
 
-    /// What it means for a program, in words: `version` is the cuDNN's, `device` the GPU's name. A refusal that does
-    /// not count stops no program by itself.
-    pub fn judge(
-        &self,
-        version: Version,
-        device: &str,
-        case: &Case,
-        counts: bool,
-    ) -> (Verdict, Finding) {
+    /// Returns what it means for a program: `version` is the cuDNN's, `device` the GPU's name. A refusal that does not
+    /// count stops no program by itself.
+    pub fn judge(&self, version: Version, device: &str, case: &Case, counts: bool) -> Finding {
         let cudnn = format!("cuDNN {version}");
         let words = case.words();
-        let untried = |summary: String| {
-            let finding = Finding::warning(FindingId::ConvolutionFailed, summary);
-            (Verdict::Unknown, finding)
-        };
+        let untried = |summary| Finding::warning(FindingId::ConvolutionFailed, summary);
         match self {
             CaseFailure::Unserved(reason) => untried(format!("no {words} was tried: {reason}")),
             CaseFailure::Lacks(name) => {
                 let summary = format!("{cudnn} has no `{name}`, so no convolution was tried");
-                let (verdict, finding) = untried(summary);
-                (verdict, finding.help(UPDATE))
+                untried(summary).help(UPDATE)
             }
             CaseFailure::Workspace { bytes, .. } => {
                 let mib = bytes / MIB;
-                let (verdict, finding) = untried(format!(
+                let summary = format!(
                     "{cudnn} wants {mib} MiB to work in for a small convolution, so none was tried"
-                ));
-                (verdict, finding.help(UPDATE))
+                );
+                untried(summary).help(UPDATE)
             }
             CaseFailure::Full { free } => {
-                let finding = memory_low(device, Some(*free));
                 let why = "it was not asked: CUDA takes memory by pieces of 2 MiB";
-                (Verdict::Unknown, finding.with("cuDNN", why))
+                memory_low(device, Some(*free)).with("cuDNN", why)
             }
-            CaseFailure::Gpu(status) => (Verdict::Unknown, refused_by_gpu(*status, device)),
+            CaseFailure::Gpu(status) => refused_by_gpu(*status, device),
             CaseFailure::Cudnn(error) => error.judge(version, device, case, counts),
-            CaseFailure::Crashed { code, .. } if is_memory(*code) || is_elsewhere(*code) => {
-                let status = device_memory::CudaStatus {
-                    call: "cuCtxSynchronize",
-                    code: Some(*code),
-                };
-                (Verdict::Unknown, refused_by_gpu(status, device))
-            }
             CaseFailure::Crashed { code, .. } => {
+                if let Some(finding) = outside_cudnn(*code, device) {
+                    return finding;
+                }
                 let (error, named) = (cuda_status::explain(*code), cuda_status::status_name(*code));
                 let summary = format!("a {words} of {cudnn} on {device} ended with {named}");
                 let finding = Finding::error(FindingId::ConvolutionFailed, summary);
                 let finding = self.with_case(finding, case).with("meaning", error.words);
-                (Verdict::Fail, finding.help(BELONG))
+                finding.help(BELONG)
             }
             CaseFailure::Dimensions(told) => {
                 let (told, right) = (dimensions(*told), dimensions(case.shape.y()));
@@ -247,7 +232,7 @@ impl CaseFailure {
                     "{cudnn} says that a convolution gives {told} numbers, where {right} is right"
                 );
                 let finding = Finding::error(FindingId::ConvolutionWrong, summary);
-                (Verdict::Fail, self.with_case(finding, case).help(BELONG))
+                self.with_case(finding, case).help(BELONG)
             }
             CaseFailure::Breach { buffer, place, .. } => {
                 let is_near = *place == Breach::JustPast;
@@ -262,8 +247,7 @@ impl CaseFailure {
                 let severity = Severity::error_if(!is_near);
                 let finding = Finding::new(FindingId::ConvolutionWrong, severity, summary);
                 let help = if is_near { SANITIZER } else { BELONG };
-                let finding = self.with_case(finding, case).help(help);
-                (Verdict::fail_if(!is_near), finding)
+                self.with_case(finding, case).help(help)
             }
             CaseFailure::Rounded {
                 comparison,
@@ -280,12 +264,12 @@ impl CaseFailure {
                 if asked {
                     let summary = format!("{rounds}, as {OVERRIDE}=1 asks it to");
                     let finding = self.with_case(Finding::note(id, summary), case);
-                    return (Verdict::Pass, finding.with("largest", largest));
+                    return finding.with("largest", largest);
                 }
                 let finding = Finding::warning(id, format!("{rounds}, though told not to"));
                 let finding = self.with_case(finding, case).with("largest", largest);
                 let help = format!("set {OVERRIDE}=0 to have full single precision");
-                (Verdict::Unknown, finding.help(help))
+                finding.help(help)
             }
             CaseFailure::Wrong {
                 comparison,
@@ -321,7 +305,7 @@ impl CaseFailure {
                 } else {
                     finding.with("beside it", other)
                 };
-                (Verdict::Fail, finding.help(BELONG).help(HARDWARE))
+                finding.help(BELONG).help(HARDWARE)
             }
         }
     }

@@ -80,7 +80,7 @@ pub fn run_kinds(
     let driver = match query::ask() {
         Ok(driver) => driver,
         Err(problem) => {
-            first.unknown(problem.finding());
+            first.conclude(problem.finding());
             return first.emit(emit, clock);
         }
     };
@@ -92,7 +92,7 @@ pub fn run_kinds(
     // Asked before there is a context, which may be all that such a GPU allows.
     let mode = query::compute_mode(number).filter(|_| !scope.asked);
     if let Some(finding) = mode.and_then(|mode| devices::not_shared(mode, &name, number)) {
-        first.unknown(finding);
+        first.conclude(finding);
         return first.emit(emit, clock);
     }
     emit(SuiteEvent::Next(Stage::MakingContext));
@@ -105,7 +105,7 @@ pub fn run_kinds(
     };
     let context = milliseconds(clock);
     if current.is_capturing() {
-        first.unknown(devices::captures(&name));
+        first.conclude(devices::captures(&name));
         return first.emit(emit, clock);
     }
     // Asked before cuDNN is, which may end the process for lack of it.
@@ -178,12 +178,11 @@ impl ResultRow {
 
     fn fail(&mut self, failure: &CaseFailure, version: Version, counts: bool) {
         let device = &self.outcome.device;
-        let (verdict, finding) = failure.judge(version, device, &self.case, counts);
+        let finding = failure.judge(version, device, &self.case, counts);
         self.outcome.algorithm = algorithm_words(failure);
         self.outcome.largest_error = failure.largest_error();
         self.outcome.tf32 = failure.is_rounded().then_some(true);
-        self.outcome.verdict = verdict;
-        self.outcome.finding = Some(finding);
+        self.conclude(finding);
     }
 
     /// The context is the program's too, and what fails there may be its own work.
@@ -201,8 +200,8 @@ impl ResultRow {
         }
     }
 
-    fn unknown(&mut self, finding: Finding) {
-        self.outcome.verdict = Verdict::Unknown;
+    fn conclude(&mut self, finding: Finding) {
+        self.outcome.verdict = finding.severity.verdict();
         self.outcome.finding = Some(finding);
     }
 

@@ -16,17 +16,6 @@ pub enum Verdict {
     Unknown,
 }
 
-impl Verdict {
-    /// Returns a failure if it is one, else that nothing is known.
-    pub fn fail_if(fails: bool) -> Self {
-        if fails {
-            Verdict::Fail
-        } else {
-            Verdict::Unknown
-        }
-    }
-}
-
 named!(Verdict {
     Pass = "pass",
     Fail = "fail",
@@ -51,6 +40,15 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// Returns the verdict on what a finding of this severity is about.
+    pub fn verdict(self) -> Verdict {
+        match self {
+            Severity::Error => Verdict::Fail,
+            Severity::Warning => Verdict::Unknown,
+            Severity::Note => Verdict::Pass,
+        }
+    }
+
     /// An error if it is one, else a warning.
     pub fn error_if(is_error: bool) -> Self {
         if is_error {
