@@ -8,9 +8,8 @@ use crate::runtime::convolution::case::FIRST;
 use crate::runtime::convolution::case_result::{Extent, SuiteEvent};
 use crate::runtime::convolution::graph::Graph;
 use crate::runtime::convolution::stage::Stage;
-use crate::runtime::cudnn::status::CudnnStatus;
 use crate::runtime::driver::devices::Devices;
-use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::driver::query::{CallStatus, Device, Driver};
 use crate::runtime::driver::{driver_library, nvml};
 use crate::runtime::facts::codec::{self, Fields};
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -310,9 +309,9 @@ fn finalize_a_tensor(main_library: Library, sink: Sink<'_>) {
     stage(sink, Stage::Cudnn("finalizing a descriptor".to_string()));
     let tensor =
         Graph::open(main_library).and_then(|graph| graph.tensor(&FIRST, FIRST.shape.x(), 1));
-    if let Err(CudnnStatus {
+    if let Err(CallStatus {
         call,
-        status: Some(status),
+        code: Some(status),
     }) = tensor
     {
         if MISMATCH.contains(&status) {

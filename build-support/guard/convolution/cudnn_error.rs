@@ -4,6 +4,7 @@ use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::Api;
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::status;
+use crate::runtime::driver::query::CallStatus;
 use crate::runtime::driver::{cuda_status, device_memory};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -17,7 +18,7 @@ const LOW_MEMORY: usize = 512 * MIB;
 const LOW_FOR_ITS_STATUS: usize = 1536 * MIB;
 
 /// What the GPU or its driver refuses is not cuDNN's fault, nor the program's.
-pub fn refused_by_gpu(status: device_memory::CudaStatus, device: &str) -> Finding {
+pub fn refused_by_gpu(status: CallStatus, device: &str) -> Finding {
     let Some(code) = status.code else {
         return Finding::warning(
             FindingId::DriverError,
@@ -180,7 +181,7 @@ impl CudnnError {
 
 /// Returns the finding for a `CUresult` after cuDNN's work that is neither cuDNN's fault nor the program's.
 pub fn outside_cudnn(code: i32, device: &str) -> Option<Finding> {
-    let status = device_memory::CudaStatus {
+    let status = CallStatus {
         call: "cuCtxSynchronize",
         code: Some(code),
     };

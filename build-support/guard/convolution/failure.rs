@@ -10,8 +10,9 @@ use crate::runtime::convolution::tolerance::Comparison;
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::shape::{dimensions, indices};
 use crate::runtime::cudnn::status;
+use crate::runtime::driver::cuda_status;
 use crate::runtime::driver::device_memory::Breach;
-use crate::runtime::driver::{cuda_status, device_memory};
+use crate::runtime::driver::query::CallStatus;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -47,7 +48,7 @@ pub enum CaseFailure {
         free: usize,
     },
     /// CUDA refused, before cuDNN was asked to convolve.
-    Gpu(device_memory::CudaStatus),
+    Gpu(CallStatus),
     /// cuDNN refused.
     Cudnn(CudnnError),
     /// cuDNN was content, and then the GPU was not.

@@ -11,7 +11,7 @@ use crate::runtime::cudnn::graph_signatures::{
 };
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
-use crate::runtime::cudnn::status::CudnnStatus;
+use crate::runtime::driver::query::CallStatus;
 use crate::runtime::system::platform::Library;
 
 /// `cudnnBackendHeurMode_t`: what cuDNN thinks is fast, and what serves where nothing fast does.
@@ -86,18 +86,16 @@ pub struct Plan {
 
 impl Graph {
     /// The graph API of a main library.
-    pub fn open(main_library: Library) -> Result<Self, CudnnStatus> {
-        let functions = BackendFunctions::resolve(main_library);
-        let functions = functions.map_err(|call| CudnnStatus { call, status: None })?;
-        Ok(Self { functions })
+    pub fn open(main_library: Library) -> Result<Self, CallStatus> {
+        BackendFunctions::resolve(main_library).map(|functions| Self { functions })
     }
 
-    fn node(&self, sort: &'static is::DescriptorKind) -> Result<Node, CudnnStatus> {
+    fn node(&self, sort: &'static is::DescriptorKind) -> Result<Node, CallStatus> {
         Node::new(self.functions, sort)
     }
 
     /// A tensor.
-    pub fn tensor(&self, case: &Case, dims: [usize; 4], id: i64) -> Result<Node, CudnnStatus> {
+    pub fn tensor(&self, case: &Case, dims: [usize; 4], id: i64) -> Result<Node, CallStatus> {
         let tensor = self.node(&is::TENSOR)?;
         tensor.word(is::TENSOR_TYPE, data_type_number(case.data_type))?;
         tensor.numbers(is::DIMENSIONS, &whole(&dims))?;
@@ -109,7 +107,7 @@ impl Graph {
     }
 
     /// A convolution that sums in single precision. Groups are told by the tensors' channels.
-    pub fn convolution(&self, case: &Case) -> Result<Node, CudnnStatus> {
+    pub fn convolution(&self, case: &Case) -> Result<Node, CallStatus> {
         let (shape, convolution) = (case.shape, self.node(&is::CONVOLUTION)?);
         let pad = whole(&shape.pad);
         convolution.word(is::COMP_TYPE, FLOAT)?;
@@ -129,7 +127,7 @@ impl Graph {
         operation: Operation,
         convolution: &Node,
         [x, w, y]: [&Node; 3],
-    ) -> Result<Node, CudnnStatus> {
+    ) -> Result<Node, CallStatus> {
         let (sort, of) = match operation {
             Operation::Forward | Operation::Fused => (&is::FORWARD, is::OF_FORWARD),
             Operation::BackwardData => (&is::BACKWARD_DATA, is::OF_BACKWARD_DATA),
@@ -151,7 +149,7 @@ impl Graph {
         &self,
         handle: &OwnedDescriptor,
         case: &Case,
-    ) -> Result<ConvolutionGraph, CudnnStatus> {
+    ) -> Result<ConvolutionGraph, CallStatus> {
         let (shape, [x, w, y]) = (case.shape, IDS);
         let x = self.tensor(case, shape.x(), x)?;
         let w = self.tensor(case, shape.filter(), w)?;
@@ -175,7 +173,7 @@ impl Graph {
         &self,
         with: &ConvolutionGraph,
         mode: HeuristicMode,
-    ) -> Result<Vec<Engine>, CudnnStatus> {
+    ) -> Result<Vec<Engine>, CallStatus> {
         let heuristic = self.node(&is::ENGINEHEUR)?;
         heuristic.pointers(is::HEUR_GRAPH, &[with.graph.pointer()])?;
         heuristic.word(is::HEUR_BY, mode.as_number())?;
@@ -194,7 +192,7 @@ impl Graph {
     }
 
     /// Which engine a configuration is of; none if it does not say.
-    fn engine(&self, config: Node) -> Result<Option<Engine>, CudnnStatus> {
+    fn engine(&self, config: Node) -> Result<Option<Engine>, CallStatus> {
         let room = vec![self.node(&is::ENGINE)?];
         let mut engines = config.nodes(is::CFG_ENGINE, room)?;
         let Some(engine) = engines.pop() else {
@@ -218,7 +216,7 @@ impl Graph {
     }
 
     /// Makes an engine ready, which may take a compiler.
-    pub fn plan(&self, handle: &OwnedDescriptor, engine: &Engine) -> Result<Plan, CudnnStatus> {
+    pub fn plan(&self, handle: &OwnedDescriptor, engine: &Engine) -> Result<Plan, CallStatus> {
         let plan = self.node(&is::EXECUTION_PLAN)?;
         plan.pointers(is::PLAN_CONFIG, &[engine.config.pointer()])?;
         plan.pointers(is::PLAN_HANDLE, &[handle.what])?;
@@ -238,7 +236,7 @@ impl Graph {
         handle: &OwnedDescriptor,
         plan: &Plan,
         data: &DeviceTensors,
-    ) -> Result<(), CudnnStatus> {
+    ) -> Result<(), CallStatus> {
         let pack = self.node(&is::VARIANT_PACK)?;
         pack.numbers(is::PACK_IDS, &IDS)?;
         pack.pointers(is::PACK_POINTERS, &[data.x, data.w, data.y])?;

@@ -13,8 +13,8 @@ use crate::runtime::cudnn::functions::{Cudnn, DeviceTensors};
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
 use crate::runtime::cudnn::shape::count;
-use crate::runtime::cudnn::status::CudnnStatus;
-use crate::runtime::driver::device_memory::{self, Breach, CurrentContext, Memory, POISON};
+use crate::runtime::driver::device_memory::{Breach, CurrentContext, Memory, POISON};
+use crate::runtime::driver::query::CallStatus;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::file_name;
@@ -87,7 +87,7 @@ impl CaseRunner<'_> {
         None
     }
 
-    fn describe(&self, case: &Case) -> Result<Descriptors<'_>, CudnnStatus> {
+    fn describe(&self, case: &Case) -> Result<Descriptors<'_>, CallStatus> {
         let (shape, data_type, layout) = (case.shape, case.data_type, case.layout);
         let tensor = |dims| self.cudnn.tensor(dims, data_type, layout);
         let fused = if case.operation == Operation::Fused {
@@ -159,7 +159,7 @@ impl CaseRunner<'_> {
     }
 
     /// Strict single precision stays strict, whatever goes with the algorithm.
-    fn set_math(&self, case: &Case, with: &Descriptors<'_>, math: i32) -> Result<(), CudnnStatus> {
+    fn set_math(&self, case: &Case, with: &Descriptors<'_>, math: i32) -> Result<(), CallStatus> {
         if case.data_type.is_strict() {
             return Ok(());
         }
@@ -194,7 +194,7 @@ impl CaseRunner<'_> {
         bytes: usize,
         operands: &Operands,
         expected: &[Expected],
-        convolve: &dyn Fn(&DeviceTensors) -> Result<(), CudnnStatus>,
+        convolve: &dyn Fn(&DeviceTensors) -> Result<(), CallStatus>,
     ) -> Result<CaseSuccess, CaseFailure> {
         let gpu = CaseFailure::Gpu;
         let (shape, data_type, layout) = (case.shape, case.data_type, case.layout);
@@ -236,7 +236,7 @@ impl CaseRunner<'_> {
         };
         convolve(&data).map_err(|status| self.refused(status, Some(algorithm)))?;
         // From here on it is cuDNN's code on the GPU that fails.
-        let crashed = |status: device_memory::CudaStatus| match status.code {
+        let crashed = |status: CallStatus| match status.code {
             Some(code) => CaseFailure::Crashed { code, algorithm },
             None => CaseFailure::Gpu(status),
         };
@@ -269,7 +269,7 @@ impl CaseRunner<'_> {
     }
 
     /// cuDNN's refusal, with what can be asked after it.
-    pub fn refused(&self, status: CudnnStatus, algorithm: Option<Algorithm>) -> CaseFailure {
+    pub fn refused(&self, status: CallStatus, algorithm: Option<Algorithm>) -> CaseFailure {
         let before = self.memory_before.get();
         refused_by(&self.cudnn, self.current, status, algorithm, before)
     }
@@ -279,11 +279,11 @@ impl CaseRunner<'_> {
 pub fn refused_by(
     cudnn: &Cudnn,
     current: &CurrentContext,
-    CudnnStatus { call, status }: CudnnStatus,
+    CallStatus { call, code }: CallStatus,
     algorithm: Option<Algorithm>,
     before: Option<Memory>,
 ) -> CaseFailure {
-    let Some(status) = status else {
+    let Some(status) = code else {
         return CaseFailure::Lacks(call);
     };
     CaseFailure::Cudnn(CudnnError {

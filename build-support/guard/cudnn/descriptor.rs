@@ -7,7 +7,8 @@ use crate::runtime::cudnn::shape::{Layout, Shape};
 use crate::runtime::cudnn::signatures::{
     Opaque, SetActivation, SetConvolution, SetDimensions, SetNumber,
 };
-use crate::runtime::cudnn::status::{CudnnStatus, check, int};
+use crate::runtime::cudnn::status::int;
+use crate::runtime::driver::query::{CallStatus, check};
 use std::ffi::c_int;
 use std::mem::transmute;
 
@@ -34,7 +35,7 @@ impl Cudnn {
         dims: [usize; 4],
         data_type: DataType,
         layout: Layout,
-    ) -> Result<OwnedDescriptor, CudnnStatus> {
+    ) -> Result<OwnedDescriptor, CallStatus> {
         let calls = [
             "cudnnCreateTensorDescriptor",
             "cudnnDestroyTensorDescriptor",
@@ -49,7 +50,7 @@ impl Cudnn {
         dims: [usize; 4],
         data_type: DataType,
         layout: Layout,
-    ) -> Result<OwnedDescriptor, CudnnStatus> {
+    ) -> Result<OwnedDescriptor, CallStatus> {
         let calls = [
             "cudnnCreateFilterDescriptor",
             "cudnnDestroyFilterDescriptor",
@@ -64,7 +65,7 @@ impl Cudnn {
         [create, destroy, set]: [&'static str; 3],
         [first, second]: [c_int; 2],
         [a, b, c, d]: [usize; 4],
-    ) -> Result<OwnedDescriptor, CudnnStatus> {
+    ) -> Result<OwnedDescriptor, CallStatus> {
         let made = self.create(create, destroy)?;
         let (a, b, c, d) = (int(a), int(b), int(c), int(d));
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
@@ -80,7 +81,7 @@ impl Cudnn {
         &self,
         shape: &Shape,
         data_type: DataType,
-    ) -> Result<OwnedDescriptor, CudnnStatus> {
+    ) -> Result<OwnedDescriptor, CallStatus> {
         let convolution = self.create(
             "cudnnCreateConvolutionDescriptor",
             "cudnnDestroyConvolutionDescriptor",
@@ -123,7 +124,7 @@ impl Cudnn {
     }
 
     /// With another kind of arithmetic, one that cuDNN itself named.
-    pub fn set_math(&self, convolution: &OwnedDescriptor, math: i32) -> Result<(), CudnnStatus> {
+    pub fn set_math(&self, convolution: &OwnedDescriptor, math: i32) -> Result<(), CallStatus> {
         self.set("cudnnSetConvolutionMathType", convolution, math)
     }
 
@@ -132,7 +133,7 @@ impl Cudnn {
         call: &'static str,
         convolution: &OwnedDescriptor,
         value: c_int,
-    ) -> Result<(), CudnnStatus> {
+    ) -> Result<(), CallStatus> {
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
             transmute::<Opaque, SetNumber>(self.find(call)?)(convolution.what, value)
@@ -140,7 +141,7 @@ impl Cudnn {
     }
 
     /// What makes negative numbers 0. Any other treatment of NaN is refused in a fused convolution.
-    pub fn relu(&self) -> Result<OwnedDescriptor, CudnnStatus> {
+    pub fn relu(&self) -> Result<OwnedDescriptor, CallStatus> {
         let relu = self.create(
             "cudnnCreateActivationDescriptor",
             "cudnnDestroyActivationDescriptor",

@@ -9,8 +9,8 @@ use crate::runtime::cudnn::signatures::{
     AlgorithmPerf, Convolve, Create, Destroy, Fuse, GetAlgorithms, LastError, Opaque, OutputDim,
     WorkspaceSize,
 };
-use crate::runtime::cudnn::status::{CudnnStatus, check, int};
-use crate::runtime::driver::query::address;
+use crate::runtime::cudnn::status::int;
+use crate::runtime::driver::query::{CallStatus, address, check};
 use crate::runtime::system::platform::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
@@ -39,9 +39,8 @@ impl Cudnn {
     }
 
     /// The address of a function of it.
-    pub(crate) fn find(&self, call: &'static str) -> Result<Opaque, CudnnStatus> {
-        let status = None;
-        address(self.main_library, call).map_err(|call| CudnnStatus { call, status })
+    pub(crate) fn find(&self, call: &'static str) -> Result<Opaque, CallStatus> {
+        address(self.main_library, call)
     }
 
     /// What cuDNN says of the last call that failed on this thread, on one line; empty if it says nothing.
@@ -61,7 +60,7 @@ impl Cudnn {
         &self,
         create: &'static str,
         destroy: &'static str,
-    ) -> Result<OwnedDescriptor, CudnnStatus> {
+    ) -> Result<OwnedDescriptor, CallStatus> {
         let mut what: Opaque = std::ptr::null_mut();
         // SAFETY: the types are those of cudnn.h, and `what` outlives the call.
         unsafe {
@@ -75,7 +74,7 @@ impl Cudnn {
     }
 
     /// A handle on the GPU whose context is current.
-    pub fn handle(&self) -> Result<OwnedDescriptor, CudnnStatus> {
+    pub fn handle(&self) -> Result<OwnedDescriptor, CallStatus> {
         self.create("cudnnCreate", "cudnnDestroy")
     }
 
@@ -85,7 +84,7 @@ impl Cudnn {
         x: &OwnedDescriptor,
         w: &OwnedDescriptor,
         convolution: &OwnedDescriptor,
-    ) -> Result<[usize; 4], CudnnStatus> {
+    ) -> Result<[usize; 4], CallStatus> {
         let call = "cudnnGetConvolution2dForwardOutputDim";
         let mut out: [c_int; 4] = [0; 4];
         let [n, c, height, width] = &mut out;
@@ -103,7 +102,7 @@ impl Cudnn {
     pub fn heuristic_algorithms(
         &self,
         with: &Descriptors,
-    ) -> Result<Vec<(Algorithm, i32)>, CudnnStatus> {
+    ) -> Result<Vec<(Algorithm, i32)>, CallStatus> {
         let call = "cudnnGetConvolutionForwardAlgorithm_v7";
         let mut offers = [AlgorithmPerf::default(); MOST_OFFERS];
         let mut count: c_int = 0;
@@ -136,7 +135,7 @@ impl Cudnn {
         operation: Operation,
         with: &Descriptors,
         by: Algorithm,
-    ) -> Result<usize, CudnnStatus> {
+    ) -> Result<usize, CallStatus> {
         let (x, w, y) = (with.x.what, with.w.what, with.y.what);
         let (call, one, other, to) = match operation {
             Operation::Forward | Operation::Fused => {
@@ -168,7 +167,7 @@ impl Cudnn {
         by: Algorithm,
         data: &DeviceTensors,
         bytes: usize,
-    ) -> Result<(), CudnnStatus> {
+    ) -> Result<(), CallStatus> {
         let (one, zero) = (1.0f32, 0.0f32);
         let (one, zero): (*const f32, *const f32) = (&one, &zero);
         let (one, zero) = (one.cast::<c_void>(), zero.cast::<c_void>());
@@ -186,8 +185,7 @@ impl Cudnn {
             Operation::Fused => {
                 let call = "cudnnConvolutionBiasActivationForward";
                 let Some([bias, relu]) = &with.fused else {
-                    let status = None;
-                    return Err(CudnnStatus { call, status });
+                    return Err(CallStatus { call, code: None });
                 };
                 let (bias, relu) = (bias.what, relu.what);
                 // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for

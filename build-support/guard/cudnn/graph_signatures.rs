@@ -2,8 +2,7 @@
 //! both against it.
 
 use crate::runtime::cudnn::signatures::{Destroy, Opaque};
-use crate::runtime::cudnn::status::{CudnnStatus, check};
-use crate::runtime::driver::query::{address, functions};
+use crate::runtime::driver::query::{CallStatus, address, check, functions};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
@@ -160,7 +159,7 @@ impl Node {
     pub fn new(
         functions: BackendFunctions,
         sort: &'static DescriptorKind,
-    ) -> Result<Self, CudnnStatus> {
+    ) -> Result<Self, CallStatus> {
         let mut what: Opaque = std::ptr::null_mut();
         // SAFETY: the type is that of cudnn_graph.h, and `what` outlives the call.
         check(sort.create, unsafe {
@@ -179,7 +178,7 @@ impl Node {
     }
 
     /// Gives it values, whose type in memory is that of the attribute.
-    fn set<Value: Copy>(&self, attribute: Attribute, values: &[Value]) -> Result<(), CudnnStatus> {
+    fn set<Value: Copy>(&self, attribute: Attribute, values: &[Value]) -> Result<(), CallStatus> {
         let Attribute(name, of) = attribute;
         let from = values.as_ptr().cast::<c_void>();
         // SAFETY: the descriptor is alive, and callers vouch for the type of the values, which outlive the call.
@@ -189,27 +188,27 @@ impl Node {
     }
 
     /// Whole numbers, each `CUDNN_TYPE_INT64`.
-    pub fn numbers(&self, attribute: Attribute, values: &[i64]) -> Result<(), CudnnStatus> {
+    pub fn numbers(&self, attribute: Attribute, values: &[i64]) -> Result<(), CallStatus> {
         self.set(attribute, values)
     }
 
     /// One of an enum.
-    pub fn word(&self, attribute: Attribute, value: c_int) -> Result<(), CudnnStatus> {
+    pub fn word(&self, attribute: Attribute, value: c_int) -> Result<(), CallStatus> {
         self.set(attribute, &[value])
     }
 
     /// A factor, which has the type of the sums.
-    pub fn factor(&self, attribute: Attribute, value: f32) -> Result<(), CudnnStatus> {
+    pub fn factor(&self, attribute: Attribute, value: f32) -> Result<(), CallStatus> {
         self.set(attribute, &[value])
     }
 
     /// Descriptors, a handle, or places on the GPU.
-    pub fn pointers(&self, attribute: Attribute, values: &[Opaque]) -> Result<(), CudnnStatus> {
+    pub fn pointers(&self, attribute: Attribute, values: &[Opaque]) -> Result<(), CallStatus> {
         self.set(attribute, values)
     }
 
     /// Ends the setting of values.
-    pub fn finalize(&self) -> Result<(), CudnnStatus> {
+    pub fn finalize(&self) -> Result<(), CallStatus> {
         // SAFETY: the descriptor is alive.
         check(self.sort.finalize, unsafe {
             (self.functions.finalize)(self.what)
@@ -221,7 +220,7 @@ impl Node {
         &self,
         attribute: Attribute,
         values: &mut [Value],
-    ) -> Result<usize, CudnnStatus> {
+    ) -> Result<usize, CallStatus> {
         let Attribute(name, of) = attribute;
         let (room, mut there) = (values.len(), 0);
         let to = values.as_mut_ptr().cast::<c_void>();
@@ -235,7 +234,7 @@ impl Node {
     }
 
     /// A whole number; none if it has no such value.
-    pub fn number(&self, attribute: Attribute) -> Result<Option<i64>, CudnnStatus> {
+    pub fn number(&self, attribute: Attribute) -> Result<Option<i64>, CallStatus> {
         let mut value = [0i64];
         let [number] = match self.get(attribute, &mut value)? {
             0 => return Ok(None),
@@ -245,7 +244,7 @@ impl Node {
     }
 
     /// Values of an enum.
-    pub fn words(&self, attribute: Attribute) -> Result<Vec<c_int>, CudnnStatus> {
+    pub fn words(&self, attribute: Attribute) -> Result<Vec<c_int>, CallStatus> {
         // More than any enum that is asked for has, now or soon.
         let mut words = [0; 64];
         let there = self.get(attribute, &mut words)?;
@@ -257,7 +256,7 @@ impl Node {
         &self,
         attribute: Attribute,
         mut into: Vec<Self>,
-    ) -> Result<Vec<Self>, CudnnStatus> {
+    ) -> Result<Vec<Self>, CallStatus> {
         let mut pointers: Vec<_> = into.iter().map(|node| node.what).collect();
         let there = self.get(attribute, &mut pointers)?;
         into.truncate(there);
@@ -268,7 +267,7 @@ impl Node {
     ///
     /// # Safety
     /// The pack's pointers are memory of the current GPU, as large as the tensors and the workspace of the plan.
-    pub unsafe fn execute(&self, handle: Opaque, pack: &Self) -> Result<(), CudnnStatus> {
+    pub unsafe fn execute(&self, handle: Opaque, pack: &Self) -> Result<(), CallStatus> {
         // SAFETY: all three are alive, and the caller vouches for the rest.
         check("cudnnBackendExecute", unsafe {
             (self.functions.execute)(handle, self.what, pack.what)

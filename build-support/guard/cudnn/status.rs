@@ -3,15 +3,6 @@
 use crate::runtime::system::by_system;
 use std::ffi::c_int;
 
-/// `cudnnStatus_t` of a call that failed, with its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CudnnStatus {
-    /// The call.
-    pub call: &'static str,
-    /// What it answered; none if this cuDNN has no such function.
-    pub status: Option<i32>,
-}
-
 /// A `cudnnStatus_t` by name and number.
 pub fn status_name(code: i32, major: u32) -> String {
     let name = if major < 9 { name8(code) } else { name9(code) };
@@ -185,16 +176,6 @@ fn name9(code: i32) -> &'static str {
         5003 => "EXECUTION_FAILED_CUDART",
         5004 => "EXECUTION_FAILED_CURAND",
         _ => "",
-    }
-}
-
-/// What a call answered.
-pub fn check(call: &'static str, status: c_int) -> Result<(), CudnnStatus> {
-    if status == 0 {
-        Ok(())
-    } else {
-        let status = Some(status);
-        Err(CudnnStatus { call, status })
     }
 }
 

@@ -1,18 +1,9 @@
 //! A GPU in use: CUDA's own context, and memory with canaries round it, through the driver alone.
 
-use crate::runtime::driver::query::{self, address, functions};
+use crate::runtime::driver::query::{self, CallStatus, address, check, functions};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::transmute;
-
-/// `CUresult` of a call, with its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CudaStatus {
-    /// The call.
-    pub call: &'static str,
-    /// What it answered; none if the driver has no such function.
-    pub code: Option<i32>,
-}
 
 /// Where something was written beside a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,15 +60,6 @@ functions! {
     }
 }
 
-fn check(call: &'static str, code: c_int) -> Result<(), CudaStatus> {
-    if code == 0 {
-        Ok(())
-    } else {
-        let code = Some(code);
-        Err(CudaStatus { call, code })
-    }
-}
-
 /// The primary context of a GPU, current while this value lives; what was current before is so again afterwards.
 /// The CUDA runtime, and so cuDNN, works in the primary context too.
 pub struct CurrentContext {
@@ -96,10 +78,10 @@ const LEGACY: usize = 1;
 
 impl CurrentContext {
     /// Makes the primary context of the GPU of this number current. CUDA must have been started.
-    pub fn enter(ordinal: i32) -> Result<Self, CudaStatus> {
-        let lacks = |call| CudaStatus { call, code: None };
-        let library = query::open().map_err(|_| lacks("cuInit"))?;
-        let functions = MemoryFunctions::resolve(library).map_err(lacks)?;
+    pub fn enter(ordinal: i32) -> Result<Self, CallStatus> {
+        let (call, code) = ("cuInit", None);
+        let library = query::open().map_err(|_| CallStatus { call, code })?;
+        let functions = MemoryFunctions::resolve(library)?;
         let mut device = 0;
         // SAFETY: `device` outlives the call.
         check("cuDeviceGet", unsafe {
@@ -147,7 +129,7 @@ impl CurrentContext {
     }
 
     /// Waits until all that was started on the GPU is done, and says how it ended.
-    pub fn wait(&self) -> Result<(), CudaStatus> {
+    pub fn wait(&self) -> Result<(), CallStatus> {
         // SAFETY: a context is current.
         check("cuCtxSynchronize", unsafe {
             (self.functions.synchronize)()
@@ -164,7 +146,7 @@ impl CurrentContext {
 
     /// A buffer of so many bytes, poisoned, with canaries before and after it. It is made of whole words: up to three
     /// bytes more are its user's, though nobody asked for them.
-    pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>, CudaStatus> {
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>, CallStatus> {
         let words = bytes / 4 + usize::from(bytes % 4 != 0);
         let bytes = words.saturating_mul(4).saturating_add(MARGIN + BEHIND);
         let mut start: Address = 0;
@@ -182,7 +164,7 @@ impl CurrentContext {
         Ok(buffer)
     }
 
-    fn fill(&self, at: Address, value: u32, words: usize) -> Result<(), CudaStatus> {
+    fn fill(&self, at: Address, value: u32, words: usize) -> Result<(), CallStatus> {
         if words == 0 {
             return Ok(());
         }
@@ -192,7 +174,7 @@ impl CurrentContext {
         })
     }
 
-    fn read(&self, at: Address, into: &mut [u8]) -> Result<(), CudaStatus> {
+    fn read(&self, at: Address, into: &mut [u8]) -> Result<(), CallStatus> {
         let bytes = into.len();
         // SAFETY: callers give a range of a buffer of theirs that is as long as `into`.
         check("cuMemcpyDtoH", unsafe {
@@ -236,7 +218,7 @@ impl Buffer<'_> {
     }
 
     /// Writes all of it. What does not fit is left out.
-    pub fn write(&self, values: &[u8]) -> Result<(), CudaStatus> {
+    pub fn write(&self, values: &[u8]) -> Result<(), CallStatus> {
         let bytes = values.len().min(self.words.saturating_mul(4));
         // SAFETY: not longer than either side.
         check("cuMemcpyHtoD", unsafe {
@@ -246,14 +228,14 @@ impl Buffer<'_> {
     }
 
     /// What it holds, bit for bit.
-    pub fn bytes(&self) -> Result<Vec<u8>, CudaStatus> {
+    pub fn bytes(&self) -> Result<Vec<u8>, CallStatus> {
         let mut bytes = vec![0; self.words.saturating_mul(4)];
         self.current.read(self.address(), &mut bytes)?;
         Ok(bytes)
     }
 
     /// Whether nobody wrote before its beginning or past its end; if somebody did, where: the worst place.
-    pub fn breach(&self) -> Result<Option<Breach>, CudaStatus> {
+    pub fn breach(&self) -> Result<Option<Breach>, CallStatus> {
         let end = self.address().wrapping_add(self.words as u64 * 4);
         let canary = CANARY.to_ne_bytes();
         let is_touched = |bytes: &[u8]| bytes.chunks(4).any(|word| word != canary);

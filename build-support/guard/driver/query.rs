@@ -149,7 +149,10 @@ pub fn ask() -> Result<Driver, DriverProblem> {
     }
     let functions = match DriverFunctions::resolve(library) {
         Ok(functions) => functions,
-        Err(function) => return Err(DriverProblem::NotADriver { driver, function }),
+        Err(CallStatus { call, .. }) => {
+            let function = call;
+            return Err(DriverProblem::NotADriver { driver, function });
+        }
     };
     // SAFETY: both are functions of the driver with the types cuda.h gives them; `number` outlives the call.
     let (started, known, number) = unsafe {
@@ -173,7 +176,10 @@ pub fn ask() -> Result<Driver, DriverProblem> {
     }
     match functions.devices() {
         Ok(devices) => driver.devices = devices,
-        Err((call, code)) => return Err(DriverProblem::Failed { driver, call, code }),
+        Err(CallStatus { call, code }) => {
+            let code = code.unwrap_or_default();
+            return Err(DriverProblem::Failed { driver, call, code });
+        }
     }
     if driver.devices.is_empty() {
         return Err(DriverProblem::no_device(driver));
@@ -196,7 +202,7 @@ pub fn compute_mode(ordinal: usize) -> Option<u32> {
     let mut device = 0;
     // SAFETY: `device` outlives the call.
     let code = unsafe { (functions.device)(&mut device, ordinal as c_int) };
-    succeeded("cuDeviceGet", code).ok()?;
+    check("cuDeviceGet", code).ok()?;
     functions.number(COMPUTE_MODE, device).ok()
 }
 
@@ -246,9 +252,28 @@ pub fn cut_off(_: &str) -> Option<String> {
     None
 }
 
-/// The address of a function of a library, or its name where there is none.
-pub fn address(library: Library, name: &'static str) -> Result<*mut c_void, &'static str> {
-    library.symbol(name).ok_or(name)
+/// A call of the driver or of cuDNN that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallStatus {
+    /// The call.
+    pub call: &'static str,
+    /// What it answered, a `CUresult` or a `cudnnStatus_t`; none if the library has no such function.
+    pub code: Option<i32>,
+}
+
+/// Returns what a call answered as an error, unless it went well.
+pub fn check(call: &'static str, code: c_int) -> Result<(), CallStatus> {
+    if code == 0 {
+        Ok(())
+    } else {
+        let code = Some(code);
+        Err(CallStatus { call, code })
+    }
+}
+
+/// Returns the address of a function of a library.
+pub fn address(library: Library, call: &'static str) -> Result<*mut c_void, CallStatus> {
+    library.symbol(call).ok_or(CallStatus { call, code: None })
 }
 
 /// Functions of a library of NVIDIA's, with their types in C: each by its name, or by the one of older releases; those with
@@ -266,7 +291,7 @@ macro_rules! functions {
 
         impl $name {
             /// Finds the functions, or names the first one that is missing.
-            $view fn resolve(library: Library) -> Result<Self, &'static str> {
+            $view fn resolve(library: Library) -> Result<Self, CallStatus> {
                 // SAFETY: the types are those of NVIDIA's headers; tests/programs/real/signatures.rs compares them.
                 unsafe {
                     Ok(Self {
@@ -298,15 +323,14 @@ functions! {
 }
 
 impl DriverFunctions {
-    fn devices(&self) -> Result<Vec<Device>, (&'static str, i32)> {
+    fn devices(&self) -> Result<Vec<Device>, CallStatus> {
         let mut count = 0;
         // SAFETY: `count` outlives the call.
         let code = unsafe { (self.count)(&mut count) };
-        match code {
-            0 => {}
-            NO_DEVICE => return Ok(Vec::new()),
-            code => return Err(("cuDeviceGetCount", code)),
+        if code == NO_DEVICE {
+            return Ok(Vec::new());
         }
+        check("cuDeviceGetCount", code)?;
         let mut devices = Vec::new();
         for ordinal in 0..count.min(MOST_DEVICES) {
             devices.push(self.describe(ordinal)?);
@@ -314,15 +338,15 @@ impl DriverFunctions {
         Ok(devices)
     }
 
-    fn describe(&self, ordinal: c_int) -> Result<Device, (&'static str, i32)> {
+    fn describe(&self, ordinal: c_int) -> Result<Device, CallStatus> {
         let mut device = 0;
         // SAFETY: `device` outlives the call.
-        succeeded("cuDeviceGet", unsafe {
+        check("cuDeviceGet", unsafe {
             (self.device)(&mut device, ordinal)
         })?;
         let mut name = [0u8; 256];
         // SAFETY: the driver writes at most 256 bytes, the last of them NUL.
-        succeeded("cuDeviceGetName", unsafe {
+        check("cuDeviceGetName", unsafe {
             (self.name)(name.as_mut_ptr().cast::<c_char>(), 256, device)
         })?;
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
@@ -335,11 +359,11 @@ impl DriverFunctions {
         })
     }
 
-    fn number(&self, attribute: c_int, device: c_int) -> Result<u32, (&'static str, i32)> {
+    fn number(&self, attribute: c_int, device: c_int) -> Result<u32, CallStatus> {
         let mut value = 0;
         // SAFETY: `value` outlives the call.
         let code = unsafe { (self.attribute)(&mut value, attribute, device) };
-        succeeded("cuDeviceGetAttribute", code)?;
+        check("cuDeviceGetAttribute", code)?;
         Ok(value.unsigned_abs())
     }
 }
@@ -351,10 +375,6 @@ impl DriverProblem {
             visibility: Box::new(GpuVisibility::detect()),
         }
     }
-}
-
-fn succeeded(call: &'static str, code: c_int) -> Result<(), (&'static str, i32)> {
-    if code == 0 { Ok(()) } else { Err((call, code)) }
 }
 
 /// The file of the driver that is in this process.

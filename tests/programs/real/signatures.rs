@@ -276,7 +276,7 @@ fn graph_in_child() {
     for kind in &kinds {
         let shape = kind.shape;
         let x = match graph.tensor(kind, shape.x(), 1) {
-            Err(refused) if refused.status == Some(1008) => {
+            Err(refused) if refused.code == Some(1008) => {
                 assert_eq!(refused.call, "cudnnBackendFinalize(TENSOR)");
                 let driver = Library::open("libcuda.so.1");
                 assert!(driver.is_err(), "{refused:?}");
@@ -292,7 +292,7 @@ fn graph_in_child() {
         operation.unwrap();
         // With the filter in the place of the input the sizes do not fit, and cuDNN must see that.
         let swapped = graph.operation(kind.operation, &convolution, [&w, &x, &y]);
-        assert_eq!(swapped.err().and_then(|it| it.status), Some(2000));
+        assert_eq!(swapped.err().and_then(|it| it.code), Some(2000));
     }
     println!("{} operations", kinds.len());
 }
