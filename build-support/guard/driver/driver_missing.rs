@@ -48,7 +48,7 @@ impl MissingDriver {
     pub fn finding(&self) -> Finding {
         // What is there and refused is another matter than what is not found.
         let absent = self.words.contains("No such file or directory");
-        let (headline, help) = match (self.container, &self.module) {
+        let (headline, [first, second]) = match (self.container, &self.module) {
             _ if absent && self.nixos => self.on_nixos(),
             _ if absent && self.wsl => self.on_wsl(),
             (Some(_), module) if absent => self.in_container(module.is_some()),
@@ -87,8 +87,7 @@ impl MissingDriver {
         if let (Some(file), true) = (self.container, absent) {
             finding = finding.with("container", file);
         }
-        finding.help = help.into();
-        finding
+        finding.help(first).help(second)
     }
 
     fn on_nixos(&self) -> (String, [String; 2]) {

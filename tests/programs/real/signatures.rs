@@ -329,11 +329,11 @@ fn the_real_libraries_take_the_descriptors() {
         );
         if shim.ends_with("libcudnn.so.9") {
             assert!(
-                told.contains("status: Some(2000) } \"inputTensorDesc"),
+                told.contains("code: Some(2000) } \"inputTensorDesc"),
                 "{told}"
             );
         } else {
-            assert!(told.contains("status: Some(3) } \"\""), "{told}");
+            assert!(told.contains("code: Some(3) } \"\""), "{told}");
         }
     }
     assert!(taken > 0);
