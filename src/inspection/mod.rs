@@ -1,21 +1,15 @@
 //! What a compiled program is, and whether it will run on this machine or in an image.
 
-#[cfg(feature = "cli")]
-pub mod preflight;
-#[cfg(feature = "cli")]
-pub mod symbol_lookup;
-#[cfg(feature = "cli")]
-pub mod undefined_symbols;
-
 pub mod json;
 pub mod loader_env;
+pub mod preflight;
 pub mod text;
+pub mod undefined_symbols;
 pub mod windows;
 
 use crate::config::Config;
 use crate::error::Error;
 use crate::inspection::preflight::{Other, PreflightInput};
-use crate::inspection::undefined_symbols::UndefinedSymbols;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Cudnn, Found};
@@ -27,6 +21,7 @@ use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::library_name::file_name;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::{library_names, load_origin};
 use crate::system::{Host, files};
@@ -163,23 +158,12 @@ impl Inspection {
     /// Functions that are called, and not there: those over which the loader ends the program.
     fn calls(&mut self, graph: &mut LoadGraph) -> Vec<Finding> {
         let is_image = self.input.root.is_some();
-        let lacking = symbol_lookup::missing_functions(graph);
-        let finding = |one: &UndefinedSymbols| one.finding(is_image);
-        let refused = lacking.iter().map(finding).collect();
-        let Some((lookup, library, lacks)) = symbol_lookup::by_cudarc(graph) else {
-            return refused;
-        };
-        let whose = format!("of `{}`", self.input.program.display());
-        let library = library.display().to_string();
-        let mut finding = lookup.finding(&whose, &library, &lacks);
-        // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
-        let of_cudarc = |guard: &Built| guard.loader == Loader::Cudarc;
-        if is_image || !self.input.guards.iter().any(of_cudarc) {
-            finding
-                .iter_mut()
-                .for_each(|it| it.severity = Severity::Warning);
+        let refused = undefined_symbols::findings(graph, is_image);
+        if let Some(mut finding) = undefined_symbols::by_cudarc(graph, &self.input.program) {
+            // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
+            finding.severity = Severity::error_if(!is_image && self.input.by_cudarc().is_some());
+            self.findings.push(finding);
         }
-        self.findings.extend(finding);
         refused
     }
 
@@ -212,8 +196,9 @@ impl Inspection {
         if let (Some(built), None) = (cudarc, found) {
             let mut aside = graph.clone();
             let mut sonames = rules::majors(built).into_iter();
-            let there = sonames
-                .find_map(|major| aside.open(&format!("libcudnn.so.{major}"), 0, LoadPhase::Later));
+            let there = sonames.find_map(|major| {
+                aside.open(&file_name("cudnn", major, false), 0, LoadPhase::Later)
+            });
             let there = there.and_then(|index| aside.objects.get(index));
             self.input.unasked = there.map(|object| object.path.clone());
         }

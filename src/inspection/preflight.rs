@@ -18,6 +18,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::misplaced::Misplaced;
+use crate::runtime::system::names::DRIVER_SO;
 use std::path::PathBuf;
 
 /// All that is known of the program and of where it is to run.
@@ -92,9 +93,6 @@ pub fn within(guard: &Built) -> Option<Cudnn> {
         ..Cudnn::default()
     })
 }
-
-/// The driver's library, which every machine with a GPU has of its own.
-pub const DRIVER: &str = "libcuda.so.1";
 
 impl PreflightInput {
     /// What is noticed, and what nobody could look at.
@@ -237,9 +235,9 @@ impl PreflightInput {
                         .help("look again in a container that runs: some systems mount their own libraries over such files"),
                 );
                 unknown.push(format!("{name} is mounted later, if at all"));
-            } else if name == DRIVER {
+            } else if name == DRIVER_SO {
                 let summary = format!(
-                    "`{asking}` needs {DRIVER}, NVIDIA's driver, which the loader does not find"
+                    "`{asking}` needs {DRIVER_SO}, NVIDIA's driver, which the loader does not find"
                 );
                 let finding = Finding::warning(FindingId::DriverMissing, summary);
                 let finding = if self.root.is_some() {

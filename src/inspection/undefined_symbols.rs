@@ -1,27 +1,103 @@
-//! Functions that a program calls, and that the library which is there in its place does not have.
+//! Functions that a program calls, and that the library which the loader gives it does not have.
 
+use crate::loader::ldso::LoadGraph;
+use crate::model::linkage::{LoadPhase, Object};
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use std::path::PathBuf;
+use crate::runtime::loader::cudarc_eager::EagerLookup;
+use crate::runtime::system::names::DRIVER_SO;
+use std::path::Path;
 
-/// The functions of one library that one file misses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UndefinedSymbols {
-    /// Who calls them.
-    pub caller: PathBuf,
-    /// The library, as the loader finds it.
-    pub library: PathBuf,
-    /// Its name without numbers: `libcuda`.
-    pub stem: &'static str,
-    /// The functions, the first of them named in the headline.
-    pub functions: Vec<String>,
+/// More functions tell nothing more.
+const MOST_NAMED: usize = 8;
+/// More constants than a program has that is not made of data.
+const MOST_CONSTANTS: u64 = 128 << 20;
+
+/// Returns the findings for the functions of NVIDIA's libraries that the program, or a library that is loaded with it,
+/// calls in vain. An image may hold a driver over which that of the machine is mounted.
+pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let stem_of = |name: &str| name.split(".so").next().unwrap_or_default().to_string();
+    let is_nvidias = |name: &str| {
+        let stem = stem_of(name);
+        stem.starts_with("libcu") || stem.starts_with("libnv")
+    };
+    let at_start = |object: &&Object| object.need == LoadPhase::Start;
+    let loaded = || graph.objects.iter().filter(at_start);
+    // NVIDIA's own libraries are compared with each other by their versions.
+    for caller in loaded().filter(|object| !is_nvidias(&object.name)) {
+        if !caller.linkage.needed.iter().any(|name| is_nvidias(name)) {
+            continue;
+        }
+        let file = Elf::read(&caller.path).ok();
+        let calls = file.map_or_else(Vec::new, |file| file.calls());
+        let mut by_owner: Vec<(&'static str, Vec<String>)> = Vec::new();
+        for function in calls {
+            let Some(stem) = owner(&function) else {
+                continue;
+            };
+            match by_owner.iter_mut().find(|(known, _)| *known == stem) {
+                Some((_, functions)) => functions.push(function),
+                None => by_owner.push((stem, vec![function])),
+            }
+        }
+        for (stem, mut functions) in by_owner {
+            let Some(library) = loaded().find(|object| stem_of(&object.name) == stem) else {
+                continue;
+            };
+            // The caller itself has none of them, and an empty table if it has nothing for others.
+            for object in loaded().filter(|object| object.path != caller.path) {
+                let Ok(file) = Elf::read(&object.path) else {
+                    // A file that cannot be read may have them all.
+                    functions.clear();
+                    break;
+                };
+                if functions.is_empty() {
+                    break;
+                }
+                functions = file.missing_symbols(functions.iter().map(|name| name.as_bytes()));
+            }
+            functions.sort();
+            if let Some((first, others)) = functions.split_first() {
+                let finding = finding(caller, library, stem, first, is_image);
+                found.push(finding.with_lines("also", others.iter().take(MOST_NAMED)));
+            }
+        }
+    }
+    found
 }
 
-/// More of them tell nothing more.
-const MOST_NAMED: usize = 8;
+/// Returns the finding for a caller whose library, by this name without numbers, does not have a function.
+fn finding(
+    caller: &Object,
+    library: &Object,
+    stem: &str,
+    function: &str,
+    is_image: bool,
+) -> Finding {
+    let (caller, library) = (caller.path.display(), library.path.display());
+    if stem == "libcuda" {
+        let summary = format!(
+            "`{caller}` calls {function}, which NVIDIA's driver at `{library}` does not have"
+        );
+        let severity = Severity::error_if(!is_image);
+        return Finding::new(FindingId::DriverTooOld, severity, summary)
+            .help("update NVIDIA's driver")
+            .help("or build the program with the CUDA that `nvidia-smi` shows for the driver");
+    }
+    let id = match stem {
+        "libcudnn" => FindingId::CudnnNotLoadable,
+        _ => FindingId::LibraryNotFound,
+    };
+    let summary = format!("`{caller}` calls {function}, which `{library}` does not have");
+    Finding::error(id, summary).help(format!(
+        "put the directory of the {stem} that the program was linked with into LD_LIBRARY_PATH, or install that release"
+    ))
+}
 
-/// The library that a function belongs to, by its name; none for what is not NVIDIA's.
-pub fn owner(function: &str) -> Option<&'static str> {
+/// Returns the library that a function belongs to, by its name; none for a function that is not NVIDIA's.
+fn owner(function: &str) -> Option<&'static str> {
     const OWNERS: [(&str, &str); 9] = [
         ("cudnn", "libcudnn"),
         ("cublasLt", "libcublasLt"),
@@ -43,36 +119,22 @@ pub fn owner(function: &str) -> Option<&'static str> {
         .or(of("cu").then_some("libcuda"))
 }
 
-impl UndefinedSymbols {
-    /// In words. An image may hold a driver over which that of the machine is mounted.
-    pub fn finding(&self, is_image: bool) -> Finding {
-        let (caller, library) = (self.caller.display(), self.library.display());
-        let first = self.functions.first().map_or("", String::as_str);
-        let others = self.functions.iter().skip(1).take(MOST_NAMED);
-        let finding = if self.stem == "libcuda" {
-            let summary = format!(
-                "`{caller}` calls {first}, which NVIDIA's driver at `{library}` does not have"
-            );
-            Finding::error(FindingId::DriverTooOld, summary)
-                .help("update NVIDIA's driver")
-                .help("or build the program with the CUDA that `nvidia-smi` shows for the driver")
-        } else {
-            let id = match self.stem {
-                "libcudnn" => FindingId::CudnnNotLoadable,
-                _ => FindingId::LibraryNotFound,
-            };
-            let summary = format!("`{caller}` calls {first}, which `{library}` does not have");
-            Finding::error(id, summary).help(format!(
-                "put the directory of the {} that the program was linked with into LD_LIBRARY_PATH, or install that release",
-                self.stem
-            ))
-        };
-        let mut finding = finding.with_lines("also", others);
-        if is_image && self.stem == "libcuda" {
-            finding.severity = Severity::Warning;
-        }
-        finding
-    }
+/// Returns the finding for a cudarc in the program that looks up functions which the driver does not have.
+pub fn by_cudarc(graph: &mut LoadGraph, program: &Path) -> Option<Finding> {
+    let file = Elf::read(&graph.objects.first()?.path).ok()?;
+    let (offset, size) = file.section(".rodata")?;
+    let constants = file.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
+    let lookup = EagerLookup::detect(&constants)?;
+    let index = graph.open(DRIVER_SO, 0, LoadPhase::Later);
+    // That there is no driver is said by whoever asks it.
+    graph
+        .missing
+        .retain(|missing| missing.name != DRIVER_SO || missing.need != LoadPhase::Later);
+    let library = &graph.objects.get(index?)?.path;
+    let names = lookup.functions.iter().map(String::as_bytes);
+    let lacks = Elf::read(library).ok()?.missing_symbols(names);
+    let whose = format!("of `{}`", program.display());
+    lookup.finding(&whose, &library.display().to_string(), &lacks)
 }
 
 #[cfg(test)]

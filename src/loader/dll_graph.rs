@@ -6,6 +6,7 @@ use crate::loader::linkage;
 use crate::model::linkage::{Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
+use crate::runtime::system::names::DRIVER_DLL;
 use std::path::{Path, PathBuf};
 
 /// What is loaded with the program or when it first calls something of it, the program first; and what is nowhere, of those that somebody has to bring along.
@@ -43,7 +44,7 @@ pub fn resolve(
                     ..object(name, file, next, &objects)
                 }),
                 // Windows' own are nobody's to judge.
-                None if is_judged(&name) || same("nvcuda.dll") => missing.push(Missing {
+                None if is_judged(&name) || same(DRIVER_DLL) => missing.push(Missing {
                     name,
                     needed_by: needed_by.clone(),
                     need,

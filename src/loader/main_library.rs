@@ -6,7 +6,7 @@ use crate::loader::search_order::{before_cache, system};
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::model::platform::Platform;
-use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::library_name::{LibraryName, file_name, sub_library};
 use crate::runtime::facts::sub_libraries::{self, CudaLibrary};
 use crate::runtime::facts::version::Version;
 use crate::system::files;
@@ -36,9 +36,10 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     let library = object.path.clone();
     let beside = beside(&library, major, platform);
     let jit_only = sub_libraries::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
+    let file = |name: &str| sub_library(name, major, false);
     // What is opened depends on the release, which this part tells.
     let first = (major >= 9)
-        .then(|| graph.open(&file("graph", major), main_library, LoadPhase::Part))
+        .then(|| graph.open(&file("graph"), main_library, LoadPhase::Part))
         .flatten();
     let first = first.and_then(|index| Some(graph.objects.get(index)?.path.clone()));
     let told = first.and_then(|path| Binary::open(&path, platform.os).ok()?.release("graph"));
@@ -47,7 +48,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
     let mut indices = Vec::new();
     for name in &needed {
-        if let Some(index) = graph.open(&file(name, major), main_library, LoadPhase::Part) {
+        if let Some(index) = graph.open(&file(name), main_library, LoadPhase::Part) {
             indices.push((*name, index));
             let path = graph.objects.get(index).map(|part| part.path.clone());
             found.extend(path.map(|path| (name.to_string(), path)));
@@ -59,7 +60,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
         }
     }
     let mut cudnn = read(library, found, graph.ground.root.as_deref(), platform);
-    by_own_files(&mut cudnn, &file("graph", major), platform);
+    by_own_files(&mut cudnn, &file("graph"), platform);
     cudnn.link_dir = Some(cudnn.root.clone());
     if let Some(cuda) = cudnn.cuda_major {
         for library in [CudaLibrary::CublasLt, CudaLibrary::Nvrtc] {
@@ -90,8 +91,7 @@ pub fn hidden_from_cudarc(
     let (ground, linkage) = (graph.ground.clone(), program.linkage.clone());
     let mut aside = LoadGraph::resolve(&program.path, linkage, ground);
     let hidden = majors.iter().find_map(|major| {
-        let name = format!("libcudnn.so.{major}");
-        let index = aside.open(&name, 0, LoadPhase::Later)?;
+        let index = aside.open(&file_name("cudnn", *major, false), 0, LoadPhase::Later)?;
         let path = &aside.objects.get(index)?.path;
         leads_first(&aside, path, &taken.path).then_some(index)
     })?;
@@ -109,10 +109,6 @@ fn leads_first(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
         .chain(system(&graph.ground))
         .map(|place| real(&place.dir));
     one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
-}
-
-fn file(name: &str, major: u32) -> String {
-    format!("libcudnn_{name}.so.{major}")
 }
 
 /// The other parts in the folder of a first library.
@@ -162,7 +158,7 @@ pub fn dlls(
     platform: &Platform,
     way: &dyn Fn(&str) -> Option<PathBuf>,
 ) -> Cudnn {
-    let file = |name: &str| format!("cudnn_{name}64_{major}.dll");
+    let file = |name: &str| sub_library(name, major, true);
     let mut found = vec![("cudnn".to_string(), library.to_path_buf())];
     let beside = beside(library, major, platform);
     let own = Binary::open(library, platform.os).ok();

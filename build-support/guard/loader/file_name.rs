@@ -4,21 +4,21 @@ use crate::runtime::facts::library_name::{self, LibraryName};
 use crate::runtime::system::by_system;
 use std::path::Path;
 
-/// All of them, as a pattern.
+/// The pattern that matches all of them.
 pub const ALL: &str = by_system!("libcudnn*", "cudnn*.dll");
 
-/// That of the first library, by which programs open it.
+/// Returns the name by which programs open cuDNN.
 pub fn of_main(major: u32) -> String {
     library_name::file_name("cudnn", major, cfg!(windows))
 }
 
-/// The name under which every cuDNN has a part.
+/// Returns the name under which every cuDNN has this sub-library.
 pub fn of_part(name: &str, major: u32) -> String {
     library_name::sub_library(name, major, cfg!(windows))
 }
 
-/// The part that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9, and
-/// `libcudnn.so.9` is the first library, whose name is empty.
+/// Returns the sub-library that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9. The
+/// library that opens the others, `libcudnn.so.9`, has an empty name.
 pub fn parse(path: &Path) -> Option<(String, Option<u32>)> {
     let file = LibraryName::of(path).filter(|file| file.is_dll == cfg!(windows))?;
     Some((file.sub_library()?.to_string(), file.major()))
