@@ -1,4 +1,4 @@
-//! That no cuDNN can be opened by the names under which the program looks for it.
+//! Why no cuDNN is found by the names under which a program looks for it, and what helps.
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::{Built, Loader};
@@ -13,8 +13,56 @@ use crate::runtime::system::names::LOADER;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::PathBuf;
 
-/// That none can be opened by these names; what the loader said of each, a file that it passed over, or one that lies
-/// elsewhere.
+/// A cuDNN that is not found, with all that bears on it.
+pub struct NotFound {
+    /// The headline, with the places that were searched and the files that were seen.
+    pub finding: Finding,
+    /// A file of that name that the loader cannot use, why, and what makes the loader look there.
+    pub unfit: Option<(PathBuf, Defect, String)>,
+    /// The ways to one that the loader does not come to, where there is one.
+    pub elsewhere: Vec<String>,
+    /// One that the loader would find under a name that cudarc does not ask for: its major and its directory.
+    pub unasked: Option<(u32, String)>,
+    /// The ways to get one, where there is none.
+    pub install: Vec<String>,
+}
+
+impl NotFound {
+    /// Returns the finding, with the help for the most specific cause.
+    pub fn explain(self) -> Finding {
+        let mut finding = self.finding;
+        let is_elsewhere = !self.elsewhere.is_empty();
+        match self.unfit {
+            // What is in a directory that may not be entered, nobody knows.
+            Some((_, Defect::Closed(_), _)) if is_elsewhere => {}
+            Some((path, defect, found_via)) => {
+                let is_foreign = matches!(defect, Defect::Machine(..) | Defect::Class);
+                finding = finding.with_unfit(&path, &defect, found_via);
+                if !(is_foreign && is_elsewhere) {
+                    return finding;
+                }
+                finding.help.clear();
+            }
+            None => {}
+        }
+        match self.unasked {
+            Some((major, dir)) => return library_names::by_another_name(finding, major, &dir),
+            None if is_elsewhere => finding.help.extend(self.elsewhere),
+            None => finding.help.extend(self.install),
+        }
+        finding
+    }
+}
+
+/// Returns the major to install of those that are asked for. A requirement that is open at its end lets a major in that
+/// nobody can install yet.
+pub fn installable(asked: &[u32]) -> Option<u32> {
+    let newest = asked.iter().find(|major| **major <= majors::NEWEST_CUDNN);
+    newest.or(asked.first()).copied()
+}
+
+/// Returns the finding for a program of which none of these names can be opened, with the words of the loader about
+/// each, a file that the loader passed over, or one that is misplaced.
 pub fn finding(
     built: &Built,
     asked: &[u32],
@@ -22,6 +70,7 @@ pub fn finding(
     (names, words): (&[String], &[String]),
     (unfit, misplaced): (Option<(PathBuf, Defect)>, Option<Misplaced>),
 ) -> Finding {
+    let misplaced = misplaced.filter(|_| unfit.is_none());
     let cudarc = built.loader == Loader::Cudarc;
     let first = names.first().map_or("", String::as_str);
     // Most of cudarc's many names are those of nothing that ever was.
@@ -32,18 +81,16 @@ pub fn finding(
         }
         _ => words.join("\n"),
     };
-    let mut unasked = None;
-    for major in asked {
-        let name = file_name::of_main(*major);
-        if unasked.is_none() && !names.contains(&name) {
-            unasked = search_path.program_file(&name).map(|file| (*major, file));
+    let (mut unasked, mut other) = (None, None);
+    if unfit.is_none() && misplaced.is_none() {
+        for major in asked {
+            let name = file_name::of_main(*major);
+            if unasked.is_none() && !names.contains(&name) {
+                unasked = search_path.program_file(&name).map(|file| (*major, file));
+            }
         }
+        other = unasked.clone().or_else(|| other_major(asked, search_path));
     }
-    let is_unasked = unasked.is_some();
-    let other = match misplaced {
-        None => unasked.or_else(|| other_major(asked, search_path)),
-        _ => None,
-    };
     let mut summary = if cudarc {
         let release = built
             .cudarc
@@ -52,59 +99,52 @@ pub fn finding(
     } else {
         format!("{} cannot be loaded", names.join(" or "))
     };
-    let looked_at = search_path.looked_at().join("\n");
-    if let Some((path, defect)) = &unfit {
-        return Finding::error(FindingId::CudnnNotLoadable, summary)
-            .with("loader", said)
-            .with("looked at", looked_at)
-            .with_unfit(path, defect, search_path.to(path));
-    }
-    if let Some(misplaced) = &misplaced {
+    let (mut elsewhere, mut install) = (Vec::new(), Vec::new());
+    let mut evidence = Vec::new();
+    if let Some(misplaced) = misplaced {
+        evidence.push(("reason", misplaced.reason));
         if let Some(file) = &misplaced.file {
             let file = file.display();
             summary += &format!("; `{file}` lies where {LOADER} does not look");
-        }
-    } else if let Some((major, _)) = &other {
-        summary += &format!("; there is only {}", file_name::of_main(*major));
-    }
-    let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary);
-    if let Some(misplaced) = &misplaced {
-        finding = finding.with("reason", &misplaced.reason);
-    }
-    finding = finding.with("loader", said);
-    if let Some((_, path)) = &other {
-        finding = finding.with("there is", path.display());
-    }
-    finding = finding.with("looked at", looked_at);
-    if let Some(misplaced) = misplaced {
-        finding = finding.help(misplaced.help);
-        if misplaced.file.is_some() {
-            return finding;
+            elsewhere.push(misplaced.help);
+        } else {
+            install.push(misplaced.help);
         }
     }
-    if let Some((major, path)) = other.as_ref().filter(|_| is_unasked) {
-        let dir = path.parent().unwrap_or(path).display().to_string();
-        return library_names::by_another_name(finding, *major, &dir);
-    }
-    // A requirement that is open at its end lets a major in that nobody can install yet.
-    let newest = asked.iter().find(|major| **major <= majors::NEWEST_CUDNN);
-    if let Some(major) = newest.or(asked.first()) {
-        finding = finding.help(format!(
+    evidence.push(("loader", said));
+    if let Some(major) = installable(asked) {
+        install.push(format!(
             "install cuDNN {}, or put the directory of its {} into {}",
             major,
-            file_name::of_main(*major),
+            file_name::of_main(major),
             LIBRARY_PATH
         ));
     }
-    if let Some((major, _)) = other {
-        finding = finding.help(format!(
+    if let Some((major, path)) = &other {
+        summary += &format!("; there is only {}", file_name::of_main(*major));
+        evidence.push(("there is", path.display().to_string()));
+        install.push(format!(
             "or use a build of this program for cuDNN {major}; a link from one name to the other does not help"
         ));
     }
-    finding
+    evidence.push(("looked at", search_path.looked_at().join("\n")));
+    let mut finding = Finding::error(FindingId::CudnnNotLoadable, summary);
+    finding.evidence = evidence;
+    let dir = |file: &PathBuf| file.parent().unwrap_or(file).display().to_string();
+    NotFound {
+        finding,
+        unfit: unfit.map(|(path, defect)| {
+            let found_via = search_path.to(&path).to_string();
+            (path, defect, found_via)
+        }),
+        elsewhere,
+        unasked: unasked.map(|(major, file)| (major, dir(&file))),
+        install,
+    }
+    .explain()
 }
 
-/// A cuDNN on the way that is of a major which the program does not open, the newest first.
+/// Returns a cuDNN on the search path of a major that the program does not open, the newest first.
 fn other_major(asked: &[u32], search_path: &SearchPath) -> Option<(u32, PathBuf)> {
     for major in (majors::OLDEST_CUDNN - 1..=majors::NEWEST_CUDNN).rev() {
         if !asked.contains(&major) {

@@ -5,6 +5,11 @@ use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::loader::not_found::NotFound;
+use crate::runtime::system::names::DRIVER_DLL;
+
+const PUT_ON_PATH: &str =
+    "copy it beside the program, or put the directory that holds it on PATH where the program runs";
 
 impl PreflightInput {
     pub(super) fn dlls_not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
@@ -16,7 +21,7 @@ impl PreflightInput {
         findings.extend(self.not_opened(&opened));
         for missing in self.missing.iter().filter(|one| !self.is_opened(one)) {
             let (name, asking) = (&missing.name, consistency::file_name(&missing.needed_by));
-            if name.eq_ignore_ascii_case("nvcuda.dll") {
+            if name.eq_ignore_ascii_case(DRIVER_DLL) {
                 unknown.push("there is no driver here".into());
                 continue;
             }
@@ -42,7 +47,7 @@ impl PreflightInput {
             findings.push(
                 Finding::new(id, severity, summary)
                     .with("looked in", missing.looked_at.join("\n"))
-                    .help("copy it beside the program, or put the directory that holds it on PATH where the program runs"),
+                    .help(PUT_ON_PATH),
             );
         }
     }
@@ -64,30 +69,31 @@ impl PreflightInput {
             names.join(" or ")
         );
         let severity = Severity::error_if(!self.gpus.is_empty());
-        let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
+        let mut finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
             .with("looked in", first.looked_at.join("\n"));
-        if let Some(unfit) = missing.iter().find_map(|one| one.unfit.as_ref()) {
-            return Some(finding.with_unfit(&unfit.path, &unfit.defect, &unfit.found_via));
-        }
-        if let Some(quoted) = &self.in_quotes {
-            let reason = ("reason", quoted.reason.clone());
-            let mut finding = finding.help(&*quoted.help);
-            finding.evidence.insert(0, reason);
-            return Some(finding);
-        }
+        let unfit = missing.iter().find_map(|one| one.unfit.clone());
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
-        if let Some(other) = self.others.iter().find(is_it) {
+        let mut elsewhere = Vec::new();
+        if unfit.is_some() {
+            // What is in the place of the library is all that there is to say.
+        } else if let Some(quoted) = &self.in_quotes {
+            let reason = ("reason", quoted.reason.clone());
+            finding.evidence.insert(0, reason);
+            elsewhere.push(quoted.help.clone());
+        } else if let Some(other) = self.others.iter().find(is_it) {
             let dir = other.path.parent().unwrap_or(&other.path).display();
-            return Some(
-                finding
-                    .with("also found", other.path.display())
-                    .help(format!("put `{dir}` into PATH where the program runs")),
-            );
+            elsewhere.push(format!("put `{dir}` into PATH where the program runs"));
+            finding = finding.with("also found", other.path.display());
+        } else if let Some(file) = &self.unasked {
+            finding = finding.with("there is", file.display());
         }
-        let finding = match &self.unasked {
-            Some(file) => finding.with("there is", file.display()),
-            None => finding,
+        let not_found = NotFound {
+            finding,
+            unfit: unfit.map(|one| (one.path, one.defect, one.found_via)),
+            elsewhere,
+            unasked: None,
+            install: vec![PUT_ON_PATH.into()],
         };
-        Some(finding.help("copy it beside the program, or put the directory that holds it on PATH where the program runs"))
+        Some(not_found.explain())
     }
 }

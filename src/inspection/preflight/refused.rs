@@ -3,19 +3,34 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::preflight::{Other, PreflightInput};
-use crate::loader::main_library;
+use crate::loader::main_library::cudnn_major;
 use crate::model::linkage::{LoadPhase, Missing, Unfit};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::built::Loader;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::majors;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::not_found::{NotFound, installable};
 use crate::toolkit::dependencies;
 use std::path::Path;
+
+impl Other {
+    /// Returns `true` if it has one of these names as its SONAME, by which it is asked for, and not as its file name.
+    fn is_unlinked(&self, names: &[&str]) -> bool {
+        let soname = self.soname.as_deref().unwrap_or_default();
+        names.contains(&soname) && consistency::file_name(&self.path) != soname
+    }
+
+    /// Returns `true` if it is a library of one of these names.
+    fn is_named(&self, names: &[&str]) -> bool {
+        let file = consistency::file_name(&self.path);
+        let mut rest = names.iter().filter_map(|name| file.strip_prefix(name));
+        rest.any(|rest| rest.is_empty() || rest.starts_with('.')) || self.is_unlinked(names)
+    }
+}
 
 impl PreflightInput {
     /// The folder of a file, as it is called where the program runs.
@@ -50,6 +65,7 @@ impl PreflightInput {
         finding.with_lines("also found", lines)
     }
 
+    /// Returns the finding for a cuDNN that the loader finds by none of these names.
     pub(super) fn no_cudnn(
         &self,
         summary: String,
@@ -61,93 +77,75 @@ impl PreflightInput {
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
             .with("looked at", missing.looked_at.join("\n"));
         let mut finding = self.also_found(finding, names, missing);
-        // Under another name than its SONAME, which is asked for.
-        let is_unlinked = |other: &Other| {
-            let soname = other.soname.as_deref().unwrap_or_default();
-            names.contains(&soname) && consistency::file_name(&other.path) != soname
-        };
-        let same = |other: &&Other| {
-            let file = consistency::file_name(&other.path);
-            let mut names = names.iter().filter_map(|name| file.strip_prefix(name));
-            let is_named = names.any(|rest| rest.is_empty() || rest.starts_with('.'));
-            is_named || is_unlinked(other)
-        };
-        let major = |name: &str| name.rsplit('.').next().unwrap_or_default().to_string();
-        // A requirement that is open at its end lets a major in that nobody can install yet.
-        let is_later = |name: &str| {
-            let major = major(name).parse::<u32>();
-            major.is_ok_and(|major| major > majors::NEWEST_CUDNN)
-        };
-        let newest = names.iter().find(|name| !is_later(name));
-        let mut wanted = major(newest.or(names.first()).unwrap_or(&""));
-        if let Some(built) = self.by_cudarc() {
-            let newest = majors::NEWEST_CUDNN;
-            let asked = rules::majors(built).into_iter();
-            let installable = asked.filter(|major| *major <= newest);
-            wanted = installable.max().unwrap_or(newest).to_string();
-            if let Some(path) = &self.unasked {
-                let dir = self.dir(path);
-                let major =
-                    main_library::cudnn_major(consistency::file_name(path)).unwrap_or_default();
-                let finding = finding.with("there is", path.display());
-                return library_names::by_another_name(finding, major, &dir);
+        let majors = match self.by_cudarc() {
+            Some(built) => rules::majors(built),
+            None => {
+                let major = |name: &&str| LibraryName::read(name)?.major();
+                names.iter().filter_map(major).collect()
             }
+        };
+        let unasked = self
+            .unasked
+            .as_deref()
+            .filter(|_| self.by_cudarc().is_some());
+        if let Some(path) = unasked {
+            finding = finding.with("there is", path.display());
         }
+        let wanted = installable(&majors).map_or_else(String::new, |major| format!(" {major}"));
         // Of a release that a guard refuses, it would be no help.
-        let unfit = |other: &Other| {
+        let mismatch = |other: &Other| {
             let mut guards = self.guards.iter().filter(|guard| guard.absent.is_none());
             guards.find_map(|guard| rules::version(guard, other.version?).err())
         };
-        let mut there = self.others_of(names).filter(same);
-        let other = there.clone().find(|other| unfit(other).is_none());
-        if let Some(one) = &missing.unfit {
-            let told = finding
-                .clone()
-                .with_unfit(&one.path, &one.defect, &one.found_via);
-            match one.defect {
-                // What is in a directory that may not be entered, nobody knows.
-                Defect::Closed(_) if other.is_some() => {}
-                Defect::Machine(..) | Defect::Class if other.is_some() => {
-                    finding = Finding {
-                        help: Vec::new(),
-                        ..told
-                    };
-                }
-                _ => return told,
-            }
-        }
-        if let Some(other) = other {
-            let dir = self.dir(&other.path);
-            let asked = self.by_cudarc().map(library_names::opened_names);
-            let name = consistency::file_name(&other.path).to_string();
-            if asked.is_some_and(|names| !names.contains(&name)) {
-                return finding.help(format!(
-                    "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into LD_LIBRARY_PATH"
-                ));
-            }
-            if is_unlinked(other) {
-                return finding.help(format!(
-                    "make its links, and put `{dir}` into LD_LIBRARY_PATH: `sudo ldconfig -n {dir}`"
-                ));
-            }
-            let finding = finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
-            // `.link()` writes none for a program that opens its cuDNN.
-            let opens = |guard: &Built| guard.loader != Loader::Linked;
-            if self.guards.iter().any(opens) {
-                return finding;
-            }
-            finding.help("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`")
-        } else if let Some(mismatch) = there.find_map(unfit) {
-            finding.help(LoadOrigin::Cache.help(Path::new(""), &mismatch.wanted))
+        let mut there = self.others_of(names).filter(|other| other.is_named(names));
+        let other = there.clone().find(|other| mismatch(other).is_none());
+        let install = if let Some(mismatch) = there.find_map(mismatch) {
+            LoadOrigin::Cache.help(Path::new(""), &mismatch.wanted)
         } else if self.others_of(names).next().is_some() {
-            finding.help(format!(
-                "install cuDNN {wanted} beside it: one major does not stand in for another, not even under its name"
-            ))
+            format!(
+                "install cuDNN{wanted} beside it: one major does not stand in for another, not even under its name"
+            )
         } else {
-            finding.help(format!(
-                "install cuDNN {wanted}, or put its directory into LD_LIBRARY_PATH"
-            ))
+            format!("install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH")
+        };
+        let unfit = missing.unfit.clone();
+        NotFound {
+            finding,
+            unfit: unfit.map(|one| (one.path, one.defect, one.found_via)),
+            elsewhere: other.map_or_else(Vec::new, |other| self.way_to(other, names)),
+            unasked: unasked.map(|path| {
+                let major = cudnn_major(consistency::file_name(path));
+                (major.unwrap_or_default(), self.dir(path))
+            }),
+            install: vec![install],
         }
+        .explain()
+    }
+
+    /// Returns what leads the loader to this cuDNN, which is in a directory that it does not search.
+    fn way_to(&self, other: &Other, names: &[&str]) -> Vec<String> {
+        let (dir, name) = (self.dir(&other.path), consistency::file_name(&other.path));
+        let asked = self.by_cudarc().map(library_names::opened_names);
+        if asked.is_some_and(|names| !names.iter().any(|asked| asked == name)) {
+            return vec![format!(
+                "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into LD_LIBRARY_PATH"
+            )];
+        }
+        if other.is_unlinked(names) {
+            return vec![format!(
+                "make its links, and put `{dir}` into LD_LIBRARY_PATH: `sudo ldconfig -n {dir}`"
+            )];
+        }
+        let mut help = vec![format!("put `{dir}` into LD_LIBRARY_PATH")];
+        // `.link()` writes none for a program that opens its cuDNN.
+        if self
+            .guards
+            .iter()
+            .all(|guard| guard.loader == Loader::Linked)
+        {
+            help.push("or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`".into());
+        }
+        help
     }
 
     pub(super) fn no_library(&self, missing: &Missing) -> Finding {
@@ -277,7 +275,7 @@ fn other_major(program: &Path, library: &Path, version: &str) -> Finding {
         library.display(),
         program.display()
     );
-    let major = main_library::cudnn_major(version);
+    let major = cudnn_major(version);
     let wanted = major.map_or_else(String::new, |major| format!(" {major}"));
     Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
         "install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help"
