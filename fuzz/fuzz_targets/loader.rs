@@ -2,8 +2,9 @@
 
 #![no_main]
 
-use cudnn_guard::fuzzing::loader_config::{Loader, best_hwcaps};
+use cudnn_guard::fuzzing::loader_config::{Loader, hwcaps_order};
 use cudnn_guard::runtime::binary::ld_so_cache;
+use cudnn_guard::runtime::loader::elf::candidates::View;
 use cudnn_guard::runtime::loader::elf::dlerror_messages;
 use cudnn_guard::runtime::loader::{file_name, load_origin};
 use cudnn_guard::runtime::system::linux::mapped;
@@ -20,7 +21,11 @@ fuzz_target!(|bytes: &[u8]| {
             let file = file.as_os_str().as_bytes();
             assert!(file.len() < 4096 && !file.contains(&0), "{file:?}");
         }
-        let _ = best_hwcaps(files, None, "x86_64");
+        let view = View {
+            levels: Some(hwcaps_order(None, "x86_64")),
+            ..View::default()
+        };
+        let _ = view.preferred(files);
     }
     for cpu in ["x86_64", "aarch64"] {
         let loader = Loader::parse(bytes, cpu);

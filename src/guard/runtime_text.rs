@@ -116,6 +116,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "loader/dll/misplaced",
     "loader/dll/mod",
     "loader/dll/search_path",
+    "loader/elf/candidates",
     "loader/elf/dlerror_messages",
     "loader/elf/misplaced",
     "loader/elf/mod",

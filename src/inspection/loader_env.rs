@@ -1,9 +1,10 @@
 //! The system that a program for Linux is looked at on.
 
 use crate::inspection::Inspection;
-use crate::loader::config::{Loader, hwcaps_levels};
-use crate::loader::search_order::{LoaderEnv, below_root};
+use crate::loader::config::{Loader, configured, hwcaps_levels, hwcaps_order};
+use crate::loader::search_order::LoaderEnv;
 use crate::model::environment::Variable;
+use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::load_origin::{PRELOADS, preloads};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, cpu, files};
@@ -36,20 +37,30 @@ impl Inspection {
         let is_privileged = self.input.is_privileged;
         let heeded = |path: &str| inside(path).filter(|_| !is_privileged);
         let library_path: Vec<String> = entries.filter_map(heeded).collect();
-        let mut ground = LoaderEnv {
+        let known = match hwcaps_levels(&cpu) {
+            [] => Some(Vec::new()),
+            _ => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
+        };
+        let mut view = View {
             root: root.map(Path::to_path_buf),
+            levels: Some(hwcaps_order(known.as_deref(), &cpu)),
+            configured: None,
+        };
+        let has_cache = view.cache().is_some_and(|cache| files::is_file(&cache));
+        if root.is_some() && !has_cache {
+            view.configured = Some(configured(&view));
+        }
+        let mut ground = LoaderEnv {
+            view,
             library_path: library_path.join(":"),
             preload: preload.filter_map(heeded).collect(),
             is_privileged,
-            levels: match hwcaps_levels(&cpu) {
-                [] => Some(Vec::new()),
-                _ => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
-            },
+            is_cpu_known: known.is_some(),
             cpu,
             ..LoaderEnv::default()
         };
         let bytes = |path: &str| {
-            let file = Sysroot { root }.file(&below_root(Path::new(path), &ground))?;
+            let file = Sysroot { root }.file(&ground.view.path(Path::new(path)))?;
             files::bytes(&file).ok()
         };
         let everywhere = bytes(PRELOADS).unwrap_or_default();

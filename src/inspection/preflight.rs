@@ -179,36 +179,42 @@ impl PreflightInput {
         })
     }
 
-    /// The cuDNN that the program opens itself, where there is none.
+    /// Adds what is known of the cuDNN that the program opens itself, where there is none.
     fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let is_opened =
-            |one: &&Missing| one.need == LoadPhase::Later && one.name.starts_with("libcudnn.so");
+        let is_dll = self.platform.os == Os::Windows;
+        let is_opened = |one: &&Missing| match is_dll {
+            true => self.opens_dll(one),
+            false => one.need == LoadPhase::Later && one.name.starts_with("libcudnn.so"),
+        };
         let opened: Vec<&Missing> = self.missing.iter().filter(is_opened).collect();
         let Some(first) = opened.first() else {
             return;
         };
-        let name = &first.name;
         let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
+        let all = names.join(" or ");
         let summary = match self.by_cudarc() {
+            _ if is_dll => format!("this program opens {all}, which Windows does not find"),
             Some(built) => {
                 let release = built.cudarc.map_or(String::new(), |one| format!(" {one}"));
                 format!(
-                    "cudarc{release} opens {name}, and the loader finds neither that nor another name that it tries"
+                    "cudarc{release} opens {}, and the loader finds neither that nor another name that it tries",
+                    first.name
                 )
             }
             None if names.len() == 1 => {
-                format!("this program opens {name}, which the loader does not find")
+                format!("this program opens {all}, which the loader does not find")
             }
-            None => format!(
-                "this program opens {}, and the loader finds none of them",
-                names.join(" or ")
-            ),
+            None => format!("this program opens {all}, and the loader finds none of them"),
         };
         // Without a GPU it may do without.
         let sure = !self.gpus.is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
-        findings.push(self.no_cudnn(summary, &names, unfit.unwrap_or(first), sure));
-        if !sure {
+        let missing = unfit.unwrap_or(first);
+        findings.push(match is_dll {
+            true => self.no_dll(summary, &names, missing, sure),
+            false => self.no_cudnn(summary, &names, missing, sure),
+        });
+        if !sure && !is_dll {
             unknown.push("no cuDNN is found, which the program may do without".into());
         }
     }

@@ -1,7 +1,10 @@
 //! What differs from one loader to the next: the folders that are compiled into it, what it puts for `$LIB`, and the
 //! subfolders that it prefers on better processors.
 
+use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::load_origin::lib_folders;
+use crate::system::files;
+use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// What is compiled into the loader of a distribution.
@@ -44,37 +47,9 @@ pub fn hwcaps_levels(cpu: &str) -> &'static [&'static str] {
     }
 }
 
-/// The level whose subfolder this file lies in.
-pub fn hwcaps_level(file: &Path) -> Option<&str> {
-    let folder = file.parent()?;
-    (folder.parent()?.file_name()? == "glibc-hwcaps").then_some(folder.file_name()?.to_str()?)
-}
-
-/// The files that a loader tries for one in this folder, the first that is there being taken.
-pub fn hwcaps_candidates(file: &Path, known: Option<&[&'static str]>, cpu: &str) -> Vec<PathBuf> {
-    let at = |level: Option<&str>| match (level, file.file_name()) {
-        (Some(level), Some(name)) => file.with_file_name("glibc-hwcaps").join(level).join(name),
-        _ => file.to_path_buf(),
-    };
-    hwcaps_order(known, cpu).into_iter().map(at).collect()
-}
-
-/// The files of the cache for one name, as this processor's loader prefers them.
-pub fn best_hwcaps(
-    mut files: Vec<PathBuf>,
-    known: Option<&[&'static str]>,
-    cpu: &str,
-) -> Vec<PathBuf> {
-    let order = hwcaps_order(known, cpu);
-    let rank = |file: &PathBuf| order.iter().position(|one| *one == hwcaps_level(file));
-    files.retain(|file| rank(file).is_some());
-    files.sort_by_key(rank);
-    files
-}
-
 /// The levels in the order in which they are tried, and none for the file that is for all processors. That comes first
 /// where the processor is not known.
-fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'static str>> {
+pub fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'static str>> {
     let mut order: Vec<_> = known
         .unwrap_or(hwcaps_levels(cpu))
         .iter()
@@ -88,9 +63,62 @@ fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'stati
     order
 }
 
+/// Returns the directories that the configuration of a system names, where `ldconfig` has made no cache of them yet.
+pub fn configured(view: &View) -> Vec<PathBuf> {
+    let mut dirs = Vec::new();
+    read(
+        Path::new("/etc/ld.so.conf"),
+        view,
+        &mut Vec::new(),
+        &mut dirs,
+    );
+    dirs
+}
+
+/// Reads a configuration file, and those that it includes, each once. No system has a thousand directories.
+fn read(file: &Path, view: &View, known: &mut Vec<PathBuf>, dirs: &mut Vec<PathBuf>) {
+    if known.iter().any(|known| known == file) {
+        return;
+    }
+    known.push(file.to_path_buf());
+    let root = view.root.as_deref();
+    let there = Sysroot { root }.file(&view.path(file));
+    let text = there.and_then(|file| files::read_start(&file, 1 << 14).ok());
+    for line in text.unwrap_or_default().lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let included = line
+            .strip_prefix("include")
+            .filter(|rest| rest.starts_with([' ', '\t']));
+        match included {
+            Some(patterns) => {
+                for pattern in patterns.split_whitespace() {
+                    let inside = view.path(&file.parent().unwrap_or(file).join(pattern));
+                    for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
+                        let found = found
+                            .strip_prefix(root.unwrap_or(Path::new("")))
+                            .unwrap_or(&found);
+                        read(&Path::new("/").join(found), view, known, dirs);
+                    }
+                }
+            }
+            None if line.starts_with('/') && dirs.len() < 1 << 10 => {
+                dirs.push(view.path(Path::new(line)));
+            }
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn view(known: Option<&[&'static str]>, cpu: &str) -> View {
+        View {
+            levels: Some(hwcaps_order(known, cpu)),
+            ..View::default()
+        }
+    }
 
     fn paths(files: &[&str]) -> Vec<PathBuf> {
         files.iter().map(PathBuf::from).collect()
@@ -126,7 +154,7 @@ mod tests {
         let known: &[&str] = &["x86-64-v3", "x86-64-v2"];
         let file = Path::new("/l/libx.so");
         assert_eq!(
-            hwcaps_candidates(file, Some(known), "x86_64"),
+            view(Some(known), "x86_64").variants(file),
             paths(&[
                 "/l/glibc-hwcaps/x86-64-v3/libx.so",
                 "/l/glibc-hwcaps/x86-64-v2/libx.so",
@@ -134,14 +162,11 @@ mod tests {
             ])
         );
         assert_eq!(
-            hwcaps_candidates(file, Some(&[]), "x86_64"),
+            view(Some(&[]), "x86_64").variants(file),
             paths(&["/l/libx.so"])
         );
-        assert_eq!(
-            hwcaps_candidates(file, None, "aarch64"),
-            paths(&["/l/libx.so"])
-        );
-        let unknown = hwcaps_candidates(file, None, "x86_64");
+        assert_eq!(view(None, "aarch64").variants(file), paths(&["/l/libx.so"]));
+        let unknown = view(None, "x86_64").variants(file);
         assert_eq!(unknown.first(), Some(&PathBuf::from("/l/libx.so")));
         assert_eq!(
             unknown.last(),
@@ -155,7 +180,7 @@ mod tests {
             "/m/libx.so",
         ]);
         assert_eq!(
-            best_hwcaps(cached.clone(), Some(known), "x86_64"),
+            view(Some(known), "x86_64").preferred(cached.clone()),
             paths(&[
                 "/l/glibc-hwcaps/x86-64-v3/libx.so",
                 "/l/glibc-hwcaps/x86-64-v2/libx.so",
@@ -163,7 +188,7 @@ mod tests {
                 "/m/libx.so"
             ])
         );
-        let unknown = best_hwcaps(cached, None, "x86_64");
+        let unknown = view(None, "x86_64").preferred(cached);
         assert_eq!(unknown.first(), Some(&PathBuf::from("/l/libx.so")));
         assert_eq!(unknown.len(), 5);
     }

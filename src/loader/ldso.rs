@@ -1,17 +1,17 @@
 //! Follows what a program asks the loader for, from file to file, without loading any of it.
 
-use crate::loader::config::hwcaps_level;
-use crate::loader::search_order::{LoaderEnv, SearchDirectory, before_cache, below_root, system};
-use crate::loader::{config, linkage, search_order};
+use crate::loader::search_order::{LoaderEnv, before_cache, system};
+use crate::loader::{linkage, search_order};
 use crate::model::linkage::{Linkage, LoadPhase, Missing, Object, Unfit};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::ld_so_cache::{self, CACHE};
-use crate::runtime::loader::{load_origin::LoadOrigin, unlinked};
+use crate::runtime::loader::elf::candidates::hwcaps_level;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::unlinked;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
-use std::iter::{once_with, successors};
+use std::iter::successors;
 use std::path::{Path, PathBuf};
 
 /// A file that the loader takes: where it lies, and what it says, or why the loader stops at it.
@@ -137,117 +137,97 @@ impl LoadGraph {
 
     fn find(&self, name: &str, asking: usize) -> Result<Object, Box<Missing>> {
         let own = self.objects.get(asking);
-        let mut places = Vec::new();
-        let (mut stands_in, mut unfit) = (None, None);
-        let mut stopped = false;
-        let take = |(via, owner, path): (LoadOrigin, usize, PathBuf)| {
-            if stopped {
-                return None;
-            }
-            let (file, read) = match self.fitting(&path, &mut stands_in)? {
-                Ok(taken) => taken,
-                Err(defect) => {
-                    stopped = !defect.is_passed_over();
-                    let found_via = self.text(&via, owner);
-                    // What is in a directory that may not be entered, nobody knows.
-                    let is_sure = |unfit: &Unfit| !matches!(unfit.defect, Defect::Closed(_));
-                    unfit = unfit.take().filter(is_sure);
-                    unfit.get_or_insert(Unfit {
-                        path,
-                        defect,
-                        found_via,
-                    });
-                    return None;
-                }
-            };
-            Some(Object {
-                name: name.into(),
-                origin: folder(&path),
-                path: file,
-                via: Some(via),
-                owner,
-                need: LoadPhase::Later,
-                asked_by: Some(asking),
-                flaw: read.as_ref().err().cloned(),
-                linkage: read.unwrap_or_default(),
-            })
-        };
-        let found = if name.contains('/') {
+        let (mut path, mut candidates) = (SearchPath::default(), Vec::new());
+        if name.contains('/') {
             let paths = own.map(|own| search_order::path_of_name(name, own, &self.ground));
             let paths = paths.into_iter().flatten();
-            paths
-                .map(|path| (LoadOrigin::Elsewhere, 0, path))
-                .find_map(take)
+            candidates.extend(paths.map(|path| (LoadOrigin::Elsewhere, 0, path)));
         } else {
-            let up = |index: &usize| self.objects.get(*index)?.asked_by;
-            let mut chain: Vec<usize> = successors(Some(asking), up).collect();
-            chain.reverse();
-            let named = before_cache(&self.objects, &chain, &self.ground);
-            let mut system = system(&self.ground);
-            let shuns = own.is_some_and(|object| object.linkage.shuns_system);
-            let in_system =
-                |path: &PathBuf| system.iter().any(|place| path.starts_with(&place.dir));
-            let cached = || {
-                self.cached(name)
-                    .into_iter()
-                    .filter(|path| !(shuns && in_system(path)))
-            };
-            let below = |place: &SearchDirectory| {
-                let (via, owner) = (place.via.clone(), place.owner);
-                let versions = self.versions_of(&place.dir.join(name)).into_iter();
-                versions.map(move |path| (via.clone(), owner, path))
-            };
-            let found = named
-                .iter()
-                .flat_map(below)
-                .chain(
-                    once_with(cached)
-                        .flatten()
-                        .map(|path| (LoadOrigin::Cache, 0, path)),
-                )
-                .chain(system.iter().filter(|_| !shuns).flat_map(below))
-                .find_map(take);
-            system.retain(|_| !shuns);
-            places = [named, system].concat();
-            found
-        };
+            path = self.search_path(asking);
+            candidates = path.candidates(name, &self.ground.view);
+        }
+        if own.is_some_and(|object| object.linkage.shuns_system) {
+            path.directories.retain(|place| !place.is_system());
+            let system = system(&self.ground);
+            candidates.retain(|(origin, _, path)| {
+                let is_own = !matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache);
+                is_own || !system.iter().any(|place| path.starts_with(&place.dir))
+            });
+        }
+        let (mut stands_in, mut unfit) = (None, None);
+        for (via, owner, path) in candidates {
+            match self.fitting(&path, &mut stands_in) {
+                None => {}
+                Some(Ok((file, read))) => {
+                    return Ok(Object {
+                        name: name.into(),
+                        origin: folder(&path),
+                        path: file,
+                        via: Some(via),
+                        owner,
+                        need: LoadPhase::Later,
+                        asked_by: Some(asking),
+                        flaw: read.as_ref().err().cloned(),
+                        linkage: read.unwrap_or_default(),
+                    });
+                }
+                Some(Err(defect)) => {
+                    let stops = !defect.is_passed_over();
+                    // What is in a directory that may not be entered, nobody knows.
+                    let is_closed = |unfit: &Unfit| matches!(unfit.defect, Defect::Closed(_));
+                    if unfit.as_ref().is_none_or(is_closed) {
+                        unfit = Some(self.unfit((path, defect), &via, owner));
+                    }
+                    if stops {
+                        break;
+                    }
+                }
+            }
+        }
         let unlinked = |place: &SearchDirectory| {
-            let (path, defect) = unlinked::find(&place.dir, name)?;
-            let found_via = self.text(&place.via, place.owner);
-            Some(Unfit {
-                path,
-                defect,
-                found_via,
-            })
+            let unlinked = unlinked::find(&place.dir, name)?;
+            Some(self.unfit(unlinked, &place.origin, place.owner))
         };
-        found.ok_or_else(|| {
-            Box::new(Missing {
-                name: name.into(),
-                needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
-                need: LoadPhase::Later,
-                looked_at: self.looked_at(&places),
-                stands_in,
-                unfit: unfit.or_else(|| places.iter().find_map(unlinked)),
-            })
-        })
+        let text = |place: &SearchDirectory| self.text(&place.origin, place.owner);
+        Err(Box::new(Missing {
+            name: name.into(),
+            needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
+            need: LoadPhase::Later,
+            looked_at: path.places(&self.ground.view, &text),
+            stands_in,
+            unfit: unfit.or_else(|| path.directories.iter().find_map(unlinked)),
+        }))
     }
 
-    fn versions_of(&self, file: &Path) -> Vec<PathBuf> {
-        let known = self.ground.levels.as_deref();
-        config::hwcaps_candidates(file, known, &self.ground.cpu)
+    fn unfit(&self, (path, defect): (PathBuf, Defect), via: &LoadOrigin, owner: usize) -> Unfit {
+        Unfit {
+            path,
+            defect,
+            found_via: self.text(via, owner),
+        }
+    }
+
+    /// Returns the directories in which what this object opens is searched.
+    pub fn search_path(&self, asking: usize) -> SearchPath {
+        let up = |index: &usize| self.objects.get(*index)?.asked_by;
+        let mut chain: Vec<usize> = successors(Some(asking), up).collect();
+        chain.reverse();
+        let mut directories = before_cache(&self.objects, &chain, &self.ground);
+        directories.extend(system(&self.ground));
+        SearchPath { directories }
     }
 
     /// The glibc-hwcaps variant of a CUDA library, which a processor of a higher level loads in its place.
     fn hwcaps_variant(&self, taken: &Path) -> Option<PathBuf> {
         let name = taken.file_name()?.to_str()?;
         let is_ours = name.starts_with("libcudnn") || dependencies::is_of_toolkit(name);
-        if self.ground.levels.is_some() || !is_ours {
+        if self.ground.is_cpu_known || !is_ours {
             return None;
         }
         if hwcaps_level(taken).is_some() {
             return Some(taken.to_path_buf());
         }
-        let mut others = self.versions_of(taken).into_iter();
+        let mut others = self.ground.view.variants(taken).into_iter();
         others.find(|file| hwcaps_level(file).is_some() && self.sysroot().file(file).is_some())
     }
 
@@ -258,7 +238,7 @@ impl LoadGraph {
         stands_in: &mut Option<PathBuf>,
     ) -> Option<Result<Taken, Defect>> {
         let there = self.sysroot().file(path);
-        if self.ground.root.is_some() {
+        if self.ground.view.root.is_some() {
             let empty = match &there {
                 Some(file) => files::size(file) == 0,
                 None => files::is_link(path),
@@ -293,85 +273,6 @@ impl LoadGraph {
         Some(Ok((file, read)))
     }
 
-    /// The files that the cache gives to a name. An image that `ldconfig` has not seen yet has its folders alone.
-    fn cached(&self, name: &str) -> Vec<PathBuf> {
-        let path = below_root(Path::new(CACHE), &self.ground);
-        let there = self.sysroot().file(&path);
-        let bytes = there.and_then(|path| files::bytes(&path).ok());
-        let here = |path: PathBuf| below_root(&path, &self.ground);
-        match bytes {
-            Some(bytes) => {
-                let known = self.ground.levels.as_deref();
-                let files = ld_so_cache::parse(&bytes, name)
-                    .into_iter()
-                    .map(here)
-                    .collect();
-                config::best_hwcaps(files, known, &self.ground.cpu)
-            }
-            None if self.ground.root.is_none() => Vec::new(),
-            None => {
-                let mut dirs = Vec::new();
-                self.configured(Path::new("/etc/ld.so.conf"), &mut Vec::new(), &mut dirs);
-                let files = dirs.iter().map(|dir| dir.join(name));
-                files.flat_map(|file| self.versions_of(&file)).collect()
-            }
-        }
-    }
-
-    /// The folders of a configuration file, and of those that it includes, each read once. No system has a thousand.
-    fn configured(&self, file: &Path, read: &mut Vec<PathBuf>, dirs: &mut Vec<PathBuf>) {
-        if read.iter().any(|known| known == file) {
-            return;
-        }
-        read.push(file.to_path_buf());
-        let there = self.sysroot().file(&below_root(file, &self.ground));
-        let text = there.and_then(|file| files::read_start(&file, 1 << 14).ok());
-        for line in text.unwrap_or_default().lines() {
-            let line = line.split('#').next().unwrap_or_default().trim();
-            let included = line
-                .strip_prefix("include")
-                .filter(|rest| rest.starts_with([' ', '\t']));
-            match included {
-                Some(patterns) => {
-                    for pattern in patterns.split_whitespace() {
-                        let pattern = file.parent().unwrap_or(file).join(pattern);
-                        let inside = below_root(&pattern, &self.ground);
-                        for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
-                            let root = self.ground.root.as_deref().unwrap_or(Path::new(""));
-                            let found = found.strip_prefix(root).unwrap_or(&found);
-                            self.configured(&Path::new("/").join(found), read, dirs);
-                        }
-                    }
-                }
-                None if line.starts_with('/') && dirs.len() < 1 << 10 => {
-                    dirs.push(below_root(Path::new(line), &self.ground))
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn looked_at(&self, places: &[SearchDirectory]) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        let mut add = |line: String| {
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        };
-        let is_system = |place: &&SearchDirectory| matches!(place.via, LoadOrigin::System(_));
-        for place in places.iter().filter(|place| !is_system(place)) {
-            add(self.text(&place.via, place.owner));
-        }
-        add(below_root(Path::new(CACHE), &self.ground)
-            .display()
-            .to_string());
-        let system = places.iter().filter(is_system);
-        for place in system.filter(|place| files::is_dir(&place.dir)) {
-            add(place.dir.display().to_string());
-        }
-        lines
-    }
-
     /// What made the loader look somewhere, in words.
     pub fn text(&self, via: &LoadOrigin, owner: usize) -> String {
         let name = self.objects.get(owner).map(|object| object.name.as_str());
@@ -388,7 +289,7 @@ impl LoadGraph {
 
     fn sysroot(&self) -> Sysroot<'_> {
         Sysroot {
-            root: self.ground.root.as_deref(),
+            root: self.ground.view.root.as_deref(),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::cudnn::parts::{Named, SubLibraries};
 use crate::loader::ldso::LoadGraph;
-use crate::loader::search_order::{before_cache, system};
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::model::platform::Platform;
@@ -59,7 +58,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
             found.push((name, path));
         }
     }
-    let mut cudnn = read(library, found, graph.ground.root.as_deref(), platform);
+    let mut cudnn = read(library, found, graph.ground.view.root.as_deref(), platform);
     by_own_files(&mut cudnn, &file("graph"), platform);
     cudnn.link_dir = Some(cudnn.root.clone());
     if let Some(cuda) = cudnn.cuda_major {
@@ -100,14 +99,12 @@ pub fn hidden_from_cudarc(
 
 /// Whether the folder of one file comes before that of the other, when the program opens a library.
 fn leads_first(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
-    let root = graph.ground.root.as_deref();
+    let root = graph.ground.view.root.as_deref();
     let real = |dir: &Path| Sysroot { root }.canonical(dir);
     let folder = |file: &Path| real(file.parent().unwrap_or(file));
     let (one, other) = (folder(one), folder(other));
-    let places = before_cache(&graph.objects, &[0], &graph.ground).into_iter();
-    let mut dirs = places
-        .chain(system(&graph.ground))
-        .map(|place| real(&place.dir));
+    let places = graph.search_path(0).directories.into_iter();
+    let mut dirs = places.map(|place| real(&place.dir));
     one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 

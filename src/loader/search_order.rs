@@ -3,15 +3,17 @@
 
 use crate::loader::config::Loader;
 use crate::model::linkage::Object;
-use crate::runtime::loader::load_origin::{LoadOrigin, expanded};
+use crate::runtime::loader::elf::candidates::View;
+use crate::runtime::loader::load_origin::expanded;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory};
 use std::path::{Component, Path, PathBuf};
 
 /// The system that the program runs on.
 #[derive(Clone, Debug, Default)]
 pub struct LoaderEnv {
-    /// Where it lies, if it is another than this one.
-    pub root: Option<PathBuf>,
-    /// The program's processor.
+    /// Its root, its cache, and what its CPU can do.
+    pub view: View,
+    /// The program's CPU.
     pub cpu: String,
     /// LD_LIBRARY_PATH with colons alone, as far as it is known there.
     pub library_path: String,
@@ -23,19 +25,8 @@ pub struct LoaderEnv {
     pub is_privileged: bool,
     /// What is compiled into its loader.
     pub loader: Loader,
-    /// The levels of `glibc-hwcaps` that its processor serves, the best first, if it is known.
-    pub levels: Option<Vec<&'static str>>,
-}
-
-/// A folder to look in: what made the loader do so, and the object whose path names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SearchDirectory {
-    /// What named it.
-    pub via: LoadOrigin,
-    /// Whose path it is, for RPATH and RUNPATH.
-    pub owner: usize,
-    /// The folder on this machine.
-    pub dir: PathBuf,
+    /// Whether it is known what its CPU can do.
+    pub is_cpu_known: bool,
 }
 
 /// The folders that are looked at before the cache, when the last of `chain` asks for a library. Before it in `chain`
@@ -58,8 +49,8 @@ pub fn before_cache(
                 if ground.is_privileged && is_shunned(entry, owner == 0, &dir, ground) {
                     continue;
                 }
-                let via = named(shown);
-                places.push(SearchDirectory { via, owner, dir });
+                let origin = named(shown);
+                places.push(SearchDirectory { origin, owner, dir });
             }
         }
     };
@@ -113,8 +104,8 @@ fn normalized(dir: &Path) -> PathBuf {
 /// The folders that are built into the loader.
 pub fn system(ground: &LoaderEnv) -> Vec<SearchDirectory> {
     let place = |name: &String| SearchDirectory {
-        dir: below_root(Path::new(name), ground),
-        via: LoadOrigin::System(name.into()),
+        dir: ground.view.path(Path::new(name)),
+        origin: LoadOrigin::System(name.into()),
         owner: 0,
     };
     ground.loader.dirs.iter().map(place).collect()
@@ -124,14 +115,6 @@ pub fn system(ground: &LoaderEnv) -> Vec<SearchDirectory> {
 pub fn path_of_name(name: &str, asking: &Object, ground: &LoaderEnv) -> Vec<PathBuf> {
     let found = folders(name, Some(&asking.origin), ground).into_iter();
     found.map(|(_, path)| path).collect()
-}
-
-/// A path of that system, on this machine.
-pub fn below_root(path: &Path, ground: &LoaderEnv) -> PathBuf {
-    match (&ground.root, path.strip_prefix("/")) {
-        (Some(root), Ok(inside)) => root.join(inside),
-        _ => path.to_path_buf(),
-    }
 }
 
 /// The folders of an entry, with the tokens filled in: as messages name it, and where it lies. What is relative starts
@@ -145,11 +128,11 @@ fn folders(entry: &str, origin: Option<&Path>, ground: &LoaderEnv) -> Vec<(PathB
     expanded(entry.as_bytes(), origin.as_bytes(), &ground.cpu, libs)
         .iter()
         .map(|path| PathBuf::from(String::from_utf8_lossy(path).into_owned()))
-        .filter(|path| ground.root.is_none() || path.is_absolute())
+        .filter(|path| ground.view.root.is_none() || path.is_absolute())
         .map(|path| {
             let dir = match starts_here {
                 true => path.clone(),
-                false => below_root(&path, ground),
+                false => ground.view.path(&path),
             };
             (path, dir)
         })
@@ -215,7 +198,10 @@ mod tests {
     #[test]
     fn below_a_root_what_is_absolute_lies_there() {
         let ground = LoaderEnv {
-            root: Some("/image".into()),
+            view: View {
+                root: Some("/image".into()),
+                ..View::default()
+            },
             cpu: "aarch64".into(),
             loader: Loader::parse(b"", "aarch64"),
             ..LoaderEnv::default()
@@ -226,7 +212,10 @@ mod tests {
             Some("$ORIGIN/lib:relative::/opt/$LIB"),
         );
         let places = before_cache(&[inside], &[0], &ground);
-        let shown: Vec<String> = places.iter().map(|place| place.via.to_string()).collect();
+        let shown: Vec<String> = places
+            .iter()
+            .map(|place| place.origin.to_string())
+            .collect();
         let dirs: Vec<&Path> = places.iter().map(|place| &*place.dir).collect();
         assert_eq!(
             dirs,

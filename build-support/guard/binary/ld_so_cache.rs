@@ -16,9 +16,14 @@ const MOST: u64 = 4 << 20;
 const MOST_FILES: usize = 64;
 const LONGEST_PATH: usize = 4096;
 
-/// The files that the system's cache gives to this name, in its order.
+/// Returns the files that the system's cache gives to this name, in its order.
 pub fn files(name: &str) -> Vec<PathBuf> {
-    let bytes = BoundedFile::open(Path::new(CACHE))
+    files_of(Path::new(CACHE), name)
+}
+
+/// Returns the files that this cache gives to a name.
+pub fn files_of(cache: &Path, name: &str) -> Vec<PathBuf> {
+    let bytes = BoundedFile::open(cache)
         .ok()
         .and_then(|file| file.read(0, file.length().min(MOST)));
     parse(&bytes.unwrap_or_default(), name)

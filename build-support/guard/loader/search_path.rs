@@ -1,46 +1,73 @@
-//! The way on which the loader comes to a library: the folders it looks through, and who named each of them.
+//! The search path of a loader: the directories that it looks through, and what named each of them.
 
 pub use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::platform;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The loader's search path for the program, each folder with who named it. How it is looked through, and so the rest of
-/// it, is in `elf` and `dll`.
-#[derive(Clone, Debug)]
+/// A directory that the loader looks through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchDirectory {
+    /// What named it.
+    pub origin: LoadOrigin,
+    /// The loaded object whose RPATH or RUNPATH names it, by its place among them: 0 is the program.
+    pub owner: usize,
+    /// The directory on this machine.
+    pub dir: PathBuf,
+}
+
+impl From<LoadOrigin> for SearchDirectory {
+    fn from(origin: LoadOrigin) -> Self {
+        Self {
+            dir: origin.folder().to_path_buf(),
+            owner: 0,
+            origin,
+        }
+    }
+}
+
+impl SearchDirectory {
+    /// Returns `true` if the directory is built into the loader.
+    pub fn is_system(&self) -> bool {
+        matches!(self.origin, LoadOrigin::System(_))
+    }
+}
+
+/// The loader's search path for what one library or the program opens. The rest of it is in `elf` and `dll`.
+#[derive(Clone, Debug, Default)]
 pub struct SearchPath {
-    /// In the loader's order.
-    pub folders: Vec<LoadOrigin>,
+    /// The directories, in the loader's order.
+    pub directories: Vec<SearchDirectory>,
 }
 
 impl SearchPath {
-    /// Whether this folder is looked at before that of the origin, by an order in which the reader can put both: that of
-    /// LD_LIBRARY_PATH, and on Windows that of all.
+    /// Returns `true` if this folder is searched before that of the origin, by an order in which the reader can put
+    /// both: that of LD_LIBRARY_PATH, and on Windows that of all.
     pub fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
         let is_ordered =
             |origin: &LoadOrigin| cfg!(windows) || matches!(origin, LoadOrigin::LibraryPath(_));
-        for origin in &self.folders {
-            if !is_ordered(origin) || !is_ordered(other) {
+        for place in &self.directories {
+            if !is_ordered(&place.origin) || !is_ordered(other) {
                 continue;
             }
-            if platform::same_file(origin.folder(), folder) {
+            if platform::same_file(&place.dir, folder) {
                 return true;
             }
-            if origin.folder() == other.folder() {
+            if place.dir == other.folder() {
                 return false;
             }
         }
         false
     }
 
-    /// Whether the folder of one file comes before that of the other.
+    /// Returns `true` if the folder of one file comes before that of the other.
     pub fn leads_first(&self, one: &Path, other: &Path) -> bool {
-        let is = |file: &Path, origin: &LoadOrigin| {
+        let is = |file: &Path, place: &SearchDirectory| {
             file.parent()
-                .is_some_and(|dir| platform::same_file(dir, origin.folder()))
+                .is_some_and(|dir| platform::same_file(dir, &place.dir))
         };
-        let mut folders = self.folders.iter();
-        folders
-            .find(|origin| is(one, origin) || is(other, origin))
-            .is_some_and(|origin| is(one, origin))
+        let mut places = self.directories.iter();
+        places
+            .find(|place| is(one, place) || is(other, place))
+            .is_some_and(|place| is(one, place))
     }
 }

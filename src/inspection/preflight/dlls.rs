@@ -13,13 +13,7 @@ const PUT_ON_PATH: &str =
 
 impl PreflightInput {
     pub(super) fn dlls_not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let opened: Vec<&Missing> = self
-            .missing
-            .iter()
-            .filter(|one| self.is_opened(one))
-            .collect();
-        findings.extend(self.not_opened(&opened));
-        for missing in self.missing.iter().filter(|one| !self.is_opened(one)) {
+        for missing in self.missing.iter().filter(|one| !self.opens_dll(one)) {
             let (name, asking) = (&missing.name, consistency::file_name(&missing.needed_by));
             if name.eq_ignore_ascii_case(DRIVER_DLL) {
                 unknown.push("there is no driver here".into());
@@ -52,26 +46,26 @@ impl PreflightInput {
         }
     }
 
-    /// Whether the program opens it itself: no table in its file tells of that.
-    fn is_opened(&self, missing: &Missing) -> bool {
+    /// Returns `true` if the program opens it itself: no table in its file tells of that.
+    pub(super) fn opens_dll(&self, missing: &Missing) -> bool {
         let delayed = self.objects.first().map(|one| &one.linkage.delayed);
         missing.need == LoadPhase::Later
             && missing.needed_by == self.program
             && delayed.is_none_or(|delayed| !delayed.contains(&missing.name))
     }
 
-    /// That there is no cuDNN by any of the names that it opens. Without a GPU it may do without.
-    fn not_opened(&self, missing: &[&Missing]) -> Option<Finding> {
-        let names: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
-        let first = missing.first()?;
-        let summary = format!(
-            "this program opens {}, which Windows does not find",
-            names.join(" or ")
-        );
-        let severity = Severity::error_if(!self.gpus.is_empty());
+    /// Returns the finding for a cuDNN that Windows finds by none of these names.
+    pub(super) fn no_dll(
+        &self,
+        summary: String,
+        names: &[&str],
+        missing: &Missing,
+        sure: bool,
+    ) -> Finding {
+        let severity = Severity::error_if(sure);
         let mut finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
-            .with("looked in", first.looked_at.join("\n"));
-        let unfit = missing.iter().find_map(|one| one.unfit.clone());
+            .with("looked in", missing.looked_at.join("\n"));
+        let unfit = missing.unfit.clone();
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
         let mut elsewhere = Vec::new();
         if unfit.is_some() {
@@ -87,13 +81,13 @@ impl PreflightInput {
         } else if let Some(file) = &self.unasked {
             finding = finding.with("there is", file.display());
         }
-        let not_found = NotFound {
+        NotFound {
             finding,
             unfit: unfit.map(|one| (one.path, one.defect, one.found_via)),
             elsewhere,
             unasked: None,
             install: vec![PUT_ON_PATH.into()],
-        };
-        Some(not_found.explain())
+        }
+        .explain()
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ impl SearchPath {
             Some(_) => None,
             None => std::env::current_dir().ok(),
         };
-        let mut folders = Vec::new();
+        let mut directories = Vec::new();
         let with = [
             (own, LoadOrigin::Application as fn(PathBuf) -> LoadOrigin),
             (set.into_iter().collect(), LoadOrigin::DllDirectory),
@@ -35,17 +35,18 @@ impl SearchPath {
             (named, LoadOrigin::LibraryPath),
         ];
         for (list, origin) in with {
-            folders.extend(list.into_iter().map(origin));
+            let origins = list.into_iter().map(origin);
+            directories.extend(origins.map(SearchDirectory::from));
         }
-        Self { folders }
+        Self { directories }
     }
 
     /// What made the loader take this file.
     pub fn to(&self, file: &Path) -> LoadOrigin {
         let folder = file.parent().unwrap_or(file);
-        let is = |origin: &&LoadOrigin| platform::same_file(origin.folder(), folder);
-        let found = self.folders.iter().find(is);
-        found.cloned().unwrap_or(LoadOrigin::Elsewhere)
+        let is = |place: &&SearchDirectory| platform::same_file(&place.dir, folder);
+        let found = self.directories.iter().find(is);
+        found.map_or(LoadOrigin::Elsewhere, |place| place.origin.clone())
     }
 
     /// The file that the loader takes for a name. The DLL that asks has no directories of its own.
@@ -60,11 +61,8 @@ impl SearchPath {
 
     /// All files of that name on the way.
     pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        let mut files: Vec<_> = self
-            .folders
-            .iter()
-            .map(|origin| origin.folder().join(name))
-            .collect();
+        let places = self.directories.iter();
+        let mut files: Vec<_> = places.map(|place| place.dir.join(name)).collect();
         files.retain(|file| file.is_file());
         files
     }
@@ -79,8 +77,8 @@ impl SearchPath {
     /// The directories, for "looked at".
     pub fn looked_at(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        for origin in &self.folders {
-            let line = origin.to_string();
+        for place in &self.directories {
+            let line = place.origin.to_string();
             if !lines.contains(&line) {
                 lines.push(line);
             }

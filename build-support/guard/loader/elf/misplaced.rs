@@ -243,25 +243,10 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
     first_sound(&dirs, names)
 }
 
-/// What a directory holds, sorted. To sort would be much code to compile for so few.
+/// Returns what a directory contains, sorted.
 fn listed(dir: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = Vec::new();
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return paths;
-    };
-    for entry in entries.flatten().take(MOST) {
-        let path = entry.path();
-        let (mut before, mut behind) = (Vec::new(), Vec::new());
-        for known in paths {
-            if known.as_os_str() < path.as_os_str() {
-                before.push(known);
-            } else {
-                behind.push(known);
-            }
-        }
-        before.push(path);
-        before.append(&mut behind);
-        paths = before;
-    }
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.take(MOST).map(|entry| entry.path()).collect();
+    paths.sort_unstable();
     paths
 }

@@ -1,5 +1,6 @@
 //! The loader of Linux.
 
+pub mod candidates;
 pub mod dlerror_messages;
 #[cfg(not(windows))]
 pub mod misplaced;

@@ -2,9 +2,10 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::ld_so_cache::{self, CACHE};
+use crate::runtime::binary::ld_so_cache;
+use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::load_origin::{PRELOADS, expanded, lib_folders, preloads};
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::{opener, unlinked};
 use crate::runtime::system;
 use crate::runtime::system::platform;
@@ -22,7 +23,7 @@ impl SearchPath {
         Self::new(&platform::search_path(), rpath, library_path, runpath)
     }
 
-    /// The loader tells folders in its order (RPATH, LD_LIBRARY_PATH, RUNPATH, its own), but not who named them:
+    /// Finds out who named each folder that the loader tells in its order (RPATH, LD_LIBRARY_PATH, RUNPATH, its own):
     /// `dlinfo(3)` has flags for it which glibc leaves at 0.
     pub fn new(
         folders: &[PathBuf],
@@ -31,52 +32,45 @@ impl SearchPath {
         runpath: Option<OsString>,
     ) -> Self {
         let named = [
-            split_entries(rpath),
-            split_entries(library_path),
-            split_entries(runpath),
+            (split_entries(rpath), LoadOrigin::Rpath as fn(_) -> _),
+            (split_entries(library_path), LoadOrigin::LibraryPath),
+            (split_entries(runpath), LoadOrigin::Runpath),
         ];
         let mut stage = 0;
-        let mut with = Vec::new();
+        let mut directories = Vec::new();
         for folder in folders {
             let plain = normalized(folder);
             // As text: there may be thousands, and to compare paths takes them apart.
             let is = |one: &PathBuf| one.as_os_str() == plain.as_os_str();
-            let from = (stage..named.len())
-                .find(|stage| named.get(*stage).is_some_and(|list| list.iter().any(is)));
-            stage = from.unwrap_or(stage);
-            with.push(match from {
-                Some(0) => LoadOrigin::Rpath(folder.clone()),
-                Some(1) => LoadOrigin::LibraryPath(folder.clone()),
-                Some(_) => LoadOrigin::Runpath(folder.clone()),
-                None => LoadOrigin::System(folder.clone()),
-            });
+            let mut origin = LoadOrigin::System as fn(_) -> _;
+            for (at, (list, named)) in named.iter().enumerate().skip(stage) {
+                if list.iter().any(is) {
+                    (stage, origin) = (at, *named);
+                    break;
+                }
+            }
+            directories.push(SearchDirectory::from(origin(folder.clone())));
         }
-        Self { folders: with }
+        Self { directories }
     }
 
     /// What made the loader take this file for this name.
     pub fn to(&self, file: &Path) -> LoadOrigin {
         let name = file.file_name().unwrap_or_default();
-        let hit = self.folders.iter().find(|origin| {
-            let candidate = origin.folder().join(name);
+        let hit = self.directories.iter().find(|place| {
+            let candidate = place.dir.join(name);
             candidate == file
                 || in_hwcaps_folder(&candidate, file)
                 || platform::same_file(&candidate, file)
         });
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
         let preload = preload.to_string_lossy();
-        let gap: fn(char) -> bool = |c| c == ':' || c == ' ';
-        if preload
-            .split(gap)
-            .any(|one| !one.is_empty() && Path::new(one) == file)
-        {
+        let is_it = |one: &str| Path::new(one) == file;
+        if preload.split([':', ' ']).any(is_it) {
             return LoadOrigin::Preload;
         }
         let everywhere = std::fs::read_to_string(PRELOADS).unwrap_or_default();
-        if preloads(&everywhere)
-            .iter()
-            .any(|one| Path::new(one) == file)
-        {
+        if preloads(&everywhere).into_iter().any(is_it) {
             return LoadOrigin::Preloads;
         }
         let cached = || {
@@ -85,12 +79,11 @@ impl SearchPath {
         };
         match hit {
             // The cache is asked before the system's folders, and names what lies there.
-            Some(LoadOrigin::System(_)) | None
-                if cached() && !file.parent().is_some_and(ld_so_cache::is_default) =>
-            {
+            Some(place) if !place.is_system() => place.origin.clone(),
+            _ if cached() && !file.parent().is_some_and(ld_so_cache::is_default) => {
                 LoadOrigin::Cache
             }
-            Some(origin) => origin.clone(),
+            Some(place) => place.origin.clone(),
             None => self
                 .relative(file)
                 .unwrap_or_else(|| match opener::find(file) {
@@ -100,97 +93,44 @@ impl SearchPath {
         }
     }
 
-    /// The relative entry that led to a file before the program changed its working directory.
+    /// Returns the relative entry that led to a file before the program changed its working directory.
     fn relative(&self, file: &Path) -> Option<LoadOrigin> {
         let name = file.file_name()?;
-        let led = |origin: &&LoadOrigin| {
-            let folder = normalized(origin.folder());
+        let led = |place: &&SearchDirectory| {
+            let folder = normalized(&place.dir);
             folder.is_relative() && folder.iter().count() > 0 && file.ends_with(folder.join(name))
         };
-        self.folders.iter().find(led).cloned()
+        Some(self.directories.iter().find(led)?.origin.clone())
     }
 
-    /// The file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
+    /// Returns the file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
     /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with these folders.
     pub fn resolve(&self, name: &str, own: &[PathBuf], own_first: bool) -> Option<PathBuf> {
         // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
-        let mut places = Vec::new();
-        if own_first {
-            places.extend(own.iter().map(PathBuf::as_path));
-        }
-        for origin in &self.folders {
-            match origin {
-                LoadOrigin::Rpath(folder) if own_first => places.push(folder.as_path()),
-                LoadOrigin::LibraryPath(folder) => places.push(folder),
+        let (mut directories, mut system) = (Vec::new(), Vec::new());
+        for place in &self.directories {
+            match place.origin {
+                LoadOrigin::System(_) => system.push(place.clone()),
+                LoadOrigin::LibraryPath(_) => directories.push(place.clone()),
+                LoadOrigin::Rpath(_) if own_first => directories.push(place.clone()),
                 _ => {}
             }
         }
-        if !own_first {
-            places.extend(own.iter().map(PathBuf::as_path));
+        let own = own.iter().cloned().map(LoadOrigin::Runpath);
+        let mut own: Vec<_> = own.map(SearchDirectory::from).collect();
+        if own_first {
+            own.append(&mut directories);
         }
-        self.first_usable(name, &places)
+        directories.append(&mut own);
+        directories.append(&mut system);
+        Self { directories }.program_file(name)
     }
 
-    /// The file that the loader would take for a name that the program opens.
+    /// Returns the file that the loader would take for a name that the program opens: it passes over what it may not
+    /// read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        let mut places = Vec::new();
-        for origin in &self.folders {
-            if !matches!(origin, LoadOrigin::System(_)) {
-                places.push(origin.folder());
-            }
-        }
-        self.first_usable(name, &places)
-    }
-
-    /// All files of that name on the way.
-    pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        let mut files = Vec::new();
-        for origin in &self.folders {
-            if matches!(origin, LoadOrigin::System(_)) {
-                files.extend(ld_so_cache::files(name));
-            }
-            files.push(origin.folder().join(name));
-        }
-        files.retain(|file| system::is_file(file));
-        files
-    }
-
-    /// What lies in the loader's way under a name that the program opens, and is no file. Of a directory that may not be
-    /// entered nobody knows what is in it: that comes last.
-    pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
-        let (mut closed, mut unlinked) = (None, None);
-        for origin in &self.folders {
-            let file = origin.folder().join(name);
-            match Defect::in_the_way(&file) {
-                None if unlinked.is_none() => {
-                    unlinked = unlinked::find(origin.folder(), name);
-                }
-                None => {}
-                Some(defect @ Defect::Closed(_)) => closed = closed.or(Some((file, defect))),
-                Some(defect) => return Some((file, defect)),
-            }
-        }
-        unlinked.or(closed)
-    }
-
-    /// The first file that the loader takes, in these folders and then where it always looks: it passes over what it
-    /// may not read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
-    fn first_usable(&self, name: &str, named: &[&Path]) -> Option<PathBuf> {
-        let mut files: Vec<_> = named.iter().map(|folder| folder.join(name)).collect();
-        // The cache lists cuDNN by its SONAMEs, which end in the major.
-        let numbers = name
-            .strip_prefix("libcudnn")
-            .and_then(|rest| rest.split_once(".so."));
-        if numbers.is_none_or(|(_, numbers)| !numbers.contains('.')) {
-            files.append(&mut ld_so_cache::files(name));
-        }
-        for origin in &self.folders {
-            if let LoadOrigin::System(folder) = origin {
-                files.push(folder.join(name));
-            }
-        }
         let mut passed_over = None;
-        for file in files {
+        for (_, _, file) in self.candidates(name, &View::default()) {
             if !platform::metadata(&file).is_ok_and(|data| !data.is_dir()) {
                 continue;
             }
@@ -202,20 +142,32 @@ impl SearchPath {
         passed_over
     }
 
-    /// The folders, for "looked at".
-    pub fn looked_at(&self) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        for origin in &self.folders {
-            let line = match origin {
-                LoadOrigin::System(folder) => folder.display().to_string(),
-                named => named.to_string(),
-            };
-            if !lines.contains(&line) {
-                lines.push(line);
+    /// Returns all files of that name on the search path.
+    pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
+        let candidates = self.candidates(name, &View::default()).into_iter();
+        let files = candidates.map(|(_, _, file)| file);
+        files.filter(|file| system::is_file(file)).collect()
+    }
+
+    /// What lies in the loader's way under a name that the program opens, and is no file. Of a directory that may not be
+    /// entered nobody knows what is in it: that comes last.
+    pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
+        let (mut closed, mut unlinked) = (None, None);
+        for place in &self.directories {
+            let file = place.dir.join(name);
+            match Defect::in_the_way(&file) {
+                None if unlinked.is_none() => unlinked = unlinked::find(&place.dir, name),
+                None => {}
+                Some(defect @ Defect::Closed(_)) => closed = closed.or(Some((file, defect))),
+                Some(defect) => return Some((file, defect)),
             }
         }
-        lines.push(CACHE.to_string());
-        lines
+        unlinked.or(closed)
+    }
+
+    /// Returns the places that are searched, as "looked at" lists them.
+    pub fn looked_at(&self) -> Vec<String> {
+        self.places(&View::default(), &|place| place.origin.to_string())
     }
 }
 

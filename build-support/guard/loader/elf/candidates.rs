@@ -1,0 +1,129 @@
+//! The files that the loader of Linux tries for a name: in this process, or on a system that is only looked at.
+
+use crate::runtime::binary::defect::target;
+use crate::runtime::binary::ld_so_cache::{self, CACHE};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::system::platform;
+use std::path::{Path, PathBuf};
+
+/// The directory of the variants of libraries that are for more capable CPUs.
+const HWCAPS: &str = "glibc-hwcaps";
+
+/// The system whose loader searches: that of this process by default.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// The root directory of another system.
+    pub root: Option<PathBuf>,
+    /// The subdirectories of `glibc-hwcaps` in the order in which they are tried, none for the directory itself. This
+    /// process's loader does not tell them.
+    pub levels: Option<Vec<Option<&'static str>>>,
+    /// The directories of its configuration, where `ldconfig` has made no cache of them yet.
+    pub configured: Option<Vec<PathBuf>>,
+}
+
+impl View {
+    /// Returns the path on this machine of a path of that system.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        match (&self.root, path.strip_prefix("/")) {
+            (Some(root), Ok(inside)) => root.join(inside),
+            _ => path.to_path_buf(),
+        }
+    }
+
+    /// Returns the file of the system's cache.
+    pub fn cache(&self) -> Option<PathBuf> {
+        target(&self.path(Path::new(CACHE)), self.root.as_deref())
+    }
+
+    /// Returns the files that the loader tries for one in a directory that it searches.
+    pub fn variants(&self, file: &Path) -> Vec<PathBuf> {
+        let mut variants = Vec::new();
+        for level in self.levels.as_deref().unwrap_or(&[None]) {
+            variants.push(match (level, file.file_name()) {
+                (Some(level), Some(name)) => file.with_file_name(HWCAPS).join(level).join(name),
+                _ => file.to_path_buf(),
+            });
+        }
+        variants
+    }
+
+    /// Returns these files of the cache in the order in which the CPU's loader prefers them.
+    pub fn preferred(&self, files: Vec<PathBuf>) -> Vec<PathBuf> {
+        let Some(levels) = &self.levels else {
+            return files;
+        };
+        let mut preferred = Vec::new();
+        for level in levels {
+            let is_one = |file: &&PathBuf| hwcaps_level(file) == *level;
+            preferred.extend(files.iter().filter(is_one).cloned());
+        }
+        preferred
+    }
+
+    /// Returns the files that the cache gives to a name.
+    fn cached(&self, name: &str) -> Vec<PathBuf> {
+        // The cache lists cuDNN by its SONAMEs, which end in the major: this process need not read it for others.
+        let numbers = name.strip_prefix("libcudnn");
+        let numbers = numbers.and_then(|rest| rest.split_once(".so."));
+        if self.levels.is_none() && numbers.is_some_and(|(_, numbers)| numbers.contains('.')) {
+            return Vec::new();
+        }
+        if let Some(dirs) = &self.configured {
+            let files = dirs.iter().map(|dir| dir.join(name));
+            return files.flat_map(|file| self.variants(&file)).collect();
+        }
+        let files = self.cache().map(|file| ld_so_cache::files_of(&file, name));
+        let files = files.into_iter().flatten();
+        self.preferred(files.map(|file| self.path(&file)).collect())
+    }
+}
+
+/// Returns the level of the CPU in whose subdirectory this file is.
+pub fn hwcaps_level(file: &Path) -> Option<&str> {
+    let folder = file.parent()?;
+    (folder.parent()?.file_name()? == HWCAPS).then_some(folder.file_name()?.to_str()?)
+}
+
+impl SearchPath {
+    /// Returns the files that the loader tries for a name, in its order, each with what makes it do so and whose path
+    /// that is: the directories that somebody named, the cache, and its own directories.
+    pub fn candidates(&self, name: &str, view: &View) -> Vec<(LoadOrigin, usize, PathBuf)> {
+        let (mut files, mut system) = (Vec::new(), Vec::new());
+        for place in &self.directories {
+            let files = match place.is_system() {
+                true => &mut system,
+                false => &mut files,
+            };
+            for file in view.variants(&place.dir.join(name)) {
+                files.push((place.origin.clone(), place.owner, file));
+            }
+        }
+        for file in view.cached(name) {
+            files.push((LoadOrigin::Cache, 0, file));
+        }
+        files.append(&mut system);
+        files
+    }
+
+    /// Returns the places that are searched, as "looked at" lists them. `text` names the directory of a variable or a
+    /// library.
+    pub fn places(&self, view: &View, text: &dyn Fn(&SearchDirectory) -> String) -> Vec<String> {
+        let (mut lines, mut system): (Vec<String>, _) = (Vec::new(), Vec::new());
+        for place in &self.directories {
+            if !place.is_system() {
+                lines.push(text(place));
+            } else if platform::metadata(&place.dir).is_ok_and(|data| data.is_dir()) {
+                system.push(place.dir.display().to_string());
+            }
+        }
+        lines.push(view.path(Path::new(CACHE)).display().to_string());
+        lines.append(&mut system);
+        let mut places = Vec::new();
+        for line in lines {
+            if !places.contains(&line) {
+                places.push(line);
+            }
+        }
+        places
+    }
+}
