@@ -5,8 +5,8 @@
 use cudnn_guard::fuzzing::loader_config::{Loader, hwcaps_order};
 use cudnn_guard::runtime::binary::ld_so_cache;
 use cudnn_guard::runtime::loader::elf::candidates::View;
-use cudnn_guard::runtime::loader::elf::dlerror_messages;
-use cudnn_guard::runtime::loader::{file_name, load_origin};
+use cudnn_guard::runtime::loader::elf::{dlerror_messages, search_list};
+use cudnn_guard::runtime::loader::file_name;
 use cudnn_guard::runtime::system::linux::mapped;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
@@ -35,16 +35,16 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(file.path.starts_with(b"/"), "{:?}", file.path);
     }
     let text = String::from_utf8_lossy(bytes);
-    for name in load_origin::preloads(&text) {
+    for name in search_list::preloads(&text) {
         assert!(
             !name.is_empty() && !name.contains([':', ' ', '\n', '#']),
             "{name:?}"
         );
     }
-    let libs = load_origin::lib_folders("x86_64");
+    let libs = search_list::lib_folders("x86_64");
     // No name in a file is longer.
     let entry = bytes.get(..4096).unwrap_or(bytes);
-    let paths = load_origin::expanded(entry, b"/opt/app", "x86_64", &libs);
+    let paths = search_list::expanded(entry, b"/opt/app", "x86_64", &libs);
     assert!((1..=libs.len()).contains(&paths.len()), "{paths:?}");
     let _ = file_name::parse(Path::new(&*text));
     let library = Path::new("/opt/cudnn/libcudnn.so.9");

@@ -120,6 +120,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "loader/elf/dlerror_messages",
     "loader/elf/misplaced",
     "loader/elf/mod",
+    "loader/elf/search_list",
     "loader/elf/search_path",
     "loader/file_name",
     "loader/library_names",

@@ -130,11 +130,9 @@ impl Inspection {
         let mut graph = LoadGraph::resolve(&self.input.program, self.linkage.clone(), ground);
         if let Some(main_library) = self.main_library(&mut graph) {
             let object = graph.objects.get(main_library);
-            let via = object.and_then(|object| Some((object.via.clone()?, object.owner)));
-            if let Some((via, owner)) = via {
-                self.input.found_via = graph.text(&via, owner);
-                self.input.via = Some(via);
-            }
+            self.input.via = object.and_then(|object| object.via.clone());
+            let via = self.input.via.as_ref();
+            self.input.found_via = via.map_or_else(String::new, ToString::to_string);
             let platform = &self.input.platform;
             let majors = self.input.by_cudarc().map(rules::majors);
             self.input.hidden = majors.and_then(|majors| {

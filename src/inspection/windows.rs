@@ -3,7 +3,9 @@
 use crate::cudnn::consistency;
 use crate::inspection::Inspection;
 use crate::loader::dll_search::DllSearchPath;
-use crate::loader::{dll_graph, main_library};
+use crate::loader::ldso::LoadGraph;
+use crate::loader::main_library;
+use crate::loader::search_order::LoaderEnv;
 use crate::model::environment::Variable;
 use crate::model::linkage::{LoadPhase, Missing, Unfit};
 use crate::model::platform::Platform;
@@ -24,9 +26,14 @@ impl Inspection {
         let program = self.input.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
         let path = DllSearchPath::of_program(host, own.clone());
-        let (objects, missing) = dll_graph::resolve(&program, self.linkage.clone(), &path);
-        self.input.objects = objects;
-        self.input.missing = missing;
+        let mut ground = LoaderEnv {
+            dll_dirs: path.directories(),
+            ..LoaderEnv::default()
+        };
+        ground.view.root = root.map(Path::to_path_buf);
+        let graph = LoadGraph::resolve(&program, self.linkage.clone(), ground);
+        self.input.objects = graph.objects;
+        self.input.missing = graph.missing;
         self.input.path_known = path.known;
         self.input.dll_folders = origins(&path);
         let Some((library, major)) = self.imported().or_else(|| self.opened_dll(&path)) else {

@@ -2,7 +2,7 @@
 //! subfolders that it prefers on better processors.
 
 use crate::runtime::loader::elf::candidates::View;
-use crate::runtime::loader::load_origin::lib_folders;
+use crate::runtime::loader::elf::search_list::lib_folders;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};

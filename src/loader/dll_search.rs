@@ -94,14 +94,15 @@ impl<'a> DllSearchPath<'a> {
 
     /// The file that Windows takes for a name.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
-        self.first_in(&self.directories(), name)
+        first_in(self.sysroot, &self.directories(), name)
     }
 
     /// All files of that name, in the order in which Windows comes to them.
     #[cfg(feature = "cli")]
     pub fn files(&self, name: &str) -> Vec<PathBuf> {
         let dirs = self.directories().into_iter();
-        dirs.filter_map(|dir| self.first_in(&[dir], name)).collect()
+        dirs.filter_map(|dir| first_in(self.sysroot, &[dir], name))
+            .collect()
     }
 
     /// The parts that are needed and lie apart from the others, where Windows finds them all the same.
@@ -121,7 +122,7 @@ impl<'a> DllSearchPath<'a> {
         let shown = places.clone();
         let bins = bins(cudnn, toolkit);
         places.extend(self.dirs.iter().chain(&bins).cloned());
-        let has = |file: &str| self.first_in(&places, file).is_some();
+        let has = |file: &str| first_in(self.sysroot, &places, file).is_some();
         let mut missing_dlls: Vec<MissingDll> = Vec::new();
         // The first that is named is one that every program has to do with.
         let (mut parts, others): (Vec<&SubLibraryFile>, Vec<&SubLibraryFile>) =
@@ -136,7 +137,7 @@ impl<'a> DllSearchPath<'a> {
                 }
             }
         }
-        let zlib = self.first_in(&places, "zlibwapi.dll");
+        let zlib = first_in(self.sysroot, &places, "zlibwapi.dll");
         let cpu = |path: &Path| Pe::read(path).ok()?.cpu();
         let own = cudnn.library.as_deref().and_then(cpu);
         let foreign_zlib = zlib.iter().find_map(|path| {
@@ -151,15 +152,15 @@ impl<'a> DllSearchPath<'a> {
             path_known: self.known,
         }
     }
+}
 
-    /// The first of that name. Windows takes any spelling, be its files on a system that does not.
-    fn first_in(&self, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
-        let same = |name: &str| name.eq_ignore_ascii_case(file);
-        dirs.iter().find_map(|dir| {
-            let found = self.sysroot.file(&dir.join(file));
-            found.or_else(|| files::list_named(dir, &same).ok()?.into_iter().next())
-        })
-    }
+/// Returns the first DLL of that name. Windows takes any spelling, even if its files are on a system that does not.
+pub fn first_in(sysroot: Sysroot<'_>, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
+    let same = |name: &str| name.eq_ignore_ascii_case(file);
+    dirs.iter().find_map(|dir| {
+        let found = sysroot.file(&dir.join(file));
+        found.or_else(|| files::list_named(dir, &same).ok()?.into_iter().next())
+    })
 }
 
 /// Those of PATH, as they stand there: quotation marks are a part of the name, as the loader has it.

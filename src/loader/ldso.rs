@@ -1,13 +1,17 @@
 //! Follows what a program asks the loader for, from file to file, without loading any of it.
 
+use crate::loader::dll_dependencies::is_judged;
+use crate::loader::dll_search::first_in;
 use crate::loader::search_order::{LoaderEnv, before_cache, system};
 use crate::loader::{linkage, search_order};
-use crate::model::linkage::{Linkage, LoadPhase, Missing, Object, Unfit};
+use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object, Unfit};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::pe::Pe;
 use crate::runtime::loader::elf::candidates::hwcaps_level;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::unlinked;
+use crate::runtime::system::names::DRIVER_DLL;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
@@ -39,7 +43,10 @@ impl LoadGraph {
             ground,
             ..Self::default()
         };
-        let path = graph.sysroot().canonical(program);
+        let path = match linkage.format {
+            Format::Elf => graph.sysroot().canonical(program),
+            Format::Pe => program.to_path_buf(),
+        };
         graph.push(Object {
             origin: folder(&path),
             path,
@@ -52,15 +59,25 @@ impl LoadGraph {
         for name in graph.ground.preloads.clone() {
             graph.preload(&name, LoadOrigin::Preloads);
         }
-        graph.follow(0, LoadPhase::Start);
+        graph.follow(0);
         graph
     }
 
-    /// The object that serves this name, if it is loaded already.
+    /// Returns the object that has this name, if it is loaded already.
     pub fn loaded(&self, name: &str) -> Option<usize> {
         self.objects.iter().position(|object| {
-            object.name == name || object.linkage.soname.as_deref() == Some(name)
+            self.is_same(&object.name, name) || object.linkage.soname.as_deref() == Some(name)
         })
+    }
+
+    /// Returns `true` if the program is one for Windows, which takes any spelling of a name.
+    fn is_windows(&self) -> bool {
+        let program = self.objects.first();
+        program.is_some_and(|program| program.linkage.format == Format::Pe)
+    }
+
+    fn is_same(&self, one: &str, other: &str) -> bool {
+        one == other || self.is_windows() && one.eq_ignore_ascii_case(other)
     }
 
     fn push(&mut self, object: Object) -> usize {
@@ -91,19 +108,23 @@ impl LoadGraph {
         let before = self.objects.len();
         let index = self.take(name, asking, need)?;
         if index >= before {
-            self.follow(index, need);
+            self.follow(index);
         }
         Some(index)
     }
 
-    fn follow(&mut self, from: usize, need: LoadPhase) {
+    fn follow(&mut self, from: usize) {
         let mut next = from;
         while let Some(object) = self.objects.get(next) {
-            for name in object.linkage.needed.clone() {
+            let (linkage, need) = (object.linkage.clone(), object.need);
+            for name in linkage.needed {
                 // The loader itself is there, or nothing is.
                 if !name.starts_with("ld-linux") && !name.starts_with("ld64.so") {
                     self.take(&name, next, need);
                 }
+            }
+            for name in linkage.delayed {
+                self.take(&name, next, LoadPhase::Later);
             }
             next += 1;
         }
@@ -113,19 +134,29 @@ impl LoadGraph {
         if let Some(index) = self.loaded(name) {
             return Some(index);
         }
-        if self.missing.iter().any(|missing| missing.name == name) {
+        let mut missing = self.missing.iter();
+        if missing.any(|missing| self.is_same(&missing.name, name)) {
             return None;
         }
-        match self.find(name, asking) {
+        let found = match self.is_windows() {
+            true => self.find_dll(name, asking),
+            false => self.find(name, asking),
+        };
+        match found {
             Ok(mut object) => {
                 let real = self.sysroot().canonical(&object.path);
-                if let Some(index) = self.real.iter().position(|known| *known == real) {
+                let known = self.real.iter().position(|known| *known == real);
+                if let (Some(index), false) = (known, self.is_windows()) {
                     return Some(index);
                 }
                 object.need = need;
                 let better = self.hwcaps_variant(&object.path);
                 self.by_level.extend(better);
                 Some(self.push(object))
+            }
+            // Windows' own are nobody's to judge.
+            Err(_) if self.is_windows() && !is_judged(name) && !self.is_same(name, DRIVER_DLL) => {
+                None
             }
             Err(mut missing) => {
                 missing.need = need;
@@ -141,7 +172,7 @@ impl LoadGraph {
         if name.contains('/') {
             let paths = own.map(|own| search_order::path_of_name(name, own, &self.ground));
             let paths = paths.into_iter().flatten();
-            candidates.extend(paths.map(|path| (LoadOrigin::Elsewhere, 0, path)));
+            candidates.extend(paths.map(|path| (LoadOrigin::Elsewhere, path)));
         } else {
             path = self.search_path(asking);
             candidates = path.candidates(name, &self.ground.view);
@@ -149,13 +180,18 @@ impl LoadGraph {
         if own.is_some_and(|object| object.linkage.shuns_system) {
             path.directories.retain(|place| !place.is_system());
             let system = system(&self.ground);
-            candidates.retain(|(origin, _, path)| {
+            candidates.retain(|(origin, path)| {
                 let is_own = !matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache);
                 is_own || !system.iter().any(|place| path.starts_with(&place.dir))
             });
         }
+        let unfit_at = |path, defect, via: &LoadOrigin| Unfit {
+            path,
+            defect,
+            found_via: via.to_string(),
+        };
         let (mut stands_in, mut unfit) = (None, None);
-        for (via, owner, path) in candidates {
+        for (via, path) in candidates {
             match self.fitting(&path, &mut stands_in) {
                 None => {}
                 Some(Ok((file, read))) => {
@@ -164,7 +200,6 @@ impl LoadGraph {
                         origin: folder(&path),
                         path: file,
                         via: Some(via),
-                        owner,
                         need: LoadPhase::Later,
                         asked_by: Some(asking),
                         flaw: read.as_ref().err().cloned(),
@@ -176,7 +211,7 @@ impl LoadGraph {
                     // What is in a directory that may not be entered, nobody knows.
                     let is_closed = |unfit: &Unfit| matches!(unfit.defect, Defect::Closed(_));
                     if unfit.as_ref().is_none_or(is_closed) {
-                        unfit = Some(self.unfit((path, defect), &via, owner));
+                        unfit = Some(unfit_at(path, defect, &via));
                     }
                     if stops {
                         break;
@@ -185,26 +220,49 @@ impl LoadGraph {
             }
         }
         let unlinked = |place: &SearchDirectory| {
-            let unlinked = unlinked::find(&place.dir, name)?;
-            Some(self.unfit(unlinked, &place.origin, place.owner))
+            let (path, defect) = unlinked::find(&place.dir, name)?;
+            Some(unfit_at(path, defect, &place.origin))
         };
-        let text = |place: &SearchDirectory| self.text(&place.origin, place.owner);
         Err(Box::new(Missing {
             name: name.into(),
             needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
             need: LoadPhase::Later,
-            looked_at: path.places(&self.ground.view, &text),
+            looked_at: path.places(&self.ground.view),
             stands_in,
             unfit: unfit.or_else(|| path.directories.iter().find_map(unlinked)),
         }))
     }
 
-    fn unfit(&self, (path, defect): (PathBuf, Defect), via: &LoadOrigin, owner: usize) -> Unfit {
-        Unfit {
+    /// Returns the first DLL of that name: it is taken, or nothing is.
+    fn find_dll(&self, name: &str, asking: usize) -> Result<Object, Box<Missing>> {
+        let dirs = &self.ground.dll_dirs;
+        let Some(path) = first_in(self.sysroot(), dirs, name) else {
+            let own = self.objects.get(asking);
+            return Err(Box::new(Missing {
+                name: name.into(),
+                needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
+                need: LoadPhase::Later,
+                looked_at: dirs.iter().map(|dir| dir.display().to_string()).collect(),
+                stands_in: None,
+                unfit: None,
+            }));
+        };
+        let read = linkage::read(&path);
+        let own = self.objects.first().map(|program| &*program.linkage.cpu);
+        let file = Pe::read(&path).ok();
+        let cpu = file.as_ref().and_then(Pe::cpu);
+        let flaw = match &read {
+            Err(flaw) => flaw.clone().or_else(|| file?.defect()),
+            Ok(_) => cpu.filter(|cpu| Some(*cpu) != own).map(Defect::Cpu),
+        };
+        Ok(Object {
+            name: name.into(),
             path,
-            defect,
-            found_via: self.text(via, owner),
-        }
+            asked_by: Some(asking),
+            linkage: read.unwrap_or_default(),
+            flaw,
+            ..Object::default()
+        })
     }
 
     /// Returns the directories in which what this object opens is searched.
@@ -271,20 +329,6 @@ impl LoadGraph {
             Ok(_) | Err(_) => Err(elf.defect()?),
         };
         Some(Ok((file, read)))
-    }
-
-    /// What made the loader look somewhere, in words.
-    pub fn text(&self, via: &LoadOrigin, owner: usize) -> String {
-        let name = self.objects.get(owner).map(|object| object.name.as_str());
-        match (via, name.filter(|name| !name.is_empty())) {
-            (LoadOrigin::Rpath(entry), Some(name)) => {
-                format!("the RPATH of {name}, its entry `{}`", entry.display())
-            }
-            (LoadOrigin::Runpath(entry), Some(name)) => {
-                format!("the RUNPATH of {name}, its entry `{}`", entry.display())
-            }
-            _ => via.to_string(),
-        }
     }
 
     fn sysroot(&self) -> Sysroot<'_> {

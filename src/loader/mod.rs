@@ -4,8 +4,6 @@
 #[cfg(feature = "cli")]
 pub mod config;
 pub mod dll_dependencies;
-#[cfg(feature = "cli")]
-pub mod dll_graph;
 pub mod dll_search;
 #[cfg(feature = "cli")]
 pub mod ldso;

@@ -4,7 +4,7 @@
 use crate::loader::config::Loader;
 use crate::model::linkage::Object;
 use crate::runtime::loader::elf::candidates::View;
-use crate::runtime::loader::load_origin::expanded;
+use crate::runtime::loader::elf::search_list::expanded;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory};
 use std::path::{Component, Path, PathBuf};
 
@@ -25,6 +25,8 @@ pub struct LoaderEnv {
     pub is_privileged: bool,
     /// What is compiled into its loader.
     pub loader: Loader,
+    /// The directories that Windows searches for the DLLs of a program for it.
+    pub dll_dirs: Vec<PathBuf>,
     /// Whether it is known what its CPU can do.
     pub is_cpu_known: bool,
 }
@@ -41,7 +43,7 @@ pub fn before_cache(
         return places;
     };
     let of = |index: usize| objects.get(index);
-    let mut add = |list: Option<&String>, owner: usize, named: fn(PathBuf) -> LoadOrigin| {
+    let mut add = |list: Option<&String>, owner: usize, named: &dyn Fn(PathBuf) -> LoadOrigin| {
         let origin = of(owner).map(|object| object.origin.as_path());
         let list = list.filter(|list| !list.is_empty()).into_iter();
         for entry in list.flat_map(|list| list.split(':')) {
@@ -50,7 +52,7 @@ pub fn before_cache(
                     continue;
                 }
                 let origin = named(shown);
-                places.push(SearchDirectory { origin, owner, dir });
+                places.push(SearchDirectory { origin, dir });
             }
         }
     };
@@ -58,12 +60,20 @@ pub fn before_cache(
     if of(asking).is_some_and(|object| object.linkage.runpath.is_none()) {
         for &owner in chain.iter().rev() {
             let rpath = of(owner).and_then(|object| object.linkage.rpath.as_ref());
-            add(rpath, owner, LoadOrigin::Rpath);
+            let name = of(owner).map_or("", |owner| owner.name.as_str());
+            add(rpath, owner, &|entry| match name {
+                "" => LoadOrigin::Rpath(entry),
+                name => LoadOrigin::LibraryRpath(entry, name.into()),
+            });
         }
     }
-    add(Some(&ground.library_path), 0, LoadOrigin::LibraryPath);
+    add(Some(&ground.library_path), 0, &LoadOrigin::LibraryPath);
     let runpath = of(asking).and_then(|object| object.linkage.runpath.as_ref());
-    add(runpath, asking, LoadOrigin::Runpath);
+    let name = of(asking).map_or("", |asking| asking.name.as_str());
+    add(runpath, asking, &|entry| match name {
+        "" => LoadOrigin::Runpath(entry),
+        name => LoadOrigin::LibraryRunpath(entry, name.into()),
+    });
     places
 }
 
@@ -106,7 +116,6 @@ pub fn system(ground: &LoaderEnv) -> Vec<SearchDirectory> {
     let place = |name: &String| SearchDirectory {
         dir: ground.view.path(Path::new(name)),
         origin: LoadOrigin::System(name.into()),
-        owner: 0,
     };
     ground.loader.dirs.iter().map(place).collect()
 }
@@ -146,6 +155,11 @@ mod tests {
 
     fn object(path: &str, rpath: Option<&str>, runpath: Option<&str>) -> Object {
         Object {
+            // A program has none.
+            name: match path.ends_with(".so") {
+                true => path.rsplit('/').next().unwrap_or_default().into(),
+                false => String::new(),
+            },
             path: path.into(),
             origin: Path::new(path).parent().map(Path::to_path_buf).unwrap(),
             linkage: Linkage {
@@ -162,7 +176,12 @@ mod tests {
 
     fn dirs(objects: &[Object], chain: &[usize], ground: &LoaderEnv) -> Vec<String> {
         let places = before_cache(objects, chain, ground);
-        let text = |place: SearchDirectory| format!("{} {}", place.owner, place.dir.display());
+        let owner = |origin: &LoadOrigin| match origin {
+            LoadOrigin::LibraryRpath(_, name) | LoadOrigin::LibraryRunpath(_, name) => name.clone(),
+            _ => "program".to_string(),
+        };
+        let text =
+            |place: SearchDirectory| format!("{} {}", owner(&place.origin), place.dir.display());
         places.into_iter().map(text).collect()
     }
 
@@ -180,18 +199,38 @@ mod tests {
         let all = [program, library, other];
         assert_eq!(
             dirs(&all, &[0], &ground),
-            ["0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
+            [
+                "program /app/bin/../lib",
+                "program /r",
+                "program /l",
+                "program ."
+            ]
         );
         assert_eq!(
             dirs(&all, &[0, 1], &ground),
-            ["1 /opt", "0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
+            [
+                "libx.so /opt",
+                "program /app/bin/../lib",
+                "program /r",
+                "program /l",
+                "program ."
+            ]
         );
         // A RUNPATH of its own switches everybody's RPATH off.
-        assert_eq!(dirs(&all, &[0, 2], &ground), ["0 /l", "0 .", "2 /x86_64"]);
+        assert_eq!(
+            dirs(&all, &[0, 2], &ground),
+            ["program /l", "program .", "liby.so /x86_64"]
+        );
         // One above it does not pass its RUNPATH on.
         assert_eq!(
             dirs(&all, &[0, 2, 1], &ground),
-            ["1 /opt", "0 /app/bin/../lib", "0 /r", "0 /l", "0 ."]
+            [
+                "libx.so /opt",
+                "program /app/bin/../lib",
+                "program /r",
+                "program /l",
+                "program ."
+            ]
         );
     }
 

@@ -54,8 +54,6 @@ pub struct Object {
     pub origin: PathBuf,
     /// What made the loader take it.
     pub via: Option<LoadOrigin>,
-    /// Whose path that was, for RPATH and RUNPATH.
-    pub owner: usize,
     /// How much it is needed.
     pub need: LoadPhase,
     /// Which object asked for it first.

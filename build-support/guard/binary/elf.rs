@@ -3,7 +3,7 @@
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::{Defect, cpu_name};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
@@ -217,21 +217,6 @@ impl Elf {
     pub fn is_nodeflib(&self) -> bool {
         self.dynamic_value(DT_FLAGS_1)
             .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
-    }
-
-    /// The folders in which it wants the libraries that it needs or opens: DT_RPATH or DT_RUNPATH, with `$ORIGIN`
-    /// filled in for a file at this path.
-    pub fn folders(&self, path: &Path) -> Vec<PathBuf> {
-        let list = self.runpath().or_else(|| self.rpath()).unwrap_or_default();
-        let origin = path.parent().unwrap_or(path).to_string_lossy().into_owned();
-        let mut folders = Vec::new();
-        for entry in list.split(':') {
-            if !entry.is_empty() {
-                let entry = entry.replace("${ORIGIN}", &origin);
-                folders.push(PathBuf::from(entry.replace("$ORIGIN", &origin)));
-            }
-        }
-        folders
     }
 
     /// What it only reads, if that is no more than `most` bytes. Some linkers put it among the code.

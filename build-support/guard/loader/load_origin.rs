@@ -21,6 +21,10 @@ pub enum LoadOrigin {
     LibraryPath(PathBuf),
     /// The program's DT_RUNPATH.
     Runpath(PathBuf),
+    /// The DT_RPATH of the library of this name, which opens it or is above the one that does.
+    LibraryRpath(PathBuf, String),
+    /// The DT_RUNPATH of the library of this name, which opens it.
+    LibraryRunpath(PathBuf, String),
     /// LD_PRELOAD.
     Preload,
     /// `/etc/ld.so.preload`.
@@ -54,6 +58,17 @@ impl fmt::Display for LoadOrigin {
             }
             LoadOrigin::Runpath(entry) => {
                 write!(f, "the program's RUNPATH, its entry `{}`", entry.display())
+            }
+            LoadOrigin::LibraryRpath(entry, name) => {
+                write!(f, "the RPATH of {}, its entry `{}`", name, entry.display())
+            }
+            LoadOrigin::LibraryRunpath(entry, name) => {
+                write!(
+                    f,
+                    "the RUNPATH of {}, its entry `{}`",
+                    name,
+                    entry.display()
+                )
             }
             LoadOrigin::Preload => f.write_str("LD_PRELOAD"),
             LoadOrigin::Preloads => f.write_str(PRELOADS),
@@ -107,6 +122,8 @@ impl LoadOrigin {
             LoadOrigin::Rpath(folder)
             | LoadOrigin::LibraryPath(folder)
             | LoadOrigin::Runpath(folder)
+            | LoadOrigin::LibraryRpath(folder, _)
+            | LoadOrigin::LibraryRunpath(folder, _)
             | LoadOrigin::Application(folder)
             | LoadOrigin::DllDirectory(folder)
             | LoadOrigin::WorkingDirectory(folder)
@@ -140,8 +157,10 @@ impl LoadOrigin {
                 folder.display(),
                 wanted
             ),
-            LoadOrigin::Rpath(entry) => format!("install {} in `{}`", wanted, entry.display()),
-            LoadOrigin::Runpath(entry) => format!(
+            LoadOrigin::Rpath(entry) | LoadOrigin::LibraryRpath(entry, _) => {
+                format!("install {} in `{}`", wanted, entry.display())
+            }
+            LoadOrigin::Runpath(entry) | LoadOrigin::LibraryRunpath(entry, _) => format!(
                 "install {} in `{}`, or put its directory into LD_LIBRARY_PATH",
                 wanted,
                 entry.display()
@@ -190,63 +209,4 @@ pub fn without_library_path(finding: &mut Finding) {
                       LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath";
         finding.evidence.insert(0, ("setuid", reason.to_string()));
     }
-}
-
-/// The names in the text of `/etc/ld.so.preload`.
-pub fn preloads(text: &str) -> Vec<&str> {
-    let gap: fn(char) -> bool = |c| c == ':' || c.is_whitespace();
-    let mut names = Vec::new();
-    for line in text.lines() {
-        let line = line.split('#').next().unwrap_or_default();
-        for name in line.split(gap) {
-            if !name.is_empty() {
-                names.push(name);
-            }
-        }
-    }
-    names
-}
-
-/// The folders below `/usr` that a loader may put for `$LIB`; which it is, is compiled into it.
-pub fn lib_folders(cpu: &str) -> [String; 3] {
-    let multiarch = if cpu == "i686" { "i386" } else { cpu };
-    [
-        format!("lib/{multiarch}-linux-gnu"),
-        "lib64".to_string(),
-        "lib".to_string(),
-    ]
-}
-
-/// What an entry of a search path may stand for, with the tokens of ld.so(8) filled in: one path for each of `libs`.
-/// Bytes, since the loader does not ask whether a path is UTF-8.
-pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<Vec<u8>> {
-    let entry = replace_token(entry, "ORIGIN", origin);
-    let entry = replace_token(&entry, "PLATFORM", cpu.as_bytes());
-    let mut paths = Vec::new();
-    for lib in libs {
-        let path = replace_token(&entry, "LIB", lib.as_bytes());
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
-    paths
-}
-
-/// With `$TOKEN` and `${TOKEN}` replaced, as the loader does it: `$TOKENS` is another word.
-fn replace_token(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
-    let (plain, braced) = (format!("${token}"), format!("${{{token}}}"));
-    let ends = |tail: &&[u8]| !matches!(tail.first(), Some(next) if next.is_ascii_alphanumeric() || *next == b'_');
-    let mut out = Vec::new();
-    let mut rest = entry;
-    while let Some((first, others)) = rest.split_first() {
-        let bare = rest.strip_prefix(plain.as_bytes()).filter(ends);
-        if let Some(tail) = bare.or_else(|| rest.strip_prefix(braced.as_bytes())) {
-            out.extend_from_slice(by);
-            rest = tail;
-        } else {
-            out.push(*first);
-            rest = others;
-        }
-    }
-    out
 }

@@ -9,8 +9,6 @@ use std::path::{Path, PathBuf};
 pub struct SearchDirectory {
     /// What named it.
     pub origin: LoadOrigin,
-    /// The loaded object whose RPATH or RUNPATH names it, by its place among them: 0 is the program.
-    pub owner: usize,
     /// The directory on this machine.
     pub dir: PathBuf,
 }
@@ -19,7 +17,6 @@ impl From<LoadOrigin> for SearchDirectory {
     fn from(origin: LoadOrigin) -> Self {
         Self {
             dir: origin.folder().to_path_buf(),
-            owner: 0,
             origin,
         }
     }

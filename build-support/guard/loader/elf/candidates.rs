@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::defect::target;
 use crate::runtime::binary::ld_so_cache::{self, CACHE};
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -85,9 +85,9 @@ pub fn hwcaps_level(file: &Path) -> Option<&str> {
 }
 
 impl SearchPath {
-    /// Returns the files that the loader tries for a name, in its order, each with what makes it do so and whose path
-    /// that is: the directories that somebody named, the cache, and its own directories.
-    pub fn candidates(&self, name: &str, view: &View) -> Vec<(LoadOrigin, usize, PathBuf)> {
+    /// Returns the files that the loader tries for a name, in its order, each with what makes it do so: the directories
+    /// that somebody named, the cache, and its own directories.
+    pub fn candidates(&self, name: &str, view: &View) -> Vec<(LoadOrigin, PathBuf)> {
         let (mut files, mut system) = (Vec::new(), Vec::new());
         for place in &self.directories {
             let files = match place.is_system() {
@@ -95,23 +95,22 @@ impl SearchPath {
                 false => &mut files,
             };
             for file in view.variants(&place.dir.join(name)) {
-                files.push((place.origin.clone(), place.owner, file));
+                files.push((place.origin.clone(), file));
             }
         }
         for file in view.cached(name) {
-            files.push((LoadOrigin::Cache, 0, file));
+            files.push((LoadOrigin::Cache, file));
         }
         files.append(&mut system);
         files
     }
 
-    /// Returns the places that are searched, as "looked at" lists them. `text` names the directory of a variable or a
-    /// library.
-    pub fn places(&self, view: &View, text: &dyn Fn(&SearchDirectory) -> String) -> Vec<String> {
+    /// Returns the places that are searched, as "looked at" lists them.
+    pub fn places(&self, view: &View) -> Vec<String> {
         let (mut lines, mut system): (Vec<String>, _) = (Vec::new(), Vec::new());
         for place in &self.directories {
             if !place.is_system() {
-                lines.push(text(place));
+                lines.push(place.origin.to_string());
             } else if platform::metadata(&place.dir).is_ok_and(|data| data.is_dir()) {
                 system.push(place.dir.display().to_string());
             }

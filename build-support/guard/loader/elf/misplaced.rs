@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::ld_so_cache::{self, CACHE};
 use crate::runtime::facts::finding::quoted;
-use crate::runtime::loader::load_origin::lib_folders;
+use crate::runtime::loader::elf::search_list::lib_folders;
 use crate::runtime::loader::misplaced::{Misplaced, by_variable, first_sound, is_sound};
 use crate::runtime::system;
 use crate::runtime::system::platform;

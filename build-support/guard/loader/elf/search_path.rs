@@ -3,13 +3,13 @@
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::ld_so_cache;
-use crate::runtime::loader::elf::candidates::View;
-use crate::runtime::loader::load_origin::{PRELOADS, expanded, lib_folders, preloads};
+use crate::runtime::loader::elf::candidates::{View, hwcaps_level};
+use crate::runtime::loader::elf::search_list::{directories, preloads};
+use crate::runtime::loader::load_origin::PRELOADS;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::{opener, unlinked};
 use crate::runtime::system;
 use crate::runtime::system::platform;
-use std::env::consts::ARCH;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -31,10 +31,17 @@ impl SearchPath {
         library_path: Option<OsString>,
         runpath: Option<OsString>,
     ) -> Self {
+        let program = std::env::current_exe().unwrap_or_default();
+        let entries = |list: Option<OsString>, separators: &str| -> Vec<PathBuf> {
+            let list = list.as_ref().map(|list| list.as_encoded_bytes());
+            let entries = list.map(|list| directories(list, separators.as_bytes(), &program));
+            let entries = entries.unwrap_or_default().into_iter();
+            entries.map(|entry| normalized(&entry)).collect()
+        };
         let named = [
-            (split_entries(rpath), LoadOrigin::Rpath as fn(_) -> _),
-            (split_entries(library_path), LoadOrigin::LibraryPath),
-            (split_entries(runpath), LoadOrigin::Runpath),
+            (entries(rpath, ":"), LoadOrigin::Rpath as fn(_) -> _),
+            (entries(library_path, ":;"), LoadOrigin::LibraryPath),
+            (entries(runpath, ":"), LoadOrigin::Runpath),
         ];
         let mut stage = 0;
         let mut directories = Vec::new();
@@ -60,7 +67,7 @@ impl SearchPath {
         let hit = self.directories.iter().find(|place| {
             let candidate = place.dir.join(name);
             candidate == file
-                || in_hwcaps_folder(&candidate, file)
+                || hwcaps_level(file).is_some() && file.ancestors().nth(3) == Some(&*place.dir)
                 || platform::same_file(&candidate, file)
         });
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
@@ -130,7 +137,7 @@ impl SearchPath {
     /// read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let mut passed_over = None;
-        for (_, _, file) in self.candidates(name, &View::default()) {
+        for (_, file) in self.candidates(name, &View::default()) {
             if !platform::metadata(&file).is_ok_and(|data| !data.is_dir()) {
                 continue;
             }
@@ -145,7 +152,7 @@ impl SearchPath {
     /// Returns all files of that name on the search path.
     pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
         let candidates = self.candidates(name, &View::default()).into_iter();
-        let files = candidates.map(|(_, _, file)| file);
+        let files = candidates.map(|(_, file)| file);
         files.filter(|file| system::is_file(file)).collect()
     }
 
@@ -167,35 +174,11 @@ impl SearchPath {
 
     /// Returns the places that are searched, as "looked at" lists them.
     pub fn looked_at(&self) -> Vec<String> {
-        self.places(&View::default(), &|place| place.origin.to_string())
+        self.places(&View::default())
     }
 }
 
-/// Whether the file lies in a folder for better CPUs below the one that was named:
-/// `<folder>/glibc-hwcaps/x86-64-v3/<name>`.
-fn in_hwcaps_folder(candidate: &Path, file: &Path) -> bool {
-    let better = candidate.with_file_name("glibc-hwcaps");
-    file.file_name() == candidate.file_name() && file.ancestors().nth(2) == Some(&*better)
-}
-
-/// The entries of a search path, as the loader reads them for this program.
-fn split_entries(list: Option<OsString>) -> Vec<PathBuf> {
-    let Some(list) = list else {
-        return Vec::new();
-    };
-    let program = std::env::current_exe().unwrap_or_default();
-    let origin = program.parent().unwrap_or(&program).as_os_str();
-    let libs = lib_folders(ARCH);
-    let mut folders = Vec::new();
-    for entry in list.as_encoded_bytes().split(|byte| b":;".contains(byte)) {
-        for path in expanded(entry, origin.as_encoded_bytes(), ARCH, &libs) {
-            folders.push(normalized(&platform::path_of(path)));
-        }
-    }
-    folders
-}
-
-/// Without the slash at its end; the empty entry is the working directory.
+/// Returns a folder without the slash at its end. The working directory is empty.
 fn normalized(folder: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in folder.components() {

@@ -5,7 +5,7 @@ use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::binary::ld_so_cache;
 use cudnn_guard::runtime::facts::record;
 use cudnn_guard::runtime::install::package_record;
-use cudnn_guard::runtime::loader::load_origin;
+use cudnn_guard::runtime::loader::elf::search_list;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -333,7 +333,7 @@ fn made_caches_and_records_take_neither_memory_nor_time() {
     let records = |bytes: &[u8]| record::find(bytes).len();
     let lines = |bytes: &[u8]| {
         let text = std::str::from_utf8(bytes).unwrap();
-        load_origin::preloads(text).len() + package_record::parse(text, "a").len()
+        search_list::preloads(text).len() + package_record::parse(text, "a").len()
     };
     let mut wrong = Vec::new();
     let named = [&b"libcudnn.so.9\0"[..], &a(4000), &[0]].concat();

@@ -1,0 +1,89 @@
+//! The lists that the loader of Linux goes by: directories to search, and libraries to put into programs.
+
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::system::platform;
+use std::env::consts::ARCH;
+use std::path::{Path, PathBuf};
+
+impl Elf {
+    /// Returns the directories of the DT_RUNPATH or DT_RPATH of this library, which is the file at this path.
+    pub fn folders(&self, path: &Path) -> Vec<PathBuf> {
+        let list = self.runpath().or_else(|| self.rpath()).unwrap_or_default();
+        let mut folders = directories(list.as_bytes(), b":", path);
+        folders.retain(|folder| !folder.as_os_str().is_empty());
+        folders
+    }
+}
+
+/// Returns the directories in a list with these separators, as the loader of this process reads it for a file. The empty
+/// entry is the working directory.
+pub fn directories(list: &[u8], separators: &[u8], file: &Path) -> Vec<PathBuf> {
+    let origin = file.parent().unwrap_or(file).as_os_str();
+    let libs = lib_folders(ARCH);
+    let mut directories = Vec::new();
+    for entry in list.split(|byte| separators.contains(byte)) {
+        for path in expanded(entry, origin.as_encoded_bytes(), ARCH, &libs) {
+            directories.push(platform::path_of(path));
+        }
+    }
+    directories
+}
+
+/// Returns the names in the text of `/etc/ld.so.preload`.
+pub fn preloads(text: &str) -> Vec<&str> {
+    let gap: fn(char) -> bool = |c| c == ':' || c.is_whitespace();
+    let mut names = Vec::new();
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default();
+        for name in line.split(gap) {
+            if !name.is_empty() {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// Returns the directories below `/usr` that `$LIB` may stand for. Each loader has one of them compiled into it.
+pub fn lib_folders(cpu: &str) -> [String; 3] {
+    let multiarch = if cpu == "i686" { "i386" } else { cpu };
+    [
+        format!("lib/{multiarch}-linux-gnu"),
+        "lib64".to_string(),
+        "lib".to_string(),
+    ]
+}
+
+/// Returns the paths that an entry of a search path may stand for, with the tokens of ld.so(8) filled in: one for each of
+/// `libs`. They are bytes, since the loader does not ask whether a path is UTF-8.
+pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<Vec<u8>> {
+    let entry = replace_token(entry, "ORIGIN", origin);
+    let entry = replace_token(&entry, "PLATFORM", cpu.as_bytes());
+    let mut paths = Vec::new();
+    for lib in libs {
+        let path = replace_token(&entry, "LIB", lib.as_bytes());
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+/// Replaces `$TOKEN` and `${TOKEN}` as the loader does it: `$TOKENS` is another word.
+fn replace_token(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
+    let (plain, braced) = (format!("${token}"), format!("${{{token}}}"));
+    let ends = |tail: &&[u8]| !matches!(tail.first(), Some(next) if next.is_ascii_alphanumeric() || *next == b'_');
+    let mut out = Vec::new();
+    let mut rest = entry;
+    while let Some((first, others)) = rest.split_first() {
+        let bare = rest.strip_prefix(plain.as_bytes()).filter(ends);
+        if let Some(tail) = bare.or_else(|| rest.strip_prefix(braced.as_bytes())) {
+            out.extend_from_slice(by);
+            rest = tail;
+        } else {
+            out.push(*first);
+            rest = others;
+        }
+    }
+    out
+}
