@@ -17,7 +17,7 @@ use std::path::Path;
 const MOST_PRELOADS: usize = 64;
 
 impl Inspection {
-    /// What is known of it before the first library is looked for.
+    /// Returns what is known of it before the first library is searched.
     pub(super) fn ground(&self, root: Option<&Path>, host: &Host) -> LoaderEnv {
         let library_path = host.env.get(Variable::LdLibraryPath);
         let library_path = library_path.map(OsStr::to_string_lossy);

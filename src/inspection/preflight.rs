@@ -95,7 +95,7 @@ pub fn within(guard: &Built) -> Option<Cudnn> {
 }
 
 impl PreflightInput {
-    /// What is noticed, and what nobody could look at.
+    /// Returns the findings, and what could not be checked.
     pub fn judge(&self) -> (Vec<Finding>, Vec<String>) {
         let mut findings = Vec::new();
         let mut unknown = Vec::new();
@@ -122,7 +122,7 @@ impl PreflightInput {
         (findings, unknown)
     }
 
-    /// Whether the loader refuses the cuDNN before the program begins.
+    /// Returns `true` if the loader refuses the cuDNN before the program begins.
     fn stops_at(&self, cudnn: &Cudnn) -> bool {
         self.objects.iter().any(|object| {
             object.need == LoadPhase::Start

@@ -128,7 +128,7 @@ impl Inspection {
     }
 }
 
-/// The directories, each with who names it.
+/// Returns the directories, each with who names it.
 fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
     let own = path.own.iter().cloned().map(LoadOrigin::Application);
     let system = path.system.iter().cloned().map(LoadOrigin::System);
@@ -165,7 +165,7 @@ fn later(taken: &Path, major: u32, platform: &Platform, path: &DllSearchPath<'_>
     others(&name).filter_map(later).collect()
 }
 
-/// What makes Windows look into this directory.
+/// Returns the reason why Windows searches this directory.
 fn found_via(dir: &Path, path: &DllSearchPath<'_>) -> String {
     if path.own.as_deref() == Some(dir) {
         "the program's own directory".into()

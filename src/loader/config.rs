@@ -1,5 +1,5 @@
-//! What differs from one loader to the next: the folders that are compiled into it, what it puts for `$LIB`, and the
-//! subfolders that it prefers on better processors.
+//! The differences between loaders: the directories that are compiled into them, `$LIB`, the subdirectories for more
+//! capable CPUs, and the configuration of `ldconfig`.
 
 use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::elf::search_list::lib_folders;
@@ -7,12 +7,12 @@ use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// What is compiled into the loader of a distribution.
+/// The values that are compiled into the loader of a distribution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loader {
     /// Its own folders, in its order.
     pub dirs: Vec<String>,
-    /// What it may put for `$LIB`.
+    /// The directories that `$LIB` may stand for.
     pub lib: Vec<String>,
 }
 

@@ -21,18 +21,18 @@ use std::path::{Path, PathBuf};
 /// A file that the loader takes: where it lies, and what it says, or why the loader stops at it.
 type Taken = (PathBuf, Result<Linkage, Defect>);
 
-/// What is loaded, in the loader's order, the program first; and what it does not find.
+/// The files that are loaded, in the loader's order, and the names that it does not find.
 #[derive(Clone, Debug, Default)]
 pub struct LoadGraph {
     /// The system it is.
     pub ground: LoaderEnv,
-    /// What is loaded.
+    /// The files that are loaded, the program first.
     pub objects: Vec<Object>,
-    /// What is not found.
+    /// The libraries that are not found.
     pub missing: Vec<Missing>,
     /// Files that are taken or left by what the processor can do, which is not known.
     pub by_level: Vec<PathBuf>,
-    /// Where the objects lie without links: what is the same file is loaded once.
+    /// The paths of the objects without links: a file is loaded once.
     real: Vec<PathBuf>,
 }
 
@@ -86,8 +86,8 @@ impl LoadGraph {
         self.objects.len() - 1
     }
 
-    /// What LD_PRELOAD names comes behind the program, then what the system puts into every program. What they name and
-    /// is not there, or is no library, the loader leaves out, and a file under a second name.
+    /// Loads what LD_PRELOAD or the system puts into the program. The loader leaves out what does not exist or is no
+    /// library, and a file under a second name.
     fn preload(&mut self, name: &str, via: LoadOrigin) {
         if self.loaded(name).is_some() {
             return;
@@ -103,7 +103,7 @@ impl LoadGraph {
         }
     }
 
-    /// What the loader takes when `asking` opens a library by its name, with all that it needs. Its index.
+    /// Loads the library that `asking` opens by its name, with all that it needs. Returns its index.
     pub fn open(&mut self, name: &str, asking: usize, need: LoadPhase) -> Option<usize> {
         let before = self.objects.len();
         let index = self.take(name, asking, need)?;
@@ -275,7 +275,7 @@ impl LoadGraph {
         SearchPath { directories }
     }
 
-    /// The glibc-hwcaps variant of a CUDA library, which a processor of a higher level loads in its place.
+    /// Returns the glibc-hwcaps variant of a CUDA library, which a more capable CPU loads in its place.
     fn hwcaps_variant(&self, taken: &Path) -> Option<PathBuf> {
         let name = taken.file_name()?.to_str()?;
         let is_ours = name.starts_with("libcudnn") || dependencies::is_of_toolkit(name);

@@ -9,7 +9,7 @@ use crate::runtime::facts::record;
 use crate::system::library_file::Binary;
 use std::path::Path;
 
-/// What the file says; else why it is neither ELF nor PE, or that it cannot be read.
+/// Reads a file. Otherwise returns why it is neither ELF nor PE, or none if it cannot be read.
 pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
     match Binary::recognise(path)? {
         Binary::Elf(elf) => of_elf(&elf).ok_or(None),
@@ -17,7 +17,7 @@ pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
     }
 }
 
-/// What the builds of the crates in a program knew, each once.
+/// Returns what the builds of the crates in a program knew, each once.
 pub fn records(path: &Path) -> Vec<Built> {
     let parts = match Binary::recognise(path) {
         Ok(Binary::Elf(elf)) => elf.constants(u64::MAX).into_iter().collect(),
@@ -33,7 +33,7 @@ pub fn records(path: &Path) -> Vec<Built> {
     records
 }
 
-/// None where the head is not one of an ELF file that is known.
+/// Reads an ELF file; none if its head is not of a known kind.
 fn of_elf(elf: &Elf) -> Option<Linkage> {
     let machine = elf.machine()?;
     Some(Linkage {

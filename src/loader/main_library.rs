@@ -13,7 +13,7 @@ use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// The number in `libcudnn.so.9` or `cudnn64_9.dll`.
+/// Returns the number in `libcudnn.so.9` or `cudnn64_9.dll`.
 pub fn cudnn_major(name: &str) -> Option<u32> {
     match LibraryName::read(name)? {
         file if file.name == "cudnn" => file.major(),
@@ -97,7 +97,7 @@ pub fn hidden_from_cudarc(
     cudnn(&mut aside, hidden, platform)
 }
 
-/// Whether the folder of one file comes before that of the other, when the program opens a library.
+/// Returns `true` if the folder of one file is searched before that of the other, when the program opens a library.
 fn leads_first(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
     let root = graph.ground.view.root.as_deref();
     let real = |dir: &Path| Sysroot { root }.canonical(dir);
@@ -108,7 +108,7 @@ fn leads_first(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
     one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 
-/// The other parts in the folder of a first library.
+/// Returns the other sub-libraries in the folder of a first library.
 fn beside(library: &Path, major: u32, platform: &Platform) -> Named {
     let dir = library.parent().unwrap_or(library);
     let files = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();

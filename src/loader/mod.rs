@@ -1,4 +1,4 @@
-//! Which library the loader of a system would take, and what makes it so: ld.so on Linux, the search order of DLLs on
+//! The libraries that the loader of a system would take, and why: ld.so on Linux, the search order of DLLs on
 //! Windows.
 
 #[cfg(feature = "cli")]

@@ -1,4 +1,4 @@
-//! Where the loader looks for a library, in its order (ld.so(8)): RPATH of whoever asks and of those who asked for it,
+//! The loader's search order for a library (ld.so(8)): RPATH of whoever asks and of those who asked for it,
 //! LD_LIBRARY_PATH, RUNPATH of whoever asks; then the cache, then the system's folders.
 
 use crate::loader::config::Loader;
@@ -17,21 +17,21 @@ pub struct LoaderEnv {
     pub cpu: String,
     /// LD_LIBRARY_PATH with colons alone, as far as it is known there.
     pub library_path: String,
-    /// What LD_PRELOAD names, as far as it is known there.
+    /// The libraries that LD_PRELOAD names, as far as it is known there.
     pub preload: Vec<String>,
-    /// What its `/etc/ld.so.preload` names.
+    /// The libraries that its `/etc/ld.so.preload` names.
     pub preloads: Vec<String>,
-    /// Whether the program has more rights than its user.
+    /// `true` if the program has more rights than its user.
     pub is_privileged: bool,
-    /// What is compiled into its loader.
+    /// The values that are compiled into its loader.
     pub loader: Loader,
     /// The directories that Windows searches for the DLLs of a program for it.
     pub dll_dirs: Vec<PathBuf>,
-    /// Whether it is known what its CPU can do.
+    /// `true` if it is known what its CPU can do.
     pub is_cpu_known: bool,
 }
 
-/// The folders that are looked at before the cache, when the last of `chain` asks for a library. Before it in `chain`
+/// Returns the folders searched before the cache, when the last of `chain` asks for a library. Before it in `chain`
 /// is whoever asked for it, and so on to the program, which comes first.
 pub fn before_cache(
     objects: &[Object],
@@ -77,7 +77,7 @@ pub fn before_cache(
     places
 }
 
-/// Whether the loader passes over an entry with `$ORIGIN` for a program that has more rights than its user: it is
+/// Returns `true` if the loader ignores an entry with `$ORIGIN` for a program that has more rights than its user: it is
 /// heeded at the beginning alone, and in the program's own paths where it leads into the system's folders.
 fn is_shunned(entry: &str, of_program: bool, dir: &Path, ground: &LoaderEnv) -> bool {
     let token = ["$ORIGIN", "${ORIGIN}"]
@@ -96,7 +96,7 @@ fn is_shunned(entry: &str, of_program: bool, dir: &Path, ground: &LoaderEnv) -> 
     at > 0 || !is_whole || of_program && !is_trusted()
 }
 
-/// Without `.` and `..`, as the text of the path has them.
+/// Returns the path without the `.` and `..` in its text.
 fn normalized(dir: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in dir.components() {
@@ -111,7 +111,7 @@ fn normalized(dir: &Path) -> PathBuf {
     plain
 }
 
-/// The folders that are built into the loader.
+/// Returns the folders that are built into the loader.
 pub fn system(ground: &LoaderEnv) -> Vec<SearchDirectory> {
     let place = |name: &String| SearchDirectory {
         dir: ground.view.path(Path::new(name)),
@@ -120,13 +120,13 @@ pub fn system(ground: &LoaderEnv) -> Vec<SearchDirectory> {
     ground.loader.dirs.iter().map(place).collect()
 }
 
-/// The files that a name with a slash in it may stand for.
+/// Returns the files that a name with a slash in it may stand for.
 pub fn path_of_name(name: &str, asking: &Object, ground: &LoaderEnv) -> Vec<PathBuf> {
     let found = folders(name, Some(&asking.origin), ground).into_iter();
     found.map(|(_, path)| path).collect()
 }
 
-/// The folders of an entry, with the tokens filled in: as messages name it, and where it lies. What is relative starts
+/// Returns the folders of an entry, with tokens filled in: as messages name it, and where it is. A relative one starts
 /// from where the program is started, which nobody knows of another system.
 fn folders(entry: &str, origin: Option<&Path>, ground: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
     let entry = if entry.is_empty() { "." } else { entry };

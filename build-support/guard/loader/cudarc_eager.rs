@@ -39,7 +39,7 @@ pub struct EagerLookup {
 }
 
 impl EagerLookup {
-    /// By the constants of a program; none where it holds no such cudarc, or names that may be another's.
+    /// Finds them in the constants of a program; none if it contains no such cudarc, or names that may be another's.
     pub fn detect(constants: &[u8]) -> Option<Self> {
         if !has_framed_name(constants, b'E', PANIC) || has_framed_name(constants, b'c', RUNTIME) {
             return None;
@@ -58,7 +58,7 @@ impl EagerLookup {
         })
     }
 
-    /// That the driver's library lacks some of them.
+    /// Returns the finding for a driver's library that does not have some of them.
     pub fn finding(&self, whose: &str, library: &str, lacks: &[String]) -> Option<Finding> {
         let (first, others) = lacks.split_first()?;
         let finding = Finding::error(
@@ -79,7 +79,7 @@ impl EagerLookup {
     }
 }
 
-/// Whether this stands behind such a letter.
+/// Returns `true` if this follows such a letter.
 fn has_framed_name(text: &[u8], letter: u8, wanted: &[u8]) -> bool {
     let mut rest = text;
     // `skip_until` comes compiled with optimisation; a loop over bytes in a program that is not does not.

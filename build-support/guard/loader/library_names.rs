@@ -26,10 +26,10 @@ const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
 
 /// The name that cudarc asks for first, in all directories before it asks for another.
 const FIRST: &str = by_system!("libcudnn.so", "cudnn.dll");
-/// How a library gets another name. On Windows a link takes rights that few have.
+/// The words for giving a library another name. On Windows a link takes rights that few have.
 const RENAMED: [&str; 2] = by_system!(["link", "to"], ["copy", "of"]);
 
-/// What to install in place of this file, which stands in the way of another by its name.
+/// Returns the words for the cuDNN to install in place of this file, which is taken because of its name.
 pub fn wanted_for(taken: &Path, wanted: &str) -> String {
     match taken.file_name() {
         Some(name) if name == FIRST => format!("{wanted} with a `{FIRST}`"),
@@ -51,7 +51,7 @@ pub fn hidden_help(built: &Built, finding: Finding, hidden: &Path, otherwise: &s
     finding
 }
 
-/// What to do where the right cuDNN is in this directory, under a name that this cudarc does not ask for.
+/// Adds the help for a cuDNN in this directory whose name this cudarc does not ask for.
 pub fn by_another_name(finding: Finding, major: u32, dir: &str) -> Finding {
     let habit = by_system!(", as the -dev packages have it", "");
     let link = format!(

@@ -1,4 +1,4 @@
-//! What makes the loader look in a folder, as messages name it.
+//! The reasons why the loader searches a folder, as messages name them.
 
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::facts::finding::Finding;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Libraries that the loader puts into every program, as ld.so(8) has it.
 pub const PRELOADS: &str = "/etc/ld.so.preload";
 
-/// What made the loader look there.
+/// The reason why the loader searches a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadOrigin {
     /// The program's DT_RPATH, which wins over LD_LIBRARY_PATH.
@@ -116,7 +116,7 @@ impl fmt::Display for LoadOrigin {
 }
 
 impl LoadOrigin {
-    /// The folder that it names, if it does.
+    /// Returns the folder that it names. Without one, the path is empty.
     pub fn folder(&self) -> &Path {
         match self {
             LoadOrigin::Rpath(folder)
@@ -132,7 +132,7 @@ impl LoadOrigin {
         }
     }
 
-    /// What the reader can do to get another cuDNN loaded.
+    /// Returns the help that gets another cuDNN loaded.
     pub fn help(&self, folder: &Path, wanted: &str) -> String {
         match self {
             LoadOrigin::LibraryPath(entry) => format!(

@@ -22,7 +22,7 @@ const WORDS: &[&str] = by_system!(
 pub const TOO_MANY_FILES: &str = "Too many open files";
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
-/// How many files are open at once while parts are looked at.
+/// The number of files that are open at once while sub-libraries are read.
 const FILES: usize = 3;
 /// Limits on memory, as /proc names them and as the shell sets them.
 const LIMITS: [(&str, &str); 2] = [
@@ -84,7 +84,7 @@ pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Fin
     })
 }
 
-/// That this process may not open as many files as a look at a cuDNN takes.
+/// Returns the finding for a process that may not open as many files as reading a cuDNN takes.
 pub fn no_files_left() -> Option<Finding> {
     let mut open = Vec::new();
     while open.len() < FILES {
@@ -107,7 +107,7 @@ fn too_many_files(words: &str) -> Finding {
         .help("raise the limit: `ulimit -n 4096`")
 }
 
-/// Whether there is a limit on this process's memory.
+/// Returns `true` if there is a limit on this process's memory.
 pub fn is_limited() -> bool {
     limit(&proc::text("self/limits").unwrap_or_default()).is_some()
 }
@@ -128,7 +128,7 @@ pub fn limit(limits: &str) -> Option<(u64, &'static str)> {
     lowest
 }
 
-/// Where the file system is mounted that this file is on, if nothing may be run from it.
+/// Returns the mount point of the file system that this file is on, if nothing may be run from it.
 pub fn nothing_runs(mounts: &str, file: &Path) -> Option<PathBuf> {
     let mut on: Option<(PathBuf, bool)> = None;
     for line in mounts.lines() {

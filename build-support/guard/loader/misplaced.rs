@@ -23,9 +23,9 @@ const VARIABLES: [&str; 8] = [
 pub struct Misplaced {
     /// Its file, where there is one.
     pub file: Option<PathBuf>,
-    /// Why the loader does not look there.
+    /// The reason why the loader does not search there.
     pub reason: String,
-    /// What leads there.
+    /// The help that makes the loader find it.
     pub help: String,
 }
 
@@ -62,7 +62,7 @@ pub fn first_sound(dirs: &[PathBuf], names: &[String]) -> Option<PathBuf> {
     None
 }
 
-/// Whether there is such a file, and it can be loaded.
+/// Returns `true` if there is such a file, and it can be loaded.
 pub fn is_sound(file: &Path) -> bool {
     system::is_file(file) && Image::open(file).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Which cuDNN the system's loader takes, why it takes that one, and what it says where it takes none.
+//! The model of the system's loader: which cuDNN it takes, why it takes that one, and what it reports if it takes none.
 
 pub mod cudarc_eager;
 #[cfg(any(windows, feature = "build"))]
@@ -14,13 +14,13 @@ pub mod opener;
 pub mod search_path;
 pub mod unlinked;
 
-/// Where a library may lie and the system does not look.
+/// The places where a library may be and the system does not search.
 #[cfg(windows)]
 pub use self::dll::misplaced as off_the_way;
 #[cfg(not(windows))]
 pub use self::elf::misplaced as off_the_way;
 
-/// What the system says when it refuses a library.
+/// The words of the system when it refuses a library.
 #[cfg(windows)]
 pub use self::dll::imports as loader_words;
 #[cfg(not(windows))]

@@ -1,4 +1,4 @@
-//! Which library of this process brought another one in, where no search path of the program leads to it.
+//! The library of this process that brought another one in, where no search path of the program leads to it.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::file_name;
@@ -13,7 +13,7 @@ const MOST_CONSTANTS: u64 = 1 << 20;
 pub struct Opener {
     /// Its file.
     pub path: PathBuf,
-    /// Whether LD_PRELOAD names it.
+    /// `true` if LD_PRELOAD names it.
     pub preloaded: bool,
 }
 

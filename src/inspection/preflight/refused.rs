@@ -33,7 +33,7 @@ impl Other {
 }
 
 impl PreflightInput {
-    /// The folder of a file, as it is called where the program runs.
+    /// Returns the folder of a file, as it is called where the program runs.
     fn dir(&self, file: &Path) -> String {
         let dir = file.parent().unwrap_or(file);
         let root = self.root.as_deref();
@@ -48,7 +48,7 @@ impl PreflightInput {
         self.others.iter().filter(is_one)
     }
 
-    /// Where files lie that the loader does not come to, for evidence.
+    /// Adds the files that the loader does not come to.
     fn also_found(&self, finding: Finding, names: &[&str], missing: &Missing) -> Finding {
         let line = |other: &Other| match other.version {
             Some(version) => format!("{version}  {}", other.path.display()),
@@ -205,7 +205,7 @@ impl PreflightInput {
         }
     }
 
-    /// What to do about a library that is none of a cuDNN.
+    /// Returns the help for a library that is none of a cuDNN.
     pub(super) fn replacement_help(&self, defect: &Defect) -> String {
         match defect {
             Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => {

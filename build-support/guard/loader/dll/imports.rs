@@ -19,7 +19,7 @@ const NO_FUNCTION: &str = "(os error 127)";
 pub struct MissingImport {
     /// The file that asks.
     pub by: PathBuf,
-    /// What it asks for.
+    /// The name that it asks for.
     pub name: String,
     /// The function that this file lacks; none where there is no such file.
     pub function: Option<(PathBuf, String)>,
@@ -62,7 +62,7 @@ impl MissingImport {
         None
     }
 
-    /// That a DLL cannot be loaded for want of it.
+    /// Returns the finding for a DLL that cannot be loaded without it.
     pub fn finding(&self, words: &str) -> Finding {
         let id = FindingId::CudnnNotLoadable;
         let by = self.by.display();
@@ -90,7 +90,7 @@ impl MissingImport {
     }
 }
 
-/// What Windows says of a DLL that is whole, as a finding.
+/// Returns the finding for a complete DLL that Windows refuses.
 pub fn finding(path: &Path, words: &str) -> Finding {
     let missing = MissingImport::find(path, &SearchPath::of_program());
     // Error 126 is of a file, 127 of a function.
@@ -107,7 +107,7 @@ pub fn finding(path: &Path, words: &str) -> Finding {
     }
 }
 
-/// Whether Windows refuses a DLL for want of the driver's.
+/// Returns `true` if Windows refuses a DLL because the driver's is missing.
 pub fn wants_driver(path: &Path, _words: &str) -> bool {
     let missing = MissingImport::find(path, &SearchPath::of_program());
     missing.is_some_and(|missing| missing.name.eq_ignore_ascii_case(DRIVER))

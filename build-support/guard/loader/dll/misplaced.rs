@@ -1,12 +1,12 @@
-//! Where a DLL may lie and Windows does not look.
+//! The places where a DLL may be and Windows does not search.
 
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::loader::misplaced::{Misplaced, by_variable, first_sound};
 use std::path::{Path, PathBuf};
 
-/// Where NVIDIA's installers put it, a directory for each release.
+/// The directories of NVIDIA's installers, which contain one for each release.
 const INSTALLED: [&str; 2] = [r"NVIDIA\CUDNN", r"NVIDIA GPU Computing Toolkit\CUDA"];
-/// Where it lies in what a variable names or an installer made.
+/// The places below the directories of variables and installers.
 const PLACES: [&str; 7] = [
     "",
     "bin",
@@ -64,7 +64,7 @@ fn led_by_path(file: PathBuf, reason: String) -> Misplaced {
     }
 }
 
-/// One of these files, in this directory or where it lies below it. The installers of cuDNN have a directory for each
+/// Returns one of these files, in this directory or below it. The installers of cuDNN have a directory for each
 /// CUDA: `bin/13.0/x64`.
 fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
     let mut dirs: Vec<_> = PLACES.iter().map(|place| dir.join(place)).collect();

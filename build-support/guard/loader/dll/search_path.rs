@@ -1,4 +1,4 @@
-//! The way on which Windows comes to a DLL that is asked for by its name.
+//! The search path of Windows for a DLL that is asked for by its name.
 //! <https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order>
 
 use crate::runtime::binary::Image;
@@ -8,7 +8,7 @@ use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 impl SearchPath {
-    /// Of this process. A program that calls `SetDefaultDllDirectories` has another one, of which Windows tells nothing.
+    /// Returns that of this process. Windows does not tell another one that `SetDefaultDllDirectories` has set.
     pub fn of_program() -> Self {
         let program = std::env::current_exe().unwrap_or_default();
         let mut own = Vec::new();
@@ -41,7 +41,7 @@ impl SearchPath {
         Self { directories }
     }
 
-    /// What made the loader take this file.
+    /// Returns the reason why the loader took this file.
     pub fn to(&self, file: &Path) -> LoadOrigin {
         let folder = file.parent().unwrap_or(file);
         let is = |place: &&SearchDirectory| platform::same_file(&place.dir, folder);
@@ -49,17 +49,17 @@ impl SearchPath {
         found.map_or(LoadOrigin::Elsewhere, |place| place.origin.clone())
     }
 
-    /// The file that the loader takes for a name. The DLL that asks has no directories of its own.
+    /// Returns the file that the loader takes for a name. The DLL that asks has no directories of its own.
     pub fn resolve(&self, name: &str, _own: &[PathBuf], _own_first: bool) -> Option<PathBuf> {
         self.program_file(name)
     }
 
-    /// The file that the loader takes for a name: the first one, be it damaged.
+    /// Returns the file that the loader takes for a name: the first one, even if it is damaged.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         self.program_files(name).into_iter().next()
     }
 
-    /// All files of that name on the way.
+    /// Returns all files of that name on the search path.
     pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
         let places = self.directories.iter();
         let mut files: Vec<_> = places.map(|place| place.dir.join(name)).collect();
@@ -67,14 +67,14 @@ impl SearchPath {
         files
     }
 
-    /// What lies in the loader's way under a name that the program opens, and is no DLL for it.
+    /// Returns the file of a name that the program opens, if it is no DLL for the program.
     pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
         let file = self.program_file(name)?;
         let defect = Image::open(&file).err()?;
         Some((file, defect))
     }
 
-    /// The directories, for "looked at".
+    /// Returns the directories as "looked at" lists them.
     pub fn looked_at(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for place in &self.directories {

@@ -1,4 +1,4 @@
-//! What the loader says when it refuses, understood: it begins with the file that it did not find.
+//! The loader's words when it refuses a library. They begin with the file that it did not find.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
@@ -7,7 +7,7 @@ use crate::runtime::loader::map_failures;
 use crate::runtime::system::names::DRIVER;
 use std::path::Path;
 
-/// What glibc says of a library that is whole, as a finding.
+/// Returns the finding for a complete library that glibc refuses.
 pub fn finding(path: &Path, words: &str) -> Finding {
     let named = words.split(": ").next().unwrap_or(words);
     if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
@@ -60,14 +60,14 @@ pub fn finding(path: &Path, words: &str) -> Finding {
     }
 }
 
-/// Whether it refuses a library for want of the driver's. An image may hold an empty file in place of that.
+/// Returns `true` if the driver's library is what is missing. An image may contain an empty file in its place.
 pub fn wants_driver(_path: &Path, words: &str) -> bool {
     let named = words.split(": ").next().unwrap_or_default();
     let is_absent = || Elf::open(Path::new(named)).is_err();
     named == DRIVER || named.ends_with("/libcuda.so.1") && is_absent()
 }
 
-/// glibc's "version `GLIBC_2.27' not found (required by FILE)": the version, and who wants it.
+/// Returns the version and the file of glibc's "version `GLIBC_2.27' not found (required by FILE)".
 fn version_wanted(words: &str) -> Option<(&str, &str)> {
     let (_, rest) = words.split_once(": version `")?;
     let (wanted, rest) = rest.split_once("' not found (required by ")?;
@@ -95,24 +95,24 @@ pub fn missed_function<'a>(said: &'a str) -> Option<&'a str> {
     said.lines().rev().find_map(words)
 }
 
-/// Whether glibc ended the process because the system refuses that one thread waits for another.
+/// Returns `true` if glibc ended the process because the system does not let one thread wait for another.
 pub fn no_waiting(said: &str) -> bool {
     said.contains("The futex facility returned an unexpected error code")
 }
 
-/// Whether Rust's allocator found no memory, or C++'s where memory is limited, and ended the process for that.
+/// Returns `true` if Rust's allocator, or C++'s under a limit, found no memory and ended the process.
 pub fn no_memory(said: &str) -> bool {
     let begins = |line: &str| line.starts_with("memory allocation of ");
     let limited = || said.contains("std::bad_alloc") && map_failures::is_limited();
     said.lines().any(begins) || limited()
 }
 
-/// Whether a library found no memory.
+/// Returns `true` if a library found no memory.
 pub fn no_memory_for_library(said: &str) -> bool {
     said.contains("std::bad_alloc")
 }
 
-/// Whether no thread could be started.
+/// Returns `true` if no thread could be started.
 pub fn no_thread(said: &str) -> bool {
     said.contains("Resource temporarily unavailable") || said.contains("pthread_create failed")
 }

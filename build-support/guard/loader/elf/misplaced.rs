@@ -1,4 +1,4 @@
-//! Where a library for Linux may lie and the loader does not look.
+//! The places where a library for Linux may be and the loader does not search.
 
 use crate::runtime::binary::ld_so_cache::{self, CACHE};
 use crate::runtime::facts::finding::quoted;
@@ -9,9 +9,9 @@ use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 
-/// Where pip and NVIDIA's installers put it for everybody.
+/// The prefixes of pip and of NVIDIA's installers for all users.
 const PREFIXES: [&str; 2] = ["/usr/local/cuda", "/usr/local"];
-/// Where it lies in a prefix, in a directory of wheels, in an old archive and in a toolkit, besides `lib` and the like.
+/// The places in a prefix, a directory of wheels, an old archive and a toolkit, besides `lib` and the like.
 const PLACES: [&str; 5] = [
     "cudnn/lib",
     "nvidia/cudnn/lib",
@@ -19,16 +19,16 @@ const PLACES: [&str; 5] = [
     "targets/x86_64-linux/lib",
     "targets/sbsa-linux/lib",
 ];
-/// What stands between two entries of LD_LIBRARY_PATH.
+/// The separators of LD_LIBRARY_PATH.
 const BETWEEN: fn(char) -> bool = |c| c == ':' || c == ';';
-/// What people put there in its place.
+/// The characters that people write in their place.
 const GAP: fn(char) -> bool = |c| c == ',' || c.is_whitespace();
-/// What a shell takes away.
+/// The characters that a shell removes.
 const QUOTE: fn(char) -> bool = |c| c == '"' || c == '\'';
 /// More directories in one are not looked into.
 const MOST: usize = 256;
 
-/// Looks where the variables and the configuration of the loader mean one of these names to be.
+/// Finds one of these names where the variables and the configuration of the loader mean it to be.
 pub fn find(names: &[String]) -> Option<Misplaced> {
     let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
     let library_path = library_path.to_string_lossy();
@@ -199,7 +199,7 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
     (dirs, Some(why))
 }
 
-/// One of these files, in this directory, in one that people name in place of it, or itself.
+/// Returns one of these files: the path itself, or one in this directory or in one that people confuse with it.
 fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
     for name in names {
         if dir.ends_with(name) && is_sound(dir) {
@@ -222,7 +222,7 @@ fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
     None
 }
 
-/// One of these files, in this directory or where it lies below a prefix.
+/// Returns one of these files, in this directory or in the places below a prefix.
 fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
     let mut dirs = vec![dir.to_path_buf()];
     for lib in &lib_folders(ARCH) {

@@ -1,4 +1,4 @@
-//! The way on which the loader of Linux comes to a library.
+//! The search path of the loader of Linux in this process.
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 impl SearchPath {
-    /// Asks the loader.
+    /// Returns that of the program, which the loader tells.
     pub fn of_program() -> Self {
         let (rpath, runpath) = platform::program_paths();
         let library_path = platform::first_environment("LD_LIBRARY_PATH");
@@ -61,7 +61,7 @@ impl SearchPath {
         Self { directories }
     }
 
-    /// What made the loader take this file for this name.
+    /// Returns the reason why the loader took this file.
     pub fn to(&self, file: &Path) -> LoadOrigin {
         let name = file.file_name().unwrap_or_default();
         let hit = self.directories.iter().find(|place| {
@@ -156,8 +156,8 @@ impl SearchPath {
         files.filter(|file| system::is_file(file)).collect()
     }
 
-    /// What lies in the loader's way under a name that the program opens, and is no file. Of a directory that may not be
-    /// entered nobody knows what is in it: that comes last.
+    /// Returns what is in the place of a file of this name and cannot be opened. What is in a directory that may not be
+    /// entered, nobody knows: that comes last.
     pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
         let (mut closed, mut unlinked) = (None, None);
         for place in &self.directories {
