@@ -10,8 +10,8 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 
 impl CheckContext<'_> {
-    /// The finding if toolkit and cuDNN are for different CUDA majors. Where the toolkit itself is of two releases, that
-    /// is why.
+    /// Returns the finding if toolkit and cuDNN are for different CUDA majors. If the toolkit itself consists of two
+    /// versions, that is the cause.
     pub fn misfit(&self) -> Option<Finding> {
         let (toolkit, cudnn) = self.choice.misfit?;
         if self.skew.is_some() {
@@ -79,8 +79,8 @@ impl CheckContext<'_> {
         Some(with_alternatives(finding, helps))
     }
 
-    /// What puts the package for this CUDA into the place of another one. Two wheels of cuDNN lie in one directory, so
-    /// the one goes before the other comes.
+    /// Returns the help that replaces the package by that for this CUDA. Two wheels of cuDNN share one directory, so the
+    /// old one has to be removed first.
     fn other_package(&self, owner: Option<&Owner>, cuda: u32) -> Option<String> {
         let owner = owner?;
         let command = self.install_command(owner.installer, cuda)?;

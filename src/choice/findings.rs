@@ -25,14 +25,14 @@ pub struct CheckContext<'a> {
     pub env: &'a Environment,
     /// The system that is built for.
     pub platform: &'a Platform,
-    /// The places that were looked at.
+    /// The places that were searched.
     pub steps: &'a [Step],
-    /// What was found, with what became of it.
+    /// The candidates, each with the result of the choice.
     pub scan: &'a Scan,
     pub choice: &'a Choice,
-    /// What is asked of them.
+    /// The requirements of the build script.
     pub requirements: &'a Requirements,
-    /// That nvcc and the headers of the toolkit which would be taken are of two releases.
+    /// The finding if nvcc and the headers of the best toolkit have different versions.
     pub skew: Option<Finding>,
 }
 
@@ -56,13 +56,13 @@ impl CheckContext<'_> {
         }
     }
 
-    /// That the chosen one does not meet the requirement, which is let pass.
+    /// Returns the finding if the best candidate does not meet the requirement, which is allowed.
     fn let_pass(&self, kind: Kind, chosen: &Candidate) -> Option<Finding> {
         let (asked, version) = (self.requirements.of(kind)?, chosen.version()?);
         (!asked.admits(version)).then(|| self.unmet(kind, chosen, &[], asked))
     }
 
-    /// Why nothing of this kind was chosen.
+    /// Returns why nothing of this kind was chosen.
     fn none_usable(&self, kind: Kind) -> Finding {
         let of_kind = |one: &&Candidate| one.kind() == kind && !is_gone(one);
         let found = self.scan.candidates.iter().filter(of_kind);
@@ -190,7 +190,7 @@ impl CheckContext<'_> {
     }
 }
 
-/// The wheels for Windows have none from cuDNN 9 on.
+/// Returns the finding for a cuDNN without import library, such as the wheels for Windows from cuDNN 9 on.
 fn no_import_library(candidate: &Candidate) -> Finding {
     let named = named(candidate);
     let headline = format!(
@@ -277,7 +277,7 @@ fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding 
     finding.help(install).help(instead)
 }
 
-/// From cuDNN 8 on `cudnn.h` includes the header that tells the release.
+/// Returns the headline for headers without a version. From cuDNN 8 on, `cudnn.h` includes the header that has it.
 fn mute(header: &Path, release: &str) -> String {
     let beside = match header.ends_with("cudnn.h") {
         true => ", nor is `cudnn_version.h` beside it",
@@ -289,7 +289,7 @@ fn mute(header: &Path, release: &str) -> String {
     )
 }
 
-/// The package of a cuDNN.
+/// Returns the package of a cuDNN.
 pub fn owner(candidate: &Candidate) -> Option<&Owner> {
     candidate.cudnn()?.owner.as_deref()
 }

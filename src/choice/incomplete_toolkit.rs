@@ -11,8 +11,8 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffix};
 
 impl CheckContext<'_> {
-    /// The finding if the chosen toolkit lacks a part. That is no error here: kernels that need a compiler say so
-    /// themselves, and a build that brings its own bindings needs no headers.
+    /// Returns the finding if the chosen toolkit is incomplete. That is no error here: kernels that need a compiler report
+    /// it themselves, and a build that brings its own bindings needs no headers.
     pub fn partial(&self) -> Option<Finding> {
         let candidate = self.best(Kind::Toolkit)?;
         let toolkit = candidate.toolkit()?;
@@ -53,7 +53,7 @@ impl CheckContext<'_> {
     }
 }
 
-/// The packages to install, as whoever installed the toolkit names them.
+/// Returns the packages to install, as the installer of the toolkit names them.
 pub fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os) -> String {
     let names = |nvcc: &str, rest: &str| {
         let rest_lacks = lacks.iter().any(|part| *part != "nvcc");

@@ -8,7 +8,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 
-/// The variable that names such a directory.
+/// Returns the variable that names such a directory.
 pub fn variable(kind: Kind) -> &'static str {
     match kind {
         Kind::Toolkit => "CUDA_HOME",
@@ -16,7 +16,7 @@ pub fn variable(kind: Kind) -> &'static str {
     }
 }
 
-/// What has to be in it for these releases.
+/// Returns the files that such a directory must contain for these versions.
 pub fn contents(kind: Kind, os: Os, asked: Option<&Requirement>) -> String {
     let below = asked.and_then(|asked| asked.below);
     let is_asked = |major: &&u32| below.is_none_or(|below| Version::new(**major, 0, 0) < below);
@@ -32,7 +32,7 @@ pub fn contents(kind: Kind, os: Os, asked: Option<&Requirement>) -> String {
     }
 }
 
-/// The product's name.
+/// Returns the product's name.
 pub fn product(candidate: &Candidate) -> &'static str {
     match candidate.found {
         Found::Toolkit(_) => "CUDA",
@@ -40,7 +40,7 @@ pub fn product(candidate: &Candidate) -> &'static str {
     }
 }
 
-/// ``cuDNN 8.9.7 at `/usr` ``
+/// Returns product, version and place: ``cuDNN 8.9.7 at `/usr` ``.
 pub fn named(candidate: &Candidate) -> String {
     format!(
         "{} {} at `{}`",
@@ -50,7 +50,7 @@ pub fn named(candidate: &Candidate) -> String {
     )
 }
 
-/// Its release, as its maker writes it.
+/// Returns its version, as NVIDIA writes it.
 pub fn release(candidate: &Candidate) -> String {
     match (&candidate.found, candidate.version()) {
         (_, None) => "of unknown release".into(),
@@ -59,7 +59,7 @@ pub fn release(candidate: &Candidate) -> String {
     }
 }
 
-/// `system directories: /usr/include/cudnn_version.h`
+/// Returns how and where it was found: `system directories: /usr/include/cudnn_version.h`.
 pub fn found_via(candidate: &Candidate) -> String {
     let path = match &candidate.found {
         Found::Toolkit(toolkit) => &toolkit.root,
@@ -72,7 +72,7 @@ pub fn found_via(candidate: &Candidate) -> String {
     format!("{}: {}", candidate.via, path.display())
 }
 
-/// `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`
+/// Returns the line of another candidate: `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`.
 pub fn also(candidate: &Candidate) -> String {
     let reason = match &candidate.rejected {
         _ if candidate.via.is_inactive() => " (not active)".to_string(),
@@ -83,7 +83,7 @@ pub fn also(candidate: &Candidate) -> String {
     format!("{} in {root}{reason}", release(candidate))
 }
 
-/// Whether only the record that led to it is left.
+/// Returns `true` if only the record that points to it is left.
 pub fn is_gone(candidate: &Candidate) -> bool {
     match &candidate.found {
         Found::Toolkit(toolkit) => toolkit.lacks().len() == 3,
@@ -103,7 +103,7 @@ pub fn with_alternatives(finding: Finding, helps: Vec<String>) -> Finding {
     })
 }
 
-/// As people write a release: 9.1, and 9.10.2 where the third number matters.
+/// Returns a version as people write it: 9.1, and 9.10.2 where the third number matters.
 pub fn brief(version: Version) -> String {
     if version.patch == 0 {
         version.short()

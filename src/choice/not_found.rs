@@ -123,8 +123,8 @@ impl CheckContext<'_> {
         with_alternatives(finding, help)
     }
 
-    /// That `cudnn-guard fetch` installs both: for the toolkit that was found, and as the requirements want them. Unless
-    /// it is told, it takes the newest that the driver serves.
+    /// Returns the `cudnn-guard fetch` command that installs both: for the toolkit that was found, and as the requirements
+    /// demand. By default, `fetch` installs the newest that the driver supports.
     pub(super) fn fetch(&self, place: &str) -> String {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
         let asked = |kind| self.requirements.of(kind)?.to_fetch(kind);
@@ -149,7 +149,8 @@ impl CheckContext<'_> {
         )
     }
 
-    /// What installs a cuDNN for the toolkit that was found, where an environment is active or NVIDIA's packages are known.
+    /// Returns the help that installs a cuDNN for the toolkit that was found, if an environment is active or NVIDIA's
+    /// packages are known.
     fn install(&self, kind: Kind) -> Option<String> {
         let cuda = self.best(Kind::Toolkit)?.version()?.major;
         let (installer, into) = match kind {
@@ -167,14 +168,14 @@ impl CheckContext<'_> {
         Some(format!("install it {into}: `{command}`"))
     }
 
-    /// The command that installs a cuDNN for this CUDA that meets the requirement.
+    /// Returns the command that installs a cuDNN for this CUDA that meets the requirement.
     pub(super) fn install_command(&self, installer: Installer, cuda: u32) -> Option<String> {
         let asked = self.requirements.of(Kind::Cudnn);
         let from = asked.map_or(Version::new(0, 0, 0), |asked| asked.from);
         installer.install_cudnn(cuda, from, asked.and_then(|asked| asked.below))
     }
 
-    /// Whether apt knows NVIDIA's packages, as `cuda-keyring` tells it.
+    /// Returns `true` if apt has NVIDIA's package lists, which `cuda-keyring` installs.
     fn has_nvidia_packages(&self) -> bool {
         let base = self.steps.iter().find_map(|step| match &step.place {
             Place::Tree(tree) if tree.base.ends_with("usr") => tree.base.parent(),
@@ -187,14 +188,14 @@ impl CheckContext<'_> {
         })
     }
 
-    /// Whether what is installed on this machine serves the build.
+    /// Returns `true` if the build can use what is installed on this machine.
     fn is_native(&self) -> bool {
         let host = self.env.var("HOST").map(Platform::from_triple);
         let is_same = |host: Platform| host.cpu == self.platform.cpu;
         self.platform.os == Os::Linux && host.is_none_or(is_same)
     }
 
-    /// A wheel of cuDNN of which only pip's record is left, and where its files would be.
+    /// Returns a wheel of cuDNN of which only pip's record is left, and the directory of its files.
     fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
         let cudnns = self.scan.candidates.iter().filter_map(Candidate::cudnn);
         let mut cudnns = cudnns.filter(|one| kind == Kind::Cudnn && one.library.is_none());
@@ -204,7 +205,7 @@ impl CheckContext<'_> {
         })
     }
 
-    /// One that is for another processor, if no library that was found is for this one.
+    /// Returns the first library, with its CPU, if all libraries that were found are for other CPUs.
     fn foreign<'a>(&self, found: &[&'a Candidate]) -> Option<(&'a Candidate, &'static str)> {
         let has_library = |one: &&&Candidate| one.cudnn().is_some_and(|one| one.library.is_some());
         let cpu = |one: &Candidate| match defect(one, self.platform) {
@@ -219,7 +220,7 @@ impl CheckContext<'_> {
             .then_some((*first, theirs))
     }
 
-    /// The places that were looked at, a line each: a path, or how many there are.
+    /// Returns the places that were searched, a line each: a path, or the number of directories.
     fn looked_at(&self, kind: Kind) -> Vec<String> {
         let mut looked: Vec<(&FoundVia, String)> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
@@ -252,7 +253,7 @@ impl CheckContext<'_> {
         lines
     }
 
-    /// What a compiler or a record led to and what could not be used, a line each.
+    /// Returns the places that a compiler or a record points to and that could not be used, a line each.
     fn left_out(&self, kind: Kind) -> Vec<String> {
         let mut lines = Vec::new();
         for one in self.scan.left_out.iter().filter(|one| one.kind == kind) {
@@ -302,7 +303,7 @@ impl CheckContext<'_> {
         lines
     }
 
-    /// How many directories were looked at for the same reason.
+    /// Returns the number of directories that were searched for the same reason.
     fn directories(&self, step: &Step) -> usize {
         let mut dirs: Vec<&Path> = Vec::new();
         for other in self.steps.iter().filter(|other| other.via == step.via) {
@@ -316,7 +317,7 @@ impl CheckContext<'_> {
         dirs.len()
     }
 
-    /// The command for modules or Spack. They alone know where their packages are: loading one sets the variables.
+    /// Returns the command for modules or Spack. Only they know where their packages are: loading one sets the variables.
     fn modules(&self, kind: Kind) -> Option<String> {
         let name = kind.name();
         let is_set = |variable| self.env.os_var(variable).is_some();

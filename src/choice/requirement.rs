@@ -9,7 +9,7 @@ use semver::{Comparator, Op, VersionReq};
 
 pub use crate::runtime::facts::built::Requirement;
 
-/// What the build script asks of CUDA and of cuDNN.
+/// The requirements of the build script on CUDA and cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
     pub cuda: Option<Requirement>,
@@ -72,13 +72,13 @@ impl Requirement {
         Ok(range)
     }
 
-    /// The major, where all releases that meet it share one.
+    /// Returns the major if all versions that meet the requirement share one.
     pub fn only_major(&self) -> Option<u32> {
         let next = Version::new(self.from.major.saturating_add(1), 0, 0);
         (self.below? <= next).then_some(self.from.major)
     }
 
-    /// The release that `cudnn-guard fetch` is to be asked for, where the newest might not meet this.
+    /// Returns the version to pass to `cudnn-guard fetch` if the newest might not meet the requirement.
     pub fn to_fetch(&self, kind: Kind) -> Option<String> {
         let below = self.below?;
         let newest = match kind {
@@ -95,13 +95,13 @@ impl Requirement {
         }
     }
 
-    /// Whether this release meets it.
+    /// Returns `true` if this version meets the requirement.
     pub fn admits(&self, version: Version) -> bool {
         version >= self.from && self.below.is_none_or(|below| version < below)
     }
 }
 
-/// The releases that one comparator accepts: from the first, below the second. The rules are those of the semver
+/// Returns the versions that one comparator accepts: from the first, below the second. The rules are those of the semver
 /// crate; a pre-release number stands just before its release, and NVIDIA's releases have none.
 fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);

@@ -18,33 +18,33 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct Unusable {
     pub variable: Variable,
-    /// Whether the place exists at all.
+    /// `true` if the place exists at all.
     pub exists: bool,
-    /// Why it cannot be used, though it is there.
+    /// The reason why the place cannot be used although it exists.
     pub obstacle: Option<Obstacle>,
-    /// An archive of cuDNN that lies there, or that it is.
+    /// An archive of cuDNN in that place, or the place itself if it is one.
     pub archive: Option<PathBuf>,
-    /// What it holds for other processors: `sbsa-linux`.
+    /// The targets for other CPUs that it contains: `sbsa-linux`.
     pub foreign: Vec<String>,
-    /// The directory close to it that holds what was asked for.
+    /// A directory close to it that contains what was requested.
     pub nearby: Option<PathBuf>,
-    /// Why a compiler that is there could not be asked.
+    /// The reason why a compiler that exists could not be queried.
     pub reason: Option<Finding>,
-    /// What mends that, where its host compiler is why.
+    /// The help if its host compiler is the cause.
     pub host_compiler: Option<String>,
 }
 
-/// What nobody asked for by name and tells nothing: a compiler, a .pc file.
+/// Something that was not requested by name and gives no answer: a compiler, a .pc file.
 #[derive(Clone, Debug)]
 pub struct LeftOut {
     pub kind: Kind,
-    /// What it is, and its own words.
+    /// Its path, and its own words.
     pub reason: String,
-    /// What mends it, if that is known.
+    /// The help, if one is known.
     pub help: Option<String>,
 }
 
-/// The variables that name such a place.
+/// Returns the variables that name such a place.
 pub fn unusable(
     steps: &[Step],
     candidates: &[Candidate],
@@ -76,7 +76,7 @@ pub fn unusable(
     found
 }
 
-/// What mends an nvcc that does not answer, where it cannot start its host compiler.
+/// Returns the help for an nvcc that does not answer because it cannot start its host compiler.
 pub fn without_host_compiler(reason: &Finding, host: &Host) -> Option<String> {
     let mut evidence = reason.evidence.iter();
     let (_, said) = evidence.find(|(label, _)| *label == nvcc::SAYS)?;
@@ -84,7 +84,7 @@ pub fn without_host_compiler(reason: &Finding, host: &Host) -> Option<String> {
     compiler_choice::missing(said, &choice, &host.env)
 }
 
-/// The targets of a toolkit that are not built for, if it has no others.
+/// Returns the targets of a toolkit if all of them are for other systems.
 fn foreign(value: &Path, host: &Host) -> Vec<String> {
     let dirs = files::list(&value.join("targets")).unwrap_or_default();
     let name = |dir: &PathBuf| Some(dir.file_name()?.to_str()?.to_string());
@@ -96,7 +96,7 @@ fn foreign(value: &Path, host: &Host) -> Vec<String> {
     }
 }
 
-/// What NVIDIA ships is called `cudnn-linux-x86_64-9.14.0.64_cuda12-archive.tar.xz` and the like.
+/// Returns the archive of cuDNN in this place: `cudnn-linux-x86_64-9.14.0.64_cuda12-archive.tar.xz` and the like.
 fn archive(value: &Path) -> Option<PathBuf> {
     let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl", ".deb"];
     let is_it = |name: &str| name.contains("cudnn") && ends.iter().any(|end| name.ends_with(end));
@@ -107,7 +107,8 @@ fn archive(value: &Path) -> Option<PathBuf> {
     files::list_named(value, &is_it).ok()?.pop()
 }
 
-/// People name `bin` or the compiler for the toolkit, or the folder of all wheels for one of them.
+/// Returns the directory that was probably meant. People name `bin` or the compiler for the toolkit, or the directory of
+/// all wheels for one of them.
 fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Option<PathBuf> {
     // The header itself, where its directory is asked for.
     if variable.names() == Some(Names::CudnnHeaders) {

@@ -15,8 +15,8 @@ use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
 use std::path::{Path, PathBuf};
 
-/// What is wrong with a cuDNN that the program opens when it runs. `toolkit` is the one beside it, `built_with` the same
-/// if the program needs one.
+/// Returns what is wrong with a cuDNN that the program opens when it runs. `toolkit` is the one beside it, `built_with`
+/// the same if the program needs one.
 pub fn cudnn_findings(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
@@ -51,14 +51,14 @@ pub fn cudnn_findings(
     findings
 }
 
-/// A program that runs with these findings ends at its first convolution where a part is missing.
+/// Makes missing sub-libraries an error: without one, a program that runs here fails at its first convolution.
 pub fn stop_at_missing_parts(findings: &mut [Finding]) {
     let missing = findings.iter_mut();
     let missing = missing.filter(|one| one.id == FindingId::PartsMissing);
     missing.for_each(|one| one.severity = Severity::Error);
 }
 
-/// Files of parts that do not lie beside the library, and that this system's loader finds in another place.
+/// Returns the files of sub-libraries that are not beside the library, and that this system's loader finds elsewhere.
 fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
     let dirs = shadowing::library_path(host);
     let mut missing = consistency::missing_parts(cudnn);
@@ -77,7 +77,7 @@ fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
     missing
 }
 
-/// What Windows would load in place of, or beside, the DLLs of this cuDNN.
+/// Returns what Windows would load in place of, or beside, the DLLs of this cuDNN.
 fn on_windows(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
@@ -98,7 +98,7 @@ fn on_windows(
     findings
 }
 
-/// What a library that is linked by name needs and does not find in the others.
+/// Returns the finding if a library that is linked by name needs something that the others do not define.
 pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
     if config.link != Link::Dynamic || host.platform.os != Os::Linux {
         return None;
@@ -120,7 +120,7 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     ))
 }
 
-/// That the nvcc of a toolkit is of another release than its headers.
+/// Returns the finding if the nvcc of a toolkit has another version than its headers.
 pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -> Option<Finding> {
     let compiler = toolkit.nvcc.as_deref()?;
     let header = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));

@@ -29,7 +29,7 @@ pub fn join(
     }
 }
 
-/// What is wrong with the build script's configuration.
+/// Returns what is wrong with the build script's configuration.
 pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |headline: String, help: &str| {
@@ -60,7 +60,7 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
 }
 
 impl Config {
-    /// What may pass, by the user or by the build script.
+    /// Returns the findings that the user or the build script allows.
     pub(crate) fn allowed(&self, env: &Environment) -> Allowed {
         let listed = env.get(Variable::GuardAllow).unwrap_or_default();
         let by_user = Allowed::parse(&listed.to_string_lossy());
@@ -69,13 +69,13 @@ impl Config {
     }
 }
 
-/// Why nothing is searched for: no place could serve this build, or a question to nvcc would never end.
+/// Returns why nothing is searched: no place could be used by this build, or nvcc would never answer.
 pub fn forbids_search(host: &Host) -> Option<Finding> {
     let choice = compiler_choice::choice_of_nvcc(&host.env);
     too_narrow(host).or_else(|| nvcc_itself(&choice, &[], host))
 }
 
-/// CUDA and cuDNN do not exist for a 32-bit target.
+/// Returns the finding for a 32-bit target, for which CUDA and cuDNN do not exist.
 fn too_narrow(host: &Host) -> Option<Finding> {
     let instead = host.platform.instead_of_32_bit()?;
     let headline = format!(

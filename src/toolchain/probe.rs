@@ -22,21 +22,21 @@ use crate::toolchain::findings::join;
 use crate::toolchain::static_link::Archives;
 use crate::toolkit::{self, find_library, missing_library};
 
-/// What the stages of a probe go by.
+/// The input of all stages of a probe.
 #[derive(Debug)]
 pub struct Probe<'a> {
     pub config: &'a Config,
     pub host: &'a Host,
     pub needs: Needs,
-    /// What the build script asks of CUDA and cuDNN, read.
+    /// The requirements of the build script, parsed.
     pub requirements: &'a Requirements,
-    /// The findings that may pass.
+    /// The findings that are allowed.
     pub allowed: &'a Allowed,
-    /// Why nothing is searched for.
+    /// The reason why nothing is searched, if there is one.
     pub forbidden: Option<Finding>,
 }
 
-/// What the build cannot do without.
+/// The kinds that the build cannot do without.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     pub toolkit: bool,
@@ -44,7 +44,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// What it can do without.
+    /// Returns the kinds that it can do without.
     pub fn unasked(self) -> Vec<Kind> {
         let asked = [(Kind::Toolkit, self.toolkit), (Kind::Cudnn, self.cudnn)];
         let unasked = asked.into_iter().filter(|(_, asked)| !asked);
@@ -292,7 +292,7 @@ fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<String> {
     ))
 }
 
-/// The chosen toolkit and the chosen cuDNN.
+/// Returns the chosen toolkit and the chosen cuDNN.
 pub fn chosen(candidates: &[Candidate]) -> (Option<&Toolkit>, Option<&Cudnn>) {
     let chosen = || candidates.iter().filter(|one| one.chosen);
     let toolkit = chosen().find_map(Candidate::toolkit);
