@@ -2,7 +2,6 @@
 
 use crate::compat::rules;
 use crate::error::Error;
-use crate::kernels::nvcc::diagnostics::temporary_directory;
 use crate::model::target_list::TargetList;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -117,7 +116,7 @@ impl Toolchain {
                 let known =
                     release.and_then(|cuda| Some((cuda, Compiler::from_table(Some(&name), cuda)?)));
                 finding.severity = Severity::Warning;
-                if let Some(help) = temporary_directory(&self.host.env) {
+                if let Some(help) = nvcc::temporary_directory(&self.host.env) {
                     finding.help = vec![help];
                 }
                 noticed.push(match &known {

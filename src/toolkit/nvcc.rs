@@ -1,5 +1,6 @@
 //! Asks an nvcc about itself. It is called by its absolute path: what it prints would be relative otherwise.
 
+use crate::model::environment::Environment;
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
@@ -163,4 +164,12 @@ mod tests {
         assert_eq!(gpu_codes(&nvcc, &next).unwrap(), codes);
         std::fs::remove_dir_all(out).unwrap();
     }
+}
+
+/// Returns the help if nvcc can do nothing for want of a directory for its temporary files.
+pub fn temporary_directory(env: &Environment) -> Option<String> {
+    let dir = Path::new(env.os_var("TMPDIR")?);
+    let text = dir.display();
+    (!files::is_dir(dir))
+        .then(|| format!("set TMPDIR to a directory that is there, or unset it: `{text}` is not"))
 }

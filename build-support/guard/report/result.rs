@@ -302,7 +302,7 @@ impl Failure {
     /// The cause alone, in one line.
     pub fn headline(&self) -> String {
         match self.report.cause() {
-            Some(finding) => format!("{}  [{}]", printable(&finding.summary), finding.id),
+            Some(finding) => finding.headline(),
             None => "nothing is known".to_string(),
         }
     }

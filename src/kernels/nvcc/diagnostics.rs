@@ -11,6 +11,7 @@ use crate::runtime::facts::version::Version;
 #[cfg(feature = "cli")]
 use crate::system::Host;
 use crate::system::files;
+use crate::toolkit::nvcc;
 use std::path::Path;
 
 /// A compilation that failed, and what it was made with.
@@ -100,18 +101,10 @@ pub fn without_cicc(toolkit: &Toolkit, host: &Host) -> Option<Finding> {
     )
 }
 
-/// Returns the help if nvcc can do nothing for want of a directory for its temporary files.
-pub fn temporary_directory(env: &Environment) -> Option<String> {
-    let dir = Path::new(env.os_var("TMPDIR")?);
-    let text = dir.display();
-    (!files::is_dir(dir))
-        .then(|| format!("set TMPDIR to a directory that is there, or unset it: `{text}` is not"))
-}
-
 impl Failure<'_> {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
-        temporary_directory(self.env)
+        nvcc::temporary_directory(self.env)
             .or_else(|| self.missing_tool())
             .or_else(|| self.missing_header())
             .or_else(|| self.missing_compiler())

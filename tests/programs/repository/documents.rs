@@ -1,6 +1,7 @@
 //! What README.md and docs show is so: their texts are those that the programs print, and their programs compile. Those
 //! marked `rust,no_run` are documentation tests of the crate.
 
+use crate::repository::fault_matrix::shipped;
 use crate::support::builds::wheel;
 use crate::support::{cargo, fresh, program, project, repository, run, simulated, target};
 use crate::terminal::inspect::image::{Image, linked};
@@ -323,4 +324,38 @@ fn the_program_of_the_readme_says_what_is_shown() {
     let said = said.replace(older.join("lib64").to_str().unwrap(), "/opt/old/lib");
     let shown = example(&readme, "loaded cuDNN 9.14.0");
     assert!(said.starts_with(shown), "{said}");
+}
+
+/// In the order in which CONTRIBUTING.md has them.
+#[test]
+fn a_module_of_the_build_uses_only_those_before_it() {
+    let text = read("CONTRIBUTING.md");
+    let is_order = |line: &&str| line.trim().starts_with("runtime < ");
+    let order = text.lines().find(is_order).unwrap().trim();
+    let groups: Vec<Vec<&str>> = order
+        .split(" < ")
+        .map(|one| one.split(", ").collect())
+        .collect();
+    let place = |name: &str| groups.iter().position(|group| group.contains(&name));
+    let mut uses = 0;
+    for (path, code) in shipped() {
+        let own = path
+            .strip_prefix("src/")
+            .and_then(|path| path.split(['/', '.']).next());
+        let Some(own) = own.and_then(place) else {
+            continue;
+        };
+        for used in code.split("crate::").skip(1) {
+            let used = used
+                .split(|c: char| c != '_' && !c.is_alphanumeric())
+                .next()
+                .unwrap();
+            let Some(used_place) = place(used) else {
+                continue;
+            };
+            assert!(used_place <= own, "{path} uses {used}");
+            uses += 1;
+        }
+    }
+    assert!(uses > 500, "{uses}");
 }
