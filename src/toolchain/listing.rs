@@ -1,37 +1,13 @@
 //! Everything that was found, in plain lines.
 
 use crate::error::Error;
-use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
-use crate::model::found_via::FoundVia;
+use crate::model::candidate::{Cudnn, Found, LinkName, Toolkit};
 use crate::model::version_source;
 use crate::runtime::facts::version::Version;
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;
 
 impl Toolchain {
-    /// Chooses this in place of the one of its kind.
-    pub(crate) fn set(&mut self, found: Found) {
-        let chosen = Candidate {
-            found,
-            via: FoundVia::variable("CUDA_HOME"),
-            chosen: true,
-            rejected: None,
-            request: None,
-        };
-        self.candidates
-            .retain(|one| !one.chosen || one.kind() != chosen.kind());
-        self.candidates.push(chosen);
-    }
-
-    /// The chosen toolkit has this release.
-    pub(crate) fn set_cuda(&mut self, version: Version) {
-        for candidate in self.candidates.iter_mut().filter(|one| one.chosen) {
-            if let Found::Toolkit(toolkit) = &mut candidate.found {
-                toolkit.version = Some(version);
-            }
-        }
-    }
-
     /// What was chosen, what was passed over and why, what was noticed.
     pub(crate) fn listing(&self) -> String {
         let mut out = String::new();

@@ -3,9 +3,11 @@
 use crate::choice::requirement::Requirements;
 use crate::config::Config;
 use crate::kernels::job;
-use crate::model::candidate::{Found, Toolkit};
+use crate::model::candidate::{Candidate, Found, Toolkit};
 use crate::model::environment::Environment;
+use crate::model::found_via::FoundVia;
 use crate::model::platform::Platform;
+use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::system::directive::Directive;
 use crate::system::probe_cache::ProbeCache;
@@ -181,5 +183,30 @@ impl Package {
 impl Drop for Package {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+impl Toolchain {
+    /// Chooses this in place of the one of its kind.
+    pub(crate) fn set(&mut self, found: Found) {
+        let chosen = Candidate {
+            found,
+            via: FoundVia::variable("CUDA_HOME"),
+            chosen: true,
+            rejected: None,
+            request: None,
+        };
+        self.candidates
+            .retain(|one| !one.chosen || one.kind() != chosen.kind());
+        self.candidates.push(chosen);
+    }
+
+    /// Gives the chosen toolkit this version.
+    pub(crate) fn set_cuda(&mut self, version: Version) {
+        for candidate in self.candidates.iter_mut().filter(|one| one.chosen) {
+            if let Found::Toolkit(toolkit) = &mut candidate.found {
+                toolkit.version = Some(version);
+            }
+        }
     }
 }
