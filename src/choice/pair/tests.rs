@@ -163,6 +163,25 @@ fn what_was_asked_for_by_name_is_never_passed_over() {
     );
 }
 
+/// The finding about a place that was requested names the same reason.
+#[test]
+fn a_requested_place_has_to_be_usable_before_its_release_counts() {
+    let mut all = [cudnn("a", (8, 9, 7), 12), cudnn("b", (9, 10, 0), 12)];
+    if let Found::Cudnn(cudnn) = &mut all[0].found {
+        cudnn.cpu = Some("aarch64");
+        cudnn.link_dir = None;
+    }
+    let [unrequested, _] = &told(&mut all.clone(), Some(">=9.1"))[..] else {
+        panic!("two candidates");
+    };
+    assert_eq!(unrequested, "a: older than `>=9.1` asks for");
+    all[0].request = Some(Variable::CudnnPath);
+    assert_eq!(
+        told(&mut all, Some(">=9.1")),
+        ["a: it is for aarch64", "b: outranked by a"]
+    );
+}
+
 /// VER-06, VER-08
 #[test]
 fn no_pair_fits() {
