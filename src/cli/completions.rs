@@ -1,11 +1,11 @@
-//! `cudnn-guard completions`: what a shell needs to complete a command line.
+//! `cudnn-guard completions`: a script with which a shell completes command lines.
 
 use crate::cli::{command_line, terminal};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
 use std::process::ExitCode;
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Command {
     Command::new("completions")
         .about("Prints what a shell completes command lines with")

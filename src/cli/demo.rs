@@ -29,7 +29,7 @@ use std::{env, fs, io};
 /// Any version is accepted.
 const ANY: &str = ">=0";
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Cli {
     Cli::new("demo")
         .about("Builds a program with the guard in it and runs it: on this machine's CUDA and cuDNN, else on a simulator")
@@ -52,7 +52,7 @@ pub fn command() -> Cli {
         )
 }
 
-/// Builds and runs: 0 for pass and unknown, 1 for fail.
+/// Builds and runs. Exit codes: 0 for pass and unknown, 1 for fail.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir");
     let done = match arguments.get_flag("broken") {
@@ -72,7 +72,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
 }
 
-/// What a consumer is built and run with.
+/// The CUDA and cuDNN that a consumer is built and run with.
 #[derive(Clone)]
 struct Stack {
     consumer: &'static str,

@@ -1,4 +1,4 @@
-//! `cudnn-guard doctor`: what a build would find here, and what is wrong with it.
+//! `cudnn-guard doctor`: shows what a build would find here, and what is wrong with it.
 
 use crate::cli::terminal::{self, flag, option};
 use crate::{Config, Finding, Link, Severity};
@@ -10,13 +10,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Any release will do: somebody who asks the doctor wants both to be there.
+/// Any version is accepted; both have to be there.
 const ANY: &str = ">=0";
 
-/// How long to look in silence.
+/// The time until a sign of life.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Command {
     Command::new("doctor")
         .about("Says what a build would find here, and what is wrong with it")
@@ -44,7 +44,7 @@ pub fn command() -> Command {
         ))
 }
 
-/// Looks and prints: 0 without errors, 1 with some.
+/// Searches and prints the report. Exit codes: 0 without errors, 1 with some.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let request = |name: &str| {
         arguments
@@ -81,7 +81,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     terminal::exit(report.verdict())
 }
 
-/// Says that the work goes on where it takes long. A program that is waited for is named besides.
+/// Says that the work continues if it takes long. A slow program is also named.
 fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
     let (end, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
@@ -96,7 +96,7 @@ fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// What somebody else needs to know of this machine, as GitHub shows it.
+/// Formats a report for GitHub, with what somebody else needs to know of this machine.
 fn for_issue(text: &str) -> String {
     let mut fence = "```".to_string();
     while text.contains(&fence) {
@@ -110,7 +110,7 @@ fn for_issue(text: &str) -> String {
     )
 }
 
-/// Another system than this machine's.
+/// Returns the option for the system below a directory.
 pub fn root() -> Arg {
     let help = "Look at the system below this directory";
     option("root", "DIR", help).value_parser(terminal::directory)

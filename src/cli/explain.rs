@@ -1,10 +1,11 @@
-//! `cudnn-guard explain`: what a finding means, how to see it by hand, how to mend it.
+//! `cudnn-guard explain`: the meaning of a finding, how to see it by hand, and how to fix it.
 
 use crate::cli::{page, terminal};
 use clap::{Arg, ArgMatches, Command};
 use std::process::ExitCode;
+use strsim::levenshtein;
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Command {
     Command::new("explain")
         .about("Tells what a finding means, how to see it by hand and how to mend it")
@@ -16,7 +17,7 @@ pub fn command() -> Command {
         )
 }
 
-/// Prints one text, or the list: 2 if there is no such id.
+/// Prints one text, or the list. Exit code: 2 if there is no such id.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let Some(asked) = arguments.get_one::<String>("id") else {
         terminal::show(list());
@@ -50,34 +51,16 @@ fn unknown(asked: &str) -> String {
     text + "  = help: run `cudnn-guard explain` to see all of them\n"
 }
 
-/// The ids that are likely meant: those that are written nearly so, and those that the word is a part of.
+/// Returns the ids that are probably meant: those with almost the same spelling, and those that contain the word.
 fn nearest(asked: &str) -> Vec<&'static str> {
     let allowed = asked.chars().count() / 4;
     let part = asked.len() > 2;
     let mut near: Vec<(usize, &str)> = page::all()
-        .map(|(id, _)| (distance(asked, id), id))
+        .map(|(id, _)| (levenshtein(asked, id), id))
         .filter(|(distance, id)| *distance <= allowed || (part && id.contains(asked)))
         .collect();
     near.sort_by_key(|(distance, _)| *distance);
     near.into_iter().take(3).map(|(_, id)| id).collect()
-}
-
-/// How many letters must be put in, taken out or changed to make one of the other.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (above, a) in one.chars().enumerate() {
-        let mut corner = above;
-        let mut left = above + 1;
-        for (cell, b) in row.iter_mut().skip(1).zip(other.chars()) {
-            let best = (corner + usize::from(a != b)).min(left + 1).min(*cell + 1);
-            corner = std::mem::replace(cell, best);
-            left = best;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = above + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -93,7 +76,7 @@ mod tests {
             ("no-gpu", "no-gpus", 1),
             ("kitten", "sitting", 3),
         ] {
-            assert_eq!(distance(one, other), letters, "{one} {other}");
+            assert_eq!(levenshtein(one, other), letters, "{one} {other}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `cudnn-guard inspect`: whether a compiled program will run here, or in an image.
+//! `cudnn-guard inspect`: checks that a compiled program will run here, or in an image.
 
 use crate::Inspection;
 use crate::cli::{doctor, terminal};
@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Command};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Command {
     Command::new("inspect")
         .about("Says whether a compiled program will run here, or on the system below a directory")
@@ -22,7 +22,7 @@ pub fn command() -> Command {
         .arg(terminal::json())
 }
 
-/// Looks and prints: 0 without errors, 1 with some, 2 if that is no program.
+/// Inspects the program and prints the report. Exit codes: 0 without errors, 1 with some, 2 if it is no program.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let Some(program) = arguments.get_one::<PathBuf>("program") else {
         return ExitCode::from(2);

@@ -5,7 +5,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Command {
     Command::new("manual")
         .about("Writes the pages for `man`")

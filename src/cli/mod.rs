@@ -19,8 +19,11 @@ mod whole_file;
 use clap::{ArgMatches, Command};
 use std::process::ExitCode;
 
-/// The subcommands, each with its command line and what runs it.
-const COMMANDS: &[(fn() -> Command, fn(&ArgMatches) -> ExitCode)] = &[
+/// A command line, and the function that runs it.
+type Subcommand = (fn() -> Command, fn(&ArgMatches) -> ExitCode);
+
+/// All subcommands, in the order of the help.
+const COMMANDS: &[Subcommand] = &[
     (doctor::command, doctor::run),
     (inspect::command, inspect::run),
     (run::command, run::run),

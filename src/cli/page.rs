@@ -1,4 +1,4 @@
-//! The texts that explain findings, laid out for a terminal.
+//! The explanations of findings, formatted for a terminal.
 //!
 //! A text is a little Markdown: headings, paragraphs, lists and commands in fences.
 
@@ -28,7 +28,7 @@ pub fn laid_out(text: &str, columns: usize) -> String {
     for line in text.lines().chain([""]) {
         let item = line.strip_prefix("- ");
         if (line.is_empty() || item.is_some()) && !paragraph.is_empty() {
-            let text = wrapped(&bare(&paragraph), first.chars().count(), columns);
+            let text = wrapped(&bare(paragraph.trim_end()), first.chars().count(), columns);
             out.push_str(&format!("{first}{text}\n"));
             paragraph.clear();
         }

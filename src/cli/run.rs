@@ -1,4 +1,4 @@
-//! `cudnn-guard run`: looks at a program as `inspect` does and starts it if it will run, for a container's entry point.
+//! `cudnn-guard run`: inspects a program as `inspect` does and starts it if it will run, for a container's entry point.
 
 use crate::cli::terminal;
 use crate::system::programs::on_path;
@@ -8,10 +8,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What a guarded program itself ends with where its cuDNN does not fit.
+/// The exit code of a guarded program whose cuDNN is incompatible.
 const DOES_NOT_FIT: u8 = 78;
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Command {
     Command::new("run")
         .about("Starts a program, or says why it would not run here")
@@ -32,7 +32,7 @@ pub fn command() -> Command {
         )
 }
 
-/// Looks, then becomes the program.
+/// Inspects the program, then becomes it.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let mut words = arguments
         .get_many::<OsString>("command")
@@ -51,7 +51,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         return ExitCode::from(127);
     };
     let mode = std::env::var("CUDNN_GUARD").unwrap_or_default();
-    // What is no program for the loader, such as a script, is nothing to look at.
+    // A script, or anything else that the loader does not start, cannot be inspected.
     if let (Ok(inspection), true) = (Inspection::read(&program, None), mode != "off") {
         let is_error = |finding: &&Finding| finding.severity == Severity::Error;
         let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();

@@ -1,11 +1,11 @@
-//! `cudnn-guard targets`: what a list of GPU targets comes to.
+//! `cudnn-guard targets`: the nvcc flags for a list of GPU targets.
 
 use crate::cli::terminal;
 use crate::{Config, Version};
 use clap::{Arg, ArgMatches, Command};
 use std::process::ExitCode;
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Command {
     Command::new("targets")
         .about("Says which flags of nvcc a list of GPU targets comes to")
@@ -27,7 +27,7 @@ pub fn command() -> Command {
         .arg(terminal::json())
 }
 
-/// Reads and prints: 0 without errors, 1 with some.
+/// Parses the list and prints the flags. Exit codes: 0 without errors, 1 with some.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let words: Vec<&str> = arguments
         .get_many::<String>("list")
@@ -46,7 +46,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     terminal::exit(report.verdict())
 }
 
-/// 12.8 of `12.8`; a third number says nothing of nvcc.
+/// Parses a release of CUDA. nvcc does not depend on a third number.
 fn release(text: &str) -> Result<Version, String> {
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     match (numbers.next(), numbers.next()) {

@@ -1,4 +1,4 @@
-//! Speaking to people: marks in colour, and nothing from the machine that moves the cursor.
+//! Output for people: colored marks, and nothing from the machine that moves the cursor.
 
 use crate::Verdict;
 use crate::runtime::facts::json::is_unprintable;
@@ -10,8 +10,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Prints a text. Marks behind two spaces at the beginning of a line are coloured where standard output is a
-/// terminal that wants colours. A reader that has gone away is no error.
+/// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output is a terminal with
+/// colors. A reader that has gone is not an error.
 pub fn show(text: impl Display) {
     let mut out = anstream::stdout().lock();
     let _ = out.write_all(painted(&text.to_string()).as_bytes());
@@ -24,7 +24,7 @@ pub fn complain(text: impl Display) {
     let _ = out.write_all(text.to_string().as_bytes());
 }
 
-/// The argument that all commands have.
+/// Returns the option that all commands have.
 pub fn color() -> Arg {
     let help = "Colours: where a terminal wants them, always, or never";
     option("color", "WHEN", help)
@@ -34,7 +34,7 @@ pub fn color() -> Arg {
         .default_value("auto")
 }
 
-/// Does what it says.
+/// Applies `--color`.
 pub fn set_color(arguments: &ArgMatches) {
     let choice = match arguments.get_one::<String>("color").map(String::as_str) {
         Some("always") => ColorChoice::Always,
@@ -44,8 +44,8 @@ pub fn set_color(arguments: &ArgMatches) {
     choice.write_global();
 }
 
-/// How many columns a text may have: as COLUMNS says or the terminal has, and 80 in a file or a pipe. A text is not
-/// readable in fewer than 60, and lines of more than 120 are none to read.
+/// Returns the width of texts: that of COLUMNS or of the terminal, and 80 in a file or a pipe. A text is not readable in
+/// fewer than 60 columns, nor in more than 120.
 pub fn columns() -> usize {
     let named = std::env::var("COLUMNS").ok();
     let named = named.and_then(|columns| columns.parse().ok());
@@ -82,25 +82,25 @@ pub fn exit(verdict: Verdict) -> ExitCode {
     ExitCode::from(u8::from(verdict == Verdict::Fail))
 }
 
-/// A line that stands above others.
+/// Formats a heading.
 pub fn heading(text: &str) -> String {
     let style = Style::new().bold();
     format!("{style}{text}{style:#}\n")
 }
 
-/// One line of another program or of a file, made harmless.
+/// Removes from a line of another program or of a file what would move the cursor.
 pub fn harmless(line: &str) -> String {
     line.chars()
         .filter(|c| *c == '\t' || !is_unprintable(*c))
         .collect()
 }
 
-/// [`harmless`] for each line of a text.
+/// Like [`harmless`], but for a text.
 pub fn harmless_lines(text: &str) -> String {
     text.lines().map(|line| harmless(line) + "\n").collect()
 }
 
-/// A text without the home directory, the user's name and the machine's name.
+/// Removes the home directory, the user's name and the machine's name from a text.
 pub fn redacted(text: &str) -> String {
     let variable = |name| std::env::var(name).ok();
     let home = variable("HOME").or_else(|| variable("USERPROFILE"));
@@ -120,10 +120,10 @@ pub fn redacted(text: &str) -> String {
     without(&out, host.unwrap_or_default().trim(), "HOST")
 }
 
-/// These are names of users and machines, too, and say nothing of them.
+/// Words that may also be names of users and machines, and reveal nothing about them.
 const COMMON: [&str; 6] = ["cuda", "cudnn", "localhost", "nvidia", "root", "user"];
 
-/// A text with another word for this one, where it stands alone or between the separators of a path.
+/// Replaces a word that is alone or between the separators of a path.
 fn without(text: &str, word: &str, instead: &str) -> String {
     let is_common = COMMON.contains(&word) || word.len() < 2;
     let mut out = String::with_capacity(text.len());

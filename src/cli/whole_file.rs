@@ -1,17 +1,17 @@
-//! A text file that is edited and replaced whole: whatever stops that half-way, the old one is there.
+//! A text file that is edited and replaced as a whole: if that is stopped halfway, the old one is still there.
 
 use std::path::Path;
 use std::{fs, io};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Its text as editors show it: without a byte order mark, and with `\n` where each line ends with `\r\n`.
+/// Reads a text as editors show it: without a byte order mark, and with `\n` if every line ends with `\r\n`.
 pub fn read(path: &Path) -> io::Result<String> {
     Ok(as_edited(&fs::read_to_string(path)?))
 }
 
-/// Writes it under another name first, with the byte order mark, the line ends and the mode of the old one. A link stays,
-/// and what it leads to is replaced.
+/// Replaces a file by one with another name, with the byte order mark, the line ends and the mode of the old one. A link
+/// stays, and the file that it points to is replaced.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let mut name = real.file_name().unwrap_or_default().to_os_string();
@@ -34,7 +34,7 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     replaced
 }
 
-/// What the file holds, as `read` gives it.
+/// Converts a file's text to the form of [`read`].
 pub fn as_edited(file: &str) -> String {
     let text = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
     match has_windows_lines(text) {
@@ -43,7 +43,7 @@ pub fn as_edited(file: &str) -> String {
     }
 }
 
-/// A new text in the form in which the old file was.
+/// Converts a new text to the form of the old file.
 pub fn in_form_of(old: &str, text: &str) -> String {
     let text = match has_windows_lines(old) {
         true => text.replace('\n', "\r\n"),
@@ -55,7 +55,7 @@ pub fn in_form_of(old: &str, text: &str) -> String {
     }
 }
 
-/// Whether all lines end with `\r\n`.
+/// Returns `true` if all lines end with `\r\n`.
 fn has_windows_lines(text: &str) -> bool {
     let mut lines = text
         .split_inclusive('\n')

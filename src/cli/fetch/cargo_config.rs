@@ -1,22 +1,22 @@
-//! `.cargo/config.toml`, as far as its `[env]` table goes.
+//! The `[env]` table of `.cargo/config.toml`.
 
 use toml_edit::{DocumentMut, Item, Table, value};
 
-/// Why variables were not written.
+/// The reason to write no variables.
 #[derive(Debug, PartialEq)]
 pub enum Refused {
-    /// This variable is named there already.
+    /// The text contains this variable already.
     Named(String),
-    /// It is not TOML, or its `env` is no table.
+    /// The text is not TOML, or its `env` is not a table.
     Shape,
 }
 
-/// The `[env]` table for these variables.
+/// Returns the `[env]` table for these variables.
 pub fn table(variables: &[(&str, String)]) -> String {
     with("", variables).unwrap_or_default()
 }
 
-/// The file's text with these variables in its `[env]` table. All else in it stays as it is, to the byte.
+/// Adds these variables to the `[env]` table of a file's text. The rest stays as it is, to the byte.
 pub fn with(text: &str, variables: &[(&str, String)]) -> Result<String, Refused> {
     let mut toml: DocumentMut = text.parse().map_err(|_| Refused::Shape)?;
     let env = toml.entry("env").or_insert(Item::Table(Table::new()));
@@ -34,7 +34,7 @@ pub fn with(text: &str, variables: &[(&str, String)]) -> Result<String, Refused>
     Ok(toml.to_string())
 }
 
-/// Whether a text mentions a variable, be it in a comment: then a person has thought about it.
+/// Returns `true` if a text mentions a variable, even in a comment: then a person has thought about it.
 fn names(text: &str, name: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .any(|word| word == name)

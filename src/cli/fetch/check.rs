@@ -1,7 +1,7 @@
 //! `cudnn-guard fetch --check`: compares what was fetched with the RECORDs of its wheels.
 
-use crate::cli::fetch::claims::ours;
 use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::home::ours;
 use crate::cli::fetch::lock::Lock;
 use crate::cli::terminal::show;
 use crate::runtime::facts::finding::quoted;

@@ -1,5 +1,5 @@
-//! Which releases are fetched where the command line names none: those that the crate here names, else those that fit the
-//! driver and the GPUs here.
+//! The releases to fetch if the command line names none: those that the crate here names, else those that are compatible
+//! with the driver and the GPUs here.
 
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show};
@@ -10,7 +10,7 @@ use crate::{Finding, FindingId};
 use std::{fmt, fs};
 use toml_edit::DocumentMut;
 
-/// What is to be fetched; what nobody names is the newest.
+/// The releases to fetch; one that is not named is the newest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
     pub cuda: Option<Release>,
@@ -20,7 +20,7 @@ pub struct Choice {
 const MANIFEST: &str = "Cargo.toml";
 
 impl Choice {
-    /// What is left open, as `[package.metadata.cudnn-guard]` in the current directory has it, or the same of the
+    /// Fills in the open releases from `[package.metadata.cudnn-guard]` in the current directory, or that table of the
     /// workspace.
     pub fn or_of_crate(self) -> Result<Self, Finding> {
         let text = fs::read_to_string(MANIFEST).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Choice {
         Ok(chosen)
     }
 
-    /// What is left open, so that it fits the driver and the GPUs here, if a driver answers.
+    /// Fills in the open releases so that they are compatible with the driver and the GPUs here, if a driver answers.
     pub fn or_of_machine(self) -> Self {
         let Some(driver) = driver() else {
             return self;
@@ -86,7 +86,7 @@ fn say(what: &str) {
     show(format!("  – {:<12} {}\n", "chosen", harmless(what)));
 }
 
-/// What a manifest names. One that cargo cannot read names nothing.
+/// Reads the releases in a manifest. One that cargo cannot read has none.
 fn read(text: &str) -> Result<Choice, Finding> {
     let Ok(manifest) = text.parse::<DocumentMut>() else {
         return Ok(Choice::default());

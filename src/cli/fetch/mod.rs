@@ -15,9 +15,9 @@
 mod cargo_config;
 mod check;
 pub mod choice;
-mod claims;
 mod component;
 mod driver_stub;
+mod home;
 mod installed;
 mod installer;
 mod links;
@@ -25,19 +25,19 @@ mod lock;
 mod pinned;
 mod release;
 mod remove;
-mod replacement;
 mod requirements;
 mod wheel;
 
 use crate::cli::fetch::choice::Choice;
-use crate::cli::fetch::claims::{is_claimed, is_ours, ours, somebody_elses};
 use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::home::{
+    clean_up, is_claimed, is_ours, leftovers, ours, replace, somebody_elses,
+};
 use crate::cli::fetch::installed::{Installed, without_nvcc};
 use crate::cli::fetch::installer::Installer;
 use crate::cli::fetch::lock::Lock;
 use crate::cli::fetch::pinned::Pinned;
 use crate::cli::fetch::release::Release;
-use crate::cli::fetch::replacement::{clean_up, leftovers, replace};
 use crate::cli::terminal::{complain, flag, option, show};
 
 use crate::runtime::facts::fetch_dir::fetch_dir;
@@ -48,7 +48,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Command {
     Command::new("fetch")
         .about("Installs CUDA and cuDNN without root, from NVIDIA's Python wheels")
@@ -162,10 +162,8 @@ pub fn fetch(
         choice = choice.or_of_machine();
     }
     let mut plan = make_plan(home, &choice, pinned)?;
-    let installer = match missing(&plan).next() {
-        Some(_) => Some(Installer::find()?),
-        None => None,
-    };
+    let first = missing(&plan).next();
+    let installer = first.map(|_| Installer::find()).transpose()?;
     if let Some(installer) = &installer {
         missing(&plan).try_for_each(|(component, _)| must_be_offered(installer, component))?;
         if lock.is_none() {

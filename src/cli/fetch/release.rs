@@ -1,13 +1,13 @@
-//! The releases of CUDA and cuDNN, as people write them and as wheels have them.
+//! The releases of CUDA and cuDNN, in the form that people write and in that of wheels.
 
 use std::fmt;
 
-/// A release as somebody asks for it: `13`, `13.0`, `9.14.0`.
+/// The first numbers of a release: `13`, `13.0`, `9.14.0`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release(Vec<u32>);
 
 impl Release {
-    /// Reads it; CUDA's have at most two numbers, cuDNN's three.
+    /// Parses a release; CUDA's have at most two numbers, cuDNN's three.
     pub fn parse(text: &str, most: usize) -> Result<Self, String> {
         let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
         match numbers {
@@ -16,27 +16,27 @@ impl Release {
         }
     }
 
-    /// That of these numbers.
+    /// Creates a release of these numbers.
     pub fn of<const N: usize>(numbers: [Option<u32>; N]) -> Self {
         Self(numbers.into_iter().flatten().collect())
     }
 
-    /// That of a wheel, as far as it is numbers: `12.4.127` of `12.4.127.post1`.
+    /// Parses a wheel's release, up to what is not a number: `12.4.127` of `12.4.127.post1`.
     pub fn of_wheel(version: &str) -> Self {
         Self(version.split('.').map_while(|n| n.parse().ok()).collect())
     }
 
-    /// Its first numbers, at most so many.
+    /// Returns the first numbers, at most so many.
     pub fn first(&self, most: usize) -> Self {
         Self(self.0.iter().copied().take(most).collect())
     }
 
-    /// Its first number.
+    /// Returns the first number.
     pub fn major(&self) -> u32 {
         self.0.first().copied().unwrap_or(0)
     }
 
-    /// Of the releases that there are the last before this one and the first after it; nothing if it is among them or
+    /// Returns the last of the offered releases before this one and the first after it; none if this one is among them or
     /// there are none.
     pub fn nearest(&self, offered: &[Self]) -> Option<Vec<Self>> {
         if offered.iter().any(|one| one.0.starts_with(&self.0)) {
@@ -50,7 +50,7 @@ impl Release {
         (!nearest.is_empty()).then_some(nearest)
     }
 
-    /// Whether a wheel's release begins with these numbers.
+    /// Returns `true` if a wheel's release begins with these numbers.
     pub fn is_start_of(&self, version: &str) -> bool {
         let mut numbers = version.split('.').map(str::parse);
         self.0

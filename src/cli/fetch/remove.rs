@@ -1,9 +1,8 @@
 //! `cudnn-guard fetch --remove`: removes what `fetch` put into a directory, and nothing else.
 
-use crate::cli::fetch::claims::{self, is_claimed, is_ours};
 use crate::cli::fetch::component::Kind;
+use crate::cli::fetch::home::{CLAIMS, clean_up, is_claimed, is_ours, leftovers};
 use crate::cli::fetch::lock::{self, Lock};
-use crate::cli::fetch::replacement::{clean_up, leftovers};
 use crate::cli::fetch::{failed, links};
 use crate::cli::terminal::show;
 use crate::{Finding, FindingId};
@@ -44,7 +43,7 @@ pub fn remove(home: &Path) -> Result<(), Finding> {
         return Err(Finding::error(FindingId::FetchFailed, summary)
             .help("name the folder that was fetched into with `--to DIR`"));
     }
-    let _ = fs::remove_file(home.join(claims::FILE));
+    let _ = fs::remove_file(home.join(CLAIMS));
     drop(lock);
     let _ = fs::remove_file(home.join(lock::FILE));
     // A directory that contains anything else stays.

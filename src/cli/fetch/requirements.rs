@@ -5,18 +5,18 @@
 //!     --hash=sha256:73d874c6bd8a1c75ca040228f77c4e163efe9bab3b65bd85914e2b7334ac68ee
 //! ```
 
-/// One wheel.
+/// A wheel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
     /// `nvidia-cudnn-cu13`
     pub package: String,
     /// `9.28.1.4`
     pub version: String,
-    /// `sha256:73d8..`: one for each system that there is an archive for.
+    /// `sha256:73d8..`: one for each platform's archive.
     pub hashes: Vec<String>,
 }
 
-/// As pip's requirements.
+/// Writes pip's requirements.
 pub fn text(pins: &[Pin]) -> String {
     let mut text = String::new();
     for pin in pins {
@@ -29,7 +29,8 @@ pub fn text(pins: &[Pin]) -> String {
     text
 }
 
-/// Reads them. A wheel without a hash is none, nor is one with signs that no release has: pip would take them for more.
+/// Parses pip's requirements. Skips a wheel without a hash, and one with characters that no release has: pip would read
+/// more into them.
 pub fn parse(text: &str) -> Vec<Pin> {
     let lines = text
         .lines()

@@ -49,7 +49,7 @@ impl Wheel {
     /// Returns the files in its RECORD.
     ///
     /// # Errors
-    /// Why there are none, in words.
+    /// The reason why there are none, in words.
     pub fn files(&self) -> Result<Vec<RecordedFile>, String> {
         match fs::read_to_string(self.info.join("RECORD")) {
             Ok(text) => Ok(parse(&text).collect()),

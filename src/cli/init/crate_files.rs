@@ -1,45 +1,48 @@
-//! The files of a crate into which the guard goes: its manifest, its build script and its programs.
+//! The files of a crate that get the guard: its manifest, its build script and its programs.
 
 use crate::cli::demo::place;
 use crate::cli::init::recipe::Recipe;
 use crate::cli::init::source;
-use crate::cli::init::{Change, Refusal};
+use crate::cli::init::{Change, refusal};
 use crate::cli::whole_file;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-/// The crate's name among dependencies.
+/// The name of the dependency.
 const NAME: &str = "cudnn-guard";
 /// Crates that compile kernels in a build script.
 const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
 
-/// What is to be changed in a crate, and why so.
+/// The changes to a crate, and the reason for their form.
 pub struct CrateFiles {
-    recipe: Recipe,
-    changes: Vec<Change>,
-    next: String,
+    /// The way in which the crate uses cuDNN.
+    pub recipe: Recipe,
+    /// The files that are to be changed.
+    pub changes: Vec<Change>,
+    /// What is left to do by hand, in lines.
+    pub next: String,
 }
 
 impl CrateFiles {
     /// Reads a crate, and changes nothing.
-    pub fn read(dir: &Path) -> Result<Self, Refusal> {
+    pub fn read(dir: &Path) -> Result<Self, String> {
         let path = dir.join("Cargo.toml");
         let path = path.display();
         let manifest = read(dir, Path::new("Cargo.toml"))?.ok_or_else(|| {
-            Refusal::new(
+            refusal(
                 format!("`{path}` is not there"),
                 "run this where the Cargo.toml of the program is, or name that directory: `cudnn-guard init DIR`",
             )
         })?;
         let mut toml: DocumentMut = manifest.parse().map_err(|error| {
-            Refusal::new(
+            refusal(
                 format!("`{path}` cannot be read: {error}"),
                 "run `cargo check`, which shows the place",
             )
         })?;
         if toml.get("package").is_none() {
-            return Err(Refusal::new(
+            return Err(refusal(
                 format!("`{path}` is that of a workspace, and of no crate"),
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
             ));
@@ -67,21 +70,6 @@ impl CrateFiles {
         Ok(files)
     }
 
-    /// How the crate comes to cuDNN.
-    pub fn recipe(&self) -> Recipe {
-        self.recipe
-    }
-
-    /// Files that are to be as they are not yet.
-    pub fn changes(&self) -> &[Change] {
-        &self.changes
-    }
-
-    /// What is left to do by hand, in lines.
-    pub fn next(&self) -> &str {
-        &self.next
-    }
-
     fn change(&mut self, path: PathBuf, before: String, after: String) {
         self.changes.push(Change {
             path,
@@ -90,23 +78,23 @@ impl CrateFiles {
         });
     }
 
-    fn add_build_script(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), Refusal> {
-        let path = match toml["package"].get("build") {
-            None => PathBuf::from("build.rs"),
-            Some(build) => match build.as_str() {
-                Some(path) => PathBuf::from(path),
-                None => {
-                    return Err(Refusal::new(
-                        format!(
-                            "`{}` has `build = {}`, and the guard is written by a build script",
-                            dir.join("Cargo.toml").display(),
-                            build.to_string().trim()
-                        ),
-                        "take that line out, and run the same again",
-                    ));
-                }
-            },
+    fn add_build_script(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
+        let build = toml["package"].get("build");
+        let path = match build.map(|build| build.as_str().ok_or(build)) {
+            None => "build.rs",
+            Some(Ok(path)) => path,
+            Some(Err(build)) => {
+                return Err(refusal(
+                    format!(
+                        "`{}` has `build = {}`, and the guard is written by a build script",
+                        dir.join("Cargo.toml").display(),
+                        build.to_string().trim()
+                    ),
+                    "take that line out, and run the same again",
+                ));
+            }
         };
+        let path = PathBuf::from(path);
         let lines = self.recipe.build();
         let Some(before) = read(dir, &path)? else {
             self.change(path, String::new(), format!("fn main() {{\n{lines}}}\n"));
@@ -116,7 +104,7 @@ impl CrateFiles {
             return Ok(());
         }
         let after = source::with_statements(&before, lines).ok_or_else(|| {
-            Refusal::new(
+            refusal(
                 format!(
                     "`{}` has no `fn main()` at the beginning of a line",
                     dir.join(&path).display()
@@ -128,7 +116,7 @@ impl CrateFiles {
         Ok(())
     }
 
-    fn add_programs(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), Refusal> {
+    fn add_programs(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
         let mut texts = Vec::new();
         for path in programs(dir, toml) {
             if let Some(text) = read(dir, &path)? {
@@ -143,7 +131,7 @@ impl CrateFiles {
             let guarded = source::with_statements(before, &format!("    {name}::startup();\n"))
                 .and_then(|text| source::with_item(&text, &module("mod", name)));
             let after = guarded.ok_or_else(|| {
-                Refusal::new(
+                refusal(
                     format!("`{}` has no `fn main()` at the beginning of a line", dir.join(path).display()),
                     format!(
                         "put these lines into it by hand, and `{name}::startup();` where it begins, and run the same \
@@ -160,12 +148,12 @@ impl CrateFiles {
         Ok(())
     }
 
-    /// A crate without a program: those that use it call the guard through it.
-    fn add_library(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), Refusal> {
+    /// Changes a crate without a program: programs that use it call the guard through it.
+    fn add_library(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
         let path = toml.get("lib").and_then(|lib| lib.get("path")?.as_str());
         let path = PathBuf::from(path.unwrap_or("src/lib.rs"));
         let before = read(dir, &path)?.ok_or_else(|| {
-            Refusal::new(
+            refusal(
                 format!("`{}` has neither a program nor a library", dir.display()),
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
             )
@@ -191,13 +179,13 @@ impl CrateFiles {
     }
 }
 
-/// The text of one of the crate's files; none where there is no such file.
-fn read(dir: &Path, path: &Path) -> Result<Option<String>, Refusal> {
+/// Reads one of the crate's files; none if it does not exist.
+fn read(dir: &Path, path: &Path) -> Result<Option<String>, String> {
     let path = dir.join(path);
     match whole_file::read(&path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Refusal::new(
+        Err(error) => Err(refusal(
             format!("`{}` cannot be read: {error}", path.display()),
             "let this user read it",
         )),
@@ -219,7 +207,7 @@ fn module_name(text: &str) -> &'static str {
     }
 }
 
-/// The source files of the crate's programs: those that the manifest names, and those that cargo finds.
+/// Returns the source files of the crate's programs: those in the manifest, and those that cargo finds.
 fn programs(dir: &Path, toml: &DocumentMut) -> Vec<PathBuf> {
     let mut paths = vec![PathBuf::from("src/main.rs")];
     let named = toml.get("bin").and_then(Item::as_array_of_tables);
@@ -246,7 +234,7 @@ fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a 
     toml.get(table)?.get(name)
 }
 
-/// Whether a dependency is used with this feature.
+/// Returns `true` if a dependency is used with this feature.
 fn has_feature(dependency: &Item, feature: &str) -> bool {
     let features = dependency.get("features").and_then(Item::as_array);
     features.is_some_and(|list| list.iter().any(|one| one.as_str() == Some(feature)))
@@ -267,7 +255,7 @@ fn recipe(toml: &DocumentMut) -> Recipe {
     }
 }
 
-/// With the crate among both dependencies, unless it is there.
+/// Adds the crate to the dependencies and build dependencies, unless it is there.
 fn add_dependencies(toml: &mut DocumentMut) {
     let version = concat!(
         env!("CARGO_PKG_VERSION_MAJOR"),

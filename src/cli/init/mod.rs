@@ -12,36 +12,19 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Why a crate stays as it is.
-#[derive(Debug, PartialEq)]
-pub struct Refusal {
-    summary: String,
-    help: String,
+/// Composes the reason to leave a crate as it is.
+fn refusal(summary: String, help: impl fmt::Display) -> String {
+    format!("{summary}\n  = help: {help}\n")
 }
 
-impl Refusal {
-    fn new(summary: String, help: impl Into<String>) -> Self {
-        Self {
-            summary,
-            help: help.into(),
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  = help: {}\n", self.summary, self.help)
-    }
-}
-
-/// A file as it is to be, in place of how it is; empty where it is not there yet.
+/// A file's text before and after; empty before if the file does not exist.
 pub struct Change {
     path: PathBuf,
     before: String,
     after: String,
 }
 
-/// Its command line.
+/// Returns the command line.
 pub fn command() -> Command {
     Command::new("init")
         .about("Puts the guard into a crate: shows the changes, and makes them with --write")
@@ -59,14 +42,19 @@ pub fn command() -> Command {
         )
 }
 
-/// Shows or makes the changes: 0 also where there are none, 1 where there cannot be any.
+/// Shows or makes the changes. Exit codes: 0 even if there are none, 1 if they cannot be made.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let Some(dir) = arguments.get_one::<PathBuf>("dir") else {
         return ExitCode::from(2);
     };
-    let done = CrateFiles::read(dir).and_then(|files| match arguments.get_flag("write") {
-        true => write(dir, &files),
-        false => Ok(preview(dir, &files)),
+    let done = CrateFiles::read(dir).and_then(|files| {
+        if files.changes.is_empty() {
+            Ok("The guard is in this crate already.\n".to_string())
+        } else if arguments.get_flag("write") {
+            write(dir, &files)
+        } else {
+            Ok(preview(dir, &files))
+        }
     });
     match done {
         Ok(text) => {
@@ -74,20 +62,16 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(refusal) => {
-            terminal::complain(terminal::harmless_lines(&refusal.to_string()));
+            terminal::complain(terminal::harmless_lines(&refusal));
             ExitCode::from(1)
         }
     }
 }
 
-/// What would be changed, as `diff -u` shows it.
+/// Returns the changes as `diff -u` shows them.
 fn preview(dir: &Path, files: &CrateFiles) -> String {
-    let changes = files.changes();
-    if changes.is_empty() {
-        return "The guard is in this crate already.\n".to_string();
-    }
-    let mut text = files.recipe().reason().to_string();
-    for change in changes {
+    let mut text = files.recipe.reason().to_string();
+    for change in &files.changes {
         let name = change.path.display().to_string();
         let diff = similar::TextDiff::from_lines(&change.before, &change.after);
         let old = if change.before.is_empty() {
@@ -103,16 +87,16 @@ fn preview(dir: &Path, files: &CrateFiles) -> String {
     };
     text + &format!(
         "\nNothing was changed yet. To make these changes: cudnn-guard init --write{dir}\n"
-    ) + files.next()
+    ) + &files.next
 }
 
 /// Makes the changes.
-fn write(dir: &Path, files: &CrateFiles) -> Result<String, Refusal> {
+fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
     let mut text = String::new();
-    for change in files.changes() {
+    for change in &files.changes {
         let path = dir.join(&change.path);
         whole_file::replace(&path, &change.after).map_err(|error| {
-            Refusal::new(
+            refusal(
                 format!("`{}` cannot be written: {error}", path.display()),
                 "let this user write it, and run the same again: what is done already is left as it is",
             )
@@ -120,10 +104,7 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, Refusal> {
         let name = change.path.display();
         text += &format!("  ✓ {name}\n");
     }
-    if text.is_empty() {
-        return Ok("The guard is in this crate already.\n".to_string());
-    }
     Ok(text
-        + files.next()
+        + &files.next
         + "\nNext: cargo run. What a build finds on this machine: cudnn-guard doctor\n")
 }

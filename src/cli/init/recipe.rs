@@ -1,6 +1,6 @@
-//! The lines of a build script, by how the crate comes to cuDNN.
+//! The lines of a build script, by how the crate uses cuDNN.
 
-/// For a cuDNN that is opened while the program runs, by this [`cudnn_guard::Loader`].
+/// Makes the lines for a cuDNN that is opened at run time, by this [`Loader`](crate::Loader).
 macro_rules! opened_by {
     ($loader:literal) => {
         concat!(
@@ -16,7 +16,7 @@ macro_rules! opened_by {
     };
 }
 
-/// How a crate comes to cuDNN. The texts stand in README.md and docs/linking.md too, which a test sees.
+/// The ways in which a crate uses cuDNN. The texts are also in README.md and docs/linking.md; a test compares them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Recipe {
     /// It is linked with it.
@@ -30,7 +30,7 @@ pub enum Recipe {
 }
 
 impl Recipe {
-    /// What stands above the changes.
+    /// Returns the sentence above the changes.
     pub fn reason(self) -> &'static str {
         match self {
             Recipe::Linked => "The program is to be linked with CUDA and cuDNN.\n",
@@ -46,7 +46,7 @@ impl Recipe {
         }
     }
 
-    /// What its build script does, in `main`.
+    /// Returns the lines for `main` of the build script.
     pub fn build(self) -> &'static str {
         match self {
             Recipe::Linked => {

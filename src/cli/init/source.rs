@@ -1,6 +1,6 @@
-//! A Rust source file into whose `main` lines are put. What it does not understand it leaves alone.
+//! Inserts lines into the `main` of a Rust source file, or leaves alone what it does not understand.
 
-/// Where `main` begins, and where its first statement may stand.
+/// The place where `main` begins, and the place for its first statement.
 struct Main {
     line: usize,
     body: usize,
@@ -20,7 +20,7 @@ fn find_main(text: &str) -> Option<Main> {
     None
 }
 
-/// With these statements, each a whole line, at the beginning of `main`.
+/// Returns the text with these statements, each a complete line, at the beginning of `main`.
 pub fn with_statements(text: &str, statements: &str) -> Option<String> {
     let body = find_main(text)?.body;
     let (before, after) = text.split_at(body);
@@ -35,14 +35,14 @@ pub fn with_statements(text: &str, statements: &str) -> Option<String> {
     })
 }
 
-/// With this item above `main` and what belongs to it: attributes, comments.
+/// Returns the text with this item above `main`, its attributes and its comments.
 pub fn with_item(text: &str, item: &str) -> Option<String> {
     let at = above(text, find_main(text)?.line);
     let (before, after) = text.split_at(at);
     Some(format!("{before}{item}\n{after}"))
 }
 
-/// The beginning of the attributes and comments that end at this line.
+/// Returns the beginning of the attributes and comments that end at this line.
 fn above(text: &str, line: usize) -> usize {
     let mut start = line;
     for one in text[..line].split_inclusive('\n').rev() {
