@@ -58,17 +58,14 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding>
     // `fetch` does not read files, and counts this one as complete.
     let mut unseen = None;
     for (wheel, name) in component.wheels(home).iter().zip(&component.packages) {
-        let files = match wheel.as_ref().map(|wheel| wheel.files()) {
-            Some(Ok(files)) => files,
-            Some(Err(why)) => {
-                damaged.push(format!("{name}: {why}"));
-                continue;
-            }
-            None => {
-                damaged.push(format!("{name} is missing"));
-                continue;
-            }
+        let files = match wheel {
+            Some(wheel) => wheel.files().map_err(|why| format!("{name}: {why}")),
+            None => Err(format!("{name} is missing")),
         };
+        let files = files.unwrap_or_else(|why| {
+            damaged.push(why);
+            Vec::new()
+        });
         count += files.len();
         for file in files {
             let seen = file.damage_at_a_glance(home);

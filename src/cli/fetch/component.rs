@@ -52,6 +52,14 @@ impl Kind {
         }
     }
 
+    /// Returns the option of `fetch` for a release, and how many numbers it has.
+    fn option(self) -> (&'static str, usize) {
+        match self {
+            Self::Toolkit => ("--cuda", 2),
+            Self::Cudnn => ("--cudnn", 3),
+        }
+    }
+
     /// Returns this kind for every CUDA: an installed one is replaced by any other.
     pub fn every(self) -> Vec<Component> {
         let component = |cuda: &u32| Component::new(self, *cuda, None);
@@ -153,13 +161,12 @@ impl Component {
 
     /// Returns this component's wheels in a directory, in the order of `packages`.
     pub fn wheels(&self, dir: &Path) -> Vec<Option<Wheel>> {
-        let mut installed = wheel::installed(dir);
-        let mut take = |package: &String| {
+        let installed = wheel::installed(dir);
+        let find = |package: &String| {
             let name = package.replace('-', "_");
-            let index = installed.iter().position(|wheel| wheel.name == name)?;
-            Some(installed.swap_remove(index))
+            installed.iter().find(|wheel| wheel.name == name).cloned()
         };
-        self.packages.iter().map(&mut take).collect()
+        self.packages.iter().map(find).collect()
     }
 
     /// Returns the release in a directory, complete or not.
@@ -168,22 +175,16 @@ impl Component {
         Some(first.version)
     }
 
-    /// Returns the release in a directory as an option of `fetch` has it: two numbers for a toolkit, three for cuDNN.
+    /// Returns the release in a directory as an option of `fetch` has it.
     pub fn short_release(&self, dir: &Path) -> Option<Release> {
-        let most = match self.kind {
-            Kind::Toolkit => 2,
-            Kind::Cudnn => 3,
-        };
-        Some(Release::of_wheel(&self.release(dir)?).first(most))
+        let (_, numbers) = self.kind.option();
+        Some(Release::of_wheel(&self.release(dir)?).first(numbers))
     }
 
     /// Returns the option that requires the release in a directory. Without the toolkit's first wheel, only the major of
     /// CUDA is known.
     pub fn option(&self, dir: &Path) -> String {
-        let name = match self.kind {
-            Kind::Toolkit => "--cuda",
-            Kind::Cudnn => "--cudnn",
-        };
+        let (name, _) = self.kind.option();
         match self.short_release(dir) {
             Some(release) => format!("{name} {release}"),
             None => format!("{name} {}", self.cuda),

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// An installed wheel, as `pip install --target` leaves it in a directory.
-#[derive(Debug)]
+#[derive(Clone)]
 pub struct Wheel {
     /// Its name as its directory spells it: `nvidia_cudnn_cu13`.
     pub name: String,
@@ -27,7 +27,7 @@ pub struct RecordedFile {
     size: Option<u64>,
 }
 
-/// Returns the wheels in a directory, by name.
+/// Returns the wheels in a directory.
 pub fn installed(dir: &Path) -> Vec<Wheel> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let wheel = |entry: fs::DirEntry| {
@@ -40,9 +40,7 @@ pub fn installed(dir: &Path) -> Vec<Wheel> {
             info: entry.path(),
         })
     };
-    let mut wheels: Vec<Wheel> = entries.filter_map(wheel).collect();
-    wheels.sort_by(|one, other| one.name.cmp(&other.name));
-    wheels
+    entries.filter_map(wheel).collect()
 }
 
 impl Wheel {
