@@ -46,7 +46,7 @@ OTHERWISE = {
     "VER-05": "by the names of numbers",
     "VER-09": "by the rule alone, which the tests of VER-01 hold a program to",
 }
-FLAGS = {"lib": ["--lib"], "bin": ["--bin", "cudnn-guard"]}
+FLAGS = {"lib": ["--lib"]}
 
 
 def copy():

@@ -12,7 +12,7 @@
 mod broken;
 pub mod place;
 
-use crate::cli::demo::place::Place;
+use crate::cli::demo::place::CONSUMERS;
 use crate::cli::simulation::simulator;
 use crate::cli::terminal::{columns, complain, flag, option, show};
 use crate::cli::{fetch, terminal};
@@ -86,25 +86,25 @@ struct Stack {
 
 /// Runs the demo. Returns what the verdict is about, too.
 fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), String> {
-    let place = Place::make(dir)?;
+    let work = place::make(dir)?;
     let stack = if real {
         fetched()?
     } else if let Some(stack) = present() {
         stack
     } else {
         show("this runs on a simulated cuDNN and a simulated GPU, which compute on the CPU.\n\n");
-        simulated(&place)?
+        simulated(&work)?
     };
-    let program = build(&place, &stack)?;
-    Ok((start(&place, &stack, &program)?, stack.name))
+    let program = build(&work, &stack)?;
+    Ok((start(&work, &stack, &program)?, stack.name))
 }
 
 fn demo_broken(dir: Option<&PathBuf>) -> Result<(Verdict, &'static str), String> {
-    let place = Place::make(dir)?;
+    let work = place::make(dir)?;
     show("A program is built with a simulated cuDNN, and started on five that are broken.\n\n");
-    let stack = simulated(&place)?;
-    let program = build(&place, &stack)?;
-    let verdict = broken::run(&place, &stack, &program)?;
+    let stack = simulated(&work)?;
+    let program = build(&work, &stack)?;
+    let verdict = broken::run(&work, &stack, &program)?;
     Ok((verdict, "the program has to be ended on all five"))
 }
 
@@ -157,9 +157,9 @@ fn present() -> Option<Stack> {
 }
 
 /// Returns a cuDNN and a GPU that compute on the CPU.
-fn simulated(place: &Place) -> Result<Stack, String> {
+fn simulated(work: &Path) -> Result<Stack, String> {
     show("  compiling the simulator\n");
-    let root = place.work.join("simulator");
+    let root = work.join("simulator");
     simulator::build("cc", (9, 14, 0), &root)?;
     let home = root.display().to_string();
     let build = vec![("CUDA_HOME", home.clone()), ("CUDNN_PATH", home)];
@@ -202,10 +202,10 @@ fn survey(variables: &[(&'static str, String)]) -> Report {
 }
 
 /// Builds the consumer. cargo's own output is shown only if it fails.
-fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
+fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
     let name = stack.consumer;
-    let target = place.work.join("target");
-    let manifest = place.consumers().join(name).join("Cargo.toml");
+    let target = work.join("target");
+    let manifest = work.join(CONSUMERS).join(name).join("Cargo.toml");
     show(format!("  building {name} with cargo\n"));
     let began = Instant::now();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
@@ -217,7 +217,7 @@ fn build(place: &Place, stack: &Stack) -> Result<PathBuf, String> {
             .arg("--target-dir")
             .arg(&target)
             .args(network)
-            .current_dir(&place.work)
+            .current_dir(work)
             .env_remove("CARGO_BUILD_TARGET");
         for name in hidden(&stack.build) {
             command.env_remove(name);
@@ -259,9 +259,9 @@ fn command_on(stack: &Stack, program: &Path) -> Result<Command, String> {
 }
 
 /// Runs the program on this terminal and reads its verdict from the guard's report.
-fn start(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String> {
+fn start(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String> {
     show(format!("  ✓ {:<9} {}\n\n", "started", program.display()));
-    let report = place.work.join("report.json");
+    let report = work.join("report.json");
     let _ = fs::remove_file(&report);
     let mut command = command_on(stack, program)?;
     let status = command.env("CUDNN_GUARD_REPORT", &report).status();

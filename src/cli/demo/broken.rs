@@ -1,6 +1,6 @@
 //! `cudnn-guard demo --broken`: five incompatible stacks, and what the guard says about each.
 
-use super::{Place, Stack, command_on, not_started};
+use super::{Stack, command_on, not_started};
 use crate::Verdict;
 use crate::cli::simulation::simulator;
 use crate::cli::terminal::{harmless, heading, show};
@@ -53,12 +53,12 @@ const FAULTS: [Fault; 5] = [
 ];
 
 /// Starts the program on each of them, and shows the first paragraph of what it says. Passes if it exits each time.
-pub fn run(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, String> {
-    let older = place.work.join("older");
+pub fn run(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String> {
+    let older = work.join("older");
     simulator::build("cc", (9, 10, 2), &older)?;
     let mut ended = 0;
     for fault in &FAULTS {
-        let lib = broken(place, stack, fault, &older.join("lib64"))
+        let lib = broken(work, stack, fault, &older.join("lib64"))
             .map_err(|error| format!("cannot make a broken copy of the simulator: {error}"))?;
         let mut on_it = stack.clone();
         on_it.library_path[0] = lib;
@@ -78,8 +78,8 @@ pub fn run(place: &Place, stack: &Stack, program: &Path) -> Result<Verdict, Stri
 }
 
 /// Makes a copy of the libraries with this fault.
-fn broken(place: &Place, stack: &Stack, fault: &Fault, older: &Path) -> io::Result<PathBuf> {
-    let lib = place.work.join("broken");
+fn broken(work: &Path, stack: &Stack, fault: &Fault, older: &Path) -> io::Result<PathBuf> {
+    let lib = work.join("broken");
     let _ = fs::remove_dir_all(&lib);
     fs::create_dir(&lib)?;
     for entry in fs::read_dir(&stack.library_path[0])? {

@@ -4,43 +4,31 @@ use crate::cli::simulation::consumer;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The directory that it happens in. It contains the consumers, ready to be built.
-pub struct Place {
-    pub work: PathBuf,
-}
+/// The directory of the consumers in it.
+pub const CONSUMERS: &str = "consumers";
 
-impl Place {
-    /// Finds the directory, unless it is named, and writes the consumers there. They get cudnn-guard from the clone of the
-    /// repository or what cargo unpacked to install from, if that is still there, else by its release.
-    pub fn make(named: Option<&PathBuf>) -> Result<Self, String> {
-        let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let variable = |name: &str| env::var_os(name).map(PathBuf::from);
-        let work = match named {
-            Some(dir) => std::path::absolute(dir).map_err(|error| error.to_string())?,
-            None => work_folder(repository, variable)?,
-        };
-        let place = Self { work };
-        let consumers = place.consumers();
-        let unchanged = str::to_string;
-        let written = if repository.join("Cargo.toml").is_file() {
-            consumer::stage(&consumer::by_path(repository), &consumers, &unchanged)
-                .and_then(|()| consumer::lock(repository, &consumers))
-        } else {
-            let release = format!("version = \"={}\"", env!("CARGO_PKG_VERSION"));
-            consumer::stage(&release, &consumers, &unchanged)
-        };
-        match written {
-            Ok(()) => Ok(place),
-            Err(error) => Err(format!(
-                "cannot write into `{}`: {error}\n  = help: name another directory: `--dir DIR`",
-                place.work.display()
-            )),
-        }
-    }
-
-    /// Returns the directory of the consumers.
-    pub fn consumers(&self) -> PathBuf {
-        self.work.join("consumers")
+/// Finds the directory, unless it is named, and writes the consumers into it, ready to be built. They get cudnn-guard from
+/// the clone of the repository or what cargo unpacked to install from, if that is still there, else by its release.
+pub fn make(named: Option<&PathBuf>) -> Result<PathBuf, String> {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let variable = |name: &str| env::var_os(name).map(PathBuf::from);
+    let work = match named {
+        Some(dir) => std::path::absolute(dir).map_err(|error| error.to_string())?,
+        None => work_folder(repository, variable)?,
+    };
+    let consumers = work.join(CONSUMERS);
+    let stage = |source: &str| consumer::stage(source, &consumers, &str::to_string);
+    let written = match repository.join("Cargo.toml").is_file() {
+        true => stage(&consumer::by_path(repository))
+            .and_then(|()| consumer::lock(repository, &consumers)),
+        false => stage(&format!("version = \"={}\"", env!("CARGO_PKG_VERSION"))),
+    };
+    match written {
+        Ok(()) => Ok(work),
+        Err(error) => Err(format!(
+            "cannot write into `{}`: {error}\n  = help: name another directory: `--dir DIR`",
+            work.display()
+        )),
     }
 }
 
