@@ -255,6 +255,20 @@ fn the_guide_counts_the_functions_of_the_guard() {
     }
 }
 
+/// Both crates that people come from compile for a default stream in each thread, which nvcc does not do by itself.
+#[test]
+fn the_guide_keeps_the_default_stream_of_candle_kernels() {
+    let guide = read("docs/kernels.md");
+    // The guide shows this very script: see `real::candle`.
+    let script = read("fixtures/candle-kernels/build.rs");
+    assert!(
+        script.contains("\"--default-stream=per-thread\""),
+        "{script}"
+    );
+    let row = "| `--default-stream per-thread`, added to every compilation | the same | `flag(\"--default-stream=per-thread\")` |\n";
+    assert!(guide.contains(row));
+}
+
 #[test]
 fn the_readme_shows_what_the_doctor_says() {
     let mut machine = Machine::image(true);
