@@ -255,6 +255,21 @@ fn the_guide_counts_the_functions_of_the_guard() {
     }
 }
 
+/// Nothing is published yet: what is shown must work from a clone.
+#[test]
+fn no_command_needs_a_release() {
+    for document in DOCUMENTS.iter().chain(&["src/lib.rs"]) {
+        let text = read(document);
+        for published in [
+            "cargo install cudnn-guard",
+            "cudnn-guard = \"",
+            "cudnn-guard = { version",
+        ] {
+            assert!(!text.contains(published), "{document}: {published}");
+        }
+    }
+}
+
 /// Both crates that people come from compile for a default stream in each thread, which nvcc does not do by itself.
 #[test]
 fn the_guide_keeps_the_default_stream_of_candle_kernels() {
