@@ -353,6 +353,27 @@ fn without_a_gpu_all_majors_are_compiled_and_nothing_fails() {
     );
 }
 
+/// Maxwell to Volta are in no cuDNN from 9.11 on.
+#[test]
+fn without_a_gpu_nothing_is_compiled_that_the_cudnn_does_not_serve() {
+    let test = fresh("builds-served");
+    let cuda = test.join("cuda");
+    toolkit(&cuda, 12090, true);
+    for (version, first) in [((9, 10, 2), "sm_50 sm_60 sm_70"), ((9, 14, 0), "sm_75")] {
+        let cudnn = wheel(&test.join(first), 12, version);
+        let env: [(&str, &Path); 4] = [
+            ("CUDA_VISIBLE_DEVICES", Path::new("")),
+            ("CUDNN_PATH", &cudnn),
+            ("FAKE_NVCC_RELEASE", Path::new("12.9")),
+            ("FAKE_NVCC_CODES", Path::new("50 60 70 75 80 86 90 100 120")),
+        ];
+        assert_eq!(
+            compiled_for(&cuda, "cudnn=>=9;kernels=src/add.cu", &env),
+            format!("{first} sm_80 sm_90 sm_100 sm_120 compute_120"),
+        );
+    }
+}
+
 /// CFG-14: every GPU of the machine counts, not the first, and the order in which they stand does not.
 #[test]
 #[cfg(target_os = "linux")]

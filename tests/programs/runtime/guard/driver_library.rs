@@ -71,6 +71,27 @@ fn a_library_for_another_processor() {
     );
 }
 
+/// The loader passes over a 32-bit library, and says so where there is no other one.
+#[test]
+fn a_library_of_another_word_size() {
+    let name = "libcuda.so.535.183.01";
+    let narrow = driver(name, 0).with_byte(name, 4, 1);
+    let (cudnn, path) = (sound(), narrow.text());
+    let started = |library_path: String| {
+        let real = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", &*library_path)];
+        run("startup", &cudnn.0, &real)
+    };
+    let ran = started(format!("{path}:{}", cudnn.text()));
+    ran.must_begin(&format!(
+        "cudnn-guard: unknown: `{path}/libcuda.so.1` is for programs of another word size or byte order than {}, so no \
+         GPU can be used  [driver-missing]\n",
+        std::env::consts::ARCH
+    ));
+    let whole = driver(name, 100);
+    let ran = started(format!("{path}:{}:{}", whole.text(), cudnn.text()));
+    assert!(!ran.stderr.contains("[driver-missing]"), "{}", ran.stderr);
+}
+
 /// As an image has it that was made from a container with a GPU.
 #[test]
 fn a_link_to_a_driver_that_is_not_there() {
