@@ -3,13 +3,14 @@
 #![no_main]
 
 use cudnn_guard::fuzzing::device_code::{fatbin, gpu_code};
-use cudnn_guard::runtime::binary::{cublas_major::cublas_major, version_symbol};
+use cudnn_guard::runtime::binary::cuda_sections::cublas_major;
+use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = cublas_major(bytes, b"libcublasL", b"t.so.");
-    let _ = version_symbol::version(bytes);
+    let _ = Version::from_symbol(bytes);
     let mut read = |at: u64, size: u64| {
         let at = usize::try_from(at).ok()?;
         let end = at.checked_add(usize::try_from(size).ok()?)?;

@@ -3,7 +3,7 @@
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::library_name::{self, LibraryName};
+use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use crate::runtime::facts::majors;
 use crate::runtime::facts::sub_libraries;
 use crate::system::files;
@@ -60,7 +60,7 @@ pub(super) fn obstacle(
         let parts = sub_libraries::of_major(major);
         let there = |dir: &PathBuf| {
             let names = parts.iter();
-            let mut names = names.map(|part| library_name::sub_library(part.name, major, false));
+            let mut names = names.map(|part| cudnn_file(part.name, major, false));
             names.find_map(|name| sysroot.file(&dir.join(name)))
         };
         let path = dirs.iter().find_map(there)?;

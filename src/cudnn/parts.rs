@@ -235,12 +235,8 @@ pub fn beside(
         }
         let is_link = files::is_link(path);
         let Some(path) = sysroot.file(path) else {
-            let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-            closed.extend(
-                sysroot
-                    .obstacle(path)
-                    .map(|met| (file_name.into_owned(), met)),
-            );
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            closed.extend(sysroot.obstacle(path).map(|met| (name.into_owned(), met)));
             continue;
         };
         if !is_link {

@@ -18,7 +18,6 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "binary/ld_so_cache",
     "binary/mod",
     "binary/pe",
-    "binary/version_symbol",
     "check/child_verdict",
     "check/exit_verdict",
     "check/file_findings",
@@ -96,7 +95,6 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "install/later_dll",
     "install/main_library",
     "install/missing_dlopen",
-    "install/missing_sub_libraries",
     "install/mixed_folder",
     "install/mixed_sub_libraries",
     "install/mod",
@@ -250,7 +248,7 @@ mod tests {
         assert!(!text.contains("crate::runtime"), "a path is left");
         // What the build alone reads is not in it, nor is a feature of this crate.
         let of_cargo = text.replace("target_feature =", "").contains("feature =");
-        assert!(!text.contains("mod pe_cuda ") && !of_cargo);
+        assert!(!text.contains("mod cuda_sections ") && !of_cargo);
     }
 
     /// In the order in which the page of the runtime has them.

@@ -21,7 +21,7 @@ use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::library_name::file_name;
+use crate::runtime::facts::library_name::cudnn_file;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::{library_names, load_origin};
 use crate::system::{Host, files};
@@ -194,9 +194,8 @@ impl Inspection {
         if let (Some(built), None) = (cudarc, found) {
             let mut aside = graph.clone();
             let mut sonames = rules::majors(built).into_iter();
-            let there = sonames.find_map(|major| {
-                aside.open(&file_name("cudnn", major, false), 0, LoadPhase::Later)
-            });
+            let there = sonames
+                .find_map(|major| aside.open(&cudnn_file("", major, false), 0, LoadPhase::Later));
             let there = there.and_then(|index| aside.objects.get(index));
             self.input.unasked = there.map(|object| object.path.clone());
         }

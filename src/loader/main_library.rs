@@ -5,7 +5,7 @@ use crate::loader::ldso::LoadGraph;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::model::platform::Platform;
-use crate::runtime::facts::library_name::{LibraryName, file_name, sub_library};
+use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use crate::runtime::facts::sub_libraries::{self, CudaLibrary};
 use crate::runtime::facts::version::Version;
 use crate::system::files;
@@ -35,7 +35,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     let library = object.path.clone();
     let beside = beside(&library, major, platform);
     let jit_only = sub_libraries::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
-    let file = |name: &str| sub_library(name, major, false);
+    let file = |name: &str| cudnn_file(name, major, false);
     // What is opened depends on the release, which this part tells.
     let first = (major >= 9)
         .then(|| graph.open(&file("graph"), main_library, LoadPhase::Part))
@@ -90,7 +90,7 @@ pub fn hidden_from_cudarc(
     let (ground, linkage) = (graph.ground.clone(), program.linkage.clone());
     let mut aside = LoadGraph::resolve(&program.path, linkage, ground);
     let hidden = majors.iter().find_map(|major| {
-        let index = aside.open(&file_name("cudnn", *major, false), 0, LoadPhase::Later)?;
+        let index = aside.open(&cudnn_file("", *major, false), 0, LoadPhase::Later)?;
         let path = &aside.objects.get(index)?.path;
         leads_first(&aside, path, &taken.path).then_some(index)
     })?;
@@ -155,7 +155,7 @@ pub fn dlls(
     platform: &Platform,
     way: &dyn Fn(&str) -> Option<PathBuf>,
 ) -> Cudnn {
-    let file = |name: &str| sub_library(name, major, true);
+    let file = |name: &str| cudnn_file(name, major, true);
     let mut found = vec![("cudnn".to_string(), library.to_path_buf())];
     let beside = beside(library, major, platform);
     let own = Binary::open(library, platform.os).ok();

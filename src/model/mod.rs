@@ -16,5 +16,3 @@ pub mod platform;
 pub mod rejection;
 pub mod target_list;
 pub mod text;
-#[cfg(any(test, feature = "cli"))]
-pub mod version_source;

@@ -1,6 +1,6 @@
 //! The system that is built for. It is an argument everywhere, so that Windows is tested on Linux.
 
-use crate::runtime::facts::library_name::{self, LibraryName};
+use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use std::path::Path;
 
 /// An operating system, as far as CUDA cares.
@@ -81,7 +81,7 @@ impl Platform {
 
     /// The file that the program loads for cuDNN of this major: `libcudnn.so.9`, `cudnn64_9.dll`.
     pub fn cudnn_library(&self, major: u32) -> String {
-        library_name::file_name("cudnn", major, self.os == Os::Windows)
+        cudnn_file("", major, self.os == Os::Windows)
     }
 
     /// The part of cuDNN that a file is by its name: `graph` of `libcudnn_graph.so.9`, `cudnn` of `libcudnn.so.9`.

@@ -4,12 +4,12 @@
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
-use crate::model::version_source;
 use crate::report::Report;
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::json_members::{SCHEMA, device, driver};
 use crate::search::search_step::Kind;
@@ -95,7 +95,7 @@ fn owner_json(owner: &Owner) -> Json {
 }
 
 fn part(part: &SubLibraryFile) -> Json {
-    let told_by = part.told_by.map(version_source::in_full);
+    let told_by = part.told_by.map(VersionSource::in_full);
     Json::object(&[
         ("name", Json::text(&part.name)),
         ("path", path(&part.path)),

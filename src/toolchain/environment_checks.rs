@@ -10,7 +10,6 @@ use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{Host, files};
-use crate::toolkit::closure::unmet_dependency;
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
 use std::path::{Path, PathBuf};
@@ -112,7 +111,7 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     let dirs = files::dedup(toolkit.link_dirs.iter().cloned().chain(system));
     let linked = config.libs.iter();
     let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));
-    let unmet = linked.find_map(|library| unmet_dependency(&library, &dirs))?;
+    let unmet = linked.find_map(|library| dependencies::unmet_dependency(&library, &dirs))?;
     Some(dependencies::finding(
         &unmet,
         toolkit.version,

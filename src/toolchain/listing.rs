@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::model::candidate::{Cudnn, Found, LinkName, Toolkit};
-use crate::model::version_source;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::VersionSource;
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;
 
@@ -72,7 +72,7 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
         let version = part
             .version
             .map_or_else(|| "unknown".into(), |version| version.to_string());
-        let told = part.told_by.map(version_source::in_full);
+        let told = part.told_by.map(VersionSource::in_full);
         let told = told.map_or_else(String::new, |told| format!(" by {told}"));
         out.push_str(&format!(
             "\n    part     {} {version}{told} {}",

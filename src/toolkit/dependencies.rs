@@ -1,9 +1,11 @@
-//! What a library of the toolkit needs of its neighbours.
+//! The libraries of a toolkit that others of it need.
 
 use crate::model::text::joined;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::system::files;
 use std::path::{Path, PathBuf};
 
 /// That a library needs another which is not there, or is there and lacks what is called.
@@ -36,6 +38,65 @@ pub fn is_of_toolkit(file: &str) -> bool {
         "libnvrtc",
     ]
     .contains(&stem)
+}
+
+/// The first need that is not met, from this library on: looked for beside it, then in `dirs`.
+pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDependency> {
+    let mut left = vec![library.to_path_buf()];
+    let mut seen: Vec<PathBuf> = Vec::new();
+    while let Some(path) = left.pop() {
+        if seen.contains(&path) {
+            continue;
+        }
+        seen.push(path.clone());
+        // A script for the linker, or what cannot be read, needs nothing that is known here.
+        let Ok(opened) = Elf::read(&path) else {
+            continue;
+        };
+        let imports = opened.named_imports();
+        let own = path.parent().map(Path::to_path_buf);
+        let places: Vec<&PathBuf> = own.iter().chain(dirs).collect();
+        for needs in opened
+            .needed()
+            .into_iter()
+            .filter(|file| is_of_toolkit(file))
+        {
+            let mut paths = places.iter().map(|dir| dir.join(&needs));
+            let missing = |beside, symbols, others| MissingDependency {
+                library: path.clone(),
+                needs: needs.clone(),
+                beside,
+                symbols,
+                others,
+            };
+            let Some(there) = paths.find(|path| files::is_file(path)) else {
+                return Some(missing(None, Vec::new(), others(&needs, &places)));
+            };
+            let called = imports.iter().filter(|(file, _)| *file == needs);
+            let called = called.map(|(_, symbol)| &symbol[..]);
+            let lacks = Elf::read(&there)
+                .map_or_else(|_| Vec::new(), |library| library.missing_symbols(called));
+            if !lacks.is_empty() {
+                return Some(missing(Some(there), lacks, Vec::new()));
+            }
+            left.push(there);
+        }
+    }
+    None
+}
+
+/// `libcublasLt.so.11` where `libcublasLt.so.12` is needed.
+fn others(needs: &str, places: &[&PathBuf]) -> Vec<PathBuf> {
+    let stem = needs.split(".so").next().unwrap_or_default();
+    let prefix = format!("{stem}.so");
+    let of_name = |name: &str| name.starts_with(&prefix);
+    let listed = places
+        .iter()
+        .flat_map(|dir| files::list_named(dir, &of_name).unwrap_or_default());
+    let all = files::dedup(listed);
+    all.into_iter()
+        .filter(|path| files::is_file(path))
+        .collect()
 }
 
 /// It may be found when the program is linked and run, by means that are not seen here: a warning.
@@ -83,4 +144,109 @@ pub fn finding(missing: &MissingDependency, version: Option<Version>, root: &Pat
     finding
         .help(both)
         .help("or set CUDA_HOME to a toolkit that is whole")
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    struct Made(PathBuf);
+
+    impl Made {
+        fn new(name: &str) -> Self {
+            let name = format!("cudnn-guard-closure-{name}-{}", std::process::id());
+            let dir = std::env::temp_dir().join(name);
+            let _ = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir_all(&dir).unwrap();
+            Self(dir)
+        }
+
+        /// A library whose functions carry its own name as their version, as NVIDIA's do.
+        fn library(&self, file: &str, source: &str, with: &[&str]) -> PathBuf {
+            let (dir, path) = (&self.0, self.0.join(file));
+            let (code, map) = (dir.join("source.c"), dir.join("source.map"));
+            std::fs::write(&code, source).unwrap();
+            std::fs::write(&map, format!("{file} {{ global: *; }};\n")).unwrap();
+            let mut cc = Command::new("cc");
+            cc.current_dir(dir)
+                .args([
+                    "-shared",
+                    "-fPIC",
+                    "-Wl,--hash-style=gnu",
+                    "-Wl,--no-as-needed",
+                ])
+                .arg(format!("-Wl,-soname,{file}"))
+                .arg(format!("-Wl,--version-script={}", map.display()))
+                .args(["-o", file])
+                .arg(&code)
+                .args(with);
+            assert!(cc.status().unwrap().success());
+            path
+        }
+
+        fn text(&self, missing: Option<MissingDependency>) -> String {
+            let finding = missing.map(|one| finding(&one, Some(Version::new(12, 9, 0)), &self.0));
+            let text = finding.map_or_else(String::new, |finding| finding.to_string());
+            text.replace(self.0.to_str().unwrap(), "$D")
+        }
+    }
+
+    impl Drop for Made {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    const LT: &str = "int cublasLtCreate(void) { return 0; }\n";
+    const LT_NEW: &str =
+        "int cublasLtCreate(void) { return 0; }\nint cublasLtGetStatusString(void) { return 0; }\n";
+    const BLAS: &str = "int cublasLtCreate(void);\nint cublasLtGetStatusString(void);\n\
+        int cublasCreate(void) { return cublasLtCreate() + cublasLtGetStatusString(); }\n";
+
+    /// LNK-11: cuBLAS is there and its cublasLt is not, or is that of another major.
+    #[test]
+    fn a_neighbour_that_is_not_there_is_named() {
+        let made = Made::new("absent");
+        let lt = made.library("libcublasLt.so.12", LT_NEW, &[]);
+        let blas = made.library("libcublas.so.12", BLAS, &["libcublasLt.so.12"]);
+        assert_eq!(unmet_dependency(&blas, &[]), None);
+        std::fs::rename(&lt, made.0.join("libcublasLt.so.11")).unwrap();
+        assert_eq!(
+            made.text(unmet_dependency(&blas, &[])),
+            "`libcublas.so.12` of CUDA 12.9 needs `libcublasLt.so.12`, which is not in `$D`  [partial-toolkit]\n  \
+             = help: install `libcublas.so.12` and `libcublasLt` of one release in `$D`\n  \
+             = help: or set CUDA_HOME to a toolkit that is whole\n  \
+             library     $D/libcublas.so.12\n  \
+             also found  $D/libcublasLt.so.11"
+        );
+        // Wheels keep it in another directory, which is one of the toolkit's.
+        let other = made.0.join("other");
+        std::fs::create_dir_all(&other).unwrap();
+        std::fs::rename(
+            made.0.join("libcublasLt.so.11"),
+            other.join("libcublasLt.so.12"),
+        )
+        .unwrap();
+        assert_eq!(unmet_dependency(&blas, &[other]), None);
+    }
+
+    /// LNK-11: the reported one, `undefined reference to cublasLtGetStatusString@libcublasLt.so.11`.
+    #[test]
+    fn a_neighbour_of_an_older_release_is_named() {
+        let made = Made::new("older");
+        made.library("libcublasLt.so.11", LT_NEW, &[]);
+        let blas = made.library("libcublas.so.11", BLAS, &["libcublasLt.so.11"]);
+        assert_eq!(unmet_dependency(&blas, &[]), None);
+        made.library("libcublasLt.so.11", LT, &[]);
+        assert_eq!(
+            made.text(unmet_dependency(&blas, &[])),
+            "`libcublas.so.11` of CUDA 12.9 calls `cublasLtGetStatusString`, which the `libcublasLt.so.11` beside it \
+             does not have: they are of different releases  [partial-toolkit]\n  \
+             = help: install `libcublas.so.11` and `libcublasLt` of one release in `$D`\n  \
+             = help: or set CUDA_HOME to a toolkit that is whole\n  \
+             library     $D/libcublas.so.11\n  \
+             needs       $D/libcublasLt.so.11"
+        );
+    }
 }

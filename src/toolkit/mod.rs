@@ -1,7 +1,6 @@
 //! Reads what a toolkit's directory says of it.
 
 pub mod archives;
-pub mod closure;
 pub mod dependencies;
 pub mod find_library;
 pub mod missing_library;
@@ -53,8 +52,8 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
         .iter()
         .find_map(|nvcc| sysroot.file(&top.join(nvcc)))
         .filter(|nvcc| runs_on_builder(nvcc, host));
-    let (mut version, mut told_by) = header_version(&include_dirs, sysroot);
-    if told_by.is_none() {
+    let header = header(&include_dirs, sysroot);
+    if header.is_none() {
         include_dirs.clear();
     }
     let mut link_dirs = existing(top, &tree.lib, sysroot, platform);
@@ -67,20 +66,16 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     if runtime.is_none() && platform.os == Os::Linux {
         link_dirs.clear();
     }
-    if told_by.is_none() && nvcc.is_none() && runtime.is_none() {
+    if header.is_none() && nvcc.is_none() && runtime.is_none() {
         return None;
     }
-    if version.is_none() {
-        (version, told_by) = own_version(top, sysroot)
-            .map_or((None, told_by), |(version, file)| {
-                (Some(version), Some(file))
-            });
+    let (version, mut told_by) = header.unzip();
+    let mut version = version.flatten();
+    let own = version.is_none().then(|| own_version(top, sysroot));
+    if let Some((own, file)) = own.flatten() {
+        (version, told_by) = (Some(own), Some(file));
     }
-    let named = || {
-        runtime
-            .as_deref()
-            .and_then(|file| release_in_name(&sysroot.canonical(file)))
-    };
+    let named = || release_in_name(&sysroot.canonical(runtime.as_deref()?));
     let toolkit = Toolkit {
         root: top.to_path_buf(),
         version: version
@@ -142,19 +137,22 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, Finding> {
     // Debian's compiler takes the headers from the system without naming their directory.
     let mut include_dirs = layout.include_dirs;
     include_dirs.retain(|dir| files::is_dir(dir));
-    let (mut version, mut told_by) = header_version(&include_dirs, sysroot);
-    if told_by.is_none() && include_dirs.is_empty() {
-        (version, told_by) = header_version(&["/usr/include".into()], sysroot);
-        if told_by.is_some() {
+    let mut found = header(&include_dirs, sysroot);
+    if found.is_none() && include_dirs.is_empty() {
+        found = header(&["/usr/include".into()], sysroot);
+        if found.is_some() {
             layout.top = "/usr".into();
             include_dirs.push("/usr/include".into());
         }
     }
+    let (version, told_by) = found.unzip();
     let mut link_dirs = layout.link_dirs;
     link_dirs.retain(|dir| files::is_dir(dir) && !dir.ends_with("stubs"));
     let toolkit = Toolkit {
         root: layout.top,
-        version: version.or_else(|| compiler_version(Some(compiler), sysroot, host)),
+        version: version
+            .flatten()
+            .or_else(|| compiler_version(Some(compiler), sysroot, host)),
         nvcc: Some(compiler.to_path_buf()),
         include_dirs,
         stub_dirs: stubs(&link_dirs),
@@ -165,22 +163,15 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, Finding> {
     Ok((toolkit, read))
 }
 
-fn header_version(dirs: &[PathBuf], sysroot: Sysroot) -> (Option<Version>, Option<PathBuf>) {
-    let Some(header) = dirs
-        .iter()
-        .find_map(|dir| sysroot.file(&dir.join("cuda.h")))
-    else {
-        return (None, None);
-    };
+/// Returns the `cuda.h` in these directories, and the version in it.
+fn header(dirs: &[PathBuf], sysroot: Sysroot) -> Option<(Option<Version>, PathBuf)> {
+    let mut headers = dirs.iter().map(|dir| dir.join("cuda.h"));
+    let header = headers.find_map(|header| sysroot.file(&header))?;
     // `cuda.h` has a megabyte, and says its release in the first twenty thousand bytes.
     let start = files::read_start(&header, 1 << 16).ok();
-    let version = start
-        .and_then(|text| version_header::cuda(&text))
-        .or_else(|| {
-            let whole = files::read(&header).ok()?;
-            version_header::cuda(&whole)
-        });
-    (version, Some(header))
+    let version = start.and_then(|text| version_header::cuda(&text));
+    let whole = || version_header::cuda(&files::read(&header).ok()?);
+    Some((version.or_else(whole), header))
 }
 
 /// What of these libraries a toolkit does not have: their files, and the headers that they are used by.

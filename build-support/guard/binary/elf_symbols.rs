@@ -1,7 +1,6 @@
 //! The dynamic symbols of an ELF file, found as the loader finds them: by a hash table.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::version_symbol;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
@@ -41,7 +40,7 @@ impl Elf {
     /// The release in a data symbol of cuDNN.
     pub fn version(&self, symbol: &str) -> Option<Version> {
         let symbol = self.definition(symbol)?;
-        version_symbol::version(&self.entry(symbol.address, 4)?)
+        Version::from_symbol(&self.entry(symbol.address, 4)?)
     }
 
     /// The release of a part, and the symbol that told it. Not every part has one.

@@ -2,11 +2,9 @@
 
 pub mod bounded_file;
 #[cfg(feature = "build")]
-pub mod cublas_major;
+pub mod cuda_sections;
 pub mod defect;
 pub mod elf;
-#[cfg(feature = "build")]
-pub mod elf_cuda;
 pub mod elf_sections;
 pub mod elf_symbols;
 #[cfg(feature = "build")]
@@ -14,9 +12,6 @@ pub mod elf_versions;
 pub mod ld_so_cache;
 #[cfg(any(windows, feature = "build"))]
 pub mod pe;
-#[cfg(feature = "build")]
-pub mod pe_cuda;
-pub mod version_symbol;
 
 /// A library of the kind that this system loads.
 #[cfg(not(windows))]

@@ -4,7 +4,6 @@
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::version_symbol;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
@@ -170,7 +169,7 @@ impl Pe {
         let symbol = sub_libraries::find(part).and_then(|known| known.version_symbol);
         let place = symbol.and_then(|symbol| self.export(symbol.as_bytes()).flatten());
         let bytes = place.and_then(|place| self.read_at(place, 4));
-        let version = bytes.and_then(|bytes| version_symbol::version(&bytes));
+        let version = bytes.and_then(|bytes| Version::from_symbol(&bytes));
         match version.zip(symbol) {
             Some((version, symbol)) => Some((version, VersionSource::Symbol(symbol))),
             None => Some((self.file_version()?, VersionSource::VersionResource)),

@@ -71,17 +71,13 @@ impl LibraryName {
     }
 }
 
-/// Returns the file name of a library: `libcudnn.so.9` or `cudnn64_9.dll`.
-pub fn file_name(name: &str, major: u32, is_dll: bool) -> String {
+/// Returns the file name of a sub-library of cuDNN, or of the library that programs open, whose name is empty.
+pub fn cudnn_file(sub_library: &str, major: u32, is_dll: bool) -> String {
+    let gap = if sub_library.is_empty() { "" } else { "_" };
     match is_dll {
-        true => format!("{name}64_{major}.dll"),
-        false => format!("lib{name}.so.{major}"),
+        true => format!("cudnn{gap}{sub_library}64_{major}.dll"),
+        false => format!("libcudnn{gap}{sub_library}.so.{major}"),
     }
-}
-
-/// Returns the file name of a sub-library of cuDNN: `libcudnn_graph.so.9` or `cudnn_graph64_9.dll`.
-pub fn sub_library(name: &str, major: u32, is_dll: bool) -> String {
-    file_name(&format!("cudnn_{name}"), major, is_dll)
 }
 
 fn number(digits: &str) -> Option<u32> {

@@ -1,6 +1,5 @@
 //! cuDNN's sub-libraries: what each is and does, one row for each.
 
-use crate::runtime::facts::library_name::file_name;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 
@@ -210,7 +209,10 @@ impl SubLibrary {
 impl CudaLibrary {
     /// The file name by which a cuDNN for this CUDA opens it; none where it does not.
     pub fn file_name(self, cuda: u32, is_windows: bool) -> Option<String> {
-        let of_major = |name| file_name(name, cuda, is_windows);
+        let of_major = |name: &str| match is_windows {
+            true => format!("{name}64_{cuda}.dll"),
+            false => format!("lib{name}.so.{cuda}"),
+        };
         Some(match (self, cuda) {
             (CudaLibrary::Cublas, _) => of_major("cublas"),
             (CudaLibrary::CublasLt, _) => of_major("cublasLt"),

@@ -35,6 +35,16 @@ impl Version {
         Self::new(number / 1000, number % 1000 / 10, 0)
     }
 
+    /// Reads the data symbol in which a sub-library of cuDNN contains its version: four bytes, patch, minor, major, 0.
+    pub fn from_symbol(bytes: &[u8]) -> Option<Self> {
+        match *bytes {
+            [patch, minor, major, 0] if major > 0 => {
+                Some(Self::new(major.into(), minor.into(), patch.into()))
+            }
+            _ => None,
+        }
+    }
+
     /// Reads two or three numbers with points between them: 9.14.0 of `9.14.0`, 13.5.0 of `13.5`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('.').map(|number| number.parse().ok());

@@ -26,6 +26,14 @@ pub enum VersionSource {
 }
 
 impl VersionSource {
+    /// Returns its name, with that of a symbol: `symbol cudnn_graph_version`.
+    pub fn in_full(self) -> String {
+        match self {
+            VersionSource::Symbol(symbol) => format!("symbol {symbol}"),
+            other => other.to_string(),
+        }
+    }
+
     /// The words that follow "by" in a sentence.
     pub fn with_article(self) -> String {
         match self {

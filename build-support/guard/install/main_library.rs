@@ -11,7 +11,8 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::install::mixed_sub_libraries::{self, LastingFolder};
 use crate::runtime::install::package_owner;
-use crate::runtime::install::sub_library_files::{self, SubLibraries};
+use crate::runtime::install::refusal;
+use crate::runtime::install::sub_library_files::SubLibraries;
 #[cfg(windows)]
 use crate::runtime::install::zlib;
 use crate::runtime::judge::rules;
@@ -120,18 +121,10 @@ impl MainLibrary {
 
     /// That there are others beside it in the process.
     pub fn others_finding(&self, others: &[PathBuf]) -> Finding {
-        let lines: Vec<_> = others
-            .iter()
-            .map(|other| other.display().to_string())
-            .collect();
-        Finding::warning(
-            FindingId::DuplicateCudnn,
-            format!(
-                "more than one cuDNN is in this process; `{}` is judged",
-                self.path.display()
-            ),
-        )
-        .with_lines("also", lines.as_slice())
+        let judged = self.path.display();
+        let summary = format!("more than one cuDNN is in this process; `{judged}` is judged");
+        Finding::warning(FindingId::DuplicateCudnn, summary)
+            .with_lines("also", others.iter().map(|other| other.display()))
     }
 
     /// Puts this library's evidence before that of a finding.
@@ -213,13 +206,10 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
 pub fn in_process() -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for path in platform::mapped() {
-        if let Some((name, major)) = file_name::parse(&path) {
-            if !name.is_empty() {
-                continue;
-            }
-            if let Some(major) = major_by_soname(&path).or(major) {
-                found.push((path, major));
-            }
+        let by_name = file_name::parse(&path).filter(|(name, _)| name.is_empty());
+        let major = by_name.map(|(_, major)| major_by_soname(&path).or(major));
+        if let Some(major) = major.flatten() {
+            found.push((path, major));
         }
     }
     found
@@ -258,7 +248,7 @@ fn open(
             // To open these would kill the process, or worse.
             match Image::open(&path) {
                 Err(defect @ (Defect::CutOff(..) | Defect::Garbled | Defect::Special)) => {
-                    return Err(sub_library_files::defect_finding(&path, &defect, true)
+                    return Err(refusal::defect_finding(&path, &defect, true)
                         .with("found via", search_path.to(&path)));
                 }
                 Err(defect) => unfit = Some((path, defect)),
@@ -320,16 +310,13 @@ fn hidden(built: &Built, taken: &Path) -> Option<PathBuf> {
         return None;
     }
     let search_path = &SearchPath::of_program();
-    let fits = |major: u32, file: &Path| {
-        let parts = SubLibraries::locate_all(file, major, search_path, true, built);
-        let release = parts.release();
-        release.is_some_and(|(release, _)| rules::version(built, release).is_ok())
-    };
-    for major in rules::majors(built) {
-        let file = search_path.program_file(&file_name::of_main(major));
-        if let Some(file) = file.filter(|file| search_path.leads_first(file, taken)) {
-            return Some(file).filter(|file| fits(major, file));
-        }
-    }
-    None
+    let (major, file) = rules::majors(built).into_iter().find_map(|major| {
+        let file = search_path.program_file(&file_name::of_main(major))?;
+        search_path
+            .leads_first(&file, taken)
+            .then_some((major, file))
+    })?;
+    let parts = SubLibraries::locate_all(&file, major, search_path, true, built);
+    let (release, _) = parts.release()?;
+    rules::version(built, release).is_ok().then_some(file)
 }

@@ -11,8 +11,6 @@ pub mod later_dll;
 pub mod main_library;
 #[cfg(feature = "runtime")]
 pub mod missing_dlopen;
-#[cfg(feature = "runtime")]
-pub mod missing_sub_libraries;
 pub mod mixed_folder;
 #[cfg(feature = "runtime")]
 pub mod mixed_sub_libraries;

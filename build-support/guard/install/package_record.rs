@@ -12,58 +12,50 @@ const MOST: u64 = 1 << 20;
 /// As many entries of a folder are looked at.
 pub const MOST_ENTRIES: usize = 1 << 15;
 
-/// The cuDNN wheels that say they put files into one folder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wheels {
-    /// Each one's release, and the names and sizes of its files in that folder.
-    pub records: Vec<(Version, Vec<(String, u64)>)>,
-}
+/// The version of a cuDNN wheel, and the names and sizes of its files in one folder.
+pub type WheelRecord = (Version, Vec<(String, u64)>);
 
-impl Wheels {
-    /// Looks for records in this folder and above it. A record tells of files, not of links: give the folder as
-    /// `canonicalize` spells it.
-    pub fn find_above(folder: &Path) -> Self {
-        let mut wheels = Self::default();
-        for top in folder.ancestors().skip(1).take(FOLDERS) {
-            let Some(below) = folder.strip_prefix(top).ok().and_then(slashed) else {
-                continue;
-            };
-            let Ok(entries) = std::fs::read_dir(top) else {
-                continue;
-            };
-            for entry in entries.flatten().take(MOST_ENTRIES) {
-                if let Some(version) = entry.file_name().to_str().and_then(release_in) {
-                    let text = read(&entry.path().join("RECORD")).unwrap_or_default();
-                    let files = parse(&text, &below);
-                    if !files.is_empty() {
-                        wheels.records.push((version, files));
-                    }
+/// Returns the records in this folder and above it, as far as they name files of the folder. A record lists files, not
+/// links: give the folder as `canonicalize` spells it.
+pub fn records_above(folder: &Path) -> Vec<WheelRecord> {
+    let mut records = Vec::new();
+    for top in folder.ancestors().skip(1).take(FOLDERS) {
+        let Some(below) = folder.strip_prefix(top).ok().and_then(slashed) else {
+            continue;
+        };
+        let Ok(entries) = std::fs::read_dir(top) else {
+            continue;
+        };
+        for entry in entries.flatten().take(MOST_ENTRIES) {
+            if let Some(version) = entry.file_name().to_str().and_then(release_in) {
+                let text = read(&entry.path().join("RECORD")).unwrap_or_default();
+                let files = parse(&text, &below);
+                if !files.is_empty() {
+                    records.push((version, files));
                 }
             }
-            if !wheels.records.is_empty() {
-                break;
-            }
         }
-        wheels
+        if !records.is_empty() {
+            break;
+        }
     }
+    records
+}
 
-    /// The release of a file of that folder, by the one wheel whose record gives it the size that it has. A file
-    /// from elsewhere is none of the wheel's; where wheels of two releases overwrote each other, nothing is told.
-    pub fn release(&self, name: &str, size: u64) -> Option<Version> {
-        let has =
-            |files: &[(String, u64)]| files.iter().any(|file| file.0 == name && file.1 == size);
-        let mut found = None;
-        for (version, files) in &self.records {
-            if has(files)
-                && found
-                    .replace(*version)
-                    .is_some_and(|other| other != *version)
-            {
-                return None;
-            }
+/// Returns the version of a file, from the one wheel whose record has it with this size. A file from elsewhere is in no
+/// record; if wheels of two versions overwrote each other, nothing is known.
+pub fn recorded_version(records: &[WheelRecord], name: &str, size: u64) -> Option<Version> {
+    let mut found = None;
+    for (version, files) in records {
+        if !files.iter().any(|file| file.0 == name && file.1 == size) {
+            continue;
         }
-        found
+        if found.is_some_and(|other| other != *version) {
+            return None;
+        }
+        found = Some(*version);
     }
+    found
 }
 
 /// 9.28.0 of `nvidia_cudnn_cu13-9.28.0.42.dist-info`.

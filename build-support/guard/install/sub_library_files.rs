@@ -2,7 +2,6 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -10,8 +9,8 @@ use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use crate::runtime::install::file_versions::FileVersions;
-use crate::runtime::install::missing_sub_libraries;
 use crate::runtime::install::package_owner;
+use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
 use crate::runtime::loader::file_name;
@@ -21,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 /// Came with 9.21; 9.20 asks for it already.
 const TENSOR_IR: &str = "engines_tensor_ir";
+
+const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
 
 /// A cuDNN as its files show it.
 #[derive(Clone, Debug, Default)]
@@ -123,30 +124,25 @@ impl SubLibraries {
             if !files.is_empty() {
                 let release = parts.release();
                 let lacks = (files.as_slice(), by);
-                let finding =
-                    missing_sub_libraries::finding(folder, lacks, release, no_others, search_path);
+                let finding = missing_finding(folder, lacks, release, no_others, search_path);
                 parts.findings.push(finding);
             }
         }
         for part in &parts.list {
             if let Some(defect) = &part.defect {
-                let finding = defect_finding(&part.path, defect, part.needed);
+                let finding = refusal::defect_finding(&part.path, defect, part.needed);
                 parts.findings.push(finding);
             }
         }
-        if let Some(release) = release.filter(|release| opens_absent_part(*release)) {
-            let has = parts.list.iter().any(|part| part.name == TENSOR_IR);
-            let file = file_name::of_part(TENSOR_IR, major);
-            if let (false, Some(path)) = (has, lookup.search(&file)) {
-                let told = Image::open(&path).ok();
-                let told = told
-                    .and_then(|elf| detector.part(&elf, TENSOR_IR, &path))
-                    .filter(|told| told.0 != release);
-                parts.findings.extend(
-                    told.map(|told| {
-                        other_release_finding(folder, release, &path, told, search_path)
-                    }),
-                );
+        let has_own = parts.list.iter().any(|part| part.name == TENSOR_IR);
+        let file = file_name::of_part(TENSOR_IR, major);
+        let release = release.filter(|release| !has_own && opens_absent_part(*release));
+        if let Some((release, path)) = release.and_then(|one| Some((one, lookup.search(&file)?))) {
+            let image = Image::open(&path).ok();
+            let told = image.and_then(|image| detector.part(&image, TENSOR_IR, &path));
+            if let Some(told) = told.filter(|told| told.0 != release) {
+                let finding = other_release_finding(folder, release, &path, told, search_path);
+                parts.findings.push(finding);
             }
         }
         parts
@@ -163,25 +159,19 @@ impl SubLibraries {
     /// That of the part which answers `cudnnGetVersion`, else of any other; of those that lie beside the first library,
     /// if one tells it.
     fn release_of_parts(&self) -> Option<SourcedVersion> {
-        let mut best: Option<(u8, SourcedVersion)> = None;
+        let tells = |part: &SubLibraryFile| {
+            sub_libraries::find(&part.name).is_some_and(|known| known.tells_release)
+        };
+        let mut best: Option<((bool, bool), SourcedVersion)> = None;
         for part in &self.list {
-            let Some(told) = part.sourced_version() else {
-                continue;
-            };
-            let tells_release =
-                sub_libraries::find(&part.name).is_some_and(|known| known.tells_release);
-            let rank = match (tells_release, part.needed) {
-                (true, _) => 0,
-                (false, true) => 1,
-                (false, false) => continue,
-            };
-            let rank = if part.is_in(self.folder()) {
-                rank
-            } else {
-                rank + 2
-            };
-            if best.is_none_or(|(other, _)| rank < other) {
-                best = Some((rank, told));
+            if let Some(told) = part
+                .sourced_version()
+                .filter(|_| part.needed || tells(part))
+            {
+                let rank = (!part.is_in(self.folder()), !tells(part));
+                if best.is_none_or(|(other, _)| rank < other) {
+                    best = Some((rank, told));
+                }
             }
         }
         Some(best?.1)
@@ -220,26 +210,38 @@ impl SubLibraries {
     }
 }
 
-/// The finding for a file that cannot be mapped into this process.
-pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
-    let id = defect.id();
-    let summary = format!("`{}` {}", path.display(), defect);
-    let finding = match (needed, defect) {
-        // What cannot be read may still be mapped by the loader: nothing is known.
-        (true, Defect::Unreadable(_) | Defect::Forbidden) | (false, _) => {
-            Finding::warning(id, summary)
-        }
-        (true, _) => Finding::error(id, summary),
+/// Returns the finding for missing files that somebody needs. `jit_only`: the ones that exist are all that there ever were.
+fn missing_finding(
+    folder: &Path,
+    (missing, by): (&[String], &str),
+    release: Option<SourcedVersion>,
+    jit_only: bool,
+    search_path: &SearchPath,
+) -> Finding {
+    let all = if missing.len() == 1 { "" } else { " all" };
+    let here = folder.display().to_string();
+    let release = release.map_or_else(String::new, |(version, _)| format!(" {version}"));
+    let summary = format!(
+        "cuDNN{} at `{}` lacks {}, which {} needs{}",
+        release,
+        here,
+        missing.join(", "),
+        by,
+        all
+    );
+    let help = match package_owner::reinstall_command(folder) {
+        _ if jit_only => WHOLE.to_string(),
+        Some(command) => format!("bring its files back: `{command}`"),
+        None => format!(
+            "install cuDNN{release} again in `{here}`, whole, since the first library opens the others from there"
+        ),
     };
-    let again = match defect {
-        Defect::Empty | Defect::Directory => None,
-        _ if id != FindingId::LibraryDamaged || defect.is_lfs_pointer() => None,
-        _ => path.parent().and_then(package_owner::reinstall_command),
-    };
-    finding.help(match again {
-        Some(command) => format!("bring its file back: `{command}`"),
-        None => defect.help(path),
-    })
+    let mut places = search_path.looked_at();
+    places.retain(|place| *place != here);
+    places.insert(0, here);
+    Finding::error(FindingId::PartsMissing, summary)
+        .with("looked at", places.join("\n"))
+        .help(help)
 }
 
 /// Whether this release asks for a part that it does not bring along: one from elsewhere is taken, if it can be
@@ -279,17 +281,17 @@ fn other_release_finding(
     }
 }
 
-/// The names of the parts that lie in a folder, sorted.
+/// Returns the names of the sub-libraries in a folder, sorted.
 fn beside(folder: &Path, major: u32) -> Vec<String> {
     let mut names = Vec::new();
     for file in files_in(folder) {
-        if let Some((name, Some(of))) = file_name::parse(&file) {
-            if of == major && !name.is_empty() && !names.contains(&name) {
-                let later = names.iter().position(|known| *known > name);
-                names.insert(later.unwrap_or(names.len()), name);
-            }
+        match file_name::parse(&file) {
+            Some((name, Some(own))) if own == major && !name.is_empty() => names.push(name),
+            _ => {}
         }
     }
+    names.sort_unstable();
+    names.dedup();
     names
 }
 
@@ -300,13 +302,11 @@ pub fn is_jit_asked() -> bool {
 
 /// The parts that the strings of a first library name; none if it is too large to look through in passing.
 fn named_in(main_library: &Path) -> Vec<String> {
-    let small = platform::metadata(main_library).is_ok_and(|data| data.len() < 1 << 20);
-    let bytes = if small {
-        std::fs::read(main_library).unwrap_or_default()
-    } else {
-        Vec::new()
-    };
     let mut names: Vec<String> = Vec::new();
+    if !platform::metadata(main_library).is_ok_and(|data| data.len() < 1 << 20) {
+        return names;
+    }
+    let bytes = std::fs::read(main_library).unwrap_or_default();
     for text in bytes.split(|byte| *byte == 0) {
         if !text.starts_with(b"libcudnn_") && !text.starts_with(b"cudnn_") {
             continue;

@@ -4,7 +4,7 @@
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
-use crate::runtime::install::package_record::Wheels;
+use crate::runtime::install::package_record::{WheelRecord, recorded_version, records_above};
 use std::path::{Path, PathBuf};
 
 /// The facts about a file from which its version follows.
@@ -24,7 +24,7 @@ pub struct VersionEvidence {
 pub struct VersionDetector<'a> {
     /// Returns the versions that the sub-libraries in a folder contain themselves.
     certain: &'a dyn Fn(&Path) -> Vec<Version>,
-    folders: Vec<(PathBuf, Wheels)>,
+    folders: Vec<(PathBuf, Vec<WheelRecord>)>,
 }
 
 impl<'a> VersionDetector<'a> {
@@ -36,18 +36,16 @@ impl<'a> VersionDetector<'a> {
 
     /// Returns the version of a file.
     pub fn version(&mut self, file: &VersionEvidence) -> Option<SourcedVersion> {
-        let name = || LibraryName::of(&file.path)?.release();
         if file.inside.is_some() {
             return file.inside;
         }
         if let Some(version) = self.of_build(file) {
             return Some((version, VersionSource::BuildId));
         }
-        if let Some(version) = name() {
+        if let Some(version) = LibraryName::of(&file.path).and_then(|name| name.release()) {
             return Some((version, VersionSource::FileName));
         }
-        let version = self.record(file)?;
-        Some((version, VersionSource::PackageRecord))
+        Some((self.record(file)?, VersionSource::PackageRecord))
     }
 
     /// Returns the version of a build. If several releases shipped it, the one beside the file counts. If yet another
@@ -68,19 +66,19 @@ impl<'a> VersionDetector<'a> {
     fn record(&mut self, file: &VersionEvidence) -> Option<Version> {
         let folder = file.path.parent()?;
         if !self.folders.iter().any(|known| known.0 == folder) {
-            let mut wheels = Wheels::find_above(folder);
-            if !wheels.records.is_empty() {
+            let mut records = records_above(folder);
+            if !records.is_empty() {
                 // Another version was unpacked over that wheel: a file that still has the right size has it by chance.
                 // Wheels of 8 and 9 can share the directory.
                 let beside = (self.certain)(folder);
-                wheels.records.retain(|(wheel, _)| {
+                records.retain(|(wheel, _)| {
                     let contradicts = |one: &Version| one.major == wheel.major && one != wheel;
                     !beside.iter().any(contradicts)
                 });
             }
-            self.folders.push((folder.to_path_buf(), wheels));
+            self.folders.push((folder.to_path_buf(), records));
         }
-        let known = self.folders.iter().find(|known| known.0 == folder)?;
-        known.1.release(file.path.file_name()?.to_str()?, file.size)
+        let (_, records) = self.folders.iter().find(|known| known.0 == folder)?;
+        recorded_version(records, file.path.file_name()?.to_str()?, file.size)
     }
 }

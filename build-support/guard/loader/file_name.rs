@@ -1,6 +1,6 @@
 //! The file names of a cuDNN's libraries.
 
-use crate::runtime::facts::library_name::{self, LibraryName};
+use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use crate::runtime::system::by_system;
 use std::path::Path;
 
@@ -9,12 +9,12 @@ pub const ALL: &str = by_system!("libcudnn*", "cudnn*.dll");
 
 /// Returns the name by which programs open cuDNN.
 pub fn of_main(major: u32) -> String {
-    library_name::file_name("cudnn", major, cfg!(windows))
+    cudnn_file("", major, cfg!(windows))
 }
 
 /// Returns the name under which every cuDNN has this sub-library.
 pub fn of_part(name: &str, major: u32) -> String {
-    library_name::sub_library(name, major, cfg!(windows))
+    cudnn_file(name, major, cfg!(windows))
 }
 
 /// Returns the sub-library that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9. The

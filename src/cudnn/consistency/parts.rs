@@ -6,7 +6,7 @@ use crate::model::owner::Installer;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::library_name::{self, LibraryName};
+use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use crate::runtime::install::mixed_folder;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -104,7 +104,7 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     }
     let mut lacking = needed(cudnn);
     lacking.retain(|name| !cudnn.parts.iter().any(|part| part.name == *name));
-    let file = |name| library_name::sub_library(name, major, is_dll(library));
+    let file = |name| cudnn_file(name, major, is_dll(library));
     lacking.into_iter().map(file).collect()
 }
 

@@ -16,8 +16,8 @@ use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::install::mixed_sub_libraries::{self, Foreign};
+use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::install::sub_library_files;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -71,8 +71,7 @@ impl PreflightInput {
         let later = parts().find_map(|missing| missing.stands_in.as_ref());
         // What is there and cannot be used is not missing.
         let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
-        let unfit =
-            unfit.map(|one| sub_library_files::defect_finding(&one.path, &one.defect, true));
+        let unfit = unfit.map(|one| refusal::defect_finding(&one.path, &one.defect, true));
         let all_are_there = parts().all(|missing| missing.unfit.is_some());
         let own = own.into_iter().chain(unfit);
         let found = consistency::findings(cudnn, &[]);

@@ -1,4 +1,3 @@
-use crate::model::version_source;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::system::library_file::made_dll::DllSpec;
@@ -44,8 +43,7 @@ fn open<T>(bytes: &[u8], ask: impl FnOnce(Pe) -> T) -> T {
 fn told(bytes: &[u8], part: &str) -> (Option<String>, Option<&'static str>, Option<u32>) {
     open(bytes, |dll| {
         let release = dll.release(part);
-        let release = release
-            .map(|(version, source)| format!("{version} by {}", version_source::in_full(source)));
+        let release = release.map(|(version, source)| format!("{version} by {}", source.in_full()));
         (release, dll.cpu(), dll.cuda_major())
     })
 }

@@ -6,7 +6,6 @@ use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName};
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
-use crate::model::version_source;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::VersionSource;
@@ -117,7 +116,7 @@ fn each_cudnn_is_read_rightly() {
         assert_eq!(parts, wanted, "{wheel}");
         let by = |how: &str| {
             let told = |part: &&SubLibraryFile| {
-                let by = part.told_by.map(version_source::in_full);
+                let by = part.told_by.map(VersionSource::in_full);
                 by.unwrap_or_default().starts_with(how)
             };
             cudnn.parts.iter().filter(told).count()
