@@ -1,4 +1,4 @@
-//! Which releases of cuDNN a build-id stands for.
+//! The releases of cuDNN to which a build ID belongs.
 
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
@@ -6,7 +6,7 @@ use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/build-ids.txt");
 
-/// The releases in which NVIDIA shipped this very build of a part: mostly one, none where it is not in the table.
+/// Returns the releases in which NVIDIA shipped this build of a sub-library: mostly one, none if the table lacks it.
 pub fn releases(build_id: &str) -> Vec<Version> {
     if build_id.len() < 16 {
         return Vec::new();
@@ -16,8 +16,8 @@ pub fn releases(build_id: &str) -> Vec<Version> {
     releases.filter_map(Version::parse).collect()
 }
 
-/// What a program carries of the builds of these majors: for each release the first digits of those that tell it in no
-/// other way.
+/// Returns the build IDs of these majors that a program carries: for each release, the first digits of the builds whose
+/// version is known in no other way.
 pub fn carried(majors: &[u32]) -> Vec<(Version, String)> {
     let has_symbol =
         |part| sub_libraries::find(part).is_some_and(|one| one.version_symbol.is_some());

@@ -1,4 +1,4 @@
-//! The header of a cuDNN that tells its release.
+//! The header of a cuDNN that tells its version.
 
 use crate::model::text::version_header;
 use crate::runtime::facts::version::Version;
@@ -6,7 +6,7 @@ use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// What may tell the release, what does so today first.
+/// The headers that may tell the version, today's first.
 const HEADERS: [&str; 4] = [
     "cudnn_version.h",
     "cudnn_version_v9.h",
@@ -14,10 +14,10 @@ const HEADERS: [&str; 4] = [
     "cudnn.h",
 ];
 
-/// More than cuDNN has.
+/// More headers than cuDNN has.
 const MOST_HEADERS: usize = 40;
 
-/// The header that tells the release, in this directory or in the one that its `cudnn.h` leads to.
+/// Returns the header that tells the version, in this directory or in the one that its `cudnn.h` includes from.
 pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     telling_header(dir, sysroot).or_else(|| {
         let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
@@ -26,7 +26,7 @@ pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBu
     })
 }
 
-/// `cudnn.h` itself tells the release up to cuDNN 7.
+/// Returns the header in this directory that tells the version. Up to cuDNN 7, that is `cudnn.h` itself.
 fn telling_header(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     HEADERS.iter().find_map(|name| {
         let header = sysroot.file(&dir.join(name))?;
@@ -35,8 +35,8 @@ fn telling_header(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     })
 }
 
-/// The first header of cuDNN that this one or one that it includes asks for and that is not there, behind the one that
-/// asks. A compiler looks beside that one, then in the directories that it is given.
+/// Returns the first missing header that this header of cuDNN includes, directly or not, after the header that includes
+/// it. A compiler searches the directory of the including header, then those that it is given.
 pub(super) fn missing_include(
     first: &Path,
     dirs: &[PathBuf],
@@ -62,8 +62,8 @@ pub(super) fn missing_include(
     None
 }
 
-/// Where none tells the release: one that may not be read, as `sudo cp` leaves it under a strict umask, and one that is
-/// there, as when `cudnn.h` alone was copied, which was right up to cuDNN 7.
+/// Returns the headers that exist if none tells the version: one that cannot be read, as `sudo cp` leaves it under a
+/// strict umask, and one that can. Up to cuDNN 7, it was right to copy `cudnn.h` alone.
 pub(super) fn silent(
     dirs: impl Iterator<Item = PathBuf>,
     sysroot: Sysroot,

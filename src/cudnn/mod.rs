@@ -1,4 +1,4 @@
-//! Reads what the files of a cuDNN say of it.
+//! Reads an installed cuDNN from its files.
 
 pub mod build_ids;
 pub mod consistency;
@@ -30,8 +30,8 @@ use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// The cuDNN in this directory: there is one if a header tells a release or a library lies there. With it, the files
-/// that were read.
+/// Returns the cuDNN in this directory, if a header there tells a version or a library is there, and the files that were
+/// read.
 pub fn read_install(
     top: &Path,
     tree: &Tree,
@@ -120,15 +120,15 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
     cudnn
 }
 
-/// The name that a program which is linked to the library asks the loader for, where no such file lies beside it.
+/// Returns the SONAME of the library, for which a linked program asks the loader, if no such file is beside it.
 fn absent_soname(cudnn: &Cudnn, library: Option<&Elf>, sysroot: Sysroot) -> Option<String> {
     let soname = library?.soname()?;
     let beside = cudnn.library.as_deref()?.with_file_name(&soname);
     sysroot.file(&beside).is_none().then_some(soname)
 }
 
-/// The libraries of cuDNN that a Python package brought along in this directory. They have its headers nowhere, and
-/// nothing is linked against them.
+/// Returns the cuDNN that a Python package contains in this directory. It has no headers, and nothing is linked against
+/// it.
 pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudnn> {
     let sysroot = Sysroot { root: None };
     let whole = read_install(dir, tree, sysroot, platform).map(|(cudnn, _)| cudnn);
@@ -138,7 +138,7 @@ pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudn
     Some(cudnn)
 }
 
-/// auditwheel puts a hash into the names: `libcudnn-74a4c495.so.9.1.0`.
+/// Returns a cuDNN that auditwheel renamed, with a hash in the name: `libcudnn-74a4c495.so.9.1.0`.
 fn renamed_in(dir: &Path) -> Option<Cudnn> {
     let is_it = |name: &str| name.starts_with("libcudnn-") && name.contains(".so.");
     let library = files::list_named(dir, &is_it).ok()?.into_iter().next()?;
@@ -152,7 +152,7 @@ fn renamed_in(dir: &Path) -> Option<Cudnn> {
     })
 }
 
-/// The library that programs open, in a directory or named itself.
+/// Returns the library that programs open: in this directory, or this file itself.
 fn shim_in(
     place: &Path,
     header_major: Option<u32>,
@@ -192,12 +192,12 @@ fn shim_in(
     })
 }
 
-/// The majors to ask for by name, since a directory such as /usr/lib64 is long; the upper end is open enough.
+/// Returns the majors to try by name, since a directory such as /usr/lib64 is long. The range has room for new ones.
 fn majors(of_header: Option<u32>) -> impl Iterator<Item = u32> {
     of_header.into_iter().chain((5..=30).rev())
 }
 
-/// The import library and the DLL. They lie apart, and there may be either without the other.
+/// Returns the import library and the DLL. They are in different directories, and each can exist without the other.
 fn import_and_dll(
     places: &[PathBuf],
     major: Option<u32>,
@@ -232,7 +232,7 @@ fn has_end(file: &Path, end: &str) -> bool {
         .is_some_and(|known| known.eq_ignore_ascii_case(end))
 }
 
-/// 12 of `bin/12.5/x64/cudnn64_9.dll`: NVIDIA's installer for Windows names a directory after the CUDA.
+/// Returns 12 for `bin/12.5/x64/cudnn64_9.dll`: NVIDIA's installer for Windows names a directory after the CUDA.
 fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
     if platform.os != Os::Windows {
         return None;
@@ -247,7 +247,7 @@ fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
     })
 }
 
-/// 9 of `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.
+/// Returns 9 for `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.
 fn real_major(path: &Path, sysroot: Sysroot) -> Option<u32> {
     LibraryName::of(&sysroot.canonical(path))?.major()
 }

@@ -1,4 +1,4 @@
-//! What lies where the library of a cuDNN should be.
+//! The files that are where the library of a cuDNN should be.
 
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
@@ -11,9 +11,9 @@ use crate::system::sysroot::Sysroot;
 use crate::toolkit::archives;
 use std::path::PathBuf;
 
-/// Why what lies in the place of the library cannot be used: an upgrade leaves a link behind that leads nowhere, a copy
-/// of the links alone does, a copy of the files alone has none, and the library itself may be gone. With it, the library
-/// itself, if it lies there.
+/// Returns the reason why the file in the place of the library cannot be used, and the library itself if it is there. An
+/// upgrade or a copy of the links alone leaves dangling links, a copy of the files alone has no links, and the library
+/// itself may be missing.
 pub(super) fn obstacle(
     places: &[PathBuf],
     major: Option<u32>,
@@ -70,7 +70,7 @@ pub(super) fn obstacle(
     (met.or_else(without_link).or_else(part_alone), unlinked)
 }
 
-/// The directory with the archives, for a cuDNN without a library. Where there is one, they are beside it.
+/// Returns the directory with the archives of a cuDNN without a library. If there is a library, they are beside it.
 pub(super) fn archives(
     places: &[PathBuf],
     major: Option<u32>,

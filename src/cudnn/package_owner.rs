@@ -1,4 +1,4 @@
-//! Who put a cuDNN there: the record that changes when another release takes its place, be its files dated older.
+//! The package that contains a cuDNN. Its record changes when another version is installed, even with older files.
 
 use crate::model::candidate::Cudnn;
 use crate::model::owner::{Installer, Owner};
@@ -7,7 +7,7 @@ use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// The records of the packages that own a cuDNN below this directory.
+/// Returns the records of the packages that contain the cuDNN in this directory.
 pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
     let wheels = package_owner::wheels(root).into_iter();
     let wheels = wheels.map(|wheel| wheel.join("RECORD"));
@@ -20,7 +20,7 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// The package that a cuDNN came in. Two of one kind in one place have overwritten each other, so neither is named.
+/// Returns the package that contains a cuDNN. Two of one kind in one place have overwritten each other: then `None`.
 pub fn find(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     // `cudnn` is what people ask for; `libcudnn` has the libraries.
     let conda = || Owner::of_conda(environment(&cudnn.root), &["cudnn", "libcudnn"]);
@@ -29,7 +29,7 @@ pub fn find(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
         .or_else(|| debian(cudnn.library.as_deref()?, sysroot))
 }
 
-/// The Debian package of headers that are not of the library's release. They are two packages, and apt may upgrade one.
+/// Returns the Debian package of the headers if their version is not that of the library: apt may upgrade one of both.
 pub fn find_by_headers(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     if cudnn.header_version == cudnn.library_version {
         return None;
@@ -37,7 +37,7 @@ pub fn find_by_headers(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     debian(cudnn.header.as_deref()?, sysroot)
 }
 
-/// The package whose list of files names this one, with the version that dpkg has of it.
+/// Returns the Debian package that contains this file, with its version.
 fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     let root = sysroot.root.unwrap_or(Path::new("/"));
     let file = sysroot.canonical(file);
@@ -63,7 +63,7 @@ fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     })
 }
 
-/// The records of the packages that own a toolkit in this directory.
+/// Returns the records of the packages that contain the toolkit in this directory.
 pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
     // `nvidia/cu13` of one wheel or more, or `nvidia` of one folder each.
     let site = if root.ends_with("nvidia") {
@@ -80,8 +80,8 @@ pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What says where the links in `/etc/alternatives` lead. A link that is turned to another release keeps its own name,
-/// and both its targets stay as they are.
+/// Returns the files that record where the links in `/etc/alternatives` point to. If such a link is switched to another
+/// version, neither its name nor its targets change.
 pub fn alternatives() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for dir in ["/var/lib/dpkg/alternatives", "/var/lib/alternatives"] {
@@ -102,7 +102,7 @@ fn conda_records(root: &Path, start: &str, inside: &str) -> Vec<PathBuf> {
     )
 }
 
-/// On Windows a conda environment has its libraries one directory further down.
+/// Returns the conda environment of this directory. On Windows, its libraries are one directory further down.
 fn environment(root: &Path) -> &Path {
     match root.parent() {
         Some(above) if root.ends_with("Library") => above,
@@ -110,7 +110,7 @@ fn environment(root: &Path) -> &Path {
     }
 }
 
-/// The CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.
+/// Returns the CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.
 pub fn archive_cuda_major(root: &Path) -> Option<u32> {
     let name = root.file_name()?.to_str()?.strip_suffix("-archive")?;
     let (_, major) = name.rsplit_once("_cuda")?;

@@ -17,7 +17,7 @@ use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// The first library and its parts, each by its name: `cudnn`, `graph`, ...
+/// The files of the main library and the sub-libraries, each with its name: `cudnn`, `graph`, ...
 pub type Named = Vec<(String, PathBuf)>;
 
 /// The size of a library and its build ID.
@@ -211,8 +211,8 @@ impl SubLibraries {
     }
 }
 
-/// The first library with the parts beside it. The second list has every file that is no link, for `copies`; the third
-/// has what lies in the place of a part and cannot be used.
+/// Returns the main library with the sub-libraries beside it. The second list has every file that is no link, for
+/// [`SubLibraries::copies`]; the third has the sub-libraries that exist and cannot be used.
 pub fn beside(
     library: &Path,
     sysroot: Sysroot,

@@ -1,5 +1,6 @@
 //! The cuDNN that a program comes to, with the parts that its first library opens.
 
+use crate::cudnn::consistency;
 use crate::cudnn::parts::{Named, SubLibraries};
 use crate::loader::ldso::LoadGraph;
 use crate::model::candidate::Cudnn;
@@ -145,6 +146,7 @@ fn by_own_files(cudnn: &mut Cudnn, graph: &str, platform: &Platform) {
     };
     let own = part("cudnn").and_then(|own| own.version).or_else(beside);
     cudnn.library_version = own.or(cudnn.library_version);
+    consistency::mark_needed(cudnn);
 }
 
 /// [`cudnn`] for a Windows program. The first library opens the others by name alone, so a DLL on the search path of the

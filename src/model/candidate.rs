@@ -71,7 +71,7 @@ pub struct Cudnn {
     pub header_version: Option<Version>,
     /// The library that programs open: `…/libcudnn.so.9`.
     pub library: Option<PathBuf>,
-    /// What the library's parts say of themselves.
+    /// The version that its sub-libraries tell.
     pub library_version: Option<Version>,
     /// The directory to link against.
     pub link_dir: Option<PathBuf>,
@@ -81,7 +81,7 @@ pub struct Cudnn {
     pub cuda_major: Option<u32>,
     /// The processor that the library is for: `x86_64`, `aarch64`.
     pub cpu: Option<&'static str>,
-    /// The main library and its parts.
+    /// The main library and its sub-libraries.
     pub parts: Vec<SubLibraryFile>,
     /// The device code that all its core parts hold, read off them; empty where nobody looked.
     pub gpu_codes: Vec<Target>,
@@ -131,7 +131,7 @@ pub struct Files {
     pub own_first: bool,
 }
 
-/// That a part takes functions from another which has none of that name.
+/// Functions that a sub-library imports from another, which does not define them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
     /// The part that needs.

@@ -8,7 +8,7 @@ use crate::runtime::facts::version::Version;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// That a library needs another which is not there, or is there and lacks what is called.
+/// A dependency that does not exist, or exists without the symbols that are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingDependency {
     /// The library that needs.
@@ -40,7 +40,8 @@ pub fn is_of_toolkit(file: &str) -> bool {
     .contains(&stem)
 }
 
-/// The first need that is not met, from this library on: looked for beside it, then in `dirs`.
+/// Returns the first unmet dependency of this library, direct or not. A dependency is searched beside the library that
+/// needs it, then in `dirs`.
 pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDependency> {
     let mut left = vec![library.to_path_buf()];
     let mut seen: Vec<PathBuf> = Vec::new();

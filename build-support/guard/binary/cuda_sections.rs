@@ -7,7 +7,7 @@ use std::io::BufRead;
 /// More than any sub-library has whose strings name cublasLt; `libcudnn_graph` has 24 MB of device code among its
 /// constants, `cudnn_heuristic64_9.dll` has 83 MB of tables.
 const MOST_CONSTANTS: u64 = 8 << 20;
-/// Of a section that a DLL writes to.
+/// The flag of a section that a DLL writes to.
 const WRITABLE: u32 = 1 << 31;
 
 /// Linkers put the strings before the tables of numbers or behind them: so much is searched at a time.
@@ -17,14 +17,14 @@ const BLOCK: usize = 64 << 10;
 const NAME: usize = 64;
 
 impl Elf {
-    /// The CUDA major that a part was built for: it opens `libcublasLt.so.N` by that name.
+    /// Returns the CUDA major that a sub-library was built for: it opens `libcublasLt.so.N` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
         let (offset, size) = self.section(".rodata")?;
         let text = self.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
         cublas_major(&text, b"libcublasL", b"t.so.")
     }
 
-    /// Where its device code is in the file, and the size of that: 0 if it has none.
+    /// Returns the place of its device code in the file and the size of that: 0 if it has none.
     pub fn device_code(&self) -> Option<(u64, u64)> {
         let sections = self.sections()?;
         let names = self.section_names(&sections);
@@ -39,14 +39,14 @@ impl Elf {
 }
 
 impl Pe {
-    /// The CUDA major that a part was built for: it opens `cublasLt64_N.dll` by that name.
+    /// Returns the CUDA major that a sub-library was built for: it opens `cublasLt64_N.dll` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
         let (offset, size) = self.section(".rdata")?;
         let text = self.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
         cublas_major(&text, b"cublasL", b"t64_")
     }
 
-    /// What is never written to.
+    /// Returns the contents of the sections that are never written to.
     pub fn read_only(&self) -> Vec<Vec<u8>> {
         let sections = self.sections.iter();
         let sections = sections.filter(|one| one.flags & WRITABLE == 0);
@@ -60,15 +60,16 @@ impl Pe {
             .collect()
     }
 
-    /// Where its device code is in the file, and the size of that: 0 if it has none. Names of sections are cut short.
+    /// Returns the place of its device code in the file and the size of that: 0 if it has none. The names of sections are
+    /// truncated.
     pub fn device_code(&self) -> Option<(u64, u64)> {
         let place = self.section(".nv_fatb").unwrap_or_default();
         self.defect().is_none().then_some(place)
     }
 }
 
-/// The number behind such a name among the constants of a file. The name is given in two halves, `libcublasL` and
-/// `t.so.`.
+/// Returns the number after the name of cublasLt among the constants of a file. The name is given in two halves,
+/// `libcublasL` and `t.so.`.
 pub fn cublas_major(constants: &[u8], before: &[u8], behind: &[u8]) -> Option<u32> {
     let block = |start: usize| {
         let end = constants.len().min(start + BLOCK + NAME);

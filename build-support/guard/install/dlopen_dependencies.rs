@@ -1,5 +1,5 @@
-//! Libraries that a part of cuDNN opens by name when it comes to use them: no table in the file tells of them, and
-//! cuDNN's own words name the part that asked, not what it asked for.
+//! Libraries that a sub-library of cuDNN opens by name once it uses them. No table in the file lists them, and cuDNN's
+//! own messages name the sub-library, not the library that it opens.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
@@ -13,21 +13,20 @@ use crate::runtime::system::by_system;
 use crate::runtime::system::platform::{LIBRARY_PATH, Library};
 use std::path::{Path, PathBuf};
 
-/// The CUDA runtime, which cuDNN holds in itself and one of its parts opens all the same.
+/// The CUDA runtime: cuDNN contains it, and one of its sub-libraries opens it anyway.
 const CUDART: &str = by_system!("libcudart.so", "cudart64_");
 const NVRTC: &str = by_system!("libnvrtc.so", "nvrtc64_");
 const BUILTINS: &str = by_system!("libnvrtc-builtins.so", "nvrtc-builtins64_");
 
-/// The files that a part of a cuDNN for this CUDA opens.
+/// Returns the files that a sub-library of a cuDNN for this CUDA opens.
 pub fn opened_by(part: &str, cuda: u32) -> Vec<String> {
     let opens = sub_libraries::find(part).map_or(&[][..], |part| part.opens);
-    let files = opens
-        .iter()
-        .map(|library| library.file_name(cuda, cfg!(windows)));
-    files.flatten().collect()
+    let files = opens.iter();
+    let files = files.filter_map(|library| library.file_name(cuda, cfg!(windows)));
+    files.collect()
 }
 
-/// Whether a file is one of them.
+/// Returns `true` if a file is one of those libraries.
 pub fn is_dependency(path: &Path) -> bool {
     let mut name = path.file_name().unwrap_or_default().to_string_lossy();
     if cfg!(windows) {
@@ -44,7 +43,7 @@ pub fn is_dependency(path: &Path) -> bool {
     known.iter().any(|one| name.starts_with(one))
 }
 
-/// What is wrong with those that the needed parts open: cuDNN failed, and this may be why.
+/// Returns the faults of the libraries that the needed sub-libraries open: a possible reason why cuDNN failed.
 pub fn suspect_findings(
     parts: &SubLibraries,
     cuda: u32,
@@ -86,21 +85,15 @@ fn locate(
     mapped: &[PathBuf],
     search_path: &SearchPath,
 ) -> Option<PathBuf> {
-    for path in mapped {
-        if path.file_name() == Some(name.as_ref()) {
-            return Some(path.clone());
-        }
+    let is_it = |path: &&PathBuf| path.file_name() == Some(name.as_ref());
+    if let Some(path) = mapped.iter().find(is_it) {
+        return Some(path.clone());
     }
-    if let Some(path) = Library::loaded(name).and_then(|library| library.path()) {
-        return Some(path);
-    }
-    for folder in own {
-        let file = folder.join(name);
-        if system::is_file(&file) {
-            return Some(file);
-        }
-    }
-    search_path.resolve(name, &[], false)
+    let mut own = own.iter().map(|folder| folder.join(name));
+    Library::loaded(name)
+        .and_then(|library| library.path())
+        .or_else(|| own.find(|file| system::is_file(file)))
+        .or_else(|| search_path.resolve(name, &[], false))
 }
 
 fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -> Finding {
@@ -123,7 +116,7 @@ fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -
     ))
 }
 
-/// NVRTC opens its builtins from beside itself.
+/// Returns the finding for an NVRTC without its builtins, which it opens from its own directory.
 fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
     if !name.starts_with(NVRTC) {
         return None;
@@ -148,26 +141,17 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
     Some(Finding::warning(FindingId::CudnnNotLoadable, summary).help(help))
 }
 
-/// cuBLAS is tied to the cublasLt of its own release.
+/// Returns the finding for a cuBLAS and a cublasLt of different installations: cuBLAS requires its own version.
 fn cublas_mismatch(blas: &Path, lt: &Path) -> Option<Finding> {
-    let folder = |file: &Path| {
-        std::fs::canonicalize(file)
-            .ok()?
-            .parent()
-            .map(Path::to_path_buf)
-    };
+    let folder = |file: &Path| Some(std::fs::canonicalize(file).ok()?.parent()?.to_path_buf());
     if folder(blas)? == folder(lt)? {
         return None;
     }
-    Some(
-        Finding::warning(
-            FindingId::PartsMixed,
-            "libcublas and its libcublasLt come from two installations",
-        )
+    let summary = "libcublas and its libcublasLt come from two installations";
+    let finding = Finding::warning(FindingId::PartsMixed, summary)
         .with("libcublas", blas.display())
-        .with("libcublasLt", lt.display())
-        .help(format!(
-            "take the directory of one of them out of {LIBRARY_PATH}"
-        )),
-    )
+        .with("libcublasLt", lt.display());
+    Some(finding.help(format!(
+        "take the directory of one of them out of {LIBRARY_PATH}"
+    )))
 }

@@ -1,4 +1,4 @@
-//! The releases of the files that this process has or would load.
+//! The versions of the files that this process has loaded or would load.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
@@ -12,17 +12,17 @@ use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// Tells the releases of files.
+/// Finds the versions of files.
 pub struct FileVersions<'a> {
-    /// As a program carries them.
+    /// The rows that a program carries.
     build_ids: &'a [(Version, String)],
     detector: VersionDetector<'a>,
-    /// Other files than those that are mapped lie there now, and tell another release.
+    /// Paths of mapped files that were replaced since: the new file may be of another version.
     replaced: Vec<PathBuf>,
 }
 
 impl<'a> FileVersions<'a> {
-    /// With these rows of the version tables.
+    /// Creates it with these rows of the version tables.
     pub fn new(build_ids: &'a [(Version, String)]) -> Self {
         Self {
             build_ids,
@@ -31,7 +31,7 @@ impl<'a> FileVersions<'a> {
         }
     }
 
-    /// The release of a part.
+    /// Returns the version of a sub-library.
     pub fn part(&mut self, image: &Image, name: &str, path: &Path) -> Option<SourcedVersion> {
         if self.replaced.iter().any(|one| one == path) {
             return None;
@@ -63,7 +63,7 @@ impl<'a> FileVersions<'a> {
     }
 }
 
-/// The releases that the parts in a folder say themselves.
+/// Returns the versions that the sub-libraries in a folder contain themselves.
 fn certain(folder: &Path) -> Vec<Version> {
     let release = |file: &Path| -> Option<Version> {
         let (name, _) = file_name::parse(file)?;

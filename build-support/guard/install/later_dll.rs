@@ -1,4 +1,4 @@
-//! A cuDNN that fits and that Windows does not take, since it looks into another directory before.
+//! A compatible cuDNN that Windows does not load, since it searches another directory first.
 
 use crate::runtime::binary::Image;
 use crate::runtime::facts::built::Built;
@@ -12,19 +12,19 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// Its first library, of the same name as the one that is taken.
+/// Its main library, of the same name as the one that Windows loads.
 #[derive(Clone, Debug)]
 pub struct LaterDll {
     path: PathBuf,
-    /// Its release.
+    /// Its version.
     pub release: Version,
     can_lead: bool,
     is_next: bool,
 }
 
 impl LaterDll {
-    /// `firsts`: the files that Windows would take for it and its parts if the directory of the one that is taken were
-    /// not there; `is_before`: whether it looks for such a file before it comes to that directory.
+    /// Creates it. `firsts`: the files that Windows would load for it and its sub-libraries if the directory of the
+    /// loaded one did not exist; `is_before` returns `true` if Windows finds a file before it searches that directory.
     pub fn new(
         path: PathBuf,
         release: Version,
@@ -39,15 +39,14 @@ impl LaterDll {
         }
     }
 
-    /// The first that the program can run with, and whole.
+    /// Returns the first complete one that the program can run with.
     pub fn find(built: &Built, taken: &Path, major: u32) -> Option<Self> {
         let search_path = &SearchPath::of_program();
         let (dir, name) = (taken.parent()?, taken.file_name()?.to_str()?);
         let is_taken = |file: &PathBuf| platform::same_file(file.parent().unwrap_or(file), dir);
-        let others = |name: &str| {
-            let mut files = search_path.program_files(name);
-            files.retain(|file| !is_taken(file));
-            files
+        let other = |name: &str| {
+            let mut files = search_path.program_files(name).into_iter();
+            files.find(|file| !is_taken(file))
         };
         let files = search_path.program_files(name);
         for path in files.into_iter().skip_while(|file| !is_taken(file)) {
@@ -58,21 +57,15 @@ impl LaterDll {
             let Some((release, _)) = parts.release() else {
                 continue;
             };
-            let is_it =
-                |part: &SubLibraryFile| part.version.is_none_or(|version| version == release);
-            let is_whole = parts.findings.is_empty() && parts.list.iter().all(is_it);
+            let is_other = |part: &SubLibraryFile| part.is_other_than(release);
+            let is_whole = parts.findings.is_empty() && !parts.list.iter().any(is_other);
             let can_run = rules::version(built, release).is_ok() && Image::open(&path).is_ok();
             if !is_whole || !can_run || !parts.is_together() {
                 continue;
             }
-            let mut firsts = others(name);
-            firsts.truncate(1);
+            let mut firsts: Vec<PathBuf> = other(name).into_iter().collect();
             for part in &parts.list {
-                firsts.extend(
-                    others(&file_name::of_part(&part.name, major))
-                        .into_iter()
-                        .next(),
-                );
+                firsts.extend(other(&file_name::of_part(&part.name, major)));
             }
             let is_before = |file: &Path| search_path.leads_first(file, taken);
             return Some(Self::new(path, release, &firsts, &is_before));
@@ -80,13 +73,13 @@ impl LaterDll {
         None
     }
 
-    /// As evidence.
+    /// Returns it as evidence.
     pub fn words(&self) -> String {
         let path = self.path.display();
         format!("{}, of {}, where Windows looks later", path, self.release)
     }
 
-    /// What gives it to the program in place of the one that comes by way of `taken`.
+    /// Returns the help that makes Windows load it in place of the one found through `taken`.
     pub fn help(&self, taken: &LoadOrigin) -> Option<String> {
         let (dir, release) = (self.path.parent()?.display(), self.release);
         let leave = match taken {

@@ -1,4 +1,4 @@
-//! Which cuDNN the program uses: the one that is in the process, else the one that it would open.
+//! The cuDNN that the program uses: the one in the process, else the one that it would open.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
@@ -22,23 +22,23 @@ use crate::runtime::loader::{library_names, map_failures, not_found, off_the_way
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
-/// The first library of a cuDNN, through which everything else is called.
+/// The main library of a cuDNN, through which everything else is called.
 #[derive(Clone, Debug)]
 pub struct MainLibrary {
-    /// It, open.
+    /// The open library.
     pub library: Library,
     /// Its file, as the loader found it.
     pub path: PathBuf,
     /// The number in its SONAME.
     pub major: u32,
-    /// What made the loader take it.
+    /// The reason why the loader uses it.
     pub origin: LoadOrigin,
-    /// Other first libraries of the same major in this process.
+    /// Other main libraries of the same major in this process.
     pub others: Vec<PathBuf>,
 }
 
 impl MainLibrary {
-    /// The files that belong to it.
+    /// Returns its sub-libraries.
     pub fn parts(&self, search_path: &SearchPath, pinned: bool, built: &Built) -> SubLibraries {
         if self.origin == LoadOrigin::Within {
             return SubLibraries::default();
@@ -61,7 +61,7 @@ impl MainLibrary {
         parts
     }
 
-    /// What a cuDNN without files answers itself: a constant, whatever else is wrong with it.
+    /// Returns the version that a cuDNN without files reports: a constant, even if it is damaged.
     pub fn answer(&self) -> Option<Version> {
         let address = match self.origin {
             LoadOrigin::Within => self.library.symbol("cudnnGetVersion")?,
@@ -74,12 +74,12 @@ impl MainLibrary {
         Some(Version::from_cudnn(number))
     }
 
-    /// Where it lies, and where its parts should.
+    /// Returns its directory, where its sub-libraries should be.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
 
-    /// That it is of a release which the program cannot run with. Where no part tells it, the major is known.
+    /// Returns the finding for a version that the program cannot run with. If the version is unknown, the major counts.
     pub fn mismatch(
         &self,
         built: &Built,
@@ -119,7 +119,7 @@ impl MainLibrary {
         Some(library_names::hidden_help(built, finding, &hidden, &help))
     }
 
-    /// That there are others beside it in the process.
+    /// Returns the finding for other cuDNNs in the process.
     pub fn others_finding(&self, others: &[PathBuf]) -> Finding {
         let judged = self.path.display();
         let summary = format!("more than one cuDNN is in this process; `{judged}` is judged");
@@ -134,7 +134,7 @@ impl MainLibrary {
         finding.evidence = evidence;
     }
 
-    /// Its file, and what brought it in.
+    /// Returns its file and what loaded it.
     pub fn evidence(&self) -> Vec<(&'static str, String)> {
         let mut evidence = vec![("loaded", self.path.display().to_string())];
         let by_file = file_name::parse(&self.path).and_then(|name| name.1);
@@ -146,8 +146,8 @@ impl MainLibrary {
     }
 }
 
-/// Finds it: what is linked into the program itself, else what is in the process, else what the program would open
-/// itself. That is opened here in the same way; its parts are not.
+/// Finds it: the one that is linked into the program itself, else the one in the process, else the one that the program
+/// would open. That one is opened here in the same way; its sub-libraries are not.
 pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Finding> {
     let majors = rules::majors(built);
     let mut there = in_process();
@@ -202,7 +202,7 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
     open(built, &majors, search_path, &there)
 }
 
-/// The first libraries of cuDNN in this process, with their majors.
+/// Returns the main libraries of cuDNN in this process, with their majors.
 pub fn in_process() -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for path in platform::mapped() {
@@ -215,13 +215,13 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
     found
 }
 
-/// The files of those that are meant.
+/// Returns the files of those that `meant` accepts.
 fn paths(there: &[(PathBuf, u32)], meant: &dyn Fn(&(PathBuf, u32)) -> bool) -> Vec<PathBuf> {
     let meant = there.iter().filter(|library| meant(library));
     meant.map(|library| library.0.clone()).collect()
 }
 
-/// A file is known by its SONAME: `libcudnn.so` says nothing, and `libcudnn.so.9` may be a link that was made to cuDNN 8.
+/// Returns the major in the SONAME: `libcudnn.so` has none in its name, and `libcudnn.so.9` may be a link to cuDNN 8.
 fn major_by_soname(path: &Path) -> Option<u32> {
     let name = Image::open(path).ok()?.as_elf()?.soname()?;
     file_name::parse(Path::new(&name))?.1
@@ -304,7 +304,7 @@ fn open(
     ))
 }
 
-/// A cuDNN that fits in a folder before this one, which cudarc takes all the same by a name that it asks for earlier.
+/// Returns a compatible cuDNN in a folder before this one. cudarc uses this one by a name that it tries earlier.
 fn hidden(built: &Built, taken: &Path) -> Option<PathBuf> {
     if built.loader != Loader::Cudarc {
         return None;

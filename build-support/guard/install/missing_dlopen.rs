@@ -1,4 +1,4 @@
-//! A library that cuDNN opened by a name under which there is none, as the loader's words tell that it printed.
+//! A library that cuDNN opened by name and that does not exist, from the loader's message that cuDNN printed.
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -6,21 +6,21 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
-/// glibc's words behind the name.
+/// glibc's words after the name.
 const WORDS: &str = ": cannot open shared object file";
-/// The driver's library, by the name that only a toolkit or a package for developers brings. cuDNN 8 asks for it.
+/// The driver's library, by the name that only a toolkit or a developer package contains. cuDNN 8 opens it.
 const PLAIN_DRIVER: &str = "libcuda.so";
 /// The name that every driver installs.
 const DRIVER: &str = "libcuda.so.1";
 
-/// What was asked for, and what there is in place of it.
+/// The name that was opened, and the file that exists in place of it.
 pub struct MissingDlopen {
     name: String,
     there: Option<PathBuf>,
 }
 
 impl MissingDlopen {
-    /// Reads what was printed. `driver` is the file of the driver that is in use, `cuda` the major of the cuDNN.
+    /// Reads the printed text. `driver` is the file of the driver that is in use, `cuda` the major of the cuDNN.
     pub fn parse_output(
         said: &str,
         driver: Option<&Path>,
@@ -38,26 +38,26 @@ impl MissingDlopen {
         Some(Self { name, there })
     }
 
-    /// What follows a headline.
+    /// Returns the clause that follows a headline.
     pub fn reason(&self) -> String {
         format!("the loader did not find {} for it", self.name)
     }
 
-    /// Whether a finding speaks of it already.
+    /// Returns `true` if a finding names it already.
     pub fn is_named_in(&self, finding: &Finding) -> bool {
         let gap: fn(char) -> bool = |c| c.is_whitespace() || c == ',';
         let mut words = finding.summary.split(gap);
         words.any(|word| word == self.name)
     }
 
-    /// A finding of its own, for a cuDNN that went on and refused.
+    /// Returns a finding of its own, for a cuDNN that continued and then failed.
     pub fn finding(&self, said: &str) -> Finding {
         let summary = format!("cuDNN opens {}, which the loader does not find", self.name);
         let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
         self.with_help(finding.with("it printed", said.trim()))
     }
 
-    /// With what there is, and what the reader can do.
+    /// Adds the file that exists and the help.
     pub fn with_help(&self, finding: Finding) -> Finding {
         let name = &self.name;
         let Some(there) = &self.there else {
@@ -89,8 +89,8 @@ impl MissingDlopen {
     }
 }
 
-/// The last name that the loader is said not to have found; not a path, and not a part of cuDNN itself, which is
-/// looked for elsewhere.
+/// Returns the last name that the loader did not find: no path, and no sub-library of cuDNN, which is checked
+/// elsewhere.
 pub fn name_in(said: &str) -> Option<String> {
     let mut found = None;
     let mut rest = said;
@@ -106,7 +106,7 @@ pub fn name_in(said: &str) -> Option<String> {
     found
 }
 
-/// The names with a number under which that library is installed.
+/// Returns the names with a number under which a library is installed.
 fn numbered(name: &str, cuda: Option<u32>) -> Vec<String> {
     let with = |number: String| format!("{name}.{number}");
     match (name, cuda) {

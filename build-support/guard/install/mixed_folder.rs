@@ -60,7 +60,7 @@ fn odd_ones<'a>(files: &[&'a SubLibraryFile], version: Version) -> Vec<&'a SubLi
     odd.copied().collect()
 }
 
-/// Up to three file names, or how many there are.
+/// Returns up to three file names, or how many there are.
 pub fn names(files: &[&Path]) -> String {
     if files.len() > 3 {
         return format!("{} libraries", files.len());

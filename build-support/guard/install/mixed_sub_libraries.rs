@@ -1,4 +1,4 @@
-//! That the libraries of one cuDNN are of different releases: which of them, who leads there, what helps.
+//! Sub-libraries of different versions in one program: which ones, what makes the loader use them, what helps.
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -13,8 +13,8 @@ use crate::runtime::system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
-/// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does not
-/// notice.
+/// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
+/// not notice.
 pub fn finding(parts: &SubLibraries, foreign: &[Foreign<'_>]) -> Option<Finding> {
     let (release, _) = parts.release()?;
     let folder = parts.folder();
@@ -37,13 +37,13 @@ pub fn finding(parts: &SubLibraries, foreign: &[Foreign<'_>]) -> Option<Finding>
 pub struct Foreign<'a> {
     /// Its file.
     pub path: &'a Path,
-    /// Its release, where something tells it.
+    /// Its version, if known.
     pub version: Option<Version>,
-    /// What makes the loader take it.
+    /// The reason why the loader uses it.
     pub origin: LoadOrigin,
-    /// Whether the first library has that part beside itself.
+    /// Whether the folder of the main library has a file of that name, too.
     pub has_own: bool,
-    /// Whether its own would be taken where LD_LIBRARY_PATH names that folder first.
+    /// Whether the main library's own would be used if LD_LIBRARY_PATH named its folder first.
     pub yields: bool,
 }
 
@@ -117,11 +117,11 @@ pub fn add_preload_help(mixed: &mut Finding, main_library: &Path) {
     mixed.help = help;
 }
 
-/// A folder of LD_LIBRARY_PATH that would give its parts to any first library in the place of this one, and their
-/// release.
+/// A folder of LD_LIBRARY_PATH whose sub-libraries any other main library would get, and their version.
 pub type LastingFolder = (PathBuf, Option<Version>);
 
-/// The folders that stay in the way of another cuDNN, where this makes the loader take the first library.
+/// Returns the folders that stay in the way of another cuDNN. `main` is the reason why the loader uses the main
+/// library.
 pub fn lasting_folders(foreign: &[Foreign<'_>], main: &LoadOrigin) -> Vec<LastingFolder> {
     let mut folders: Vec<LastingFolder> = Vec::new();
     for part in foreign {
@@ -142,7 +142,7 @@ pub fn lasting_folders(foreign: &[Foreign<'_>], main: &LoadOrigin) -> Vec<Lastin
     folders
 }
 
-/// What the reader can do to get a whole cuDNN that is wanted in the place of this file.
+/// Returns the help that puts a complete cuDNN in the place of this file.
 pub fn replacement_help(
     main: &LoadOrigin,
     taken: &Path,

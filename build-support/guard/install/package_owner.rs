@@ -1,13 +1,13 @@
-//! The package that put a cuDNN where it lies, by the records of its installer.
+//! The package that contains an installed cuDNN, from the records of its installer.
 
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::package_record::{MOST_ENTRIES, read};
 use std::path::{Path, PathBuf};
 
-/// Where dpkg lists the files of each package.
+/// The directory in which dpkg lists the files of each package.
 pub const LISTS: &str = "var/lib/dpkg/info";
 
-/// Who installs packages of that kind.
+/// A package installer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Installer {
     /// conda, mamba and the like.
@@ -18,20 +18,20 @@ pub enum Installer {
     Apt,
 }
 
-/// The package that a cuDNN came in, by the record of its installer.
+/// The package that contains a cuDNN, from the record of its installer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Who installed it.
+    /// The installer.
     pub installer: Installer,
     /// `libcudnn`, `nvidia-cudnn-cu12`, `libcudnn9-cuda-12`.
     pub name: String,
-    /// As the installer writes it: `9.10.1.4`, `8.9.2.26-1+cuda12.2`.
+    /// Its version, as the installer writes it: `9.10.1.4`, `8.9.2.26-1+cuda12.2`.
     pub version: String,
 }
 
 impl Owner {
-    /// The one wheel of cuDNN that is recorded beside this directory, which is its own:
-    /// `nvidia_cudnn_cu13-9.14.0.64.dist-info` beside `nvidia/cudnn`. Two have overwritten each other, and none is named.
+    /// Returns the one wheel of cuDNN that is recorded beside this directory, which is its own:
+    /// `nvidia_cudnn_cu13-9.14.0.64.dist-info` beside `nvidia/cudnn`. Two have overwritten each other: then `None`.
     pub fn of_wheel(root: &Path) -> Option<Self> {
         let wheel = only(wheels(root))?;
         let (name, version) = wheel.file_stem()?.to_str()?.split_once('-')?;
@@ -42,7 +42,7 @@ impl Owner {
         })
     }
 
-    /// The package of one of these names that is recorded in this environment of conda: `cudnn-9.3.0.75-h1.json`.
+    /// Returns the package of one of these names that this conda environment records: `cudnn-9.3.0.75-h1.json`.
     pub fn of_conda(environment: &Path, names: &[&str]) -> Option<Self> {
         for name in names {
             let start = format!("{name}-");
@@ -60,7 +60,7 @@ impl Owner {
     }
 }
 
-/// The records of the wheels of cuDNN beside this directory.
+/// Returns the records of the cuDNN wheels beside this directory.
 pub fn wheels(root: &Path) -> Vec<PathBuf> {
     let start = if root.ends_with("nvidia/cudnn") {
         "nvidia_cudnn_cu"
@@ -78,7 +78,7 @@ pub fn wheels(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The packages of cuDNN in dpkg's lists of files whose list is such a one.
+/// Returns the cuDNN packages whose list of files, in dpkg's directory `lists`, satisfies `is_it`.
 pub fn debian_packages(lists: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut packages = stems(lists, "libcudnn", ".list");
     packages.retain(|name| {
@@ -88,8 +88,8 @@ pub fn debian_packages(lists: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<String
     packages
 }
 
-/// The command that brings back the files of the one package that has put a cuDNN into this folder: a wheel, a package of
-/// conda or of Debian.
+/// Returns the command that reinstalls the one package whose cuDNN is in this folder: a wheel, a conda package or a
+/// Debian package.
 pub fn reinstall_command(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let prefix = folder.parent()?;
@@ -112,8 +112,8 @@ pub fn reinstall_command(folder: &Path) -> Option<String> {
     debian_command(&folder, &Path::new("/").join(LISTS))
 }
 
-/// The command by which the one wheel that has put a cuDNN for this CUDA into this folder becomes this release or a later
-/// one of its major.
+/// Returns the command that upgrades the one wheel whose cuDNN for this CUDA is in this folder, to this version or
+/// later within the major.
 pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let wheel = Owner::of_wheel(folder.parent()?)?.name;
@@ -124,15 +124,15 @@ pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<Str
     Some(format!("pip install '{wheel}>={from},<{next}'"))
 }
 
-/// [`reinstall_command`] by dpkg's lists of files, which are in the folder `lists`.
+/// Like [`reinstall_command`], but for Debian packages only, whose lists of files are in the folder `lists`.
 pub fn debian_command(folder: &Path, lists: &Path) -> Option<String> {
     let library = format!("{}/libcudnn.so.", folder.to_str()?);
     let package = only(debian_packages(lists, &|list| list.contains(&library)))?;
     Some(format!("sudo apt install --reinstall {package}"))
 }
 
-/// The names in a folder that begin so, go on with a number and end so, without that end. They go into a command: one
-/// with other letters than packages have is left out.
+/// Returns the names in a folder with this start, a number after it, and this end, which is cut off. They go into a
+/// command: a name with other letters than packages have is left out.
 fn stems(folder: &Path, start: &str, end: &str) -> Vec<String> {
     let mut stems = Vec::new();
     let entries = std::fs::read_dir(folder).into_iter().flatten();

@@ -1,15 +1,15 @@
-//! The records of wheels: which release of one put a file where it lies.
+//! The records of wheels, from which the version of an installed file follows.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system;
 use std::path::Path;
 
-/// `<site-packages>/nvidia/cudnn/lib` is three folders below the record, and nobody buries it much deeper.
+/// `<site-packages>/nvidia/cudnn/lib` is three folders below the record.
 const FOLDERS: usize = 5;
-/// A cuDNN wheel has some fifty files, and a damaged record is not read for ever.
+/// The record of a cuDNN wheel lists about fifty files. Of a damaged record, no more is read.
 const MOST: u64 = 1 << 20;
-/// As many entries of a folder are looked at.
+/// The most entries of a folder that are read.
 pub const MOST_ENTRIES: usize = 1 << 15;
 
 /// The version of a cuDNN wheel, and the names and sizes of its files in one folder.
@@ -58,7 +58,7 @@ pub fn recorded_version(records: &[WheelRecord], name: &str, size: u64) -> Optio
     found
 }
 
-/// 9.28.0 of `nvidia_cudnn_cu13-9.28.0.42.dist-info`.
+/// Returns 9.28.0 for `nvidia_cudnn_cu13-9.28.0.42.dist-info`.
 pub fn release_in(name: &str) -> Option<Version> {
     let name = name.strip_prefix("nvidia_cudnn")?;
     let (_, numbers) = name.strip_suffix(".dist-info")?.split_once('-')?;
@@ -70,10 +70,10 @@ pub fn release_in(name: &str) -> Option<Version> {
     ))
 }
 
-/// The names and sizes of the files that a record puts directly into this folder below it. A record is a table of
+/// Returns the names and sizes of the files that a record has directly in this folder below it. A record is a table of
 /// path, hash and size with commas between them
 /// (<https://packaging.python.org/en/latest/specifications/recording-installed-packages/>); the path of a library
-/// holds none.
+/// contains none.
 pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
     let file = |line: &str| {
         let mut fields = line.split(',');
@@ -87,7 +87,7 @@ pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
     text.lines().filter_map(file).collect()
 }
 
-/// With slashes between the folders on every system, as a record has them.
+/// Returns a path with slashes between the folders, as a record has them on every system.
 fn slashed(folder: &Path) -> Option<String> {
     let mut names = Vec::new();
     for name in folder {
@@ -96,7 +96,7 @@ fn slashed(folder: &Path) -> Option<String> {
     Some(names.join("/"))
 }
 
-/// The text of a record of any installer's.
+/// Returns the text of an installer's record.
 pub fn read(path: &Path) -> Option<String> {
     // To open a pipe would wait for somebody to write into it.
     if !system::is_file(path) {

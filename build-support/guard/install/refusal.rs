@@ -8,7 +8,7 @@ use crate::runtime::install::package_owner;
 use crate::runtime::loader::{loader_words, map_failures};
 use std::path::Path;
 
-/// The loader's words for it, as a finding; they begin with the file that it did not find.
+/// Returns the finding for the loader's message about a file. The message begins with the file that it did not find.
 pub fn finding(path: &Path, words: &str) -> Finding {
     let named = words.split(": ").next().unwrap_or(words);
     if let Some(finding) = map_failures::finding(words, &|_| None) {
@@ -26,7 +26,7 @@ pub fn finding(path: &Path, words: &str) -> Finding {
     loader_words::finding(path, words)
 }
 
-/// The finding for a file that cannot be mapped into this process.
+/// Returns the finding for a file that this process cannot load.
 pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
     let id = defect.id();
     let summary = format!("`{}` {}", path.display(), defect);

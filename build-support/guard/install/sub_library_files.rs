@@ -1,4 +1,4 @@
-//! The parts of a cuDNN, looked at by hand: none of their code runs here.
+//! The sub-libraries of the cuDNN that a program uses, read as files: none of their code runs here.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
@@ -18,19 +18,19 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// Came with 9.21; 9.20 asks for it already.
+/// A sub-library since 9.21, which 9.20 opens already.
 const TENSOR_IR: &str = "engines_tensor_ir";
 
 const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
 
-/// A cuDNN as its files show it.
+/// The sub-libraries of a cuDNN, from its files.
 #[derive(Clone, Debug, Default)]
 pub struct SubLibraries {
-    /// The parts that are there, the needed ones first, in the order in which they can be opened.
+    /// The sub-libraries that exist, the needed ones first, in the order in which they can be opened.
     pub list: Vec<SubLibraryFile>,
-    /// What is wrong with them.
+    /// The faults that their files show.
     pub findings: Vec<Finding>,
-    /// Whether only graphs that are compiled at run time are served.
+    /// Whether only graphs that are compiled at run time are supported.
     pub jit_only: bool,
     /// The main library itself.
     pub main: SubLibraryFile,
@@ -39,8 +39,8 @@ pub struct SubLibraries {
 }
 
 impl SubLibraries {
-    /// Looks at the parts of the cuDNN whose first library is `main_library`, of this major. `pinned`: the guard will open
-    /// those beside the main library by their paths; else those count which the loader would find.
+    /// Reads the sub-libraries of the cuDNN whose main library is `main_library`, of this major. `pinned`: the guard
+    /// will open those beside the main library by their paths; else those that the loader would find count.
     pub fn locate_all(
         main_library: &Path,
         major: u32,
@@ -148,7 +148,7 @@ impl SubLibraries {
         parts
     }
 
-    /// The release of the whole: that of the first library, else that of the parts.
+    /// Returns the version of the whole: that of the main library, else that of the sub-libraries.
     pub fn release(&self) -> Option<SourcedVersion> {
         match (self.main.sourced_version(), self.release_of_parts()) {
             (Some(main), Some(parts)) if main.0 == parts.0 => Some(parts),
@@ -156,8 +156,8 @@ impl SubLibraries {
         }
     }
 
-    /// That of the part which answers `cudnnGetVersion`, else of any other; of those that lie beside the first library,
-    /// if one tells it.
+    /// Returns the version of the sub-library that answers `cudnnGetVersion`, else of any other; of those in the folder
+    /// of the main library, if one of them tells it.
     fn release_of_parts(&self) -> Option<SourcedVersion> {
         let tells = |part: &SubLibraryFile| {
             sub_libraries::find(&part.name).is_some_and(|known| known.tells_release)
@@ -177,13 +177,13 @@ impl SubLibraries {
         Some(best?.1)
     }
 
-    /// Whether they are known to be of different releases.
+    /// Returns `true` if they are known to be of different versions.
     pub fn is_mixed(&self) -> bool {
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
         self.findings.iter().any(is_mixed)
     }
 
-    /// Whether every part lies beside the first library, so that nothing can come between.
+    /// Returns `true` if all of them are in the folder of the main library, so that nothing can come between.
     pub fn is_together(&self) -> bool {
         let is_beside = |part: &SubLibraryFile| part.path.parent() == Some(self.folder());
         self.list.iter().all(is_beside)
@@ -210,7 +210,7 @@ impl SubLibraries {
     }
 }
 
-/// Returns the finding for missing files that somebody needs. `jit_only`: the ones that exist are all that there ever were.
+/// Returns the finding for missing files, with who needs them. `jit_only`: this cuDNN never had them.
 fn missing_finding(
     folder: &Path,
     (missing, by): (&[String], &str),
@@ -244,13 +244,13 @@ fn missing_finding(
         .help(help)
 }
 
-/// Whether this release asks for a part that it does not bring along: one from elsewhere is taken, if it can be
-/// opened, and then refused with status 1002.
+/// Returns `true` if this version opens a sub-library that it does not contain. It uses one from elsewhere if that can
+/// be opened, and then rejects it with status 1002.
 fn opens_absent_part(version: Version) -> bool {
     (version.major, version.minor) == (9, 20)
 }
 
-/// Whether the loader can open it decides whether it does harm, so it is a warning.
+/// Returns the warning for a sub-library of another version elsewhere: it does harm only if the loader can open it.
 fn other_release_finding(
     folder: &Path,
     release: Version,
@@ -295,12 +295,12 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
     names
 }
 
-/// Whether cuDNN itself is told to do without the other parts.
+/// Returns `true` if cuDNN itself is configured to do without the other sub-libraries.
 pub fn is_jit_asked() -> bool {
     std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY")
 }
 
-/// The parts that the strings of a first library name; none if it is too large to look through in passing.
+/// Returns the sub-libraries that the strings of a main library name; none if the file is too large for a quick search.
 fn named_in(main_library: &Path) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     if !platform::metadata(main_library).is_ok_and(|data| data.len() < 1 << 20) {

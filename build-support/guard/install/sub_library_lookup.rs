@@ -1,4 +1,4 @@
-//! Which file a cuDNN comes to for each of its parts.
+//! The file that a cuDNN opens for each of its sub-libraries.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
@@ -10,24 +10,24 @@ use crate::runtime::system;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
-/// The library that opens the parts, by their names alone, and where the loader looks for it.
+/// The library that opens the sub-libraries by name, and where the loader searches for them.
 pub struct SubLibraryLookup<'a> {
-    /// Where it lies.
+    /// Its directory.
     pub folder: &'a Path,
     /// The number in its SONAME.
     pub major: u32,
-    /// The way of the program.
+    /// The search path of the program.
     pub search_path: &'a SearchPath,
-    /// Its DT_RPATH or DT_RUNPATH, else where it lies.
+    /// Its DT_RPATH or DT_RUNPATH, else its directory.
     own: Vec<PathBuf>,
     own_first: bool,
-    /// The names that it tries hold its own release.
+    /// Its version, which is in the names that it tries.
     release: Option<Version>,
     mapped: Vec<PathBuf>,
 }
 
 impl<'a> SubLibraryLookup<'a> {
-    /// For the first library at this path.
+    /// Creates it for the main library at this path.
     pub fn new(
         main_library: &'a Path,
         elf: Option<&Image>,
@@ -52,8 +52,8 @@ impl<'a> SubLibraryLookup<'a> {
         }
     }
 
-    /// The file that the loader gives it. From 9 on it asks for the most precise name first, and a name is looked for
-    /// everywhere before the next one is.
+    /// Returns the file that the loader finds. From 9 on, cuDNN tries the most precise name first, and the loader
+    /// searches all directories for a name before cuDNN tries the next one.
     pub fn by_name(&self, name: &str) -> Option<PathBuf> {
         if let Some(release) = self.release.filter(|_| !cfg!(windows)) {
             for numbers in [release.to_string(), release.short()] {
@@ -82,7 +82,7 @@ impl<'a> SubLibraryLookup<'a> {
         file.or_else(|| Defect::in_the_way(&here).map(|_| here))
     }
 
-    /// The file beside it, which the guard can open by its path; else the one that the loader gives it.
+    /// Returns the file beside it, which the guard can open by its path; else the one that the loader finds.
     pub fn beside_first(&self, name: &str) -> Option<PathBuf> {
         if let Some(file) = self.in_process(name) {
             return Some(file);
@@ -96,20 +96,20 @@ impl<'a> SubLibraryLookup<'a> {
         full_name(self.folder, &plain).or_else(|| self.by_name(name))
     }
 
-    /// The file that the process has mapped already: it serves everybody.
+    /// Returns the file that the process has mapped already: every library in the process uses it.
     fn in_process(&self, name: &str) -> Option<PathBuf> {
         let of = Some((name.to_string(), Some(self.major)));
         let mut mapped = self.mapped.iter();
         mapped.find(|path| file_name::parse(path) == of).cloned()
     }
 
-    /// The file that the loader finds for it by this name.
+    /// Returns the file that the loader finds under this name.
     pub fn search(&self, name: &str) -> Option<PathBuf> {
         self.search_path.resolve(name, &self.own, self.own_first)
     }
 }
 
-/// The file with the highest numbers behind the plain name: 9.14.0 before 9.9.0.
+/// Returns the file with the highest numbers after the plain name: 9.14.0 before 9.9.0.
 pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
     let numbers = |path: &Path| -> Option<Vec<u32>> {
         let name = path.file_name()?.to_str()?;

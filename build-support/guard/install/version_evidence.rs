@@ -28,7 +28,7 @@ pub struct VersionDetector<'a> {
 }
 
 impl<'a> VersionDetector<'a> {
-    /// `certain` returns the versions that the sub-libraries in a folder contain themselves.
+    /// Creates it. `certain` returns the versions that the sub-libraries in a folder contain themselves.
     pub fn new(certain: &'a dyn Fn(&Path) -> Vec<Version>) -> Self {
         let folders = Vec::new();
         Self { certain, folders }

@@ -1,4 +1,4 @@
-//! The compression library that cuDNN 8 for Windows opens and does not bring.
+//! The compression library that cuDNN 8 for Windows opens and does not contain.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
@@ -10,7 +10,7 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::platform::Library;
 use std::path::Path;
 
-/// That this cuDNN will not find it, or one for another processor. Not every program comes to need it.
+/// Returns the finding for a cuDNN that will not find it, or one for another CPU. Not every program needs it.
 pub fn finding(release: Version, folder: &Path, search_path: &SearchPath) -> Option<Finding> {
     if !opens_zlib(release) || Library::loaded(ZLIB).is_some() {
         return None;

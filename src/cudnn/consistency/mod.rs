@@ -1,4 +1,4 @@
-//! What does not fit within one cuDNN: header against library, part against part.
+//! The rules for one cuDNN: its headers against its library, its sub-libraries against each other.
 
 pub mod parts;
 #[cfg(test)]
@@ -37,7 +37,7 @@ pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// Why a cuDNN without faults goes before this one.
+/// Returns the reason why a cuDNN without faults is preferred to this one.
 pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     if let Some((header, library)) = differing(cudnn).filter(|(one, other)| !same(*one, *other)) {
         return Some(Rejection::HeaderSkew(header, library));
@@ -54,7 +54,7 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     is_jit_only(cudnn).then_some(Rejection::JitOnly)
 }
 
-/// The finding if its library can be neither linked nor opened, for a cuDNN that a variable asked for.
+/// Returns the finding for a cuDNN that a variable requests and whose library can be neither linked nor opened.
 pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Finding> {
     let (path, flaw) = cudnn.flaw()?;
     let finding = Finding::error(flaw.id(), format!("`{}` {flaw}", path.display()));
@@ -66,7 +66,7 @@ pub fn unusable(cudnn: &Cudnn, found_via: String, via: &FoundVia) -> Option<Find
     )
 }
 
-/// Header and library of different releases.
+/// Returns the versions of headers and library, if they differ.
 fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
     let pair = cudnn.header_version.zip(cudnn.library_version)?;
     (pair.0 != pair.1).then_some(pair)
@@ -238,7 +238,7 @@ fn needed(cudnn: &Cudnn) -> Vec<&'static str> {
         .unwrap_or_default()
 }
 
-/// Whether these are the parts that are shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
+/// Returns `true` if its sub-libraries are those for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
 fn is_jit_only(cudnn: &Cudnn) -> bool {
     let parts = cudnn.parts.iter().map(|part| part.name.as_str());
     sub_libraries::is_jit_only(parts.filter(|name| *name != "cudnn"))
@@ -270,7 +270,7 @@ fn is_dll(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "dll")
 }
 
-/// The name of a file.
+/// Returns the name of a file.
 pub fn file_name(path: &Path) -> &str {
     path.file_name()
         .and_then(|name| name.to_str())

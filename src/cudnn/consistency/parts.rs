@@ -1,4 +1,4 @@
-//! Parts of one cuDNN: missing, of different releases, in different directories, copied in place of linked.
+//! Sub-libraries of one cuDNN: missing, of different versions, in different directories, copied instead of linked.
 
 use crate::cudnn::consistency::{all_files, file_name, folder, is_dll, major, needed};
 use crate::model::candidate::{Copies, Cudnn};
@@ -12,7 +12,7 @@ use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
 
-/// That hurts only where the program runs, which may be elsewhere: a warning.
+/// Returns the warning for missing sub-libraries: they matter only where the program runs, which may be elsewhere.
 pub(super) fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     let library = cudnn.library.as_ref()?;
     let mut lacking = missing_parts(cudnn);
@@ -58,7 +58,7 @@ pub(super) fn reinstall(cudnn: &Cudnn) -> Option<String> {
     }
 }
 
-/// Parts that are there and cannot be used, where a convolution needs them.
+/// Returns the finding for sub-libraries that exist and cannot be used, if a convolution needs one of them.
 pub(super) fn obstructed(cudnn: &Cudnn) -> Option<Finding> {
     let needed = missing_parts(cudnn);
     let mut met = cudnn.files.part_obstacles.iter();
@@ -72,7 +72,7 @@ pub(super) fn obstructed(cudnn: &Cudnn) -> Option<Finding> {
     Some(finding.help(again.unwrap_or_else(|| first.help(false))))
 }
 
-/// That the loader looks for the library under a name that is not there.
+/// Returns the finding for a library whose SONAME does not exist as a file.
 pub(super) fn not_linked(cudnn: &Cudnn) -> Option<Finding> {
     let (soname, library) = (cudnn.files.absent_soname.as_ref()?, cudnn.library.as_ref()?);
     let dir = folder(cudnn);
@@ -93,7 +93,7 @@ pub(super) fn not_linked(cudnn: &Cudnn) -> Option<Finding> {
     }))
 }
 
-/// The files of the parts that a convolution needs and that do not lie beside the library that opens them.
+/// Returns the files of the sub-libraries that a convolution needs and that are not beside the main library.
 pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     let (Some(library), Some(major)) = (&cudnn.library, major(cudnn)) else {
         return Vec::new();
@@ -128,7 +128,7 @@ pub(super) fn is_mixed(cudnn: &Cudnn) -> bool {
     version.is_some_and(|version| mixed_folder::matters(&files, version))
 }
 
-/// Links into several directories are as good as one, if all parts are known to be of one release.
+/// Returns the finding for links into several directories, unless all sub-libraries are known to be of one version.
 pub(super) fn folders(cudnn: &Cudnn) -> Option<Finding> {
     let folders = &cudnn.files.folders;
     if folders.len() < 2 || cudnn.parts.iter().all(|part| part.version.is_some()) {
@@ -143,6 +143,7 @@ pub(super) fn folders(cudnn: &Cudnn) -> Option<Finding> {
     Some(finding.help("let all of its links lead into the directory of one cuDNN"))
 }
 
+/// Returns the finding for functions that a sub-library imports from another, which does not define them.
 pub(super) fn lacking(cudnn: &Cudnn) -> Option<Finding> {
     let unresolved = &cudnn.files.unresolved;
     let first = unresolved.first()?;
@@ -165,8 +166,8 @@ pub(super) fn lacking(cudnn: &Cudnn) -> Option<Finding> {
     Some(finding.help(mixed_folder::replace_all(all_files(cudnn), &dir)))
 }
 
-/// What becomes of links when a directory is copied by something that follows them. Equal copies are harmless; of those
-/// that differ, one was left behind by another release.
+/// Returns the finding for files where links should be: a copy that follows links makes them. Equal copies are harmless;
+/// of those that differ, one is left over from another version.
 pub(super) fn copies(cudnn: &Cudnn) -> Option<Finding> {
     let copies = &cudnn.files.copies;
     let dir = folder(cudnn);

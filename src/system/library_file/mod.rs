@@ -1,4 +1,4 @@
-//! A library file, of whichever format the system has.
+//! A library file in the format of the target system.
 
 #[cfg(test)]
 pub mod made_dll;
@@ -46,7 +46,7 @@ impl Binary {
         }
     }
 
-    /// Its size.
+    /// Returns its size.
     pub fn length(&self) -> u64 {
         match self {
             Binary::Elf(elf) => elf.length(),
@@ -54,7 +54,7 @@ impl Binary {
         }
     }
 
-    /// The processor that it is for, as target triples call it.
+    /// Returns the CPU that it is for, as target triples call it.
     pub fn cpu(&self) -> Option<&'static str> {
         match self {
             Binary::Elf(elf) => elf.cpu(),
@@ -62,7 +62,7 @@ impl Binary {
         }
     }
 
-    /// What is wrong with it. A `libcudnn.so` without a number may be a script for the linker.
+    /// Returns its defect. A `libcudnn.so` without a number may be a script for the linker.
     pub fn defect(&self, path: &Path, platform: &Platform) -> Option<Defect> {
         let script = path.extension().is_some_and(|end| end == "so");
         let defect = match self {
@@ -79,7 +79,7 @@ impl Binary {
         }
     }
 
-    /// The release of a part, and what in the file told it.
+    /// Returns the version of a sub-library that the file contains.
     pub fn release(&self, part: &str) -> Option<SourcedVersion> {
         match self {
             Binary::Elf(elf) => elf.release(part),
@@ -95,7 +95,7 @@ impl Binary {
         }
     }
 
-    /// The CUDA major that a part was built for.
+    /// Returns the CUDA major that a sub-library was built for.
     pub fn cuda_major(&self) -> Option<u32> {
         match self {
             Binary::Elf(elf) => elf.cuda_major(),
@@ -103,7 +103,7 @@ impl Binary {
         }
     }
 
-    /// Where its device code is in the file, and the size of that: 0 if it has none.
+    /// Returns the place of its device code in the file and the size of that: 0 if it has none.
     #[cfg(feature = "cli")]
     pub fn device_code(&self) -> Option<(u64, u64)> {
         match self {
@@ -112,7 +112,7 @@ impl Binary {
         }
     }
 
-    /// So many bytes of the file, if there are as many.
+    /// Returns `size` bytes of the file from `offset` on, if it has as many.
     #[cfg(feature = "cli")]
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         match self {
@@ -121,7 +121,7 @@ impl Binary {
         }
     }
 
-    /// What it takes from other libraries: the file name and the symbol.
+    /// Returns its imports: the file name of the other library and the symbol.
     pub fn named_imports(&self) -> Vec<(String, Vec<u8>)> {
         match self {
             Binary::Elf(elf) => elf.named_imports(),
@@ -129,7 +129,7 @@ impl Binary {
         }
     }
 
-    /// Those of the symbols that it does not define. None are lacking from a library that does not tell.
+    /// Returns those of the symbols that it does not define; none if it does not tell its symbols.
     pub fn missing_symbols<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         match self {
             Binary::Elf(elf) => elf.missing_symbols(wanted),
