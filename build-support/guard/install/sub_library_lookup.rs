@@ -55,16 +55,12 @@ impl<'a> SubLibraryLookup<'a> {
     /// Returns the file that the loader finds. From 9 on, cuDNN tries the most precise name first, and the loader
     /// searches all directories for a name before cuDNN tries the next one.
     pub fn by_name(&self, name: &str) -> Option<PathBuf> {
-        if let Some(release) = self.release.filter(|_| !cfg!(windows)) {
-            for numbers in [release.to_string(), release.short()] {
-                if release.major < 9 {
-                    break;
-                }
-                let file = self.search(&format!("libcudnn_{name}.so.{numbers}"));
-                if file.is_some() {
-                    return file;
-                }
-            }
+        let release = self.release.filter(|one| one.major >= 9 && !cfg!(windows));
+        let numbered = |numbers| self.search(&format!("libcudnn_{name}.so.{numbers}"));
+        let precise = release.and_then(|one| numbered(one.to_string()));
+        let precise = precise.or_else(|| numbered(release?.short()));
+        if precise.is_some() {
+            return precise;
         }
         let plain = file_name::of_part(name, self.major);
         let file = self.in_process(name).or_else(|| self.search(&plain));
