@@ -6,7 +6,7 @@ pub mod refused;
 
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::model::candidate::Cudnn;
-use crate::model::linkage::{LoadPhase, Missing, Object, Unfit};
+use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::platform::{Os, Platform};
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::Device;
@@ -18,6 +18,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::misplaced::Misplaced;
+use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::system::names::DRIVER_SO;
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library;
 use crate::loader::search_order::LoaderEnv;
 use crate::model::environment::Variable;
-use crate::model::linkage::{LoadPhase, Missing, Unfit};
+use crate::model::linkage::{LoadPhase, Missing};
 use crate::model::platform::Platform;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
@@ -17,6 +17,7 @@ use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::dll::misplaced;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::not_found::Unfit;
 use crate::system::Host;
 use std::path::{Path, PathBuf};
 

@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::not_found::Unfit;
 use std::path::PathBuf;
 
 /// The file formats of programs.
@@ -91,15 +92,4 @@ pub struct Missing {
     pub stands_in: Option<PathBuf>,
     /// The first file of that name which the loader cannot use, and passes over or stops at.
     pub unfit: Option<Unfit>,
-}
-
-/// A file that lies in the loader's way and cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfit {
-    /// The file.
-    pub path: PathBuf,
-    /// Why.
-    pub defect: Defect,
-    /// What makes the loader look there.
-    pub found_via: String,
 }

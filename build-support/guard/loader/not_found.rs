@@ -13,12 +13,23 @@ use crate::runtime::system::names::LOADER;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::PathBuf;
 
+/// A file of the name that is asked for, which the loader comes to and cannot use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// The file.
+    pub path: PathBuf,
+    /// Why it cannot be used.
+    pub defect: Defect,
+    /// What makes the loader search there.
+    pub found_via: String,
+}
+
 /// A cuDNN that is not found, with all that bears on it.
 pub struct NotFound {
     /// The headline, with the places that were searched and the files that were seen.
     pub finding: Finding,
-    /// A file of that name that the loader cannot use, why, and what makes the loader look there.
-    pub unfit: Option<(PathBuf, Defect, String)>,
+    /// A file in its place.
+    pub unfit: Option<Unfit>,
     /// The ways to one that the loader does not come to, where there is one.
     pub elsewhere: Vec<String>,
     /// One that the loader would find under a name that cudarc does not ask for: its major and its directory.
@@ -32,18 +43,17 @@ impl NotFound {
     pub fn explain(self) -> Finding {
         let mut finding = self.finding;
         let is_elsewhere = !self.elsewhere.is_empty();
-        match self.unfit {
+        if let Some(unfit) = self.unfit {
             // What is in a directory that may not be entered, nobody knows.
-            Some((_, Defect::Closed(_), _)) if is_elsewhere => {}
-            Some((path, defect, found_via)) => {
-                let is_foreign = matches!(defect, Defect::Machine(..) | Defect::Class);
-                finding = finding.with_unfit(&path, &defect, found_via);
+            let is_closed = matches!(unfit.defect, Defect::Closed(_));
+            let is_foreign = matches!(unfit.defect, Defect::Machine(..) | Defect::Class);
+            if !(is_closed && is_elsewhere) {
+                finding = finding.with_unfit(&unfit.path, &unfit.defect, unfit.found_via);
                 if !(is_foreign && is_elsewhere) {
                     return finding;
                 }
                 finding.help.clear();
             }
-            None => {}
         }
         match self.unasked {
             Some((major, dir)) => return library_names::by_another_name(finding, major, &dir),
@@ -133,9 +143,10 @@ pub fn finding(
     let dir = |file: &PathBuf| file.parent().unwrap_or(file).display().to_string();
     NotFound {
         finding,
-        unfit: unfit.map(|(path, defect)| {
-            let found_via = search_path.to(&path).to_string();
-            (path, defect, found_via)
+        unfit: unfit.map(|(path, defect)| Unfit {
+            found_via: search_path.to(&path).to_string(),
+            path,
+            defect,
         }),
         elsewhere,
         unasked: unasked.map(|(major, file)| (major, dir(&file))),

@@ -83,7 +83,7 @@ impl PreflightInput {
         }
         NotFound {
             finding,
-            unfit: unfit.map(|one| (one.path, one.defect, one.found_via)),
+            unfit,
             elsewhere,
             unasked: None,
             install: vec![PUT_ON_PATH.into()],

@@ -4,7 +4,7 @@
 use crate::cudnn::consistency;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::main_library::cudnn_major;
-use crate::model::linkage::{LoadPhase, Missing, Unfit};
+use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::Loader;
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -13,7 +13,7 @@ use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::not_found::{NotFound, installable};
+use crate::runtime::loader::not_found::{NotFound, Unfit, installable};
 use crate::toolkit::dependencies;
 use std::path::Path;
 
@@ -108,10 +108,9 @@ impl PreflightInput {
         } else {
             format!("install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH")
         };
-        let unfit = missing.unfit.clone();
         NotFound {
             finding,
-            unfit: unfit.map(|one| (one.path, one.defect, one.found_via)),
+            unfit: missing.unfit.clone(),
             elsewhere: other.map_or_else(Vec::new, |other| self.way_to(other, names)),
             unasked: unasked.map(|path| {
                 let major = cudnn_major(consistency::file_name(path));
