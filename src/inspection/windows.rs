@@ -98,12 +98,12 @@ impl Inspection {
                     needed_by: self.input.program.clone(),
                     need: LoadPhase::Later,
                     looked_at: looked_at.clone(),
-                    stands_in: None,
                     unfit: file.zip(unfit).map(|(file, defect)| Unfit {
                         found_via: found_via(file.parent().unwrap_or(&file), path),
                         path: file,
                         defect,
                     }),
+                    ..Missing::default()
                 }),
             }
         }

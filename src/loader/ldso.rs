@@ -159,9 +159,14 @@ impl LoadGraph {
             Err(_) if self.is_windows() && !is_judged(name) && !self.is_same(name, DRIVER_DLL) => {
                 None
             }
-            Err(mut missing) => {
-                missing.need = need;
-                self.missing.push(*missing);
+            Err(missing) => {
+                let asking = self.objects.get(asking);
+                self.missing.push(Missing {
+                    name: name.into(),
+                    needed_by: asking.map(|object| object.path.clone()).unwrap_or_default(),
+                    need,
+                    ..*missing
+                });
                 None
             }
         }
@@ -225,12 +230,10 @@ impl LoadGraph {
             Some(unfit_at(path, defect, &place.origin))
         };
         Err(Box::new(Missing {
-            name: name.into(),
-            needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
-            need: LoadPhase::Later,
             looked_at: path.places(&self.ground.view),
             stands_in,
             unfit: unfit.or_else(|| path.directories.iter().find_map(unlinked)),
+            ..Missing::default()
         }))
     }
 
@@ -238,14 +241,9 @@ impl LoadGraph {
     fn find_dll(&self, name: &str, asking: usize) -> Result<Object, Box<Missing>> {
         let dirs = &self.ground.dll_dirs;
         let Some(path) = first_in(self.sysroot(), dirs, name) else {
-            let own = self.objects.get(asking);
             return Err(Box::new(Missing {
-                name: name.into(),
-                needed_by: own.map(|object| object.path.clone()).unwrap_or_default(),
-                need: LoadPhase::Later,
                 looked_at: dirs.iter().map(|dir| dir.display().to_string()).collect(),
-                stands_in: None,
-                unfit: None,
+                ..Missing::default()
             }));
         };
         let read = linkage::read(&path);

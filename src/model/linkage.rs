@@ -78,7 +78,7 @@ pub enum LoadPhase {
 }
 
 /// A library that the loader does not find.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// Its name.
     pub name: String,

@@ -93,12 +93,11 @@ pub fn finding(
     };
     let (mut unasked, mut other) = (None, None);
     if unfit.is_none() && misplaced.is_none() {
-        for major in asked {
+        unasked = asked.iter().find_map(|major| {
             let name = file_name::of_main(*major);
-            if unasked.is_none() && !names.contains(&name) {
-                unasked = search_path.program_file(&name).map(|file| (*major, file));
-            }
-        }
+            let file = (!names.contains(&name)).then(|| search_path.program_file(&name));
+            Some((*major, file??))
+        });
         other = unasked.clone().or_else(|| other_major(asked, search_path));
     }
     let mut summary = if cudarc {
