@@ -9,7 +9,7 @@ use cudnn_guard::runtime::child::protocol::ChildReport;
 use cudnn_guard::runtime::convolution::case_result::{Api, CaseResult, SetupTimes};
 use cudnn_guard::runtime::driver::devices::Devices;
 use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
-use cudnn_guard::runtime::facts::codec::line;
+use cudnn_guard::runtime::facts::codec::{Fields, each_line, line};
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::install::sub_library_lookup;
@@ -299,6 +299,27 @@ fn a_childs_answer_keeps_its_text() {
         ChildReport::parse("version 9.14.0\ncudart 13\nversion\nx y\n", "").version,
         Some(Version::new(9, 14, 0))
     );
+}
+
+/// Blanks divide fields, and a dash is a value that is missing: both may be text.
+#[test]
+fn a_line_keeps_any_text_in_any_field() {
+    for text in ["", "-", "\\-", "a b", " ", "\\s", "a\\ b\n\r\t", "é"] {
+        let one = text.to_string();
+        let pair = (one.clone(), Some(one.clone()));
+        assert_eq!(Fields::decode(&pair.encode()), Some(pair), "{text:?}");
+        let absent = (one.clone(), None::<String>);
+        assert_eq!(Fields::decode(&absent.encode()), Some(absent), "{text:?}");
+        let list = vec![one.clone(), "x".to_string(), one];
+        let line = line("key", &list);
+        assert!(!line.contains(['\n', '\r', '\t']), "{line:?}");
+        let mut read = Vec::new();
+        let text = format!("{line}\n");
+        each_line(&text, &mut |key, value| {
+            read.push((key, Vec::<String>::decode(value).unwrap()));
+        });
+        assert_eq!(read, [("key", list)]);
+    }
 }
 
 #[test]
