@@ -109,11 +109,8 @@ pub fn majors(built: &Built) -> Vec<u32> {
                 None => majors::NEWEST_CUDNN + 1,
             };
             let first = wanted.from.major.max(majors::OLDEST_CUDNN);
-            let mut majors = Vec::new();
-            for major in first..=last.max(first).min(first.saturating_add(8)) {
-                majors.insert(0, major);
-            }
-            majors
+            let last = last.max(first).min(first.saturating_add(8));
+            (first..=last).rev().collect()
         }
         (_, _, Some(with)) => vec![with.major],
         (_, None, None) => majors::CUDNN.to_vec(),

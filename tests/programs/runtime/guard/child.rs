@@ -198,7 +198,7 @@ fn closed_streams_are_no_hindrance() {
     let cudnn = sound();
     let mut command = command("check", &cudnn.0);
     let shell = format!(
-        "exec '{}' guard::program::is_run --exact --ignored --nocapture --quiet <&- >&- 2>&-",
+        "exec '{}' runtime::guard::program::is_run --exact --ignored --nocapture --quiet <&- >&- 2>&-",
         command.get_program().to_str().unwrap()
     );
     let text = cudnn.file("text");

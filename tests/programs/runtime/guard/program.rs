@@ -123,7 +123,7 @@ pub fn command_of(program: &Path, task: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .args([
-            "guard::program::is_run",
+            "runtime::guard::program::is_run",
             "--exact",
             "--ignored",
             "--nocapture",

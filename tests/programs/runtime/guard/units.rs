@@ -248,7 +248,7 @@ fn a_childs_answer_keeps_its_outcomes() {
 fn the_words_of_a_child_are_few_and_printable() {
     const INSIDE: &str = "CUDNN_GUARD_TEST_WORDS";
     if std::env::var_os(INSIDE).is_none() {
-        let name = "guard::units::the_words_of_a_child_are_few_and_printable";
+        let name = "runtime::guard::units::the_words_of_a_child_are_few_and_printable";
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         let output = command.args(["--exact", name]).env(INSIDE, "1").output();
         let output = output.unwrap();
