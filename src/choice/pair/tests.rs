@@ -78,7 +78,13 @@ fn a_need_is_met_by_what_is_whole_and_fits() {
     assert_eq!(met(&[cuda.clone(), old]), [true, false]);
     assert_eq!(met(&[cuda.clone(), other]), [false, false]);
     let fitting = cudnn("/opt/cudnn", (9, 3, 0), 12);
-    assert_eq!(met(&[cuda, fitting]), [true, true]);
+    assert_eq!(met(&[cuda.clone(), fitting.clone()]), [true, true]);
+    // Headers without a library are no cuDNN.
+    let mut headers = fitting;
+    if let Found::Cudnn(cudnn) = &mut headers.found {
+        cudnn.link_dir = None;
+    }
+    assert_eq!(met(&[cuda, headers]), [true, false]);
 }
 
 #[test]
@@ -211,6 +217,35 @@ fn a_toolkit_without_compiler_does_not_hide_a_whole_one() {
     );
     let mut all = [toolkit("a", (12, 4), false), toolkit("b", (13, 0), true)];
     assert_eq!(told(&mut all, None), ["a: chosen", "b: outranked by a"]);
+    // One that a variable names is taken as it is.
+    let mut all = [
+        toolkit("CUDA_HOME", (12, 4), false),
+        toolkit("b", (12, 8), true),
+    ];
+    all[0].request = Some(Variable::CudaHome);
+    assert_eq!(
+        told(&mut all, None),
+        ["CUDA_HOME: chosen", "b: outranked by CUDA_HOME"]
+    );
+}
+
+#[test]
+fn a_complete_pair_comes_before_an_earlier_toolkit_without_headers() {
+    let mut all = [
+        without(toolkit("a", (13, 0), true), false, true, false),
+        cudnn("b", (9, 14, 0), 13),
+        toolkit("c", (12, 8), true),
+        cudnn("d", (9, 10, 2), 12),
+    ];
+    assert_eq!(
+        told(&mut all, None),
+        [
+            "a: the cuDNN was built for CUDA 12",
+            "b: built for CUDA 13",
+            "c: chosen",
+            "d: chosen"
+        ]
+    );
 }
 
 #[test]
