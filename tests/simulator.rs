@@ -30,6 +30,7 @@ mod support;
 
 use cudnn_guard::runtime::convolution::case_result::{CaseResult, Extent, Scope, SuiteEvent};
 use cudnn_guard::runtime::convolution::suite;
+use cudnn_guard::runtime::driver::call;
 use cudnn_guard::runtime::driver::query::{self, Driver};
 use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
 use cudnn_guard::runtime::facts::version::Version;
@@ -263,7 +264,7 @@ fn in_child() {
             let shim = Library::open(&file_name::of_main(9)).unwrap();
             // SAFETY: cudnn.h declares it as `size_t (void)`.
             let ask: extern "C" fn() -> usize =
-                unsafe { transmute(query::address(shim, words[1].to_string().leak()).unwrap()) };
+                unsafe { transmute(call::address(shim, words[1].to_string().leak()).unwrap()) };
             ask().to_string()
         }
         other => panic!("{other}"),
@@ -342,9 +343,9 @@ fn context(shim: Library, version: Version) -> String {
     // SAFETY: the simulator takes any pointer for a context.
     unsafe {
         let push: unsafe extern "C" fn(Context) -> i32 =
-            transmute(query::address(cuda, "cuCtxPushCurrent_v2").unwrap());
+            transmute(call::address(cuda, "cuCtxPushCurrent_v2").unwrap());
         let get: unsafe extern "C" fn(*mut Context) -> i32 =
-            transmute(query::address(cuda, "cuCtxGetCurrent").unwrap());
+            transmute(call::address(cuda, "cuCtxGetCurrent").unwrap());
         assert_eq!(push(mine), 0);
         let text = first(shim, version);
         assert_eq!(get(&mut found), 0);

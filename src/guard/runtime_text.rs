@@ -62,6 +62,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "cudnn/shape",
     "cudnn/signatures",
     "cudnn/status",
+    "driver/call",
     "driver/cuda_status",
     "driver/device_memory",
     "driver/devices",

@@ -4,7 +4,7 @@ use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::Api;
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::status;
-use crate::runtime::driver::query::CallStatus;
+use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::{cuda_status, device_memory};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;

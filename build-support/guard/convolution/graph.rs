@@ -11,7 +11,7 @@ use crate::runtime::cudnn::graph_signatures::{
 };
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
-use crate::runtime::driver::query::CallStatus;
+use crate::runtime::driver::call::CallStatus;
 use crate::runtime::system::platform::Library;
 
 /// `cudnnBackendHeurMode_t`: what cuDNN thinks is fast, and what serves where nothing fast does.

@@ -8,7 +8,7 @@ use crate::runtime::cudnn::signatures::{
     Opaque, SetActivation, SetConvolution, SetDimensions, SetNumber,
 };
 use crate::runtime::cudnn::status::int;
-use crate::runtime::driver::query::{CallStatus, check};
+use crate::runtime::driver::call::{CallStatus, check};
 use std::ffi::c_int;
 use std::mem::transmute;
 

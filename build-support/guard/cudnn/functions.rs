@@ -10,7 +10,7 @@ use crate::runtime::cudnn::signatures::{
     WorkspaceSize,
 };
 use crate::runtime::cudnn::status::int;
-use crate::runtime::driver::query::{CallStatus, address, check};
+use crate::runtime::driver::call::{CallStatus, address, check};
 use crate::runtime::system::platform::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;

@@ -2,7 +2,7 @@
 //! both against it.
 
 use crate::runtime::cudnn::signatures::{Destroy, Opaque};
-use crate::runtime::driver::query::{CallStatus, address, check, functions};
+use crate::runtime::driver::call::{CallStatus, address, check, functions};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;

@@ -1,6 +1,7 @@
 //! A GPU in use: CUDA's own context, and memory with canaries round it, through the driver alone.
 
-use crate::runtime::driver::query::{self, CallStatus, address, check, functions};
+use crate::runtime::driver::call::{CallStatus, address, check, functions};
+use crate::runtime::driver::query;
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::transmute;

@@ -1,7 +1,7 @@
 //! How the driver keeps the GPUs between two processes, as NVML tells it
 //! (<https://docs.nvidia.com/deploy/nvml-api/>).
 
-use crate::runtime::driver::query::{CallStatus, address, functions};
+use crate::runtime::driver::call::{CallStatus, address, functions};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::transmute;

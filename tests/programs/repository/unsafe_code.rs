@@ -63,6 +63,10 @@ const FILES: &[(&str, &str)] = &[
         "calls the driver",
     ),
     ("build-support/guard/driver/nvml.rs", "calls NVML"),
+    (
+        "build-support/guard/driver/call.rs",
+        "finds functions of NVIDIA's libraries",
+    ),
     ("build-support/guard/driver/query.rs", "calls the driver"),
     (
         "build-support/guard/facts/linked_in.rs",
