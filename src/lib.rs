@@ -117,6 +117,8 @@ mod link;
 #[cfg(feature = "build")]
 mod loader;
 #[cfg(feature = "build")]
+mod messages;
+#[cfg(feature = "build")]
 mod model;
 #[cfg(feature = "build")]
 mod reading;

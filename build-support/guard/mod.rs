@@ -53,7 +53,7 @@
 //! `facts` what the build knew, and its record · `judge` the rules · `system` the operating system · `binary` files read
 //! as bytes · `loader` where libraries are looked for · `install` the cuDNN that is taken, and its sub-libraries · `driver`,
 //! `cudnn` NVIDIA's functions · `convolution` what is computed · `child` the process in which it is · `report` what came
-//! of it · `check` the steps. A room uses those before it.
+//! of it · `check` the steps · `messages` the sentences. A room uses those before it.
 
 #[doc(hidden)]
 pub mod binary;
@@ -77,6 +77,8 @@ pub mod judge;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod loader;
+#[doc(hidden)]
+pub mod messages;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod report;

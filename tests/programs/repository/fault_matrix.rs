@@ -113,6 +113,59 @@ fn made(code: &str) -> BTreeSet<FindingId> {
     made
 }
 
+/// Returns the fault types of a file of `messages`, each with the findings that its `impl` makes, also through the
+/// functions of that file that the `impl` calls.
+fn faults(code: &str) -> BTreeMap<String, BTreeSet<FindingId>> {
+    let mut items: Vec<String> = Vec::new();
+    for line in code.lines() {
+        let starts_item = !line.starts_with([' ', '}', ')', ']']) && !line.is_empty();
+        match items.last_mut() {
+            Some(item) if !starts_item => item.push_str(&format!("\n{line}")),
+            _ => items.push(line.to_string()),
+        }
+    }
+    let name = |text: &str| {
+        let end = text.find(|c: char| c != '_' && !c.is_alphanumeric());
+        text[..end.unwrap_or(text.len())].to_string()
+    };
+    let function = |item: &&String| item.split_once("fn ").map(|(_, rest)| name(rest));
+    let mut faults: BTreeMap<String, BTreeSet<FindingId>> = BTreeMap::new();
+    for item in items.iter().filter(|item| item.starts_with("impl")) {
+        let head = item.lines().next().unwrap_or_default();
+        let fault = head
+            .rsplit(" for ")
+            .next()
+            .unwrap()
+            .trim_start_matches("impl");
+        let fault = name(fault.split_once("> ").map_or(fault, |pair| pair.1).trim());
+        let mut all = made(item);
+        let others = items.iter().filter(|other| !other.starts_with("impl"));
+        for other in others {
+            if function(&other).is_some_and(|name| item.contains(&format!("{name}("))) {
+                all.append(&mut made(other));
+            }
+        }
+        faults.entry(fault).or_default().append(&mut all);
+    }
+    faults
+}
+
+/// Returns the findings that this code makes, itself or as the faults that it declares.
+fn raised(code: &str, messages: &BTreeMap<String, BTreeSet<FindingId>>) -> BTreeSet<FindingId> {
+    let mut raised = made(code);
+    let is_name = |c: char| c != '_' && !c.is_alphanumeric();
+    for declared in ["struct ", "enum "] {
+        for rest in code.split(declared).skip(1) {
+            let fault = rest
+                .split(is_name)
+                .next()
+                .and_then(|name| messages.get(name));
+            raised.extend(fault.into_iter().flatten());
+        }
+    }
+    raised
+}
+
 /// The files that this code names: `crate::runtime::{judge::rules, parts}` and the like.
 fn named(code: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
@@ -145,7 +198,15 @@ fn named(code: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
 
 /// Each finding with the places where it can arise, and the files that make it there.
 fn arising() -> BTreeMap<(String, &'static str), Vec<String>> {
-    let files = shipped();
+    let mut files = shipped();
+    let mut messages = BTreeMap::new();
+    files.retain(|file, code| {
+        let is_messages = file.contains("/messages/");
+        if is_messages {
+            messages.append(&mut faults(code));
+        }
+        !is_messages
+    });
     let mut arising: BTreeMap<_, Vec<String>> = BTreeMap::new();
     let mut placed = BTreeSet::new();
     for (place, rooms) in PLACES {
@@ -155,7 +216,7 @@ fn arising() -> BTreeMap<(String, &'static str), Vec<String>> {
         all.extend(own.iter().flat_map(|file| named(&files[*file], &files)));
         placed.extend(all.iter().cloned());
         for file in all.iter().filter(|file| !SORTING.contains(&file.as_str())) {
-            for id in made(&files[file]) {
+            for id in raised(&files[file], &messages) {
                 let key = (id.to_string(), *place);
                 arising.entry(key).or_default().push(file.clone());
             }
@@ -164,7 +225,7 @@ fn arising() -> BTreeMap<(String, &'static str), Vec<String>> {
     for (file, code) in &files {
         let is_placed = placed.contains(file) || SORTING.contains(&file.as_str());
         assert!(
-            is_placed || made(code).is_empty(),
+            is_placed || raised(code, &messages).is_empty(),
             "{file} makes findings, and no place of PLACES has it"
         );
     }

@@ -1,0 +1,1 @@
+//! A convolution that failed, or was not possible.

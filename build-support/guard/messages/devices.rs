@@ -1,0 +1,1 @@
+//! The GPUs, and what keeps them from being tested.

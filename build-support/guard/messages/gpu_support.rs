@@ -1,0 +1,1 @@
+//! GPUs, kernels, PTX and driver releases that do not go together.

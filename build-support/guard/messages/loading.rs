@@ -1,0 +1,1 @@
+//! A library that the loader refuses.

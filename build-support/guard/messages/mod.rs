@@ -1,0 +1,16 @@
+//! Every sentence that the guard prints: each fault becomes a finding here, in the file of its topic.
+//!
+//! A rule returns a fault, a plain value that says what it found. The `finding()` of that fault is written in this
+//! module, and decides its severity, headline, evidence and help. No other module imports this one.
+
+pub mod check;
+pub mod child;
+pub mod convolution;
+pub mod devices;
+pub mod driver;
+pub mod gpu_support;
+pub mod loading;
+pub mod not_found;
+pub mod release;
+pub mod sub_libraries;
+pub mod variables;

@@ -1,0 +1,1 @@
+//! A cuDNN that was not found.

@@ -1,0 +1,1 @@
+//! The release of cuDNN that is loaded.

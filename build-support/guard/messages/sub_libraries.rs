@@ -1,0 +1,1 @@
+//! The sub-libraries of cuDNN: missing, mixed or damaged.

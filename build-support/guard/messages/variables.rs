@@ -1,0 +1,1 @@
+//! The variables of the guard, and the report file.

@@ -1,0 +1,1 @@
+//! A cuDNN whose headers, libraries and sub-libraries do not go together.

@@ -1,0 +1,1 @@
+//! Releases of the toolkit, cuDNN, driver and host compiler that do not go together.

@@ -1,0 +1,1 @@
+//! What `fetch` could not do.

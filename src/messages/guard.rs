@@ -1,0 +1,1 @@
+//! The guard, and the file that is generated.

@@ -1,0 +1,1 @@
+//! The host compiler and its headers.

@@ -1,0 +1,1 @@
+//! Kernel files, and what is made of them.

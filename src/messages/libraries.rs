@@ -1,0 +1,1 @@
+//! Libraries that the loader will not find, or finds twice.

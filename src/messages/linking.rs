@@ -1,0 +1,1 @@
+//! Linking, and programs that will not find their libraries.

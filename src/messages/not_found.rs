@@ -1,0 +1,1 @@
+//! CUDA or cuDNN that was not found.

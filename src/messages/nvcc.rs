@@ -1,0 +1,1 @@
+//! nvcc: missing, refused or failed.

@@ -1,0 +1,1 @@
+//! Requirements of the build script that are not met.

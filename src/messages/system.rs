@@ -1,0 +1,1 @@
+//! Files and programs that could not be read or run.

@@ -1,0 +1,1 @@
+//! Target lists, and the GPUs of this machine.

@@ -1,0 +1,1 @@
+//! A CUDA toolkit that lacks something, and libraries that are not installed.

@@ -1,0 +1,1 @@
+//! Environment variables that are unusable or disagree.
