@@ -40,8 +40,32 @@ pub struct Reader<'a> {
     scan: Scan,
     /// What makes two finds the same, with how the first was found.
     keys: Vec<(Vec<PathBuf>, FoundVia)>,
+    /// The directories that were read.
+    trees: Vec<ReadTree>,
     /// Why a compiler that a variable names could not be asked.
     failures: Vec<(Variable, Finding)>,
+}
+
+/// A directory that was read, whatever its name was then.
+#[derive(PartialEq, Eq)]
+struct ReadTree {
+    kind: Kind,
+    is_below_root: bool,
+    tree: Tree,
+}
+
+impl ReadTree {
+    fn new(kind: Kind, top: &Path, tree: &Tree, sysroot: Sysroot) -> Self {
+        Self {
+            kind,
+            is_below_root: sysroot.root.is_some(),
+            tree: Tree {
+                base: sysroot.canonical(top),
+                pattern: String::new(),
+                ..tree.clone()
+            },
+        }
+    }
 }
 
 /// Reads what is in a directory. Returns it with the files that were read.
@@ -72,6 +96,7 @@ impl<'a> Reader<'a> {
             host,
             scan: Scan::default(),
             keys: Vec::new(),
+            trees: Vec::new(),
             failures: Vec::new(),
         }
     }
@@ -190,12 +215,16 @@ impl<'a> Reader<'a> {
 
     fn tree(&mut self, step: &Step, tree: &Tree, sysroot: Sysroot) {
         for top in sysroot.expand(&tree.base, &tree.pattern) {
+            let place = ReadTree::new(step.kind, &top, tree, sysroot);
+            if step.request.is_none() && self.is_read(&place) {
+                continue;
+            }
             // Most of the places that nobody asked for do not exist.
             let trees = match step.request.is_some() || sysroot.dir(&top).is_some() {
                 true => flavours(&top, tree, sysroot),
                 false => Vec::new(),
             };
-            let mut is_read = false;
+            let (mut is_read, mut is_left) = (false, false);
             for tree in trees {
                 let Some((found, read)) = read_install(step.kind, &top, &tree, sysroot, self.host)
                 else {
@@ -206,7 +235,12 @@ impl<'a> Reader<'a> {
                 let is_runtime = matches!(&found, Found::Toolkit(found) if found.is_runtime());
                 if step.request.is_none() || !is_runtime {
                     self.add(step, sysroot, found, read);
+                } else {
+                    is_left = true;
                 }
+            }
+            if !is_left {
+                self.trees.push(place);
             }
             if !is_read && step.kind == Kind::Cudnn && !install_layout::has_flavours(tree) {
                 self.emptied_wheel(step, &top);
@@ -215,6 +249,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Adds pip's record of a wheel whose files are gone.
+    /// Returns `true` if there is nothing new in a directory. Of two toolkits with the same root, the first counts.
+    fn is_read(&self, place: &ReadTree) -> bool {
+        let is_root = |(key, _): &(Vec<PathBuf>, FoundVia)| key[..] == [place.tree.base.clone()];
+        self.trees.contains(place) || place.kind == Kind::Toolkit && self.keys.iter().any(is_root)
+    }
+
     fn emptied_wheel(&mut self, step: &Step, top: &Path) {
         let Some(owner) = Owner::of_wheel(top) else {
             return;
