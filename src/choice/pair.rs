@@ -196,8 +196,7 @@ pub fn is_whole(candidate: &Candidate) -> bool {
 /// with it.
 pub fn is_offered(candidate: &Candidate, platform: &Platform) -> bool {
     let is_sound = candidate.cudnn().is_none() || doubt(candidate).is_none();
-    let is_own_copy = matches!(candidate.rejected, Some(Rejection::BundledWith(_)));
-    is_sound && !is_own_copy && defect(candidate, platform).is_none()
+    is_sound && defect(candidate, platform).is_none()
 }
 
 /// Returns how many things are missing or doubtful in it. What is complete, known and of one piece goes first.
@@ -225,17 +224,13 @@ fn pair(
 ) -> Choice {
     let (first_toolkit, first_cudnn) = (toolkits.first().copied(), cudnns.first().copied());
     // The order of a pair is that of its better half: what is in the active environment pulls the other with it.
-    let mut best: Option<((usize, usize, usize), usize, usize)> = None;
+    let mut best: Option<((usize, usize), usize, usize)> = None;
     for &one in toolkits {
         for &other in cudnns {
             let (Some(left), Some(right)) = (candidates.get(one), candidates.get(other)) else {
                 continue;
             };
-            let rank = (
-                uncertainty(left) + uncertainty(right),
-                one.min(other),
-                one.max(other),
-            );
+            let rank = (uncertainty(left) + uncertainty(right), one.min(other));
             let fits = other_cuda(left, right).is_none();
             if fits && best.is_none_or(|(known, ..)| rank < known) {
                 best = Some((rank, one, other));
@@ -261,14 +256,11 @@ fn other_cuda(toolkit: &Candidate, cudnn: &Candidate) -> Option<u32> {
     (version.major != major).then_some(major)
 }
 
-/// Returns the toolkit to take: one without a compiler does not hide a whole one of the same CUDA, unless it was asked
-/// for by name.
+/// Returns the toolkit to use: one without a compiler does not hide a complete one of the same CUDA. If one was asked for
+/// by name, no other is among `toolkits`.
 fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[usize]) -> usize {
     let toolkit = |index: usize| candidates.get(index)?.toolkit();
-    let is_asked = candidates
-        .get(chosen)
-        .is_some_and(|one| one.request.is_some());
-    let Some(part) = toolkit(chosen).filter(|part| part.nvcc.is_none() && !is_asked) else {
+    let Some(part) = toolkit(chosen).filter(|part| part.nvcc.is_none()) else {
         return chosen;
     };
     let major = |toolkit: &Toolkit| toolkit.version.map(|version| version.major);

@@ -231,5 +231,7 @@ mod tests {
             "no release can meet `.cuda(\">=13, <12\")`  [config-invalid]\n  \
              = help: write it in build.rs as in Cargo.toml, for example `.cuda(\">=12.0\")`"
         );
+        assert!(Requirement::parse(">=13.1, <13.1", "cuda").is_err());
+        assert!(Requirement::parse(">=13.1, <13.1.1", "cuda").is_ok());
     }
 }
