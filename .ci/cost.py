@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """What it costs to compile cudnn-guard as a build-dependency, beside cudaforge and bindgen_cuda, in one run.
 
-    python3 .ci/cost.py [--times N] [--limit RATIO]
+    python3 .ci/cost.py [--times N] [--limit RATIO] [--before COMMIT]
 
 Builds an empty program with each of them as its only build-dependency, N times in turn, each from nothing, downloads
 aside. Prints CPU seconds (user and system, all processes) and the ratios of the medians: what else runs on the machine
-makes a processor slower or, by its pauses, faster. Fails where the ratio to cudaforge is RATIO or more.
+makes a processor slower or, by its pauses, faster. Fails where the ratio to cudaforge is RATIO or more. With --before,
+an earlier commit of cudnn-guard is measured too.
 All without incremental compilation, as cargo compiles what comes from a registry: this one comes from a folder here.
 """
 
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-BAR = 0.65
+BAR = 0.6
 HERE = pathlib.Path(__file__).resolve().parent.parent
 DEPENDENCIES = {
     "cudnn-guard": f'cudnn-guard = {{ path = "{HERE}" }}',
@@ -53,19 +54,28 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--times", type=int, default=7)
     options.add_argument("--limit", type=float, default=BAR)
+    options.add_argument("--before", metavar="COMMIT")
     options = options.parse_args()
-    measured = {name: [] for name in DEPENDENCIES}
+    dependencies = dict(DEPENDENCIES)
     with tempfile.TemporaryDirectory() as scratch:
-        folders = {name: pathlib.Path(scratch) / name for name in DEPENDENCIES}
+        if options.before:
+            earlier = pathlib.Path(scratch) / "earlier"
+            subprocess.run(["git", "clone", "--quiet", HERE, earlier], check=True)
+            subprocess.run(["git", "checkout", "--quiet", options.before], cwd=earlier, check=True)
+            dependencies["before"] = f'cudnn-guard = {{ path = "{earlier}" }}'
+        measured = {name: [] for name in dependencies}
+        folders = {name: pathlib.Path(scratch) / f"of-{name}" for name in dependencies}
         for name, folder in folders.items():
-            project(folder, DEPENDENCIES[name])
+            project(folder, dependencies[name])
         for _ in range(options.times):
             for name, folder in folders.items():
                 measured[name].append(cpu_seconds(folder))
             print("   ".join(f"{name} {seconds[-1]:5.2f} CPU s" for name, seconds in measured.items()))
-    ours, cudaforge, bindgen_cuda = (statistics.median(seconds) for seconds in measured.values())
+    ours, cudaforge, bindgen_cuda, *before = (statistics.median(seconds) for seconds in measured.values())
     ratio = ours / cudaforge
     print(f"median {ours:.2f} CPU s: {ratio:.3f} of cudaforge's, limit {options.limit}; {ours / bindgen_cuda:.1f} of bindgen_cuda's")
+    for before in before:
+        print(f"{ours / before:.3f} of {options.before}, which took {before:.2f} CPU s")
     if ratio >= options.limit:
         sys.exit("cudnn-guard costs too much")
 
