@@ -169,7 +169,8 @@ impl<'a> Reader<'a> {
 
     /// Reads a cuDNN that was copied into a toolkit, as Nix and Spack do, and the wheel beside one that is a wheel itself.
     fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, sysroot: Sysroot) {
-        if root == Path::new("/usr") || !self.looks_for(Kind::Cudnn) {
+        let system = self.host.root.as_deref().unwrap_or(Path::new("/"));
+        if root == system.join("usr") || !self.looks_for(Kind::Cudnn) {
             return;
         }
         let platform = &self.host.platform;

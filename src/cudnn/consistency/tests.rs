@@ -50,6 +50,22 @@ fn a_whole_cudnn_is_silent() {
 }
 
 #[test]
+fn a_damaged_sub_library_matters_if_it_is_needed() {
+    let mut one = cudnn((9, 14, 0));
+    let mut adv = part("adv", (9, 14, 0), VersionSource::BuildId);
+    adv.defect = Some(Defect::Empty);
+    one.parts.push(adv.clone());
+    assert_eq!(doubtful(&one), None);
+    one.parts.pop();
+    adv.needed = true;
+    one.parts.push(adv);
+    assert_eq!(
+        doubtful(&one),
+        Some(Rejection::Damaged("libcudnn_adv.so.9".into(), Defect::Empty))
+    );
+}
+
+#[test]
 fn the_patch_level_of_the_headers_is_a_warning() {
     let mut one = cudnn((9, 14, 0));
     one.header_version = Some(Version::new(9, 14, 1));
