@@ -27,8 +27,8 @@ pub fn startup_with(built: &Built, functions: Functions) {
 
 fn start(built: &Built, functions: Functions) {
     let env_config = EnvConfig::read();
-    for complaint in &env_config.complaints {
-        write_stderr(&format!("cudnn-guard: {complaint}"));
+    for finding in env_config.findings() {
+        write_stderr(&format!("cudnn-guard: {}", finding.summary));
     }
     if env_config.mode == Mode::Off {
         return;

@@ -9,7 +9,7 @@ use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::devices;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::dlopen_dependencies;
@@ -19,10 +19,34 @@ use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
-use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::report::result::Report;
 use std::path::Path;
+
+/// A cuDNN that does not agree with its files, or its sub-libraries with each other, with no foreign file to explain it.
+pub struct Disagreement<'a> {
+    /// The main library.
+    pub main_library: &'a MainLibrary,
+    /// The sub-libraries.
+    pub parts: &'a SubLibraries,
+    /// The version that the files contain.
+    pub files: Option<Version>,
+    /// The version that cuDNN reports.
+    pub called: Option<Version>,
+    /// cuDNN's version checks that failed, by name.
+    pub failed_checks: &'a [String],
+}
+
+/// A reason why no convolution was tested.
+pub enum NoConvolution<'a> {
+    /// This cuDNN only compiles graphs at run time, and the variable that tells cuDNN so is not set.
+    GraphJitNotEnabled,
+    /// None was possible, for these reasons.
+    NotPossible(&'a [String]),
+}
+
+/// The value of CUDA_DEVICE_ORDER, which decides which GPU is the first.
+pub struct DeviceOrder(pub Option<String>);
 
 /// What the child told and left behind.
 pub fn judge(
@@ -50,13 +74,14 @@ pub fn judge(
         disagree,
     ) && disagree
     {
-        report.findings.push(disagreement(
+        let disagreement = Disagreement {
             main_library,
-            by_files,
-            answer.version,
-            &answer.failed_checks,
             parts,
-        ));
+            files: by_files,
+            called: answer.version,
+            failed_checks: &answer.failed_checks,
+        };
+        report.findings.push(disagreement.finding());
     }
     for (path, words) in &answer.unopened {
         report.refused(path, words);
@@ -64,11 +89,10 @@ pub fn judge(
     let flavour = answer
         .cuda_major
         .and_then(|major| rules::flavour(built, major));
-    if let (Some(mut finding), Some(with)) = (flavour, built.cudnn_cuda_major) {
-        let wanted = format!("the cuDNN for CUDA {with}");
-        finding.evidence = main_library.evidence();
-        finding.help = vec![main_library.origin.help(main_library.folder(), &wanted)];
-        report.findings.push(finding);
+    if let (Some(finding), Some(with)) = (flavour, built.cudnn_cuda_major) {
+        report
+            .findings
+            .push(main_library.explain_cuda_mismatch(finding, with));
     }
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
@@ -106,46 +130,6 @@ pub fn judge(
     }
 }
 
-/// cuDNN itself does not agree with its files, and nothing from elsewhere is there to explain it.
-fn disagreement(
-    main_library: &MainLibrary,
-    files: Option<Version>,
-    called: Option<Version>,
-    failed_checks: &[String],
-    parts: &SubLibraries,
-) -> Finding {
-    let mut finding = Finding::error(
-        FindingId::PartsMixed,
-        format!(
-            "the parts of cuDNN at `{}` do not belong together",
-            main_library.folder().display()
-        ),
-    );
-    finding.evidence = main_library.evidence();
-    if let (Some(files), Some(called)) = (files, called) {
-        if files != called {
-            finding = finding.with("answers", format!("{called}, and its files are {files}"));
-        }
-    }
-    if !failed_checks.is_empty() {
-        finding = finding.with("refused by", failed_checks.join(", "));
-    }
-    let mut untold = Vec::new();
-    for part in &parts.list {
-        if part.needed && part.version.is_none() {
-            untold.push(part.path.display().to_string());
-        }
-    }
-    if !untold.is_empty() {
-        finding = finding.with("no release", untold.join("\n"));
-    }
-    finding.help(format!(
-        "remove all `{}` files from `{}` and install one cuDNN there, whole",
-        file_name::ALL,
-        main_library.folder().display()
-    ))
-}
-
 /// Without a convolution that passed there is no pass, unless the program wants none.
 pub fn outcomes(report: &mut Report, built: &Built) {
     for outcome in std::mem::take(&mut report.outcomes) {
@@ -170,10 +154,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
     }
     let passed = |outcome: &CaseResult| outcome.verdict == Verdict::Pass;
     if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
-        let unchecked = report.unchecked.clone();
-        let summary = "no convolution could be tried";
-        let finding = Finding::warning(FindingId::ConvolutionFailed, summary);
-        report.unknown(finding.with_lines("not tried", unchecked));
+        report.unknown(NoConvolution::NotPossible(&report.unchecked).finding());
     }
 }
 
@@ -213,10 +194,7 @@ fn devices(
         .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda));
     if count == 0 {
         // It is in nobody's way while there is no GPU, and will be when there is one.
-        if let Some(mut finding) = too_old {
-            finding.severity = Severity::Warning;
-            report.findings.push(finding);
-        }
+        report.findings.extend(too_old.map(Finding::into_warning));
         return false;
     }
     let mut findings = Vec::new();
@@ -235,6 +213,7 @@ fn devices(
     let first = driver.devices.first().map(|device| device.capability);
     let is_other = |device: &Device| Some(device.capability) != first;
     let are_unlike = driver.devices.iter().any(is_other);
+    let order = are_unlike.then(|| DeviceOrder(std::env::var("CUDA_DEVICE_ORDER").ok()));
     let (mut seen, mut compiles) = (Vec::new(), false);
     for number in &numbers {
         let Some(device) = driver.devices.get(*number) else {
@@ -259,15 +238,14 @@ fn devices(
         });
         compiles |= is_tried && by_ptx;
         let mut add = |finding: Option<Finding>, stops: bool| {
-            if let Some(mut finding) = finding {
-                if !stops {
-                    finding.severity = Severity::Warning;
-                }
-                if are_unlike {
-                    finding = finding.with("order", device_order());
-                }
-                findings.push(finding);
-            }
+            let finding = finding.map(|finding| match stops {
+                true => finding,
+                false => finding.into_warning(),
+            });
+            findings.extend(finding.map(|finding| match &order {
+                Some(order) => order.add_to(finding),
+                None => finding,
+            }));
         };
         add(kernels, is_tried);
         add(served, is_tried && !computes);
@@ -275,14 +253,6 @@ fn devices(
     }
     report.findings.append(&mut findings);
     compiles
-}
-
-/// What decides which GPU is the first.
-fn device_order() -> String {
-    match std::env::var("CUDA_DEVICE_ORDER") {
-        Ok(order) => format!("CUDA_DEVICE_ORDER={order}"),
-        Err(_) => "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first".to_string(),
-    }
 }
 
 /// More constants than a program has that is not made of data.

@@ -1,12 +1,15 @@
 //! What the files of the cuDNN say of it.
 
 use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::{gpu_support, rules};
 use crate::runtime::report::result::Report;
+use std::path::Path;
+
+/// A cuDNN in this directory whose files do not contain its version.
+pub struct UnknownVersion<'a>(pub &'a Path);
 
 /// Adds to a report the release, the parts and what is wrong with them.
 pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: SubLibraries) {
@@ -28,7 +31,7 @@ pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts
         }
         // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
         if newer && finding.id == FindingId::PartsMissing {
-            finding.severity = Severity::Warning;
+            finding = finding.into_warning();
         }
         main_library.add_evidence(&mut finding);
         report.findings.push(finding);
@@ -47,15 +50,4 @@ fn has_wanted(parts: &SubLibraries, built: &Built) -> bool {
         }
     }
     false
-}
-
-/// That they do not tell its release.
-pub fn unreadable_release(main_library: &MainLibrary) -> Finding {
-    Finding::warning(
-        FindingId::UnknownNewerVersion,
-        format!(
-            "the files of the cuDNN at `{}` do not tell their release",
-            main_library.folder().display()
-        ),
-    )
 }

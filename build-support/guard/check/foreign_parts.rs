@@ -64,9 +64,8 @@ pub fn judge(
     let (folder, major) = (main_library.folder(), main_library.major);
     let elsewhere = mixed_sub_libraries::foreign(folder, major, &foreign, search_path);
     let finding = mixed_sub_libraries::from_elsewhere(release, folder, &elsewhere);
-    let mut finding =
-        finding.with_lines("and also", foreign.iter().map(|part| part.path.display()));
-    main_library.add_evidence(&mut finding);
-    report.findings.push(finding);
+    report
+        .findings
+        .push(main_library.add_foreign(finding, &foreign));
     true
 }

@@ -7,6 +7,8 @@ pub mod foreign_parts;
 pub mod pin;
 pub mod second_try;
 
+use crate::runtime::check::child_verdict::NoConvolution;
+use crate::runtime::check::file_findings::UnknownVersion;
 use crate::runtime::child::in_process::{self, on_enough_stack};
 use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::task::{Functions, REAL, Task};
@@ -21,7 +23,7 @@ use crate::runtime::install::sub_library_files;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::map_failures;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::report::env_config::EnvConfig;
+use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::system::platform;
@@ -45,7 +47,7 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
         let parts = main_library.parts(&search_path, false, built);
         file_findings::add(&mut report, built, &main_library, parts);
         if report.release().is_none() {
-            report.unknown(file_findings::unreadable_release(&main_library));
+            report.unknown(UnknownVersion(main_library.folder()).finding());
         }
         child_verdict::release(&mut report, built, None);
         report.unchecked("the driver, the GPU and a convolution: only the release was asked for");
@@ -113,21 +115,43 @@ pub fn check_for(
     output::write(result, env_config)
 }
 
-fn platform_unsupported() -> Finding {
-    let finding = |summary: String| Finding::warning(FindingId::PlatformUnsupported, summary);
-    if cfg!(all(target_env = "gnu", target_feature = "crt-static")) {
-        let summary = "cuDNN is not checked in a program that holds its C library (crt-static)";
-        return finding(summary.to_string()).help(
-            "build it without `-C target-feature=+crt-static`: CUDA and cuDNN are not made for such a program",
-        );
+/// A reason not to search for a cuDNN.
+pub enum NotChecked<'a> {
+    /// The program was built without CUDA, for this reason.
+    BuiltWithoutCuda(&'a str),
+    /// The program contains its C library.
+    StaticLibc,
+    /// The guard does not know the platform.
+    UnsupportedPlatform,
+    /// A later cudnn-guard wrote a rule that this one does not know.
+    UnknownRecord {
+        /// The version of that cudnn-guard.
+        written_by: &'a str,
+        /// The rule.
+        words: &'a str,
+    },
+}
+
+impl<'a> NotChecked<'a> {
+    fn detect(built: &'a Built) -> Option<Self> {
+        if let Some(reason) = &built.absent {
+            return Some(NotChecked::BuiltWithoutCuda(reason));
+        }
+        if !platform::SUPPORTED {
+            return Some(
+                if cfg!(all(target_env = "gnu", target_feature = "crt-static")) {
+                    NotChecked::StaticLibc
+                } else {
+                    NotChecked::UnsupportedPlatform
+                },
+            );
+        }
+        let words = built.not_understood.as_deref()?;
+        Some(NotChecked::UnknownRecord {
+            written_by: &built.written_by,
+            words,
+        })
     }
-    let libc = if cfg!(target_env = "musl") {
-        " with musl"
-    } else {
-        ""
-    };
-    let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-    finding(format!("cuDNN is not checked on {arch} {system}{libc}"))
 }
 
 /// The cuDNN to judge; where there is none, the report says why.
@@ -137,18 +161,8 @@ fn locate_cudnn(
     env_config: &EnvConfig,
     asked: Option<Functions>,
 ) -> Option<(SearchPath, MainLibrary)> {
-    if let Some(reason) = &built.absent {
-        let summary = "this program was built without CUDA";
-        report
-            .unknown(Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason));
-        return None;
-    }
-    if !platform::SUPPORTED {
-        report.unknown(platform_unsupported());
-        return None;
-    }
-    if let Some(words) = &built.not_understood {
-        report.unknown(not_understood(built, words));
+    if let Some(reason) = NotChecked::detect(built) {
+        report.unknown(reason.finding());
         return None;
     }
     if let Some(finding) = map_failures::no_files_left() {
@@ -168,8 +182,7 @@ fn locate_cudnn(
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
             not_loadable(report, built, finding, env_config, asked);
         }
-        Err(finding) if finding.severity == Severity::Error => report.findings.push(finding),
-        Err(finding) => report.unknown(finding),
+        Err(finding) => report.add(finding),
     }
     None
 }
@@ -274,15 +287,12 @@ fn run_checks(
         }
         Err(no_child) => {
             report.unchecked("the driver, the GPU and a convolution: no child process");
-            report.unknown(no_child.finding(
-                "no child process can be made, in which cuDNN could be tried without risk",
-            ));
+            report.unknown(no_child.finding());
             return;
         }
     };
     if let Some(no_child) = &outcome.unprotected {
-        let summary = "cuDNN was tried in this process itself, unprotected, for want of a child";
-        report.findings.push(no_child.finding(summary));
+        report.findings.push(no_child.finding());
     }
     child_verdict::judge(report, built, (search_path, main_library), &parts, outcome);
     if let (true, Some(control)) = (built.convolution, shared) {
@@ -295,24 +305,12 @@ fn run_checks(
         report.unknown(devices::left_to_rank(rank));
     }
     if built.convolution && !can && report.device_count() > 0 {
-        report.unknown(
-            Finding::warning(
-                FindingId::ConvolutionFailed,
-                "this cuDNN only compiles graphs at run time, and is not told so, so no convolution was tried",
-            )
-            .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
-        );
+        report.unknown(NoConvolution::GraphJitNotEnabled.finding());
     }
     let count = report.device_count();
-    let beyond = env_config.devices.out_of_range(count);
-    if count > 0 && !beyond.is_empty() {
-        let beyond: Vec<_> = beyond.iter().map(|number| number.to_string()).collect();
-        let beyond = beyond.join(", ");
-        let summary = format!(
-            "CUDNN_GUARD_DEVICES asks for GPU {beyond}, and {count} are visible, counted from 0"
-        );
-        let help = format!("set CUDNN_GUARD_DEVICES to numbers below {count}, or to all");
-        report.unknown(Finding::warning(FindingId::VariableUnusable, summary).help(help));
+    let numbers = env_config.devices.out_of_range(count);
+    if count > 0 && !numbers.is_empty() {
+        report.unknown(VariableFault::DevicesOutOfRange { numbers, count }.finding());
     }
     child_verdict::outcomes(report, built);
     let passed = report
@@ -324,17 +322,6 @@ fn run_checks(
         pin::pin(report, built, main_library, &parts, search_path);
     }
     pin::diverted(report, main_library, &parts, by_name, pinned);
-}
-
-/// That a later cudnn-guard wrote a rule by which this one cannot judge.
-fn not_understood(built: &Built, words: &str) -> Finding {
-    Finding::warning(
-        FindingId::UnknownNewerVersion,
-        "what this program may load is written in a way that this cudnn-guard does not know",
-    )
-    .with("written by", format!("cudnn-guard {}", built.written_by))
-    .with("written", words)
-    .help("use the same release of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml")
 }
 
 /// Whether something was found that the operator does not let pass.

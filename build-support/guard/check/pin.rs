@@ -1,7 +1,6 @@
 //! The files that are opened by their paths, so that cuDNN finds them in the process whatever the loader would give it.
 
 use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -10,6 +9,14 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform::{self, Library};
 use std::path::Path;
+
+/// A file of cuDNN that changed while it was checked.
+pub struct ChangedFile<'a> {
+    /// The file that was checked.
+    pub checked: &'a Path,
+    /// The file that would be loaded now.
+    pub loaded: &'a Path,
+}
 
 /// The parent opens the files that the child found to work, and looks once more, since files can change.
 pub fn pin(
@@ -34,15 +41,11 @@ pub fn pin(
             return;
         };
         if before.version != after.version || is_other(&before.path, &after.path) {
-            report.findings.push(
-                Finding::error(
-                    FindingId::PartsMixed,
-                    "cuDNN's files changed while they were checked",
-                )
-                .with("checked", before.path.display())
-                .with("loaded", after.path.display())
-                .help("start the program again when nothing is being installed"),
-            );
+            let changed = ChangedFile {
+                checked: &before.path,
+                loaded: &after.path,
+            };
+            report.findings.push(changed.finding());
             return;
         }
     }
@@ -65,8 +68,7 @@ pub fn diverted(
         }
         main_library.add_evidence(&mut finding);
         if pinned {
-            finding.severity = Severity::Warning;
-            finding.summary = format!("but for this guard, {}", finding.summary);
+            finding = finding.but_for_this_guard();
         } else {
             report.set_loaded(main_library, &by_name);
         }

@@ -1,11 +1,10 @@
 //! What stops a program happens twice: what goes wrong in a child is tried again in a second, fresh one.
 
 use crate::runtime::check::exit_verdict;
-use crate::runtime::child::exit_status::{ExitStatus, signal_name};
 use crate::runtime::child::task::Task;
-use crate::runtime::child::work::{self, ChildOutcome};
+use crate::runtime::child::work::{self, ChildOutcome, SecondTry};
 use crate::runtime::convolution::case_result::CaseResult;
-use crate::runtime::facts::finding::{Severity, Verdict};
+use crate::runtime::facts::finding::Verdict;
 use crate::runtime::facts::finding_id::FindingId;
 use std::time::Duration;
 
@@ -16,21 +15,20 @@ pub fn confirm(outcome: &mut ChildOutcome, task: &Task, deadline: Duration, may_
     if failed.is_empty() {
         return;
     }
-    let (again, words) = match work::run(task, deadline, may_be_here) {
-        Ok(second) => (failed_ids(&second), words(&second)),
-        Err(_) => (Vec::new(), "no second child could be made".to_string()),
-    };
+    let second = work::run(task, deadline, may_be_here).ok();
+    let again = second.as_ref().map_or_else(Vec::new, failed_ids);
+    let second = SecondTry(second.map(Box::new));
     for row in &mut outcome.answer.outcomes {
         if row.verdict != Verdict::Fail {
             continue;
         }
         if let Some(finding) = row.finding.as_mut().filter(|it| !again.contains(&it.id)) {
             row.verdict = Verdict::Unknown;
-            exit_verdict::did_not_recur(finding, &words);
+            second.lower(finding);
         }
     }
     if !again.contains(&FindingId::CudnnAborted) {
-        outcome.second_try = Some(words);
+        outcome.second_try = Some(second);
     }
 }
 
@@ -45,27 +43,4 @@ fn failed_ids(outcome: &ChildOutcome) -> Vec<FindingId> {
         ids.push(FindingId::CudnnAborted);
     }
     ids
-}
-
-/// How it went, in words.
-fn words(outcome: &ChildOutcome) -> String {
-    let stage = &outcome.answer.stage;
-    match outcome.end {
-        ExitStatus::Signal(number) => match signal_name(number) {
-            Some(name) => format!("it ended with {name} while {stage}"),
-            None => format!("it was killed by signal {number} while {stage}"),
-        },
-        ExitStatus::Late => format!("it was still {stage} when its time was over"),
-        ExitStatus::Itself if !outcome.answer.whole => {
-            format!("it ended without a word while {stage}")
-        }
-        ExitStatus::Itself => {
-            let rows = &outcome.answer.outcomes;
-            let mut found = rows.iter().filter_map(|row| row.finding.as_ref());
-            match found.find(|finding| finding.severity != Severity::Note) {
-                Some(finding) => finding.summary.clone(),
-                None => "nothing went wrong".to_string(),
-            }
-        }
-    }
 }

@@ -111,15 +111,18 @@ impl Fields for Finding {
         let [id, severity, summary, rest @ ..] = fields.as_slice() else {
             return None;
         };
-        // The child is a fork of this process, and has the same ids.
-        let (id, severity) = (FindingId::parse(id)?, Severity::decode(severity)?);
-        let mut finding = Finding::new(id, severity, summary);
-        let mut rest = rest.iter();
+        let (mut evidence, mut rest) = (Vec::new(), rest.iter());
         while let Some(label) = rest.next().filter(|label| !label.is_empty()) {
-            finding = finding.with(intern(label), rest.next()?);
+            evidence.push((intern(label), rest.next()?.clone()));
         }
-        finding.help.extend(rest.cloned());
-        Some(finding)
+        Some(Finding {
+            // The child is a fork of this process, and has the same ids.
+            id: FindingId::parse(id)?,
+            severity: Severity::decode(severity)?,
+            summary: summary.clone(),
+            evidence,
+            help: rest.cloned().collect(),
+        })
     }
 }
 

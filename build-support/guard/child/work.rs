@@ -13,8 +13,7 @@ use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::driver::{driver_library, nvml};
 use crate::runtime::facts::codec::{self, Fields};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::dlopen_dependencies;
@@ -23,7 +22,6 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::loader_words;
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
-use crate::runtime::system::by_system;
 use crate::runtime::system::platform::{self, Library};
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
@@ -45,50 +43,35 @@ pub struct ChildOutcome {
     pub said: String,
     /// Why it was no child, but this process itself.
     pub unprotected: Option<ChildNotStarted>,
-    /// How a second child went, where this one was taken down and that one was not.
-    pub second_try: Option<String>,
+    /// A second child, where this one was taken down and that one was not.
+    pub second_try: Option<SecondTry>,
 }
 
-/// Why there is no child.
-pub enum ChildNotStarted {
+/// A second child process, in which the fault of the first one did not recur. `None` if it could not be started.
+pub struct SecondTry(pub Option<Box<ChildOutcome>>);
+
+/// A child process that was not started.
+pub struct ChildNotStarted {
+    /// The reason.
+    pub obstacle: ForkObstacle,
+    /// Whether this process itself tests cuDNN instead.
+    pub is_unprotected: bool,
+}
+
+/// A reason not to start a child process.
+pub enum ForkObstacle {
     /// CUDA is started in this process.
-    Started,
+    CudaStarted,
     /// Memory of this process is registered with an RDMA device, which a fork would take from it.
-    Rdma,
-    /// The system refuses one, in these words.
+    RdmaMemory,
+    /// This process has too many open files, in the system's words.
+    TooManyFiles(String),
+    /// The system refuses, in these words.
     Refused(String),
 }
 
-impl ChildNotStarted {
-    /// Returns the finding with this headline.
-    pub fn finding(&self, summary: &str) -> Finding {
-        let finding = Finding::warning(FindingId::ChildNotStarted, summary);
-        match self {
-            ChildNotStarted::Started => finding
-                .with(
-                    "reason",
-                    "CUDA is started in this process already, and a child made by `fork` cannot use it then",
-                )
-                .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
-            ChildNotStarted::Rdma => finding
-                .with(
-                    "reason",
-                    "memory is registered with an RDMA device in this process, and libibverbs was not told to allow `fork`",
-                )
-                .help("call `startup()` before MPI, NCCL or UCX starts: as the first line of `main`")
-                .help("or set RDMAV_FORK_SAFE=1"),
-            ChildNotStarted::Refused(words) if words.contains(TOO_MANY_FILES) => finding
-                .with("reason", words)
-                .help("raise the limit on open files: `ulimit -n 4096`"),
-            ChildNotStarted::Refused(words) => finding
-                .with("reason", words)
-                .help(by_system!(
-                    "raise the limit on processes (`ulimit -u`), or allow `fork`",
-                    "call `startup()` in the program itself, and let it start itself once more"
-                )),
-        }
-    }
-}
+/// A GPU in confidential computing, which may not start again after a test.
+pub struct ConfidentialGpu;
 
 /// Tries it in a child; without one in this process itself, if that `may_be_here`. The error says why there is none.
 pub fn run(
@@ -104,24 +87,30 @@ pub fn run(
         unprotected,
         second_try: None,
     };
-    let no_child = if process::IS_COPY && in_process::cuda_is_started() {
-        ChildNotStarted::Started
+    let obstacle = if process::IS_COPY && in_process::cuda_is_started() {
+        ForkObstacle::CudaStarted
     } else if process::IS_COPY && rdma::forbids_fork(Path::new("/proc/self/fd")) {
-        ChildNotStarted::Rdma
+        ForkObstacle::RdmaMemory
     } else {
         let child = process::in_child(deadline, task, &token, &|sink| whole(task, &token, sink));
         match child {
             Ok(exit) => return Ok(outcome(exit, None)),
-            Err(words) => ChildNotStarted::Refused(words),
+            Err(words) if words.contains(TOO_MANY_FILES) => ForkObstacle::TooManyFiles(words),
+            Err(words) => ForkObstacle::Refused(words),
         }
+    };
+    let mut no_child = ChildNotStarted {
+        obstacle,
+        is_unprotected: false,
     };
     // What is a DLL of somebody else's program on Windows does not risk that.
     if !may_be_here || !process::IS_COPY && !in_process::cuda_is_started() {
         return Err(no_child);
     }
+    no_child.is_unprotected = true;
     let (mut here, end) = (task.clone(), codec::line("end", &token));
     if let Some(scope) = &mut here.convolution {
-        scope.in_program = matches!(no_child, ChildNotStarted::Started);
+        scope.in_program = matches!(no_child.obstacle, ForkObstacle::CudaStarted);
     }
     let exit = in_process::in_thread(deadline, move |sink| {
         work(&here, sink);
@@ -165,7 +154,7 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
     let modes = nvml::modes();
     let is_confidential = modes.is_some_and(|modes| modes.is_confidential);
     if is_confidential && !task.devices.is_asked() && !in_process::cuda_is_started() {
-        tell(sink, "problem", &confidential());
+        tell(sink, "problem", &ConfidentialGpu.finding());
         return false;
     }
     let numbers = match driver(task.functions, sink) {
@@ -212,12 +201,6 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
         }
     }
     modes.is_some_and(|modes| modes.is_shut_down)
-}
-
-fn confidential() -> Finding {
-    let summary = "the GPU is used in confidential computing, where it may not start again after a test, so it was not tried";
-    Finding::warning(FindingId::DeviceBusy, summary)
-        .help("set CUDNN_GUARD_DEVICES=0 to try it all the same")
 }
 
 /// The GPUs that are tried. Where nobody chose among unlike ones, it is the first that the cuDNN and the program's own

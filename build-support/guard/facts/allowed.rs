@@ -61,8 +61,7 @@ impl Allowed {
             if let (Some(by), Severity::Error) =
                 (self.allowed_by(finding.id.as_str()), finding.severity)
             {
-                finding.severity = Severity::Warning;
-                finding.evidence.push((LET_PASS, by.to_string()));
+                finding.override_severity(Severity::Warning, LET_PASS, by);
             }
         }
     }

@@ -149,6 +149,18 @@ impl Finding {
         self
     }
 
+    /// Returns it as a warning, for a caller that it does not stop.
+    pub fn into_warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    /// Changes the severity on the request of an operator or a build script, which becomes evidence.
+    pub fn override_severity(&mut self, severity: Severity, label: &'static str, request: &str) {
+        self.severity = severity;
+        self.evidence.push((label, request.to_string()));
+    }
+
     /// What it is, in one sentence, and its id.
     pub(crate) fn headline(&self) -> String {
         format!("{}  [{}]", printable(&self.summary), self.id)

@@ -1,1 +1,158 @@
 //! What the steps of a check found: a cuDNN that does not go with the program, or a step that was not possible.
+
+use crate::runtime::check::NotChecked;
+use crate::runtime::check::child_verdict::{DeviceOrder, Disagreement, NoConvolution};
+use crate::runtime::check::file_findings::UnknownVersion;
+use crate::runtime::check::pin::ChangedFile;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::main_library::MainLibrary;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::loader::file_name;
+
+impl NotChecked<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        match self {
+            NotChecked::BuiltWithoutCuda(reason) => Finding::warning(
+                FindingId::BuiltWithoutCuda,
+                "this program was built without CUDA",
+            )
+            .with("reason", reason),
+            NotChecked::StaticLibc => Finding::warning(
+                FindingId::PlatformUnsupported,
+                "cuDNN is not checked in a program that holds its C library (crt-static)",
+            )
+            .help("build it without `-C target-feature=+crt-static`: CUDA and cuDNN are not made for such a program"),
+            NotChecked::UnsupportedPlatform => {
+                let libc = if cfg!(target_env = "musl") {
+                    " with musl"
+                } else {
+                    ""
+                };
+                let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+                Finding::warning(
+                    FindingId::PlatformUnsupported,
+                    format!("cuDNN is not checked on {arch} {system}{libc}"),
+                )
+            }
+            NotChecked::UnknownRecord { written_by, words } => Finding::warning(
+                FindingId::UnknownNewerVersion,
+                "what this program may load is written in a way that this cudnn-guard does not know",
+            )
+            .with("written by", format!("cudnn-guard {written_by}"))
+            .with("written", words)
+            .help("use the same release of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml"),
+        }
+    }
+}
+
+impl UnknownVersion<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        Finding::warning(
+            FindingId::UnknownNewerVersion,
+            format!(
+                "the files of the cuDNN at `{}` do not tell their release",
+                self.0.display()
+            ),
+        )
+    }
+}
+
+impl NoConvolution<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        match self {
+            NoConvolution::GraphJitNotEnabled => Finding::warning(
+                FindingId::ConvolutionFailed,
+                "this cuDNN only compiles graphs at run time, and is not told so, so no convolution was tried",
+            )
+            .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
+            NoConvolution::NotPossible(reasons) => {
+                Finding::warning(FindingId::ConvolutionFailed, "no convolution could be tried")
+                    .with_lines("not tried", *reasons)
+            }
+        }
+    }
+}
+
+impl Disagreement<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let folder = self.main_library.folder().display();
+        let mut finding = Finding::error(
+            FindingId::PartsMixed,
+            format!("the parts of cuDNN at `{folder}` do not belong together"),
+        );
+        finding.evidence = self.main_library.evidence();
+        if let (Some(files), Some(called)) = (self.files, self.called) {
+            if files != called {
+                finding = finding.with("answers", format!("{called}, and its files are {files}"));
+            }
+        }
+        if !self.failed_checks.is_empty() {
+            finding = finding.with("refused by", self.failed_checks.join(", "));
+        }
+        let is_untold = |part: &&SubLibraryFile| part.needed && part.version.is_none();
+        let untold = self.parts.list.iter().filter(is_untold);
+        finding
+            .with_lines("no release", untold.map(|part| part.path.display()))
+            .help(format!(
+                "remove all `{}` files from `{folder}` and install one cuDNN there, whole",
+                file_name::ALL
+            ))
+    }
+}
+
+impl ChangedFile<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        Finding::error(
+            FindingId::PartsMixed,
+            "cuDNN's files changed while they were checked",
+        )
+        .with("checked", self.checked.display())
+        .with("loaded", self.loaded.display())
+        .help("start the program again when nothing is being installed")
+    }
+}
+
+impl MainLibrary {
+    /// Adds the foreign sub-libraries that were mapped to the finding about their versions.
+    pub fn add_foreign(&self, finding: Finding, foreign: &[SubLibraryFile]) -> Finding {
+        let foreign = foreign.iter().map(|part| part.path.display());
+        let mut finding = finding.with_lines("and also", foreign);
+        self.add_evidence(&mut finding);
+        finding
+    }
+
+    /// Names this library in the finding about its CUDA major, and how to load one for this CUDA major instead.
+    pub fn explain_cuda_mismatch(&self, mut finding: Finding, cuda: u32) -> Finding {
+        let wanted = format!("the cuDNN for CUDA {cuda}");
+        finding.evidence = self.evidence();
+        finding.help = vec![self.origin.help(self.folder(), &wanted)];
+        finding
+    }
+}
+
+impl DeviceOrder {
+    /// Adds the order to the finding about one of several GPUs.
+    pub fn add_to(&self, finding: Finding) -> Finding {
+        match &self.0 {
+            Some(order) => finding.with("order", format!("CUDA_DEVICE_ORDER={order}")),
+            None => finding.with(
+                "order",
+                "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first",
+            ),
+        }
+    }
+}
+
+impl Finding {
+    /// Makes a warning about what happens to this program without the guard.
+    pub fn but_for_this_guard(mut self) -> Self {
+        self.summary = format!("but for this guard, {}", self.summary);
+        self.into_warning()
+    }
+}

@@ -1,1 +1,72 @@
 //! The variables of the guard, and the report file.
+
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::report::env_config::{RequireGpu, VariableFault};
+use crate::runtime::report::output::UnwrittenReport;
+
+impl VariableFault {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let finding = |summary| Finding::warning(FindingId::VariableUnusable, summary);
+        match self {
+            VariableFault::Invalid {
+                name,
+                value,
+                expected,
+                default,
+            } => finding(format!(
+                "{name}={value:?} is not {expected}; {default} it is"
+            )),
+            VariableFault::UnknownId(id) => finding(format!(
+                "CUDNN_GUARD_ALLOW: {id:?} names no finding; ids stand in brackets behind the headlines"
+            )),
+            VariableFault::Privileged(names) => finding(format!(
+                "{} not followed: this program has more rights than its user (setuid, capabilities)",
+                names.join(", ")
+            )),
+            VariableFault::DevicesOutOfRange { numbers, count } => {
+                let numbers: Vec<_> = numbers.iter().map(|number| number.to_string()).collect();
+                let numbers = numbers.join(", ");
+                finding(format!(
+                    "CUDNN_GUARD_DEVICES asks for GPU {numbers}, and {count} are visible, counted from 0"
+                ))
+                .help(format!(
+                    "set CUDNN_GUARD_DEVICES to numbers below {count}, or to all"
+                ))
+            }
+        }
+    }
+}
+
+impl RequireGpu {
+    /// Returns the request that makes an unknown verdict a failure. `by_program`: the program itself requires a GPU.
+    pub fn request(self, by_program: bool) -> Option<&'static str> {
+        match self {
+            RequireGpu::Strict => {
+                Some("CUDNN_GUARD_REQUIRE_GPU=strict asks for a check that passes")
+            }
+            RequireGpu::Present => {
+                Some("CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU, its driver and cuDNN")
+            }
+            RequireGpu::No if by_program => {
+                Some("this program asks for a GPU, its driver and cuDNN")
+            }
+            RequireGpu::No => None,
+        }
+    }
+}
+
+impl UnwrittenReport<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        Finding::warning(
+            FindingId::IoError,
+            format!(
+                "cannot write the report `{}`: {}",
+                self.path.display(),
+                self.error
+            ),
+        )
+    }
+}

@@ -3,7 +3,6 @@
 use crate::runtime::driver::devices::{Devices, RANKS};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::system::platform;
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
@@ -53,21 +52,41 @@ pub struct EnvConfig {
     pub require_gpu: RequireGpu,
     /// `CUDNN_GUARD_DEVICES`
     pub devices: Devices,
-    /// Values that are not followed, one line each.
-    pub complaints: Vec<String>,
+    /// Values that are not followed.
+    pub complaints: Vec<VariableFault>,
+}
+
+/// A variable whose value is not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VariableFault {
+    /// A value that the variable cannot have.
+    Invalid {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// The values that it can have, in words.
+        expected: &'static str,
+        /// The value that is used instead.
+        default: &'static str,
+    },
+    /// An entry of `CUDNN_GUARD_ALLOW` that is no id.
+    UnknownId(String),
+    /// Variables that a program with more rights than its user ignores.
+    Privileged(Vec<String>),
+    /// GPUs that do not exist.
+    DevicesOutOfRange {
+        /// Their numbers.
+        numbers: Vec<usize>,
+        /// How many GPUs are visible.
+        count: usize,
+    },
 }
 
 impl EnvConfig {
     /// The complaints, for the report.
     pub fn findings(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for complaint in &self.complaints {
-            findings.push(Finding::warning(
-                FindingId::VariableUnusable,
-                complaint.as_str(),
-            ));
-        }
-        findings
+        self.complaints.iter().map(VariableFault::finding).collect()
     }
 
     /// Reads them from the environment. Whoever starts a program that has more rights than they have neither switches
@@ -87,10 +106,7 @@ impl EnvConfig {
         });
         let set = set.into_inner();
         if !set.is_empty() {
-            config.complaints.push(format!(
-                "{} not followed: this program has more rights than its user (setuid, capabilities)",
-                set.join(", ")
-            ));
+            config.complaints.push(VariableFault::Privileged(set));
         }
         config
     }
@@ -99,15 +115,18 @@ impl EnvConfig {
     pub fn parse(given: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let variable = |name: &str| given(name).map(|value| value.to_string_lossy().into_owned());
         let mut complaints = Vec::new();
-        let mut read =
-            |name: &str, wanted: &str, default: &str, understand: &mut dyn FnMut(&str) -> bool| {
-                if let Some(value) = variable(name).filter(|value| !value.trim().is_empty()) {
-                    if !understand(value.trim()) {
-                        complaints
-                            .push(format!("{name}={value:?} is not {wanted}; {default} it is"));
-                    }
+        let mut read = |name, expected, default, understand: &mut dyn FnMut(&str) -> bool| {
+            if let Some(value) = variable(name).filter(|value| !value.trim().is_empty()) {
+                if !understand(value.trim()) {
+                    complaints.push(VariableFault::Invalid {
+                        name,
+                        value,
+                        expected,
+                        default,
+                    });
                 }
-            };
+            }
+        };
         let (mut mode, mut deadline, mut require_gpu) = (Mode::Deny, None, RequireGpu::No);
         read("CUDNN_GUARD", "deny, warn or off", "deny", &mut |value| {
             mode = match value {
@@ -163,9 +182,7 @@ impl EnvConfig {
         );
         let allow = Allowed::parse(&variable("CUDNN_GUARD_ALLOW").unwrap_or_default());
         for id in allow.unknown_ids() {
-            complaints.push(format!(
-                "CUDNN_GUARD_ALLOW: {id:?} names no finding; ids stand in brackets behind the headlines"
-            ));
+            complaints.push(VariableFault::UnknownId(id.to_string()));
         }
         let report = given("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
         Self {

@@ -1,7 +1,6 @@
 //! Where the operator wants the report.
 
-use crate::runtime::facts::finding::{Finding, Verdict, printable};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::{Verdict, printable};
 use crate::runtime::report::env_config::EnvConfig;
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::report::text;
@@ -11,6 +10,14 @@ use std::fs::OpenOptions;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
+
+/// A report that cannot be written to this file.
+pub struct UnwrittenReport<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// The system's error.
+    pub error: std::io::Error,
+}
 
 /// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
 pub fn write(
@@ -27,15 +34,12 @@ pub fn write(
         Err(failure) => failure.to_json(),
     };
     if let Err(error) = write_file(path, &format!("{words}\n")) {
-        let finding = Finding::warning(
-            FindingId::IoError,
-            format!("cannot write the report `{}`: {error}", path.display()),
-        );
         let report = match &mut result {
             Ok(report) => report,
             Err(failure) => failure.report_mut(),
         };
-        report.findings.push(finding);
+        let unwritten = UnwrittenReport { path, error };
+        report.findings.push(unwritten.finding());
         report.is_unwritten = true;
     }
     result

@@ -157,6 +157,11 @@ impl Report {
         // That it cannot be read was a guess before, and now the loader says so too.
         let same = |known: &Finding| known.summary == finding.summary;
         self.findings.retain(|known| !same(known));
+        self.add(finding);
+    }
+
+    /// Notes an error, or that the verdict is not known because of what is none.
+    pub(crate) fn add(&mut self, finding: Finding) {
         match finding.severity {
             Severity::Error => self.findings.push(finding),
             _ => self.unknown(finding),
@@ -164,26 +169,14 @@ impl Report {
     }
 
     /// Notes that the verdict is not known because of this.
-    pub(crate) fn unknown(&mut self, mut finding: Finding) {
-        finding.severity = Severity::Warning;
+    pub(crate) fn unknown(&mut self, finding: Finding) {
         self.unknown = self.unknown.or(Some(finding.id));
-        self.findings.push(finding);
+        self.findings.push(finding.into_warning());
     }
 
     /// Applies what the operator lets pass, and what is asked for on top.
     pub(crate) fn finish(mut self, env_config: &EnvConfig) -> Result<Self, Failure> {
-        let required = match env_config.require_gpu {
-            RequireGpu::Strict => {
-                Some("CUDNN_GUARD_REQUIRE_GPU=strict asks for a check that passes")
-            }
-            RequireGpu::Present => {
-                Some("CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU, its driver and cuDNN")
-            }
-            RequireGpu::No if self.built.require_gpu => {
-                Some("this program asks for a GPU, its driver and cuDNN")
-            }
-            RequireGpu::No => None,
-        };
+        let required = env_config.require_gpu.request(self.built.require_gpu);
         let has_gpu = self.device_count() > 0;
         let contents = &mut *self.contents;
         env_config.allow.apply(&mut contents.findings);
@@ -200,8 +193,7 @@ impl Report {
                 }
             };
             if let (Some(by), false, true) = (required, allowed, ends) {
-                finding.severity = Severity::Error;
-                finding.evidence.push(("required", by.to_string()));
+                finding.override_severity(Severity::Error, "required", by);
             }
         }
         // What stops the program comes first. To sort would be much code to compile for so few.

@@ -374,7 +374,7 @@ fn the_operators_wishes_are_read() {
     ]);
     assert_eq!(bad.complaints.len(), 3);
     assert_eq!(
-        bad.complaints[1],
+        bad.complaints[1].finding().summary,
         "CUDNN_GUARD_REQUIRE_GPU=\"yes\" is not 0, 1 or strict; 0 it is"
     );
     assert_eq!(
