@@ -1,6 +1,7 @@
 //! What it means that things went in the child as they did.
 
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::check::NotChecked;
 use crate::runtime::check::exit_verdict;
 use crate::runtime::check::foreign_parts;
 use crate::runtime::child::exit_status::ExitStatus;
@@ -36,17 +37,6 @@ pub struct Disagreement<'a> {
     /// cuDNN's version checks that failed, by name.
     pub failed_checks: &'a [String],
 }
-
-/// A reason why no convolution was tested.
-pub enum NoConvolution<'a> {
-    /// This cuDNN only compiles graphs at run time, and the variable that tells cuDNN so is not set.
-    GraphJitNotEnabled,
-    /// None was possible, for these reasons.
-    NotPossible(&'a [String]),
-}
-
-/// The value of CUDA_DEVICE_ORDER, which decides which GPU is the first.
-pub struct DeviceOrder(pub Option<String>);
 
 /// What the child told and left behind.
 pub fn judge(
@@ -154,7 +144,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
     }
     let passed = |outcome: &CaseResult| outcome.verdict == Verdict::Pass;
     if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
-        report.unknown(NoConvolution::NotPossible(&report.unchecked).finding());
+        report.unknown(NotChecked::NoConvolution(&report.unchecked).finding());
     }
 }
 
@@ -213,7 +203,6 @@ fn devices(
     let first = driver.devices.first().map(|device| device.capability);
     let is_other = |device: &Device| Some(device.capability) != first;
     let are_unlike = driver.devices.iter().any(is_other);
-    let order = are_unlike.then(|| DeviceOrder(std::env::var("CUDA_DEVICE_ORDER").ok()));
     let (mut seen, mut compiles) = (Vec::new(), false);
     for number in &numbers {
         let Some(device) = driver.devices.get(*number) else {
@@ -238,14 +227,15 @@ fn devices(
         });
         compiles |= is_tried && by_ptx;
         let mut add = |finding: Option<Finding>, stops: bool| {
-            let finding = finding.map(|finding| match stops {
-                true => finding,
-                false => finding.into_warning(),
-            });
-            findings.extend(finding.map(|finding| match &order {
-                Some(order) => order.add_to(finding),
-                None => finding,
-            }));
+            if let Some(mut finding) = finding {
+                if !stops {
+                    finding = finding.into_warning();
+                }
+                if are_unlike {
+                    finding = finding.with_device_order(std::env::var("CUDA_DEVICE_ORDER").ok());
+                }
+                findings.push(finding);
+            }
         };
         add(kernels, is_tried);
         add(served, is_tried && !computes);

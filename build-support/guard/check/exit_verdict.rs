@@ -56,12 +56,12 @@ pub enum Interruption<'a> {
     NoThread,
     /// A crash with this signal under a tool that may be the cause.
     UnderTool(&'static str, Tool),
+    /// A crash of cuDNN with this signal after the loader did not find a library for it.
+    CrashWithout(&'static str, &'a MissingDlopen),
     /// A crash of cuDNN.
-    CudnnCrash {
+    Crash {
         /// The signal.
         signal: &'static str,
-        /// A library that cuDNN opened and that does not exist.
-        missing: Option<&'a MissingDlopen>,
         /// Whether cuDNN is linked into the program.
         is_linked_in: bool,
     },
@@ -78,7 +78,7 @@ pub enum Tool {
     /// A tracer with this process id.
     Tracer(String),
     /// A preloaded library that replaces functions of the driver.
-    Preloaded(PathBuf),
+    Preloaded(String),
 }
 
 /// Returns the resource that the system did not give to the child, if the child printed that.
@@ -111,43 +111,29 @@ pub fn judge(
             Interruption::CompilingPtx(cache.unwrap_or_else(|| "~/.nv/ComputeCache".to_string()))
         }
         ExitStatus::Late => Interruption::Deadline,
-        ExitStatus::Signal(number) => match missing_resource(outcome) {
-            Some(missing) => missing,
-            None => {
-                let loaded = report.loaded.as_ref();
-                let is_linked_in = loaded.is_some_and(|it| it.origin == LoadOrigin::Within);
-                crash(outcome, number, missing_dlopen, is_linked_in)
+        ExitStatus::Signal(number) => missing_resource(outcome).unwrap_or_else(|| {
+            // Before it starts, nothing of cuDNN's has run.
+            let has_started = outcome.answer.stage != Stage::Starting;
+            let is_known = has_started && !dlerror_messages::no_waiting(&outcome.said);
+            let Some(signal) = signal_name(number).filter(|_| is_known) else {
+                return Interruption::Killed(number);
+            };
+            if !is_in_cudnn(outcome) {
+                let set = set_variables(["CUDA_INJECTION64_PATH", "LD_PRELOAD"]);
+                return Interruption::DriverCrash(signal, set);
             }
-        },
+            let origin = report.loaded.as_ref().map(|loaded| &loaded.origin);
+            match (tool(), missing_dlopen) {
+                (Some(tool), _) => Interruption::UnderTool(signal, tool),
+                (None, Some(missing)) => Interruption::CrashWithout(signal, missing),
+                (None, None) => Interruption::Crash {
+                    signal,
+                    is_linked_in: origin == Some(&LoadOrigin::Within),
+                },
+            }
+        }),
     };
     report.add(InterruptedTest { outcome, cause }.finding());
-}
-
-/// Returns the cause of an end by this signal.
-fn crash<'a>(
-    outcome: &ChildOutcome,
-    number: i32,
-    missing: Option<&'a MissingDlopen>,
-    is_linked_in: bool,
-) -> Interruption<'a> {
-    // Before it starts, nothing of cuDNN's has run.
-    let is_known =
-        outcome.answer.stage != Stage::Starting && !dlerror_messages::no_waiting(&outcome.said);
-    match signal_name(number).filter(|_| is_known) {
-        Some(signal) if is_in_cudnn(outcome) => match tool() {
-            Some(tool) => Interruption::UnderTool(signal, tool),
-            None => Interruption::CudnnCrash {
-                signal,
-                missing,
-                is_linked_in,
-            },
-        },
-        Some(signal) => {
-            let set = set_variables(["CUDA_INJECTION64_PATH", "LD_PRELOAD"]);
-            Interruption::DriverCrash(signal, set)
-        }
-        None => Interruption::Killed(number),
-    }
 }
 
 /// Returns those of these variables that have a value.
@@ -180,5 +166,5 @@ fn tool() -> Option<Tool> {
         name.contains(".so") && !is_driver && Elf::open(path).is_ok_and(|it| it.defines("cuInit"))
     };
     let library = platform::mapped().into_iter().find(replaces)?;
-    Some(Tool::Preloaded(library))
+    Some(Tool::Preloaded(library.display().to_string()))
 }

@@ -6,10 +6,6 @@ use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::{gpu_support, rules};
 use crate::runtime::report::result::Report;
-use std::path::Path;
-
-/// A cuDNN in this directory whose files do not contain its version.
-pub struct UnknownVersion<'a>(pub &'a Path);
 
 /// Adds to a report the release, the parts and what is wrong with them.
 pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: SubLibraries) {

@@ -7,8 +7,6 @@ pub mod foreign_parts;
 pub mod pin;
 pub mod second_try;
 
-use crate::runtime::check::child_verdict::NoConvolution;
-use crate::runtime::check::file_findings::UnknownVersion;
 use crate::runtime::child::in_process::{self, on_enough_stack};
 use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::task::{Functions, REAL, Task};
@@ -27,6 +25,7 @@ use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::system::platform;
+use std::path::Path;
 
 /// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
 /// starts CUDA. What is linked into the program has no files, and is asked for its release.
@@ -47,7 +46,7 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
         let parts = main_library.parts(&search_path, false, built);
         file_findings::add(&mut report, built, &main_library, parts);
         if report.release().is_none() {
-            report.unknown(UnknownVersion(main_library.folder()).finding());
+            report.unknown(NotChecked::UnknownVersion(main_library.folder()).finding());
         }
         child_verdict::release(&mut report, built, None);
         report.unchecked("the driver, the GPU and a convolution: only the release was asked for");
@@ -115,7 +114,7 @@ pub fn check_for(
     output::write(result, env_config)
 }
 
-/// A reason not to search for a cuDNN.
+/// A check that is not possible.
 pub enum NotChecked<'a> {
     /// The program was built without CUDA, for this reason.
     BuiltWithoutCuda(&'a str),
@@ -130,9 +129,16 @@ pub enum NotChecked<'a> {
         /// The rule.
         words: &'a str,
     },
+    /// The files of the cuDNN in this directory do not contain its version.
+    UnknownVersion(&'a Path),
+    /// This cuDNN only compiles graphs at run time, and the variable that tells cuDNN so is not set.
+    GraphJitNotEnabled,
+    /// No convolution was possible, for these reasons.
+    NoConvolution(&'a [String]),
 }
 
 impl<'a> NotChecked<'a> {
+    /// Returns the reason not to search for a cuDNN.
     fn detect(built: &'a Built) -> Option<Self> {
         if let Some(reason) = &built.absent {
             return Some(NotChecked::BuiltWithoutCuda(reason));
@@ -305,7 +311,7 @@ fn run_checks(
         report.unknown(devices::left_to_rank(rank));
     }
     if built.convolution && !can && report.device_count() > 0 {
-        report.unknown(NoConvolution::GraphJitNotEnabled.finding());
+        report.unknown(NotChecked::GraphJitNotEnabled.finding());
     }
     let count = report.device_count();
     let numbers = env_config.devices.out_of_range(count);

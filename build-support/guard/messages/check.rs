@@ -1,8 +1,7 @@
 //! What the steps of a check found: a cuDNN that does not go with the program, or a step that was not possible.
 
 use crate::runtime::check::NotChecked;
-use crate::runtime::check::child_verdict::{DeviceOrder, Disagreement, NoConvolution};
-use crate::runtime::check::file_findings::UnknownVersion;
+use crate::runtime::check::child_verdict::Disagreement;
 use crate::runtime::check::pin::ChangedFile;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -13,65 +12,40 @@ use crate::runtime::loader::file_name;
 impl NotChecked<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
+        let unsupported = |summary| Finding::warning(FindingId::PlatformUnsupported, summary);
+        let unknown = |summary| Finding::warning(FindingId::UnknownNewerVersion, summary);
+        let untested = |summary| Finding::warning(FindingId::ConvolutionFailed, summary);
         match self {
-            NotChecked::BuiltWithoutCuda(reason) => Finding::warning(
-                FindingId::BuiltWithoutCuda,
-                "this program was built without CUDA",
-            )
-            .with("reason", reason),
-            NotChecked::StaticLibc => Finding::warning(
-                FindingId::PlatformUnsupported,
-                "cuDNN is not checked in a program that holds its C library (crt-static)",
+            NotChecked::BuiltWithoutCuda(reason) => {
+                let summary = "this program was built without CUDA";
+                Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason)
+            }
+            NotChecked::StaticLibc => unsupported(
+                "cuDNN is not checked in a program that holds its C library (crt-static)".to_string(),
             )
             .help("build it without `-C target-feature=+crt-static`: CUDA and cuDNN are not made for such a program"),
             NotChecked::UnsupportedPlatform => {
-                let libc = if cfg!(target_env = "musl") {
-                    " with musl"
-                } else {
-                    ""
-                };
                 let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-                Finding::warning(
-                    FindingId::PlatformUnsupported,
-                    format!("cuDNN is not checked on {arch} {system}{libc}"),
-                )
+                let is_musl = cfg!(target_env = "musl");
+                let libc = if is_musl { " with musl" } else { "" };
+                unsupported(format!("cuDNN is not checked on {arch} {system}{libc}"))
             }
-            NotChecked::UnknownRecord { written_by, words } => Finding::warning(
-                FindingId::UnknownNewerVersion,
-                "what this program may load is written in a way that this cudnn-guard does not know",
+            NotChecked::UnknownRecord { written_by, words } => unknown(
+                "what this program may load is written in a way that this cudnn-guard does not know".to_string(),
             )
             .with("written by", format!("cudnn-guard {written_by}"))
             .with("written", words)
             .help("use the same release of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml"),
-        }
-    }
-}
-
-impl UnknownVersion<'_> {
-    /// Returns the finding.
-    pub fn finding(&self) -> Finding {
-        Finding::warning(
-            FindingId::UnknownNewerVersion,
-            format!(
+            NotChecked::UnknownVersion(folder) => unknown(format!(
                 "the files of the cuDNN at `{}` do not tell their release",
-                self.0.display()
-            ),
-        )
-    }
-}
-
-impl NoConvolution<'_> {
-    /// Returns the finding.
-    pub fn finding(&self) -> Finding {
-        match self {
-            NoConvolution::GraphJitNotEnabled => Finding::warning(
-                FindingId::ConvolutionFailed,
+                folder.display()
+            )),
+            NotChecked::GraphJitNotEnabled => untested(
                 "this cuDNN only compiles graphs at run time, and is not told so, so no convolution was tried",
             )
             .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
-            NoConvolution::NotPossible(reasons) => {
-                Finding::warning(FindingId::ConvolutionFailed, "no convolution could be tried")
-                    .with_lines("not tried", *reasons)
+            NotChecked::NoConvolution(reasons) => {
+                untested("no convolution could be tried").with_lines("not tried", *reasons)
             }
         }
     }
@@ -136,20 +110,14 @@ impl MainLibrary {
     }
 }
 
-impl DeviceOrder {
-    /// Adds the order to the finding about one of several GPUs.
-    pub fn add_to(&self, finding: Finding) -> Finding {
-        match &self.0 {
-            Some(order) => finding.with("order", format!("CUDA_DEVICE_ORDER={order}")),
-            None => finding.with(
-                "order",
-                "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first",
-            ),
-        }
-    }
-}
-
 impl Finding {
+    /// Adds what decides which of several GPUs is the first: the value of CUDA_DEVICE_ORDER.
+    pub fn with_device_order(self, order: Option<String>) -> Self {
+        let order = order.map(|order| format!("CUDA_DEVICE_ORDER={order}"));
+        let default = "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first";
+        self.with("order", order.as_deref().unwrap_or(default))
+    }
+
     /// Makes a warning about what happens to this program without the guard.
     pub fn but_for_this_guard(mut self) -> Self {
         self.summary = format!("but for this guard, {}", self.summary);

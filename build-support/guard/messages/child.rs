@@ -63,6 +63,9 @@ impl InterruptedTest<'_> {
             "the child process"
         };
         let not_started = |summary| Finding::warning(FindingId::ChildNotStarted, summary);
+        let aborted = |summary| Finding::error(FindingId::CudnnAborted, summary);
+        let crash =
+            |signal| format!("cuDNN ended the process that tried it with {signal} while {stage}");
         let late = || {
             Finding::warning(
                 FindingId::ConvolutionTimeout,
@@ -70,12 +73,9 @@ impl InterruptedTest<'_> {
             )
         };
         let mut finding = match &self.cause {
-            Interruption::MissingFunction(words) => Finding::error(
-                FindingId::CudnnAborted,
-                format!(
-                    "the loader ended the process that tried cuDNN while {stage}, for lack of a function"
-                ),
-            )
+            Interruption::MissingFunction(words) => aborted(format!(
+                "the loader ended the process that tried cuDNN while {stage}, for lack of a function"
+            ))
             .with("loader", words)
             .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
             Interruption::Unknown => not_started(format!(
@@ -104,31 +104,35 @@ impl InterruptedTest<'_> {
                 "raise the limit on processes and threads: `ulimit -u`, or the container's limit on pids",
                 "close other programs"
             )),
-            Interruption::UnderTool(signal, tool) => tool.explain(Finding::warning(
-                FindingId::CudnnAborted,
-                format!(
-                    "the test process crashed ({signal}) while {stage}, under a tool that may be the cause"
-                ),
-            )),
-            Interruption::CudnnCrash {
-                signal,
-                missing,
-                is_linked_in,
-            } => {
-                let headline =
-                    format!("cuDNN ended the process that tried it with {signal} while {stage}");
-                match missing {
-                    Some(missing) => missing.with_help(Finding::error(
-                        FindingId::CudnnAborted,
-                        format!("{}: {}", headline, missing.reason()),
+            Interruption::UnderTool(signal, tool) => {
+                let finding = Finding::warning(
+                    FindingId::CudnnAborted,
+                    format!(
+                        "the test process crashed ({signal}) while {stage}, under a tool that may be the cause"
+                    ),
+                );
+                match tool {
+                    Tool::Injected(name, value) => finding
+                        .with("tool", format!("{name}={value}"))
+                        .help(format!("unset {name} to test cuDNN without the tool")),
+                    Tool::Tracer(process) => finding
+                        .with("tool", format!("process {process} traces this one"))
+                        .help("start the program without the debugger or tracer to test cuDNN"),
+                    Tool::Preloaded(library) => finding.with("tool", library).help(format!(
+                        "remove `{library}` from LD_PRELOAD and /etc/ld.so.preload to test cuDNN without it"
                     )),
-                    None => Finding::error(FindingId::CudnnAborted, headline).help(if *is_linked_in {
-                        "build the program again, with the archives of another release of cuDNN"
-                    } else {
-                        "install the same release of cuDNN again, whole, or another one"
-                    }),
                 }
             }
+            Interruption::CrashWithout(signal, missing) => {
+                missing.with_help(aborted(format!("{}: {}", crash(signal), missing.reason())))
+            }
+            Interruption::Crash {
+                signal,
+                is_linked_in: true,
+            } => aborted(crash(signal))
+                .help("build the program again, with the archives of another release of cuDNN"),
+            Interruption::Crash { signal, .. } => aborted(crash(signal))
+                .help("install the same release of cuDNN again, whole, or another one"),
             Interruption::DriverCrash(signal, set) => {
                 let summary = if *stage == Stage::MakingContext {
                     format!(
@@ -158,24 +162,6 @@ impl InterruptedTest<'_> {
             second.lower(&mut finding);
         }
         finding
-    }
-}
-
-impl Tool {
-    /// Adds the tool and the help against it.
-    fn explain(&self, finding: Finding) -> Finding {
-        match self {
-            Tool::Injected(name, value) => finding
-                .with("tool", format!("{name}={value}"))
-                .help(format!("unset {name} to test cuDNN without the tool")),
-            Tool::Tracer(process) => finding
-                .with("tool", format!("process {process} traces this one"))
-                .help("start the program without the debugger or tracer to test cuDNN"),
-            Tool::Preloaded(library) => finding.with("tool", library.display()).help(format!(
-                "remove `{}` from LD_PRELOAD and /etc/ld.so.preload to test cuDNN without it",
-                library.display()
-            )),
-        }
     }
 }
 

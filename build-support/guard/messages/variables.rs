@@ -3,7 +3,6 @@
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::report::env_config::{RequireGpu, VariableFault};
-use crate::runtime::report::output::UnwrittenReport;
 
 impl VariableFault {
     /// Returns the finding.
@@ -21,6 +20,10 @@ impl VariableFault {
             VariableFault::UnknownId(id) => finding(format!(
                 "CUDNN_GUARD_ALLOW: {id:?} names no finding; ids stand in brackets behind the headlines"
             )),
+            VariableFault::UnwrittenReport(path, error) => Finding::warning(
+                FindingId::IoError,
+                format!("cannot write the report `{}`: {error}", path.display()),
+            ),
             VariableFault::Privileged(names) => finding(format!(
                 "{} not followed: this program has more rights than its user (setuid, capabilities)",
                 names.join(", ")
@@ -54,19 +57,5 @@ impl RequireGpu {
             }
             RequireGpu::No => None,
         }
-    }
-}
-
-impl UnwrittenReport<'_> {
-    /// Returns the finding.
-    pub fn finding(&self) -> Finding {
-        Finding::warning(
-            FindingId::IoError,
-            format!(
-                "cannot write the report `{}`: {}",
-                self.path.display(),
-                self.error
-            ),
-        )
     }
 }

@@ -72,6 +72,8 @@ pub enum VariableFault {
     },
     /// An entry of `CUDNN_GUARD_ALLOW` that is no id.
     UnknownId(String),
+    /// A file for the report that cannot be written, with the system's error.
+    UnwrittenReport(PathBuf, String),
     /// Variables that a program with more rights than its user ignores.
     Privileged(Vec<String>),
     /// GPUs that do not exist.

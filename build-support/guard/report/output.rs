@@ -1,7 +1,7 @@
 //! Where the operator wants the report.
 
 use crate::runtime::facts::finding::{Verdict, printable};
-use crate::runtime::report::env_config::EnvConfig;
+use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::report::text;
 use crate::runtime::system::{platform, proc};
@@ -10,14 +10,6 @@ use std::fs::OpenOptions;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
-
-/// A report that cannot be written to this file.
-pub struct UnwrittenReport<'a> {
-    /// The file.
-    pub path: &'a Path,
-    /// The system's error.
-    pub error: std::io::Error,
-}
 
 /// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
 pub fn write(
@@ -38,7 +30,7 @@ pub fn write(
             Ok(report) => report,
             Err(failure) => failure.report_mut(),
         };
-        let unwritten = UnwrittenReport { path, error };
+        let unwritten = VariableFault::UnwrittenReport(path.clone(), error.to_string());
         report.findings.push(unwritten.finding());
         report.is_unwritten = true;
     }
