@@ -58,13 +58,10 @@ pub enum Interruption<'a> {
     UnderTool(&'static str, Tool),
     /// A crash of cuDNN with this signal after the loader did not find a library for it.
     CrashWithout(&'static str, &'a MissingDlopen),
-    /// A crash of cuDNN.
-    Crash {
-        /// The signal.
-        signal: &'static str,
-        /// Whether cuDNN is linked into the program.
-        is_linked_in: bool,
-    },
+    /// A crash with this signal of the cuDNN that is linked into the program.
+    LinkedInCrash(&'static str),
+    /// Any other crash of cuDNN with this signal.
+    Crash(&'static str),
     /// A crash of the driver with this signal, and the variables that load a library into it.
     DriverCrash(&'static str, Vec<(&'static str, String)>),
     /// A signal that comes from outside.
@@ -126,10 +123,10 @@ pub fn judge(
             match (tool(), missing_dlopen) {
                 (Some(tool), _) => Interruption::UnderTool(signal, tool),
                 (None, Some(missing)) => Interruption::CrashWithout(signal, missing),
-                (None, None) => Interruption::Crash {
-                    signal,
-                    is_linked_in: origin == Some(&LoadOrigin::Within),
-                },
+                (None, None) if origin == Some(&LoadOrigin::Within) => {
+                    Interruption::LinkedInCrash(signal)
+                }
+                (None, None) => Interruption::Crash(signal),
             }
         }),
     };

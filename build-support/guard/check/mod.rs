@@ -122,13 +122,8 @@ pub enum NotChecked<'a> {
     StaticLibc,
     /// The guard does not know the platform.
     UnsupportedPlatform,
-    /// A later cudnn-guard wrote a rule that this one does not know.
-    UnknownRecord {
-        /// The version of that cudnn-guard.
-        written_by: &'a str,
-        /// The rule.
-        words: &'a str,
-    },
+    /// A later cudnn-guard, of this version, wrote this rule, which this one does not know.
+    UnknownRule(&'a str, &'a str),
     /// The files of the cuDNN in this directory do not contain its version.
     UnknownVersion(&'a Path),
     /// This cuDNN only compiles graphs at run time, and the variable that tells cuDNN so is not set.
@@ -152,11 +147,8 @@ impl<'a> NotChecked<'a> {
                 },
             );
         }
-        let words = built.not_understood.as_deref()?;
-        Some(NotChecked::UnknownRecord {
-            written_by: &built.written_by,
-            words,
-        })
+        let rule = built.not_understood.as_deref()?;
+        Some(NotChecked::UnknownRule(&built.written_by, rule))
     }
 }
 
@@ -316,7 +308,7 @@ fn run_checks(
     let count = report.device_count();
     let numbers = env_config.devices.out_of_range(count);
     if count > 0 && !numbers.is_empty() {
-        report.unknown(VariableFault::DevicesOutOfRange { numbers, count }.finding());
+        report.unknown(VariableFault::DevicesOutOfRange(numbers, count).finding());
     }
     child_verdict::outcomes(report, built);
     let passed = report

@@ -30,11 +30,11 @@ impl NotChecked<'_> {
                 let libc = if is_musl { " with musl" } else { "" };
                 unsupported(format!("cuDNN is not checked on {arch} {system}{libc}"))
             }
-            NotChecked::UnknownRecord { written_by, words } => unknown(
+            NotChecked::UnknownRule(written_by, rule) => unknown(
                 "what this program may load is written in a way that this cudnn-guard does not know".to_string(),
             )
             .with("written by", format!("cudnn-guard {written_by}"))
-            .with("written", words)
+            .with("written", rule)
             .help("use the same release of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml"),
             NotChecked::UnknownVersion(folder) => unknown(format!(
                 "the files of the cuDNN at `{}` do not tell their release",

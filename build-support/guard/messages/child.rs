@@ -126,12 +126,9 @@ impl InterruptedTest<'_> {
             Interruption::CrashWithout(signal, missing) => {
                 missing.with_help(aborted(format!("{}: {}", crash(signal), missing.reason())))
             }
-            Interruption::Crash {
-                signal,
-                is_linked_in: true,
-            } => aborted(crash(signal))
+            Interruption::LinkedInCrash(signal) => aborted(crash(signal))
                 .help("build the program again, with the archives of another release of cuDNN"),
-            Interruption::Crash { signal, .. } => aborted(crash(signal))
+            Interruption::Crash(signal) => aborted(crash(signal))
                 .help("install the same release of cuDNN again, whole, or another one"),
             Interruption::DriverCrash(signal, set) => {
                 let summary = if *stage == Stage::MakingContext {

@@ -28,7 +28,7 @@ impl VariableFault {
                 "{} not followed: this program has more rights than its user (setuid, capabilities)",
                 names.join(", ")
             )),
-            VariableFault::DevicesOutOfRange { numbers, count } => {
+            VariableFault::DevicesOutOfRange(numbers, count) => {
                 let numbers: Vec<_> = numbers.iter().map(|number| number.to_string()).collect();
                 let numbers = numbers.join(", ");
                 finding(format!(

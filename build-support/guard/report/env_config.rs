@@ -57,7 +57,7 @@ pub struct EnvConfig {
 }
 
 /// A variable whose value is not followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum VariableFault {
     /// A value that the variable cannot have.
     Invalid {
@@ -76,13 +76,8 @@ pub enum VariableFault {
     UnwrittenReport(PathBuf, String),
     /// Variables that a program with more rights than its user ignores.
     Privileged(Vec<String>),
-    /// GPUs that do not exist.
-    DevicesOutOfRange {
-        /// Their numbers.
-        numbers: Vec<usize>,
-        /// How many GPUs are visible.
-        count: usize,
-    },
+    /// The numbers of GPUs that do not exist, and the number of visible GPUs.
+    DevicesOutOfRange(Vec<usize>, usize),
 }
 
 impl EnvConfig {
