@@ -137,7 +137,10 @@ fn faults(code: &str) -> BTreeMap<String, BTreeSet<FindingId>> {
             .next()
             .unwrap()
             .trim_start_matches("impl");
-        let fault = name(fault.split_once("> ").map_or(fault, |pair| pair.1).trim());
+        let generics = fault
+            .strip_prefix('<')
+            .and_then(|rest| rest.split_once("> "));
+        let fault = name(generics.map_or(fault, |pair| pair.1).trim());
         let mut all = made(item);
         let others = items.iter().filter(|other| !other.starts_with("impl"));
         for other in others {
