@@ -23,7 +23,7 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::cudnn_file;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::{library_names, load_origin};
+use crate::runtime::loader::library_names;
 use crate::system::{Host, files};
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
@@ -102,7 +102,7 @@ impl Inspection {
         inspection.findings.extend(findings);
         if inspection.input.is_privileged {
             let findings = inspection.findings.iter_mut();
-            findings.for_each(load_origin::without_library_path);
+            findings.for_each(Finding::without_library_path);
         }
         // That there is no cuDNN comes before what it would open.
         let later = |finding: &Finding| {

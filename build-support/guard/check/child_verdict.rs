@@ -104,19 +104,17 @@ pub fn judge(
     let was_refused = report.outcomes.iter().any(was_refused);
     let crashed = matches!(outcome.end, ExitStatus::Signal(_)) && exit_verdict::is_cudnns(&outcome);
     let broke = was_refused || crashed && outcome.second_try.is_none();
+    let mut suspects = Vec::new();
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
-        let mut suspects =
-            dlopen_dependencies::suspect_findings(parts, cuda, &answer.mapped, search_path);
-        report.findings.append(&mut suspects);
+        suspects = dlopen_dependencies::find_suspects(parts, cuda, &answer.mapped, search_path);
+        let findings = suspects.iter().map(|suspect| suspect.finding());
+        report.findings.extend(findings);
     }
-    if let (true, Some(missing_dlopen)) = (was_refused, missing_dlopen) {
-        if !report
-            .findings
-            .iter()
-            .any(|it| missing_dlopen.is_named_in(it))
-        {
-            report.findings.push(missing_dlopen.finding(&outcome.said));
-        }
+    // The finding about a crash names it.
+    let missing_dlopen = missing_dlopen.filter(|_| was_refused && !crashed);
+    if let Some(missing) = missing_dlopen.filter(|it| !it.is_named_by(&suspects, &answer.unopened))
+    {
+        report.findings.push(missing.finding(&outcome.said));
     }
 }
 
@@ -265,6 +263,6 @@ fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
     }
     // What does not even tell this function tells none.
     let tells = library.defines("cuInit");
-    let finding = found.finding("in this program", &driver.library, &lacks);
+    let finding = found.finding(None, &driver.library, &lacks);
     finding.filter(|_| tells)
 }

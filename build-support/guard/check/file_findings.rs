@@ -4,7 +4,7 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::judge::{gpu_support, rules};
+use crate::runtime::judge::rules;
 use crate::runtime::report::result::Report;
 
 /// Adds to a report the release, the parts and what is wrong with them.
@@ -12,7 +12,6 @@ pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts
     report.set_loaded(main_library, &parts);
     let release = report.release();
     let mismatch = main_library.mismatch(built, release, &parts.lasting);
-    let newer = release.is_some_and(|release| gpu_support::is_newer(&built.tables.gpus, release));
     let is_mixed = parts.is_mixed();
     // Where parts come from is asked once the first library itself is the right one.
     let of_others = mismatch.is_some() && !parts.is_together();
@@ -24,10 +23,6 @@ pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts
     for mut finding in parts.findings {
         if of_others && finding.id == FindingId::PartsMixed {
             continue;
-        }
-        // A release that nobody knew may be made of other parts; what cannot do without is seen when it convolves.
-        if newer && finding.id == FindingId::PartsMissing {
-            finding = finding.into_warning();
         }
         main_library.add_evidence(&mut finding);
         report.findings.push(finding);

@@ -3,7 +3,7 @@
 use crate::runtime::binary::Image;
 use crate::runtime::install::file_versions::FileVersions;
 use crate::runtime::install::main_library::MainLibrary;
-use crate::runtime::install::mixed_sub_libraries;
+use crate::runtime::install::mixed_sub_libraries::{self, ForeignSubLibraries};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
@@ -63,9 +63,14 @@ pub fn judge(
     }
     let (folder, major) = (main_library.folder(), main_library.major);
     let elsewhere = mixed_sub_libraries::foreign(folder, major, &foreign, search_path);
-    let finding = mixed_sub_libraries::from_elsewhere(release, folder, &elsewhere);
-    report
-        .findings
-        .push(main_library.add_foreign(finding, &foreign));
+    let fault = ForeignSubLibraries {
+        release,
+        folder,
+        foreign: &elsewhere,
+        mixed: None,
+        preloaded: None,
+    };
+    let finding = main_library.add_foreign(fault.finding(), &foreign);
+    report.findings.push(finding);
     true
 }

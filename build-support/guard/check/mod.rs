@@ -163,8 +163,8 @@ fn locate_cudnn(
         report.unknown(reason.finding());
         return None;
     }
-    if let Some(finding) = map_failures::no_files_left() {
-        report.unknown(finding);
+    if let Some(failure) = map_failures::no_files_left() {
+        report.unknown(failure.finding());
         return None;
     }
     let search_path = SearchPath::of_program();

@@ -3,14 +3,12 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries::{self, ZLIB};
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
 use crate::runtime::system::by_system;
-use crate::runtime::system::platform::{LIBRARY_PATH, Library};
+use crate::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 
 /// The CUDA runtime: cuDNN contains it, and one of its sub-libraries opens it anyway.
@@ -43,14 +41,31 @@ pub fn is_dependency(path: &Path) -> bool {
     known.iter().any(|one| name.starts_with(one))
 }
 
-/// Returns the faults of the libraries that the needed sub-libraries open: a possible reason why cuDNN failed.
-pub fn suspect_findings(
+/// A fault of a library that a needed sub-library opens: a possible reason why cuDNN failed.
+pub enum SuspectLibrary {
+    /// The loader does not find it.
+    Missing {
+        /// The file of the sub-library.
+        part: PathBuf,
+        /// The name of the library.
+        name: String,
+        /// The places that are searched.
+        looked_at: Vec<String>,
+    },
+    /// This NVRTC has no builtins for this CUDA, which it opens from its own directory.
+    WithoutBuiltins(PathBuf, u32),
+    /// A libcublas and a libcublasLt of different installations: cuBLAS requires its own version.
+    UnlikeCublas(PathBuf, PathBuf),
+}
+
+/// Returns the faults of the libraries that the needed sub-libraries open.
+pub fn find_suspects(
     parts: &SubLibraries,
     cuda: u32,
     mapped: &[PathBuf],
     search_path: &SearchPath,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
+) -> Vec<SuspectLibrary> {
+    let mut suspects = Vec::new();
     for part in parts.list.iter().filter(|part| part.needed) {
         let image = Image::open(&part.path).ok();
         let elf = image.as_ref().and_then(Image::as_elf);
@@ -63,20 +78,28 @@ pub fn suspect_findings(
             }
             match file {
                 Some(file) => found.push((name, file)),
-                None => findings.push(missing(&part.path, &name, &own, search_path)),
+                None => {
+                    let own = own.iter().map(|folder| folder.display().to_string());
+                    let looked_at = own.chain(search_path.looked_at()).collect();
+                    suspects.push(SuspectLibrary::Missing {
+                        part: part.path.clone(),
+                        name,
+                        looked_at,
+                    });
+                }
             }
         }
         for (name, file) in &found {
-            if let Some(finding) = without_builtins(name, file, cuda) {
-                findings.push(finding);
+            if let Some(suspect) = without_builtins(name, file, cuda) {
+                suspects.push(suspect);
                 break;
             }
         }
         if let [(_, blas), (_, lt), ..] = found.as_slice() {
-            findings.extend(cublas_mismatch(blas, lt));
+            suspects.extend(unlike_cublas(blas, lt));
         }
     }
-    findings
+    suspects
 }
 
 fn locate(
@@ -96,28 +119,7 @@ fn locate(
         .or_else(|| search_path.resolve(name, &[], false))
 }
 
-fn missing(part: &Path, name: &str, own: &[PathBuf], search_path: &SearchPath) -> Finding {
-    let mut places: Vec<_> = own
-        .iter()
-        .map(|folder| folder.display().to_string())
-        .collect();
-    places.append(&mut search_path.looked_at());
-    Finding::warning(
-        FindingId::CudnnNotLoadable,
-        format!(
-            "`{}` opens {} when it comes to use it, and the loader does not find that",
-            part.display(),
-            name
-        ),
-    )
-    .with("looked at", places.join("\n"))
-    .help(format!(
-        "install {name}, or put its directory into {LIBRARY_PATH}"
-    ))
-}
-
-/// Returns the finding for an NVRTC without its builtins, which it opens from its own directory.
-fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
+fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<SuspectLibrary> {
     if !name.starts_with(NVRTC) {
         return None;
     }
@@ -132,26 +134,11 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<Finding> {
             return None;
         }
     }
-    let summary = format!(
-        "`{}` has no libnvrtc-builtins of CUDA {} beside it, which it opens when it compiles",
-        file.display(),
-        cuda
-    );
-    let help = "install NVRTC again, both files in one directory";
-    Some(Finding::warning(FindingId::CudnnNotLoadable, summary).help(help))
+    Some(SuspectLibrary::WithoutBuiltins(file, cuda))
 }
 
-/// Returns the finding for a cuBLAS and a cublasLt of different installations: cuBLAS requires its own version.
-fn cublas_mismatch(blas: &Path, lt: &Path) -> Option<Finding> {
+fn unlike_cublas(blas: &Path, lt: &Path) -> Option<SuspectLibrary> {
     let folder = |file: &Path| Some(std::fs::canonicalize(file).ok()?.parent()?.to_path_buf());
-    if folder(blas)? == folder(lt)? {
-        return None;
-    }
-    let summary = "libcublas and its libcublasLt come from two installations";
-    let finding = Finding::warning(FindingId::PartsMixed, summary)
-        .with("libcublas", blas.display())
-        .with("libcublasLt", lt.display());
-    Some(finding.help(format!(
-        "take the directory of one of them out of {LIBRARY_PATH}"
-    )))
+    let is_unlike = folder(blas)? != folder(lt)?;
+    is_unlike.then(|| SuspectLibrary::UnlikeCublas(blas.into(), lt.into()))
 }

@@ -7,7 +7,6 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
@@ -15,11 +14,14 @@ use std::path::{Path, PathBuf};
 /// Its main library, of the same name as the one that Windows loads.
 #[derive(Clone, Debug)]
 pub struct LaterDll {
-    path: PathBuf,
+    /// The file.
+    pub path: PathBuf,
     /// Its version.
     pub release: Version,
-    can_lead: bool,
-    is_next: bool,
+    /// Whether Windows loads it once PATH names its directory first.
+    pub can_lead: bool,
+    /// Whether Windows loads it once the directory of the loaded one does not exist.
+    pub is_next: bool,
 }
 
 impl LaterDll {
@@ -71,43 +73,5 @@ impl LaterDll {
             return Some(Self::new(path, release, &firsts, &is_before));
         }
         None
-    }
-
-    /// Returns it as evidence.
-    pub fn words(&self) -> String {
-        let path = self.path.display();
-        format!("{}, of {}, where Windows looks later", path, self.release)
-    }
-
-    /// Returns the help that makes Windows load it in place of the one found through `taken`.
-    pub fn help(&self, taken: &LoadOrigin) -> Option<String> {
-        let (dir, release) = (self.path.parent()?.display(), self.release);
-        let leave = match taken {
-            LoadOrigin::LibraryPath(entry) if self.can_lead => {
-                return Some(format!(
-                    "put `{}`, where cuDNN {} is, before `{}` in PATH",
-                    dir,
-                    release,
-                    entry.display()
-                ));
-            }
-            LoadOrigin::Application(folder)
-            | LoadOrigin::DllDirectory(folder)
-            | LoadOrigin::System(folder)
-                if self.is_next =>
-            {
-                format!("remove the `cudnn*.dll` files from `{}`", folder.display())
-            }
-            LoadOrigin::WorkingDirectory(folder) if self.is_next => {
-                format!(
-                    "start the program in another directory than `{}`",
-                    folder.display()
-                )
-            }
-            _ => return None,
-        };
-        Some(format!(
-            "{leave}: Windows takes cuDNN {release} from `{dir}` then"
-        ))
     }
 }

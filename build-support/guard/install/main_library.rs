@@ -4,21 +4,21 @@ use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::{Built, Loader, Policy};
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 #[cfg(windows)]
 use crate::runtime::install::later_dll::LaterDll;
-use crate::runtime::install::mixed_sub_libraries::{self, LastingFolder};
+use crate::runtime::install::mixed_sub_libraries::{self, LastingFolder, Replacement};
 use crate::runtime::install::package_owner;
-use crate::runtime::install::refusal;
+use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_files::SubLibraries;
 #[cfg(windows)]
-use crate::runtime::install::zlib;
-use crate::runtime::judge::rules;
+use crate::runtime::install::zlib::MissingZlib;
+use crate::runtime::judge::rules::{self, ReleaseMismatch};
 use crate::runtime::loader::file_name;
+use crate::runtime::loader::library_names::{self, HiddenCudnn};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::loader::{library_names, map_failures, not_found, off_the_way};
+use crate::runtime::loader::{map_failures, not_found, off_the_way};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,37 @@ pub struct MainLibrary {
     pub others: Vec<PathBuf>,
 }
 
+/// A main library of a version that the program cannot run with.
+pub struct UnsuitableMainLibrary<'a> {
+    /// The main library.
+    pub library: &'a MainLibrary,
+    /// The versions.
+    pub mismatch: ReleaseMismatch,
+    /// The ways to another one in its place.
+    pub replacement: Replacement<'a>,
+    /// A better way.
+    pub remedy: Option<Remedy>,
+}
+
+/// A way to a cuDNN that the program can run with.
+pub enum Remedy {
+    /// A compatible cuDNN whose name cudarc asks for later.
+    Hidden(HiddenCudnn),
+    /// A compatible cuDNN where Windows searches later.
+    #[cfg(windows)]
+    Later(LaterDll),
+    /// The command that upgrades the Python package that contains the main library.
+    Upgrade(String),
+}
+
+/// The reason why there is no cuDNN to judge yet.
+pub enum NotLoadedYet {
+    /// The program is linked to cuDNN, but the linker has left it out.
+    LeftOut,
+    /// The guard is in a library, which opens no cuDNN.
+    Unopened,
+}
+
 impl MainLibrary {
     /// Returns its sub-libraries.
     pub fn parts(&self, search_path: &SearchPath, pinned: bool, built: &Built) -> SubLibraries {
@@ -47,15 +78,14 @@ impl MainLibrary {
             SubLibraries::locate_all(&self.path, self.major, search_path, pinned, built);
         let foreign =
             mixed_sub_libraries::foreign(self.folder(), self.major, &parts.list, search_path);
-        let mut mixed = mixed_sub_libraries::finding(&parts, &foreign);
-        if let (Some(mixed), LoadOrigin::Preload) = (&mut mixed, &self.origin) {
-            mixed_sub_libraries::add_preload_help(mixed, &self.path);
-        }
+        let preloaded = Some(&*self.path).filter(|_| self.origin == LoadOrigin::Preload);
+        let mixed = mixed_sub_libraries::finding(&parts, &foreign, preloaded);
         parts.lasting = mixed_sub_libraries::lasting_folders(&foreign, &self.origin);
         parts.findings.extend(mixed);
         #[cfg(windows)]
         if let Some((release, _)) = parts.release() {
-            let zlib = zlib::finding(release, self.folder(), search_path);
+            let zlib = MissingZlib::find(release, self.folder(), search_path);
+            let zlib = zlib.map(|zlib| zlib.finding(release));
             parts.findings.extend(zlib);
         }
         parts
@@ -92,57 +122,25 @@ impl MainLibrary {
         };
         let mismatch = judged.err()?;
         let fits = |version| rules::version(built, version).is_ok();
-        let wanted = &mismatch.wanted;
-        let help =
-            mixed_sub_libraries::replacement_help(&self.origin, &self.path, wanted, lasting, &fits);
-        let mut evidence = self.evidence();
-        let Some(hidden) = hidden(built, &self.path) else {
-            #[cfg(windows)]
-            if let Some(later) = LaterDll::find(built, &self.path, self.major) {
-                evidence.push(("there is", later.words()));
-                let help = later.help(&self.origin).unwrap_or(help);
-                return Some(mismatch.finding(evidence).help(help));
+        let replacement = Replacement::new(&self.origin, &self.path, lasting, &fits);
+        let upgrade = || match (built.policy, built.cudnn, built.cudnn_cuda_major, lasting) {
+            (Policy::Compatible, Some(with), Some(cuda), []) => {
+                package_owner::upgrade_command(self.folder(), cuda, with).map(Remedy::Upgrade)
             }
-            let mut finding = mismatch.finding(evidence).help(help);
-            if let (Policy::Compatible, Some(with), Some(cuda), []) =
-                (built.policy, built.cudnn, built.cudnn_cuda_major, lasting)
-            {
-                let command = package_owner::upgrade_command(self.folder(), cuda, with);
-                finding.help.extend(command.map(|command| {
-                    format!("or run `{command}`: a Python package has put the one there")
-                }));
-            }
-            return Some(finding);
+            _ => None,
         };
-        evidence.push(("there is", hidden.display().to_string()));
-        let finding = mismatch.finding(evidence);
-        Some(library_names::hidden_help(built, finding, &hidden, &help))
-    }
-
-    /// Returns the finding for other cuDNNs in the process.
-    pub fn others_finding(&self, others: &[PathBuf]) -> Finding {
-        let judged = self.path.display();
-        let summary = format!("more than one cuDNN is in this process; `{judged}` is judged");
-        Finding::warning(FindingId::DuplicateCudnn, summary)
-            .with_lines("also", others.iter().map(|other| other.display()))
-    }
-
-    /// Puts this library's evidence before that of a finding.
-    pub fn add_evidence(&self, finding: &mut Finding) {
-        let mut evidence = self.evidence();
-        evidence.append(&mut finding.evidence);
-        finding.evidence = evidence;
-    }
-
-    /// Returns its file and what loaded it.
-    pub fn evidence(&self) -> Vec<(&'static str, String)> {
-        let mut evidence = vec![("loaded", self.path.display().to_string())];
-        let by_file = file_name::parse(&self.path).and_then(|name| name.1);
-        if by_file.is_some_and(|major| major != self.major) {
-            evidence.push(("own name", file_name::of_main(self.major)));
-        }
-        evidence.push(("found via", self.origin.to_string()));
-        evidence
+        let remedy =
+            hidden(built, &self.path).map(|path| Remedy::Hidden(HiddenCudnn::new(built, path)));
+        #[cfg(windows)]
+        let remedy =
+            remedy.or_else(|| LaterDll::find(built, &self.path, self.major).map(Remedy::Later));
+        let fault = UnsuitableMainLibrary {
+            library: self,
+            mismatch,
+            replacement,
+            remedy: remedy.or_else(upgrade),
+        };
+        Some(fault.finding())
     }
 }
 
@@ -170,11 +168,7 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
     let fits = |main_library: &(PathBuf, u32)| majors.contains(&main_library.1);
     // On Windows a linked one may be loaded when it is first called.
     if built.loader == Loader::Linked && there.is_empty() && !cfg!(windows) {
-        return Err(Finding::warning(
-            FindingId::NotLoadedYet,
-            "this program is linked to cuDNN, but none is in its process",
-        )
-        .help("use a function of cuDNN in this program: linkers leave out libraries that nothing is used of"));
+        return Err(NotLoadedYet::LeftOut.finding());
     }
     if let Some(at) = there.iter().position(fits).or(match built.loader {
         Loader::Linked if !there.is_empty() => Some(0),
@@ -193,11 +187,7 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
     }
     if !platform::is_program() {
         // The process would not have loaded what is opened here.
-        return Err(Finding::warning(
-            FindingId::NotLoadedYet,
-            "no cuDNN is in this process yet, and a library that is itself loaded into it opens none to judge it",
-        )
-        .help("call `check()` after the first use of cuDNN: what is in the process is judged"));
+        return Err(NotLoadedYet::Unopened.finding());
     }
     open(built, &majors, search_path, &there)
 }
@@ -248,8 +238,11 @@ fn open(
             // To open these would kill the process, or worse.
             match Image::open(&path) {
                 Err(defect @ (Defect::CutOff(..) | Defect::Garbled | Defect::Special)) => {
-                    return Err(refusal::defect_finding(&path, &defect, true)
-                        .with("found via", search_path.to(&path)));
+                    let file = UnusableFile {
+                        found_via: Some(search_path.to(&path)),
+                        ..UnusableFile::new(&path, &defect, Need::Needed)
+                    };
+                    return Err(file.finding());
                 }
                 Err(defect) => unfit = Some((path, defect)),
                 Ok(_) => usable = true,
@@ -279,8 +272,8 @@ fn open(
     }
     let way = |name: &str| search_path.program_file(name);
     for words in &words {
-        if let Some(finding) = map_failures::finding(words, &way) {
-            return Err(finding);
+        if let Some(failure) = map_failures::find(words, &way) {
+            return Err(failure.finding());
         }
     }
     if unfit.is_none() {
@@ -295,13 +288,8 @@ fn open(
         // What is in a directory that may not be entered, nobody knows.
         unfit = None;
     }
-    Err(not_found::finding(
-        built,
-        majors,
-        search_path,
-        (&names, &words),
-        (unfit, misplaced),
-    ))
+    let causes = (unfit, misplaced);
+    Err(not_found::find(built, majors, search_path, (&names, &words), causes).finding())
 }
 
 /// Returns a compatible cuDNN in a folder before this one. cudarc uses this one by a name that it tries earlier.

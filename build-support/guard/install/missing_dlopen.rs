@@ -1,7 +1,8 @@
 //! A library that cuDNN opened by name and that does not exist, from the loader's message that cuDNN printed.
 
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
+use crate::runtime::loader::loader_words;
+use crate::runtime::loader::refused_library::Refusal;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
@@ -9,14 +10,19 @@ use std::path::{Path, PathBuf};
 /// glibc's words after the name.
 const WORDS: &str = ": cannot open shared object file";
 /// The driver's library, by the name that only a toolkit or a developer package contains. cuDNN 8 opens it.
-const PLAIN_DRIVER: &str = "libcuda.so";
+pub const PLAIN_DRIVER: &str = "libcuda.so";
 /// The name that every driver installs.
-const DRIVER: &str = "libcuda.so.1";
+pub const DRIVER: &str = "libcuda.so.1";
 
 /// The name that was opened, and the file that exists in place of it.
 pub struct MissingDlopen {
-    name: String,
-    there: Option<PathBuf>,
+    /// The name.
+    pub name: String,
+    /// The file.
+    pub there: Option<PathBuf>,
+    /// Whether the name itself is beside that file. WSL has both in a directory of its own, and only one of them in the
+    /// loader's cache.
+    pub is_beside: bool,
 }
 
 impl MissingDlopen {
@@ -35,57 +41,22 @@ impl MissingDlopen {
                 .iter()
                 .find_map(|other| search_path.program_file(other))
         });
-        Some(Self { name, there })
+        let folder = there.as_deref().and_then(Path::parent);
+        Some(Self {
+            is_beside: folder.is_some_and(|folder| system::is_file(&folder.join(&name))),
+            name,
+            there,
+        })
     }
 
-    /// Returns the clause that follows a headline.
-    pub fn reason(&self) -> String {
-        format!("the loader did not find {} for it", self.name)
-    }
-
-    /// Returns `true` if a finding names it already.
-    pub fn is_named_in(&self, finding: &Finding) -> bool {
-        let gap: fn(char) -> bool = |c| c.is_whitespace() || c == ',';
-        let mut words = finding.summary.split(gap);
-        words.any(|word| word == self.name)
-    }
-
-    /// Returns a finding of its own, for a cuDNN that continued and then failed.
-    pub fn finding(&self, said: &str) -> Finding {
-        let summary = format!("cuDNN opens {}, which the loader does not find", self.name);
-        let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
-        self.with_help(finding.with("it printed", said.trim()))
-    }
-
-    /// Adds the file that exists and the help.
-    pub fn with_help(&self, finding: Finding) -> Finding {
-        let name = &self.name;
-        let Some(there) = &self.there else {
-            return finding.help(if name == PLAIN_DRIVER {
-                format!(
-                    "make `{name}` a link to the driver's {DRIVER}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
-                )
-            } else {
-                format!("install {name}, or put its directory into LD_LIBRARY_PATH")
-            });
-        };
-        let finding = finding.with("there is", there.display());
-        let folder = there.parent().unwrap_or(there);
-        // WSL has both names in a directory of its own, and only one of them in the loader's cache.
-        if system::is_file(&folder.join(name)) {
-            return finding.help(format!("put `{}` into LD_LIBRARY_PATH", folder.display()));
-        }
-        let finding = finding.help(format!(
-            "make a link of that name in a directory of LD_LIBRARY_PATH: `ln -s {} DIRECTORY/{}`",
-            there.display(),
-            name
-        ));
-        if name == PLAIN_DRIVER {
-            finding
-                .help("and do not take the toolkit's `stubs` for it, which are for linking alone")
-        } else {
-            finding
-        }
+    /// Returns `true` if another fault names it: a library that a sub-library opens, or one that the loader did not find
+    /// for a file that it refused.
+    pub fn is_named_by(&self, suspects: &[SuspectLibrary], refused: &[(PathBuf, String)]) -> bool {
+        let is_it = |refusal: Refusal| matches!(refusal, Refusal::MissingLibrary(_, name) if name == self.name);
+        let opened = |suspect: &SuspectLibrary| matches!(suspect, SuspectLibrary::Missing { name, .. } if *name == self.name);
+        let mut refused = refused.iter();
+        suspects.iter().any(opened)
+            || refused.any(|(path, words)| is_it(loader_words::refused(path, words).reason))
     }
 }
 

@@ -1,35 +1,61 @@
-//! Sub-libraries of different versions in one program: which ones, what makes the loader use them, what helps.
+//! Sub-libraries of different versions in one program: which ones, and what makes the loader use them.
 
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::runtime::install::mixed_folder::{in_one_folder, names, with_files};
+use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system;
-use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::{Path, PathBuf};
 
+/// A cuDNN that gets sub-libraries from other directories.
+pub struct ForeignSubLibraries<'a> {
+    /// Its version, if known.
+    pub release: Option<Version>,
+    /// The directory of its main library.
+    pub folder: &'a Path,
+    /// The sub-libraries, at least one.
+    pub foreign: &'a [Foreign<'a>],
+    /// All of its files, if they are known to be of different versions.
+    pub mixed: Option<MixedVersions<'a>>,
+    /// The main library, if LD_PRELOAD names it.
+    pub preloaded: Option<&'a Path>,
+}
+
 /// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
-/// not notice.
-pub fn finding(parts: &SubLibraries, foreign: &[Foreign<'_>]) -> Option<Finding> {
+/// not notice. `preloaded`: the main library, if LD_PRELOAD names it.
+pub fn finding(
+    parts: &SubLibraries,
+    foreign: &[Foreign<'_>],
+    preloaded: Option<&Path>,
+) -> Option<Finding> {
     let (release, _) = parts.release()?;
     let folder = parts.folder();
-    let mut files = vec![&parts.main];
-    files.extend(&parts.list);
-    files.iter().find(|file| file.is_other_than(release))?;
+    let files = [&parts.main].into_iter().chain(&parts.list);
+    let mixed = MixedVersions::new(files.collect(), release)?;
     let mut elsewhere = foreign.to_vec();
     elsewhere.retain(|part| part.version.is_some_and(|version| version != release));
-    let finding = if elsewhere.is_empty() {
-        let dir = folder.display().to_string();
-        in_one_folder(&files, &dir, release, file_name::ALL)
+    Some(if elsewhere.is_empty() {
+        let fault = MixedFolder {
+            mixed,
+            dir: folder.display().to_string(),
+            all: file_name::ALL,
+            reinstall: None,
+            preloaded,
+        };
+        fault.finding()
     } else {
-        from_elsewhere(Some(release), folder, &elsewhere)
-    };
-    Some(with_files(finding, &files, release))
+        let fault = ForeignSubLibraries {
+            release: Some(release),
+            folder,
+            foreign: &elsewhere,
+            mixed: Some(mixed),
+            preloaded,
+        };
+        fault.finding()
+    })
 }
 
 /// A sub-library from another folder than that of the main library.
@@ -65,56 +91,6 @@ impl<'a> Foreign<'a> {
             origin,
         }
     }
-
-    fn help(&self, folder: &Path, whole: &str) -> String {
-        let folder = folder.display();
-        let install = format!("install {whole} in `{folder}`, whole");
-        match &self.origin {
-            LoadOrigin::LibraryPath(entry) => {
-                let take = format!("take `{}` out of {LIBRARY_PATH}", entry.display());
-                match (self.has_own, self.yields) {
-                    (true, true) => format!("{take}, or put `{folder}` before it"),
-                    (true, false) => take,
-                    (false, true) => install,
-                    (false, false) => format!("{install}, and {take}"),
-                }
-            }
-            LoadOrigin::Application(dir)
-            | LoadOrigin::DllDirectory(dir)
-            | LoadOrigin::WorkingDirectory(dir)
-                if self.has_own || !self.yields =>
-            {
-                let remove = format!(
-                    "remove the `cudnn*.dll` files from `{}`, where Windows looks before it looks into `{}`",
-                    dir.display(),
-                    folder
-                );
-                match self.has_own {
-                    true => remove,
-                    false => format!("{install}, and {remove}"),
-                }
-            }
-            LoadOrigin::Preload
-            | LoadOrigin::Preloads
-            | LoadOrigin::Library(_)
-            | LoadOrigin::Elsewhere => self
-                .origin
-                .help(self.path.parent().unwrap_or(self.path), whole),
-            _ => install,
-        }
-    }
-}
-
-/// Puts the help first that takes the main library out of LD_PRELOAD: without it the others may be of one version.
-pub fn add_preload_help(mixed: &mut Finding, main_library: &Path) {
-    let mut help = vec![format!(
-        "take `{}` out of LD_PRELOAD",
-        main_library.display()
-    )];
-    for other in &mixed.help {
-        help.push(format!("or {other}"));
-    }
-    mixed.help = help;
 }
 
 /// A folder of LD_LIBRARY_PATH whose sub-libraries any other main library would get, and their version.
@@ -142,39 +118,40 @@ pub fn lasting_folders(foreign: &[Foreign<'_>], main: &LoadOrigin) -> Vec<Lastin
     folders
 }
 
-/// Returns the help that puts a complete cuDNN in the place of this file.
-pub fn replacement_help(
-    main: &LoadOrigin,
-    taken: &Path,
-    wanted: &str,
-    lasting: &[LastingFolder],
-    fits: &dyn Fn(Version) -> bool,
-) -> String {
-    let (mut entries, mut fitting) = (String::new(), None);
-    for (entry, version) in lasting {
-        match version.filter(|version| fits(*version)) {
-            Some(version) => fitting = Some(version),
-            None => {
-                let entry = format!("`{}`", entry.display());
-                if !entries.contains(&entry) {
-                    entries += if entries.is_empty() { "" } else { " and " };
-                    entries += &entry;
-                }
+/// The ways to a complete cuDNN in the place of a main library.
+pub struct Replacement<'a> {
+    /// The reason why the loader uses the main library.
+    pub main: &'a LoadOrigin,
+    /// The main library.
+    pub taken: &'a Path,
+    /// The folders of LD_LIBRARY_PATH that have to be removed.
+    pub in_the_way: Vec<&'a Path>,
+    /// The version of sub-libraries that stay in the way and are compatible, which only go with a main library of it.
+    pub fitting: Option<Version>,
+}
+
+impl<'a> Replacement<'a> {
+    /// Creates it. `fits` returns `true` for a version that the program can run with.
+    pub fn new(
+        main: &'a LoadOrigin,
+        taken: &'a Path,
+        lasting: &'a [LastingFolder],
+        fits: &dyn Fn(Version) -> bool,
+    ) -> Self {
+        let (mut in_the_way, mut fitting) = (Vec::new(), None);
+        for (entry, version) in lasting {
+            match version.filter(|version| fits(*version)) {
+                Some(version) => fitting = Some(version),
+                None if in_the_way.contains(&entry.as_path()) => {}
+                None => in_the_way.push(entry.as_path()),
             }
         }
-    }
-    let help = |wanted: &str| {
-        let folder = taken.parent().unwrap_or(taken);
-        main.help(folder, &library_names::wanted_for(taken, wanted))
-    };
-    match fitting {
-        _ if !entries.is_empty() => {
-            let help = help(wanted);
-            format!("take {entries} out of {LIBRARY_PATH}, and {help}")
+        Self {
+            main,
+            taken,
+            in_the_way,
+            fitting,
         }
-        // What is there already goes with its own release alone.
-        Some(version) => help(&format!("cuDNN {version}")),
-        None => help(wanted),
     }
 }
 
@@ -188,50 +165,4 @@ pub fn foreign<'a>(
     let outside = parts.iter().filter(|part| !part.is_in(folder));
     let foreign = outside.map(|part| Foreign::new(part, folder, major, search_path));
     foreign.collect()
-}
-
-/// Returns the finding for a cuDNN of this version that gets these sub-libraries from other folders.
-pub fn from_elsewhere(release: Option<Version>, folder: &Path, foreign: &[Foreign<'_>]) -> Finding {
-    let whole = match release {
-        Some(release) => format!("cuDNN {release}"),
-        None => "one cuDNN".to_string(),
-    };
-    let (mut summary, mut ways, mut helps) = (String::new(), Vec::new(), Vec::new());
-    for part in foreign {
-        let dir = part.path.parent().unwrap_or(part.path);
-        if summary.is_empty() {
-            let mut there = Vec::new();
-            for other in foreign {
-                if other.path.parent() == Some(dir) && other.version == part.version {
-                    there.push(other.path);
-                }
-            }
-            summary = format!(
-                "cuDNN{} at `{}` gets {} from `{}`, where {} of {}",
-                release.map_or_else(String::new, |release| format!(" {release}")),
-                folder.display(),
-                names(&there),
-                dir.display(),
-                match there.len() {
-                    1 => "it is",
-                    _ => "they are",
-                },
-                match part.version {
-                    Some(version) => version.to_string(),
-                    None => "another release".to_string(),
-                }
-            );
-        }
-        let (way, help) = (part.origin.to_string(), part.help(folder, &whole));
-        if !ways.contains(&way) {
-            ways.push(way);
-        }
-        if !helps.contains(&help) {
-            helps.push(help);
-        }
-    }
-    let mut finding =
-        Finding::error(FindingId::PartsMixed, summary).with("by way of", ways.join("\n"));
-    finding.help = helps;
-    finding
 }

@@ -2,48 +2,68 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::package_owner;
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::{loader_words, map_failures};
 use std::path::Path;
+
+/// A file of a cuDNN that this process cannot load.
+pub struct UnusableFile<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// The reason why it cannot be loaded.
+    pub defect: &'a Defect,
+    /// The need for it.
+    pub need: Need<'a>,
+    /// The reason why the loader searches there, if the finding names it.
+    pub found_via: Option<LoadOrigin>,
+    /// The command that installs its package again, if that replaces the file.
+    pub reinstall: Option<String>,
+}
+
+/// The need for a file that cannot be loaded.
+pub enum Need<'a> {
+    /// The loader has refused it, with this message.
+    Refused(&'a str),
+    /// A convolution or the program needs it.
+    Needed,
+    /// Nothing that is known needs it.
+    Unneeded,
+}
+
+impl<'a> UnusableFile<'a> {
+    /// Creates the fault, with the command of its package.
+    pub fn new(path: &'a Path, defect: &'a Defect, need: Need<'a>) -> Self {
+        let is_incomplete = defect.id() == FindingId::LibraryDamaged && !defect.is_lfs_pointer();
+        let folder = path.parent().filter(|_| match defect {
+            Defect::Empty | Defect::Directory => false,
+            _ => is_incomplete,
+        });
+        Self {
+            path,
+            defect,
+            need,
+            found_via: None,
+            reinstall: folder.and_then(package_owner::reinstall_command),
+        }
+    }
+}
 
 /// Returns the finding for the loader's message about a file. The message begins with the file that it did not find.
 pub fn finding(path: &Path, words: &str) -> Finding {
     let named = words.split(": ").next().unwrap_or(words);
-    if let Some(finding) = map_failures::finding(words, &|_| None) {
-        return finding;
+    if let Some(failure) = map_failures::find(words, &|_| None) {
+        return failure.finding();
     }
     let file = Path::new(named);
     let file = if file.is_absolute() { file } else { path };
-    let defect = Image::open(file).err();
-    // One that is not there tells nothing.
-    if let Some(defect) = defect.filter(|defect| !matches!(defect, Defect::Unreadable(_))) {
-        let mut finding = defect_finding(file, &defect, true).with("loader", words);
-        finding.severity = Severity::Error;
-        return finding;
-    }
-    loader_words::finding(path, words)
-}
-
-/// Returns the finding for a file that this process cannot load.
-pub fn defect_finding(path: &Path, defect: &Defect, needed: bool) -> Finding {
-    let id = defect.id();
-    let summary = format!("`{}` {}", path.display(), defect);
-    let finding = match (needed, defect) {
-        // What cannot be read may still be mapped by the loader: nothing is known.
-        (true, Defect::Unreadable(_) | Defect::Forbidden) | (false, _) => {
-            Finding::warning(id, summary)
+    match Image::open(file) {
+        // A file that does not exist proves nothing.
+        Err(defect) if !matches!(defect, Defect::Unreadable(_)) => {
+            UnusableFile::new(file, &defect, Need::Refused(words)).finding()
         }
-        (true, _) => Finding::error(id, summary),
-    };
-    let again = match defect {
-        Defect::Empty | Defect::Directory => None,
-        _ if id != FindingId::LibraryDamaged || defect.is_lfs_pointer() => None,
-        _ => path.parent().and_then(package_owner::reinstall_command),
-    };
-    finding.help(match again {
-        Some(command) => format!("bring its file back: `{command}`"),
-        None => defect.help(path),
-    })
+        _ => loader_words::refused(path, words).finding(),
+    }
 }

@@ -10,9 +10,10 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use crate::runtime::install::file_versions::FileVersions;
 use crate::runtime::install::package_owner;
-use crate::runtime::install::refusal;
+use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
+use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
@@ -20,8 +21,6 @@ use std::path::{Path, PathBuf};
 
 /// A sub-library since 9.21, which 9.20 opens already.
 const TENSOR_IR: &str = "engines_tensor_ir";
-
-const WHOLE: &str = "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time";
 
 /// The sub-libraries of a cuDNN, from its files.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +35,41 @@ pub struct SubLibraries {
     pub main: SubLibraryFile,
     /// Directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
     pub lasting: Vec<(PathBuf, Option<Version>)>,
+}
+
+/// Files that a cuDNN needs and that do not exist.
+pub struct MissingSubLibraries<'a> {
+    /// The directory of the main library.
+    pub folder: &'a Path,
+    /// The version, if known.
+    pub release: Option<Version>,
+    /// The names of the files.
+    pub files: Vec<String>,
+    /// Whether the program declares that it uses them; else a convolution does.
+    pub is_declared: bool,
+    /// Whether the version is newer than this cudnn-guard knows. Then it may not need them.
+    pub is_newer: bool,
+    /// Whether this cuDNN never contained them.
+    pub jit_only: bool,
+    /// The command that installs its package again.
+    pub reinstall: Option<String>,
+    /// The search path.
+    pub looked_at: Vec<String>,
+}
+
+/// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It does harm only if the
+/// loader can open it.
+pub struct StraySubLibrary<'a> {
+    /// The directory of the main library.
+    pub folder: &'a Path,
+    /// The version of the cuDNN.
+    pub release: Version,
+    /// The file.
+    pub path: &'a Path,
+    /// The version of the file.
+    pub told: SourcedVersion,
+    /// The reason why the loader finds it.
+    pub origin: LoadOrigin,
 }
 
 impl SubLibraries {
@@ -120,18 +154,33 @@ impl SubLibraries {
                 parts.main.told_by = told.map(|_| VersionSource::Neighbor);
             }
         }
-        for (files, by) in [(missing, "a convolution"), (missed, "this program")] {
+        for (files, is_declared) in [(missing, false), (missed, true)] {
             if !files.is_empty() {
-                let release = parts.release();
-                let lacks = (files.as_slice(), by);
-                let finding = missing_finding(folder, lacks, release, no_others, search_path);
-                parts.findings.push(finding);
+                let release = parts.release().map(|(version, _)| version);
+                let is_newer = release
+                    .is_some_and(|release| gpu_support::is_newer(&built.tables.gpus, release));
+                let missing = MissingSubLibraries {
+                    folder,
+                    release,
+                    files,
+                    is_declared,
+                    is_newer,
+                    jit_only: no_others,
+                    reinstall: package_owner::reinstall_command(folder),
+                    looked_at: search_path.looked_at(),
+                };
+                parts.findings.push(missing.finding());
             }
         }
         for part in &parts.list {
             if let Some(defect) = &part.defect {
-                let finding = refusal::defect_finding(&part.path, defect, part.needed);
-                parts.findings.push(finding);
+                let need = if part.needed {
+                    Need::Needed
+                } else {
+                    Need::Unneeded
+                };
+                let file = UnusableFile::new(&part.path, defect, need);
+                parts.findings.push(file.finding());
             }
         }
         let has_own = parts.list.iter().any(|part| part.name == TENSOR_IR);
@@ -141,8 +190,14 @@ impl SubLibraries {
             let image = Image::open(&path).ok();
             let told = image.and_then(|image| detector.part(&image, TENSOR_IR, &path));
             if let Some(told) = told.filter(|told| told.0 != release) {
-                let finding = other_release_finding(folder, release, &path, told, search_path);
-                parts.findings.push(finding);
+                let stray = StraySubLibrary {
+                    folder,
+                    release,
+                    path: &path,
+                    told,
+                    origin: search_path.to(&path),
+                };
+                parts.findings.push(stray.finding());
             }
         }
         parts
@@ -210,75 +265,10 @@ impl SubLibraries {
     }
 }
 
-/// Returns the finding for missing files, with who needs them. `jit_only`: this cuDNN never had them.
-fn missing_finding(
-    folder: &Path,
-    (missing, by): (&[String], &str),
-    release: Option<SourcedVersion>,
-    jit_only: bool,
-    search_path: &SearchPath,
-) -> Finding {
-    let all = if missing.len() == 1 { "" } else { " all" };
-    let here = folder.display().to_string();
-    let release = release.map_or_else(String::new, |(version, _)| format!(" {version}"));
-    let summary = format!(
-        "cuDNN{} at `{}` lacks {}, which {} needs{}",
-        release,
-        here,
-        missing.join(", "),
-        by,
-        all
-    );
-    let help = match package_owner::reinstall_command(folder) {
-        _ if jit_only => WHOLE.to_string(),
-        Some(command) => format!("bring its files back: `{command}`"),
-        None => format!(
-            "install cuDNN{release} again in `{here}`, whole, since the first library opens the others from there"
-        ),
-    };
-    let mut places = search_path.looked_at();
-    places.retain(|place| *place != here);
-    places.insert(0, here);
-    Finding::error(FindingId::PartsMissing, summary)
-        .with("looked at", places.join("\n"))
-        .help(help)
-}
-
 /// Returns `true` if this version opens a sub-library that it does not contain. It uses one from elsewhere if that can
 /// be opened, and then rejects it with status 1002.
 fn opens_absent_part(version: Version) -> bool {
     (version.major, version.minor) == (9, 20)
-}
-
-/// Returns the warning for a sub-library of another version elsewhere: it does harm only if the loader can open it.
-fn other_release_finding(
-    folder: &Path,
-    release: Version,
-    path: &Path,
-    (version, by): SourcedVersion,
-    search_path: &SearchPath,
-) -> Finding {
-    let summary = format!(
-        "cuDNN {} at `{}` comes without {}, and finds that of {} elsewhere",
-        release,
-        folder.display(),
-        path.file_name().unwrap_or_default().to_string_lossy(),
-        version
-    );
-    let origin = search_path.to(path);
-    let told = format!("{}, by {}", path.display(), by.with_article());
-    let finding = Finding::warning(FindingId::PartsMixed, summary)
-        .with("elsewhere", told)
-        .with("by way of", &origin)
-        .help("install cuDNN 9.21 or a later one, which brings its own");
-    match origin {
-        LoadOrigin::LibraryPath(entry) => finding.help(format!(
-            "or take `{}` out of {}",
-            entry.display(),
-            platform::LIBRARY_PATH
-        )),
-        _ => finding,
-    }
 }
 
 /// Returns the names of the sub-libraries in a folder, sorted.

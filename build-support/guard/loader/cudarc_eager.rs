@@ -1,8 +1,6 @@
 //! A cudarc from 0.15 to 0.18 that loads the driver itself: it looks all functions of its CUDA up when the driver is
 //! first used, and panics for want of one. Earlier and later ones do without what is not called.
 
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use std::io::BufRead;
 
@@ -56,26 +54,6 @@ impl EagerLookup {
             cuda: newest?,
             functions,
         })
-    }
-
-    /// Returns the finding for a driver's library that does not have some of them.
-    pub fn finding(&self, whose: &str, library: &str, lacks: &[String]) -> Option<Finding> {
-        let (first, others) = lacks.split_first()?;
-        let finding = Finding::error(
-            FindingId::DriverTooOld,
-            format!(
-                "the cudarc {whose} looks up {first}, which NVIDIA's driver at `{library}` does not have, and panics when it first uses \
-                 the driver"
-            ),
-        )
-        .with("made for", format!("CUDA {}", self.cuda.short()));
-        Some(
-            finding
-                .with_lines("also", others)
-                .help("update NVIDIA's driver")
-                .help("or build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver")
-                .help("or build it with cudarc 0.19 or later, which looks up what is called alone"),
-        )
     }
 }
 

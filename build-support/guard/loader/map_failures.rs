@@ -1,9 +1,8 @@
 //! A library that lies there and that the loader may not bring into this process: for want of memory or of files that
 //! may be open, or because nothing is to be run from where it lies. glibc says the same of the first and the last.
 
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::system::{by_system, proc};
+use std::borrow::Cow;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -30,16 +29,41 @@ const LIMITS: [(&str, &str); 2] = [
     ("Max data size", "ulimit -d"),
 ];
 
-/// Why it is so, if these words of the loader say that it is. Memory may be there another time, so that it is no fault
-/// of the set-up: only a warning. The loader names a file as it was asked for it; the `way` leads from there to one.
-pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Finding> {
+/// A library that the system does not map into this process, with the system's message. Memory may be available another
+/// time, so it is a warning.
+pub struct MapFailure<'a> {
+    /// The message.
+    pub words: Cow<'a, str>,
+    /// The reason.
+    pub reason: MapFailureReason,
+}
+
+/// The reason why the system does not map a library.
+pub enum MapFailureReason {
+    /// As many files are open as may be.
+    TooManyFiles,
+    /// The file is on this file system, from which nothing can be run.
+    NoExec(String, PathBuf),
+    /// The file is larger than the limit on memory allows: MiB, and the command that sets the limit.
+    MemoryLimit(String, u64, &'static str),
+    /// The system does not map the file, and no limit is known.
+    Refused(String),
+}
+
+/// Returns the fault if the loader's message is about one. The loader names a file as it was asked for it; the `way`
+/// leads from there to one.
+pub fn find<'a>(words: &'a str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<MapFailure<'a>> {
+    let failure = |reason| MapFailure {
+        words: words.into(),
+        reason,
+    };
     if words.contains(TOO_MANY_FILES) {
-        return Some(too_many_files(words));
+        return Some(failure(MapFailureReason::TooManyFiles));
     }
     if !WORDS.iter().any(|known| words.contains(known)) {
         return None;
     }
-    let (id, named) = (FindingId::CudnnNotLoadable, words.split(": ").next()?);
+    let named = words.split(": ").next()?;
     let path = Some(PathBuf::from(named)).filter(|path| path.is_absolute());
     let path = path.or_else(|| way(named));
     let file = match &path {
@@ -48,63 +72,31 @@ pub fn finding(words: &str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<Fin
     };
     let mounts = proc::text("self/mountinfo").unwrap_or_default();
     let real = path.and_then(|path| path.canonicalize().ok());
-    if let Some(mounted) = real.and_then(|real| nothing_runs(&mounts, &real)) {
-        let mounted = mounted.display();
-        let summary = format!("`{file}` lies on a file system from which nothing can be run");
-        let finding = Finding::error(id, summary).with("loader", words);
-        return Some(
-            finding
-                .with("mounted", format!("`{mounted}`, with `noexec`"))
-                .help(format!(
-                    "install it on another file system, or mount `{mounted}` without `noexec`"
-                )),
-        );
-    }
+    let mounted = real.and_then(|real| nothing_runs(&mounts, &real));
     let limits = proc::text("self/limits").unwrap_or_default();
-    Some(match limit(&limits) {
-        Some((mebibytes, by)) => {
-            let summary = format!("there is not enough memory to load `{file}`");
-            Finding::warning(id, summary)
-                .with("loader", words)
-                .with(
-                    "limit",
-                    format!("{mebibytes} MiB for this process, by `{by}`"),
-                )
-                .help(format!("raise the limit: `{by} unlimited`"))
-        }
-        None => Finding::warning(
-            id,
-            format!("the system refuses to map `{file}` into this process"),
-        )
-        .with("loader", words)
-        .help(by_system!(
-            "see with `free -m` whether memory is left",
-            "close other programs, or let Windows' page file grow: the library needs memory for all of itself"
-        )),
-    })
+    Some(failure(match (mounted, limit(&limits)) {
+        (Some(mounted), _) => MapFailureReason::NoExec(file, mounted),
+        (None, Some((mebibytes, by))) => MapFailureReason::MemoryLimit(file, mebibytes, by),
+        (None, None) => MapFailureReason::Refused(file),
+    }))
 }
 
-/// Returns the finding for a process that may not open as many files as reading a cuDNN takes.
-pub fn no_files_left() -> Option<Finding> {
+/// Returns the fault of a process that may not open as many files as reading a cuDNN takes.
+pub fn no_files_left() -> Option<MapFailure<'static>> {
     let mut open = Vec::new();
     while open.len() < FILES {
         match File::open("/") {
             Ok(root) => open.push(root),
             Err(error) => {
                 let is_it = matches!(error.raw_os_error(), Some(ENFILE | EMFILE));
-                return is_it.then(|| too_many_files(&error.to_string()));
+                return is_it.then(|| MapFailure {
+                    words: error.to_string().into(),
+                    reason: MapFailureReason::TooManyFiles,
+                });
             }
         }
     }
     None
-}
-
-fn too_many_files(words: &str) -> Finding {
-    let summary =
-        "this process has as many files open as it may, so that cuDNN could not be checked";
-    Finding::warning(FindingId::IoError, summary)
-        .with("reason", words)
-        .help("raise the limit: `ulimit -n 4096`")
 }
 
 /// Returns `true` if there is a limit on this process's memory.

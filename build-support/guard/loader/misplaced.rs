@@ -3,7 +3,6 @@
 use crate::runtime::binary::Image;
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::system;
-use crate::runtime::system::names::LOADER;
 use std::path::{Path, PathBuf};
 
 /// Variables that name what holds a cuDNN. None of them tells the loader anything.
@@ -18,35 +17,68 @@ const VARIABLES: [&str; 8] = [
     "CUDNN_GUARD_HOME",
 ];
 
-/// The library, and what keeps the loader from it. Where one is looked for is in `elf` and `dll`.
+/// The library, and what keeps the loader from it. The places to search are in `elf` and `dll`.
 #[derive(Clone, Debug)]
 pub struct Misplaced {
-    /// Its file, where there is one.
+    /// Its file, if one exists.
     pub file: Option<PathBuf>,
     /// The reason why the loader does not search there.
-    pub reason: String,
-    /// The help that makes the loader find it.
-    pub help: String,
+    pub cause: Unsearched,
+    /// The value of LD_LIBRARY_PATH with which the loader finds the file, if it reads that variable for this program.
+    pub library_path: Option<String>,
+}
+
+/// The reason why the loader does not search a directory.
+#[derive(Clone, Debug)]
+pub enum Unsearched {
+    /// An entry of LD_LIBRARY_PATH does not do what was meant.
+    Entry(String, EntryFault),
+    /// This configuration file of the loader names the directory, but the loader's cache does not contain the library.
+    Uncached(PathBuf),
+    /// A variable names the directory, but the loader does not read it.
+    Variable(&'static str, PathBuf),
+    /// `cudnn-guard fetch` installed the library.
+    Fetched,
+    /// Nothing names the directory.
+    Unnamed,
+    /// This entry of PATH has quotation marks: programs of Windows remove them, its loader does not.
+    Quoted(String),
+}
+
+/// A fault of an entry of LD_LIBRARY_PATH.
+#[derive(Clone, Debug)]
+pub enum EntryFault {
+    /// The loader ignores the variable for a program with more rights than its user.
+    Ignored,
+    /// The entry is the file.
+    File,
+    /// The entry is a directory above that of the file.
+    Above,
+    /// The entry is another directory beside that of the file.
+    Beside,
+    /// The entry does not exist.
+    Absent,
+    /// The entry has quotation marks.
+    Quoted,
+    /// The entry begins with this word, which only a shell expands.
+    Unexpanded(&'static str),
+    /// The entry is several directories without colons between them.
+    Joined,
 }
 
 /// The file that lies `below` what a variable names, and why that leads nobody there.
-pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf, String)> {
+pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf, Unsearched)> {
     for variable in &VARIABLES {
         let named = PathBuf::from(std::env::var_os(variable).unwrap_or_default());
         if !named.is_absolute() {
             continue;
         }
         if let Some(file) = below(&named) {
-            let named = named.display();
-            let reason =
-                format!("{variable} is `{named}`, and {LOADER} does not follow that variable");
-            return Some((file, reason));
+            return Some((file, Unsearched::Variable(variable, named)));
         }
     }
     let fetched = fetch_dir(cfg!(windows), &|name| std::env::var_os(name))?;
-    let file = below(&fetched)?;
-    let reason = format!("`cudnn-guard fetch` installed it, and {LOADER} does not look there");
-    Some((file, reason))
+    Some((below(&fetched)?, Unsearched::Fetched))
 }
 
 /// The first of these files in the first of these directories, if it can be loaded.

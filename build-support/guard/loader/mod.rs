@@ -11,6 +11,7 @@ pub mod map_failures;
 pub mod misplaced;
 pub mod not_found;
 pub mod opener;
+pub mod refused_library;
 pub mod search_path;
 pub mod unlinked;
 

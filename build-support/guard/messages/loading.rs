@@ -1,1 +1,257 @@
-//! A library that the loader refuses.
+//! A library that the loader refuses, or that cuDNN opens in vain.
+
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
+use crate::runtime::install::missing_dlopen::{DRIVER, MissingDlopen, PLAIN_DRIVER};
+use crate::runtime::install::refusal::{Need, UnusableFile};
+use crate::runtime::loader::cudarc_eager::EagerLookup;
+use crate::runtime::loader::map_failures::{MapFailure, MapFailureReason};
+use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
+use crate::runtime::system::by_system;
+use crate::runtime::system::names::LOADER;
+use crate::runtime::system::platform::LIBRARY_PATH;
+use std::path::Path;
+
+impl UnusableFile<'_> {
+    /// Returns the finding. A file that cannot be read may still be mapped by the loader: nothing is known of it.
+    pub fn finding(&self) -> Finding {
+        let severity = match (&self.need, self.defect) {
+            (Need::Refused(_), _) => Severity::Error,
+            (Need::Needed, Defect::Unreadable(_) | Defect::Forbidden) | (Need::Unneeded, _) => {
+                Severity::Warning
+            }
+            (Need::Needed, _) => Severity::Error,
+        };
+        let words = match self.need {
+            Need::Refused(words) => Some(words),
+            _ => None,
+        };
+        let summary = format!("`{}` {}", self.path.display(), self.defect);
+        Finding::new(self.defect.id(), severity, summary)
+            .with_lines("loader", words)
+            .with_lines("found via", &self.found_via)
+            .help(match &self.reinstall {
+                Some(command) => format!("bring its file back: `{command}`"),
+                None => self.defect.help(self.path),
+            })
+    }
+}
+
+impl RefusedLibrary<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let path = self.path.display();
+        let mut id = FindingId::CudnnNotLoadable;
+        let mut lacks = None;
+        let (summary, help) = match &self.reason {
+            Refusal::OtherCudnn => {
+                id = FindingId::PartsMixed;
+                (
+                    format!("`{path}` does not belong to the other parts of this cuDNN"),
+                    "install one cuDNN there, whole".to_string(),
+                )
+            }
+            Refusal::MissingVersion { version, by, of } => (
+                format!("`{by}` needs {version} of `{of}`, which has no such version"),
+                if version.starts_with("GLIBC") || version.starts_with("CXXABI") {
+                    "run the program on a newer system or in a newer container, or install an older cuDNN"
+                        .to_string()
+                } else {
+                    format!("install the release of `{of}` that belongs to it")
+                },
+            ),
+            Refusal::OtherBuild(by, name, function) => {
+                lacks = function.as_ref();
+                (
+                    format!(
+                        "`{}` does not fit the {name} that {LOADER} finds for it",
+                        by.display()
+                    ),
+                    format!(
+                        "take directories with another {name} out of {LIBRARY_PATH}, or install both libraries of one {}",
+                        by_system!("CUDA release", "release")
+                    ),
+                )
+            }
+            Refusal::MissingLibrary(by, name) => (
+                format!(
+                    "`{}` needs {name}, which {LOADER} does not find",
+                    by.display()
+                ),
+                install(name),
+            ),
+            Refusal::Unknown => (
+                format!("`{path}` cannot be loaded"),
+                "install that cuDNN again".to_string(),
+            ),
+        };
+        Finding::error(id, summary)
+            .with("loader", self.words)
+            .with_lines("it lacks", lacks.map(|(_, function)| function))
+            .with_lines("there is", lacks.map(|(file, _)| file.display()))
+            .help(help)
+    }
+}
+
+fn install(name: &str) -> String {
+    format!("install {name}, or put its directory into {LIBRARY_PATH}")
+}
+
+impl MapFailure<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let (id, words) = (FindingId::CudnnNotLoadable, &self.words);
+        match &self.reason {
+            MapFailureReason::TooManyFiles => Finding::warning(
+                FindingId::IoError,
+                "this process has as many files open as it may, so that cuDNN could not be checked",
+            )
+            .with("reason", words)
+            .help("raise the limit: `ulimit -n 4096`"),
+            MapFailureReason::NoExec(file, mounted) => {
+                let mounted = mounted.display();
+                let summary =
+                    format!("`{file}` lies on a file system from which nothing can be run");
+                Finding::error(id, summary)
+                    .with("loader", words)
+                    .with("mounted", format!("`{mounted}`, with `noexec`"))
+                    .help(format!(
+                        "install it on another file system, or mount `{mounted}` without `noexec`"
+                    ))
+            }
+            MapFailureReason::MemoryLimit(file, mebibytes, by) => {
+                let summary = format!("there is not enough memory to load `{file}`");
+                Finding::warning(id, summary)
+                    .with("loader", words)
+                    .with(
+                        "limit",
+                        format!("{mebibytes} MiB for this process, by `{by}`"),
+                    )
+                    .help(format!("raise the limit: `{by} unlimited`"))
+            }
+            MapFailureReason::Refused(file) => {
+                let summary = format!("the system refuses to map `{file}` into this process");
+                Finding::warning(id, summary)
+                    .with("loader", words)
+                    .help(by_system!(
+                        "see with `free -m` whether memory is left",
+                        "close other programs, or let Windows' page file grow: the library needs memory for all of itself"
+                    ))
+            }
+        }
+    }
+}
+
+impl MissingDlopen {
+    /// Returns the clause that follows a headline.
+    pub fn reason(&self) -> String {
+        format!("the loader did not find {} for it", self.name)
+    }
+
+    /// Returns a finding of its own, for a cuDNN that continued and then failed.
+    pub fn finding(&self, said: &str) -> Finding {
+        let summary = format!("cuDNN opens {}, which the loader does not find", self.name);
+        let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
+        self.with_help(finding.with("it printed", said.trim()))
+    }
+
+    /// Adds the file that exists and the help.
+    pub fn with_help(&self, finding: Finding) -> Finding {
+        let (name, is_driver) = (&self.name, self.name == PLAIN_DRIVER);
+        let Some(there) = &self.there else {
+            return finding.help(match is_driver {
+                true => format!(
+                    "make `{name}` a link to the driver's {DRIVER}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
+                ),
+                false => install(name),
+            });
+        };
+        let finding = finding.with("there is", there.display());
+        if self.is_beside {
+            let folder = there.parent().unwrap_or(there).display();
+            return finding.help(format!("put `{folder}` into LD_LIBRARY_PATH"));
+        }
+        let finding = finding.help(format!(
+            "make a link of that name in a directory of LD_LIBRARY_PATH: `ln -s {} DIRECTORY/{name}`",
+            there.display()
+        ));
+        match is_driver {
+            true => finding
+                .help("and do not take the toolkit's `stubs` for it, which are for linking alone"),
+            false => finding,
+        }
+    }
+}
+
+impl SuspectLibrary {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let id = FindingId::CudnnNotLoadable;
+        match self {
+            SuspectLibrary::Missing {
+                part,
+                name,
+                looked_at,
+            } => {
+                let summary = format!(
+                    "`{}` opens {name} when it comes to use it, and the loader does not find that",
+                    part.display()
+                );
+                Finding::warning(id, summary)
+                    .with("looked at", looked_at.join("\n"))
+                    .help(install(name))
+            }
+            SuspectLibrary::WithoutBuiltins(nvrtc, cuda) => {
+                let summary = format!(
+                    "`{}` has no libnvrtc-builtins of CUDA {cuda} beside it, which it opens when it compiles",
+                    nvrtc.display()
+                );
+                Finding::warning(id, summary)
+                    .help("install NVRTC again, both files in one directory")
+            }
+            SuspectLibrary::UnlikeCublas(blas, lt) => Finding::warning(
+                FindingId::PartsMixed,
+                "libcublas and its libcublasLt come from two installations",
+            )
+            .with("libcublas", blas.display())
+            .with("libcublasLt", lt.display())
+            .help(format!(
+                "take the directory of one of them out of {LIBRARY_PATH}"
+            )),
+        }
+    }
+}
+
+impl EagerLookup {
+    /// Returns the finding for a driver's library that does not have some of the functions; `program`: the file that
+    /// contains the cudarc, if it is not this program.
+    pub fn finding(
+        &self,
+        program: Option<&Path>,
+        library: &str,
+        lacks: &[String],
+    ) -> Option<Finding> {
+        let (first, others) = lacks.split_first()?;
+        let whose = match program {
+            Some(program) => format!("of `{}`", program.display()),
+            None => "in this program".to_string(),
+        };
+        let finding = Finding::error(
+            FindingId::DriverTooOld,
+            format!(
+                "the cudarc {whose} looks up {first}, which NVIDIA's driver at `{library}` does not have, and panics when it first uses \
+                 the driver"
+            ),
+        )
+        .with("made for", format!("CUDA {}", self.cuda.short()));
+        Some(
+            finding
+                .with_lines("also", others)
+                .help("update NVIDIA's driver")
+                .help("or build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver")
+                .help("or build it with cudarc 0.19 or later, which looks up what is called alone"),
+        )
+    }
+}

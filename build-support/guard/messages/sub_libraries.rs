@@ -1,1 +1,196 @@
-//! The sub-libraries of cuDNN: missing, mixed or damaged.
+//! The sub-libraries of a program's cuDNN: missing, or from elsewhere.
+
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+#[cfg(windows)]
+use crate::runtime::facts::sub_libraries::ZLIB;
+#[cfg(windows)]
+use crate::runtime::facts::version::Version;
+use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
+use crate::runtime::install::sub_library_files::{MissingSubLibraries, StraySubLibrary};
+#[cfg(windows)]
+use crate::runtime::install::zlib::MissingZlib;
+use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::messages::mixed_sub_libraries::{names, with_preload_help};
+use crate::runtime::system::platform::LIBRARY_PATH;
+use std::path::Path;
+
+impl MissingSubLibraries<'_> {
+    /// Returns the finding. A version that this cudnn-guard does not know may consist of other sub-libraries; the
+    /// convolutions show which ones it cannot do without.
+    pub fn finding(&self) -> Finding {
+        let here = self.folder.display().to_string();
+        let release = self
+            .release
+            .map_or_else(String::new, |release| format!(" {release}"));
+        let summary = format!(
+            "cuDNN{release} at `{here}` lacks {}, which {} needs{}",
+            self.files.join(", "),
+            match self.is_declared {
+                true => "this program",
+                false => "a convolution",
+            },
+            if self.files.len() == 1 { "" } else { " all" }
+        );
+        let help = match &self.reinstall {
+            _ if self.jit_only => {
+                "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time"
+                    .to_string()
+            }
+            Some(command) => format!("bring its files back: `{command}`"),
+            None => format!(
+                "install cuDNN{release} again in `{here}`, whole, since the first library opens the others from there"
+            ),
+        };
+        let others = self.looked_at.iter().filter(|place| **place != here);
+        let severity = Severity::error_if(!self.is_newer);
+        Finding::new(FindingId::PartsMissing, severity, summary)
+            .with_lines("looked at", [&here].into_iter().chain(others))
+            .help(help)
+    }
+}
+
+impl StraySubLibrary<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let (version, by) = self.told;
+        let summary = format!(
+            "cuDNN {} at `{}` comes without {}, and finds that of {version} elsewhere",
+            self.release,
+            self.folder.display(),
+            self.path.file_name().unwrap_or_default().to_string_lossy()
+        );
+        let told = format!("{}, by {}", self.path.display(), by.with_article());
+        let finding = Finding::warning(FindingId::PartsMixed, summary)
+            .with("elsewhere", told)
+            .with("by way of", &self.origin)
+            .help("install cuDNN 9.21 or a later one, which brings its own");
+        match &self.origin {
+            LoadOrigin::LibraryPath(entry) => finding.help(format!("or {}", remove_entry(entry))),
+            _ => finding,
+        }
+    }
+}
+
+fn remove_entry(entry: &Path) -> String {
+    format!("take `{}` out of {LIBRARY_PATH}", entry.display())
+}
+
+impl ForeignSubLibraries<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let (version, whole) = match self.release {
+            Some(release) => (format!(" {release}"), format!("cuDNN {release}")),
+            None => (String::new(), "one cuDNN".to_string()),
+        };
+        let (mut summary, mut ways, mut helps) = (String::new(), Vec::new(), Vec::new());
+        for part in self.foreign {
+            let dir = part.path.parent().unwrap_or(part.path);
+            if summary.is_empty() {
+                let is_there = |other: &&Foreign<'_>| {
+                    other.path.parent() == Some(dir) && other.version == part.version
+                };
+                let there = self.foreign.iter().filter(is_there);
+                let there: Vec<&Path> = there.map(|other| other.path).collect();
+                summary = format!(
+                    "cuDNN{version} at `{}` gets {} from `{}`, where {} of {}",
+                    self.folder.display(),
+                    names(&there),
+                    dir.display(),
+                    match there.len() {
+                        1 => "it is",
+                        _ => "they are",
+                    },
+                    match part.version {
+                        Some(version) => version.to_string(),
+                        None => "another release".to_string(),
+                    }
+                );
+            }
+            let (way, help) = (part.origin.to_string(), part.help(self.folder, &whole));
+            if !ways.contains(&way) {
+                ways.push(way);
+            }
+            if !helps.contains(&help) {
+                helps.push(help);
+            }
+        }
+        let finding = Finding::error(FindingId::PartsMixed, summary).with_lines("by way of", ways);
+        let finding = with_preload_help(finding, helps, self.preloaded);
+        match &self.mixed {
+            Some(mixed) => mixed.with_files(finding),
+            None => finding,
+        }
+    }
+}
+
+impl Foreign<'_> {
+    /// Returns the help that gets another sub-library loaded. `whole`: the cuDNN to install in the directory of the main
+    /// library.
+    fn help(&self, folder: &Path, whole: &str) -> String {
+        let folder = folder.display();
+        let install = format!("install {whole} in `{folder}`, whole");
+        match &self.origin {
+            LoadOrigin::LibraryPath(entry) => {
+                let take = remove_entry(entry);
+                match (self.has_own, self.yields) {
+                    (true, true) => format!("{take}, or put `{folder}` before it"),
+                    (true, false) => take,
+                    (false, true) => install,
+                    (false, false) => format!("{install}, and {take}"),
+                }
+            }
+            LoadOrigin::Application(dir)
+            | LoadOrigin::DllDirectory(dir)
+            | LoadOrigin::WorkingDirectory(dir)
+                if self.has_own || !self.yields =>
+            {
+                let remove = format!(
+                    "remove the `cudnn*.dll` files from `{}`, where Windows looks before it looks into `{}`",
+                    dir.display(),
+                    folder
+                );
+                match self.has_own {
+                    true => remove,
+                    false => format!("{install}, and {remove}"),
+                }
+            }
+            LoadOrigin::Preload
+            | LoadOrigin::Preloads
+            | LoadOrigin::Library(_)
+            | LoadOrigin::Elsewhere => self
+                .origin
+                .help(self.path.parent().unwrap_or(self.path), whole),
+            _ => install,
+        }
+    }
+}
+
+#[cfg(windows)]
+impl MissingZlib<'_> {
+    /// Returns the finding for a cuDNN of this version.
+    pub fn finding(&self, release: Version) -> Finding {
+        match self {
+            MissingZlib::OtherCpu(file, cpu) => {
+                let file = file.display();
+                let summary = format!(
+                    "`{file}`, which cuDNN {release} opens, is for {cpu}: Windows calls that error 193"
+                );
+                Finding::warning(FindingId::WrongArchitecture, summary).help(format!(
+                    "put the `{ZLIB}` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{file}`"
+                ))
+            }
+            MissingZlib::NotFound(folder, looked_at) => {
+                let summary = format!(
+                    "cuDNN {release} for Windows opens `{ZLIB}`, which does not come with it, and Windows does not find one"
+                );
+                Finding::warning(FindingId::CudnnNotLoadable, summary)
+                    .with("looked at", looked_at.join("\n"))
+                    .help(format!(
+                        "put the `{ZLIB}` that NVIDIA's installation guide for cuDNN 8 leads to into `{}`, or move to cuDNN 9, which does without",
+                        folder.display()
+                    ))
+            }
+        }
+    }
+}

@@ -11,7 +11,7 @@ use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::loader::{load_origin, loader_words};
+use crate::runtime::loader::loader_words;
 use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use crate::runtime::report::env_config::{EnvConfig, RequireGpu};
 use crate::runtime::report::{json_members, text};
@@ -182,7 +182,7 @@ impl Report {
         env_config.allow.apply(&mut contents.findings);
         for finding in &mut contents.findings {
             if platform::is_privileged() {
-                load_origin::without_library_path(finding);
+                finding.without_library_path();
             }
             let allowed = env_config.allow.contains(finding.id.as_str());
             let ends = match env_config.require_gpu {

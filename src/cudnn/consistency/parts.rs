@@ -7,7 +7,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
-use crate::runtime::install::mixed_folder;
+use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
@@ -112,20 +112,23 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
 pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let version = cudnn.library_version?;
     let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
-    files.iter().find(|part| part.is_other_than(version))?;
-    let finding = mixed_folder::in_one_folder(&files, &folder(cudnn), version, all_files(cudnn));
-    let mut finding = mixed_folder::with_files(finding, &files, version);
-    if let (Some(help), Some(command)) = (finding.help.first_mut(), reinstall(cudnn)) {
-        help.push_str(&format!(": `{command}`"));
-    }
-    Some(finding)
+    let fault = MixedFolder {
+        mixed: MixedVersions::new(files, version)?,
+        dir: folder(cudnn),
+        all: all_files(cudnn),
+        reinstall: reinstall(cudnn),
+        preloaded: None,
+    };
+    Some(fault.finding())
 }
 
 /// Returns `true` if a convolution opens sub-libraries of different versions.
 pub(super) fn is_mixed(cudnn: &Cudnn) -> bool {
     let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
-    let version = cudnn.library_version;
-    version.is_some_and(|version| mixed_folder::matters(&files, version))
+    let mixed = cudnn
+        .library_version
+        .and_then(|version| MixedVersions::new(files, version));
+    mixed.is_some_and(|mixed| mixed.matters())
 }
 
 /// Returns the finding for links into several directories, unless all sub-libraries are known to be of one version.
@@ -163,7 +166,7 @@ pub(super) fn lacking(cudnn: &Cudnn) -> Option<Finding> {
         file_name(&first.sibling)
     );
     let finding = Finding::error(FindingId::PartsMixed, summary).with_lines("lacking", lines);
-    Some(finding.help(mixed_folder::replace_all(all_files(cudnn), &dir)))
+    Some(finding.help(MixedFolder::replace_all(all_files(cudnn), &dir)))
 }
 
 /// Returns the finding for files where links should be: a copy that follows links makes them. Equal copies are harmless;
@@ -183,7 +186,7 @@ pub(super) fn copies(cudnn: &Cudnn) -> Option<Finding> {
         let others = copies.iter().filter(|one| one.differ).skip(1);
         let finding = Finding::warning(FindingId::DuplicateCudnn, summary);
         let finding = finding.with_lines("so are", others.map(names));
-        return Some(finding.help(mixed_folder::replace_all(all_files(cudnn), &dir)));
+        return Some(finding.help(MixedFolder::replace_all(all_files(cudnn), &dir)));
     }
     let first = copies.first()?;
     let others = match copies.len() - 1 {

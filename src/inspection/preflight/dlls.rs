@@ -71,9 +71,9 @@ impl PreflightInput {
         if unfit.is_some() {
             // What is in the place of the library is all that there is to say.
         } else if let Some(quoted) = &self.in_quotes {
-            let reason = ("reason", quoted.reason.clone());
+            let reason = ("reason", quoted.reason());
             finding.evidence.insert(0, reason);
-            elsewhere.push(quoted.help.clone());
+            elsewhere.push(quoted.help());
         } else if let Some(other) = self.others.iter().find(is_it) {
             let dir = other.path.parent().unwrap_or(&other.path).display();
             elsewhere.push(format!("put `{dir}` into PATH where the program runs"));
@@ -81,13 +81,10 @@ impl PreflightInput {
         } else if let Some(file) = &self.unasked {
             finding = finding.with("there is", file.display());
         }
-        NotFound {
-            finding,
+        let not_found = NotFound {
             unfit,
-            elsewhere,
             unasked: None,
-            install: vec![PUT_ON_PATH.into()],
-        }
-        .explain()
+        };
+        not_found.explain(finding, elsewhere, vec![PUT_ON_PATH.into()])
     }
 }

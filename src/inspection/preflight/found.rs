@@ -15,11 +15,13 @@ use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
-use crate::runtime::install::mixed_sub_libraries::{self, Foreign};
-use crate::runtime::install::refusal;
+use crate::runtime::install::mixed_sub_libraries::{
+    self, Foreign, ForeignSubLibraries, Replacement,
+};
+use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names;
+use crate::runtime::loader::library_names::HiddenCudnn;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::system::files;
@@ -71,7 +73,8 @@ impl PreflightInput {
         let later = parts().find_map(|missing| missing.stands_in.as_ref());
         // What is there and cannot be used is not missing.
         let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
-        let unfit = unfit.map(|one| refusal::defect_finding(&one.path, &one.defect, true));
+        let unfit =
+            unfit.map(|one| UnusableFile::new(&one.path, &one.defect, Need::Needed).finding());
         let all_are_there = parts().all(|missing| missing.unfit.is_some());
         let own = own.into_iter().chain(unfit);
         let found = consistency::findings(cudnn, &[]);
@@ -141,8 +144,14 @@ impl PreflightInput {
         let folder = library.parent()?;
         let mut foreign = self.foreign(cudnn, folder);
         foreign.retain(|part| part.version.is_some_and(|version| version != release));
-        (!foreign.is_empty())
-            .then(|| mixed_sub_libraries::from_elsewhere(Some(release), folder, &foreign))
+        let fault = ForeignSubLibraries {
+            release: Some(release),
+            folder,
+            foreign: &foreign,
+            mixed: None,
+            preloaded: None,
+        };
+        (!foreign.is_empty()).then(|| fault.finding())
     }
 
     /// The parts that do not lie in this folder, that of the first library.
@@ -214,7 +223,7 @@ impl PreflightInput {
                     let lasting =
                         mixed_sub_libraries::lasting_folders(&self.foreign(cudnn, dir), via);
                     let fits = |version| rules::version(guard, version).is_ok();
-                    mixed_sub_libraries::replacement_help(via, library, wanted, &lasting, &fits)
+                    Replacement::new(via, library, &lasting, &fits).help(wanted)
                 }
                 None => format!("install {wanted} in `{}`", dir.display()),
             };
@@ -226,8 +235,11 @@ impl PreflightInput {
             findings.push(match hidden.and_then(|hidden| hidden.library.as_ref()) {
                 Some(hidden) => {
                     evidence.push(("there is", hidden.display().to_string()));
-                    let finding = mismatch.finding(evidence);
-                    library_names::hidden_help(guard, finding, hidden, &help)
+                    let mut finding = mismatch.finding(evidence);
+                    finding
+                        .help
+                        .extend(HiddenCudnn::new(guard, hidden.clone()).help(&help));
+                    finding
                 }
                 None => {
                     let fits = |one: &&LaterDll| rules::version(guard, one.release).is_ok();

@@ -108,17 +108,15 @@ impl PreflightInput {
         } else {
             format!("install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH")
         };
-        NotFound {
-            finding,
+        let elsewhere = other.map_or_else(Vec::new, |other| self.way_to(other, names));
+        let not_found = NotFound {
             unfit: missing.unfit.clone(),
-            elsewhere: other.map_or_else(Vec::new, |other| self.way_to(other, names)),
             unasked: unasked.map(|path| {
                 let major = cudnn_major(consistency::file_name(path));
                 (major.unwrap_or_default(), self.dir(path))
             }),
-            install: vec![install],
-        }
-        .explain()
+        };
+        not_found.explain(finding, elsewhere, vec![install])
     }
 
     /// Returns what leads the loader to this cuDNN, which is in a directory that it does not search.

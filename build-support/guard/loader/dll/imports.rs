@@ -2,8 +2,7 @@
 //! missing.
 
 use crate::runtime::binary::Image;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::{self, Library};
@@ -14,103 +13,59 @@ const MOST: usize = 64;
 /// `ERROR_PROC_NOT_FOUND`
 const NO_FUNCTION: &str = "(os error 127)";
 
-/// A DLL that is nowhere, or lacks what another one takes from it.
-#[derive(Debug, PartialEq, Eq)]
-pub struct MissingImport {
-    /// The file that asks.
-    pub by: PathBuf,
-    /// The name that it asks for.
-    pub name: String,
-    /// The function that this file lacks; none where there is no such file.
-    pub function: Option<(PathBuf, String)>,
-}
-
-impl MissingImport {
-    /// Follows the import tables from this file on.
-    pub fn find(path: &Path, search_path: &SearchPath) -> Option<Self> {
-        let mut files = vec![path.to_path_buf()];
-        let mut next = 0;
-        while let Some(by) = files.get(next).cloned() {
-            next += 1;
-            let Ok(dll) = Image::open(&by) else { continue };
-            let taken = dll.named_imports();
-            for name in dll.needs() {
-                let missing = |function| Self {
-                    by: by.clone(),
-                    name: name.clone(),
-                    function,
-                };
-                let Some(file) = file(&name, path, search_path) else {
-                    // Windows has no files behind these names.
-                    if name.to_ascii_lowercase().starts_with("api-ms-") {
-                        continue;
-                    }
-                    return Some(missing(None));
-                };
-                if is_windows(&file) || files.contains(&file) || files.len() == MOST {
+/// Follows the import tables from this file on, to a DLL that is missing or lacks a function.
+fn missing_import(path: &Path, search_path: &SearchPath) -> Option<Refusal> {
+    let mut files = vec![path.to_path_buf()];
+    let mut next = 0;
+    while let Some(by) = files.get(next).cloned() {
+        next += 1;
+        let Ok(dll) = Image::open(&by) else { continue };
+        let taken = dll.named_imports();
+        for name in dll.needs() {
+            let Some(file) = file(&name, path, search_path) else {
+                // Windows has no files behind these names.
+                if name.to_ascii_lowercase().starts_with("api-ms-") {
                     continue;
                 }
-                let of = taken.iter().filter(|(from, _)| *from == name);
-                let wanted = of.map(|(_, function)| function.as_slice());
-                let lacks = Image::open(&file).ok()?.missing_symbols(wanted);
-                if let Some(function) = lacks.into_iter().next() {
-                    return Some(missing(Some((file, function))));
-                }
-                files.push(file);
+                return Some(Refusal::MissingLibrary(by, name));
+            };
+            if is_windows(&file) || files.contains(&file) || files.len() == MOST {
+                continue;
             }
+            let of = taken.iter().filter(|(from, _)| *from == name);
+            let wanted = of.map(|(_, function)| function.as_slice());
+            let lacks = Image::open(&file).ok()?.missing_symbols(wanted);
+            if let Some(function) = lacks.into_iter().next() {
+                return Some(Refusal::OtherBuild(by, name, Some((file, function))));
+            }
+            files.push(file);
         }
-        None
     }
-
-    /// Returns the finding for a DLL that cannot be loaded without it.
-    pub fn finding(&self, words: &str) -> Finding {
-        let id = FindingId::CudnnNotLoadable;
-        let by = self.by.display();
-        let Some((file, function)) = &self.function else {
-            let summary = format!("`{}` needs {}, which Windows does not find", by, self.name);
-            return Finding::error(id, summary)
-                .with("loader", words)
-                .help(format!(
-                    "install {}, or put its directory into PATH",
-                    self.name
-                ));
-        };
-        let summary = format!(
-            "`{}` does not fit the {} that Windows finds for it",
-            by, self.name
-        );
-        Finding::error(id, summary)
-            .with("loader", words)
-            .with("it lacks", function)
-            .with("there is", file.display())
-            .help(format!(
-                "take directories with another {} out of PATH, or install both libraries of one release",
-                self.name
-            ))
-    }
+    None
 }
 
-/// Returns the finding for a complete DLL that Windows refuses.
-pub fn finding(path: &Path, words: &str) -> Finding {
-    let missing = MissingImport::find(path, &SearchPath::of_program());
+/// Returns the fault of a complete DLL that Windows refuses.
+pub fn refused<'a>(path: &'a Path, words: &'a str) -> RefusedLibrary<'a> {
     // Error 126 is of a file, 127 of a function.
-    let is_told =
-        |missing: &MissingImport| missing.function.is_some() == words.contains(NO_FUNCTION);
-    match missing.filter(is_told) {
-        Some(missing) => missing.finding(words),
-        None => Finding::error(
-            FindingId::CudnnNotLoadable,
-            format!("`{}` cannot be loaded", path.display()),
-        )
-        .with("loader", words)
-        .help("install that cuDNN again"),
+    let is_reported = |missing: &Refusal| {
+        matches!(missing, Refusal::OtherBuild(..)) == words.contains(NO_FUNCTION)
+    };
+    let missing = missing_import(path, &SearchPath::of_program()).filter(is_reported);
+    RefusedLibrary {
+        path,
+        words,
+        reason: missing.unwrap_or(Refusal::Unknown),
     }
 }
 
 /// Returns `true` if Windows refuses a DLL because the driver's is missing.
 pub fn wants_driver(path: &Path, _words: &str) -> bool {
-    let missing = MissingImport::find(path, &SearchPath::of_program());
-    missing.is_some_and(|missing| missing.name.eq_ignore_ascii_case(DRIVER))
+    match missing_import(path, &SearchPath::of_program()) {
+        Some(Refusal::MissingLibrary(_, name) | Refusal::OtherBuild(_, name, _)) => {
+            name.eq_ignore_ascii_case(DRIVER)
+        }
+        _ => false,
+    }
 }
 
 /// The file that Windows takes for what a DLL imports: what is in the process, then what lies beside the first one.

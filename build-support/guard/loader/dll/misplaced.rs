@@ -1,7 +1,7 @@
 //! The places where a DLL may be and Windows does not search.
 
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::loader::misplaced::{Misplaced, by_variable, first_sound};
+use crate::runtime::loader::misplaced::{Misplaced, Unsearched, by_variable, first_sound};
 use std::path::{Path, PathBuf};
 
 /// The directories of NVIDIA's installers, which contain one for each release.
@@ -24,15 +24,14 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
     if quoted.is_some() {
         return quoted;
     }
-    if let Some((file, reason)) = by_variable(&|dir| below(dir, names)) {
-        return Some(led_by_path(file, reason));
+    if let Some((file, cause)) = by_variable(&|dir| below(dir, names)) {
+        return Some(misplaced(file, cause));
     }
     let programs = PathBuf::from(std::env::var_os("ProgramFiles").unwrap_or_default());
     for installed in &INSTALLED {
         for release in files_in(&programs.join(installed)).iter().rev() {
             if let Some(file) = below(release, names) {
-                let reason = "PATH does not name its directory".to_string();
-                return Some(led_by_path(file, reason));
+                return Some(misplaced(file, Unsearched::Unnamed));
             }
         }
     }
@@ -45,22 +44,18 @@ pub fn in_quotes(path: &str, names: &[String]) -> Option<Misplaced> {
         let dir = entry.replace('"', "");
         let there = |name: &String| Path::new(&dir).join(name).is_file();
         if let Some(name) = names.iter().find(|name| there(name)) {
-            return Some(Misplaced {
-                file: Some(Path::new(&dir).join(name)),
-                reason: format!("PATH has {entry}, with the quotation marks"),
-                help: format!("put `{dir}` into PATH without quotation marks: it needs none"),
-            });
+            let file = Path::new(&dir).join(name);
+            return Some(misplaced(file, Unsearched::Quoted(entry.to_string())));
         }
     }
     None
 }
 
-fn led_by_path(file: PathBuf, reason: String) -> Misplaced {
-    let dir = file.parent().unwrap_or(&file).display().to_string();
+fn misplaced(file: PathBuf, cause: Unsearched) -> Misplaced {
     Misplaced {
         file: Some(file),
-        reason,
-        help: format!("put `{dir}` into PATH where the program runs"),
+        cause,
+        library_path: None,
     }
 }
 

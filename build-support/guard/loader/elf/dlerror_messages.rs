@@ -1,62 +1,34 @@
 //! The loader's words when it refuses a library. They begin with the file that it did not find.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::map_failures;
+use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::names::DRIVER;
 use std::path::Path;
 
-/// Returns the finding for a complete library that glibc refuses.
-pub fn finding(path: &Path, words: &str) -> Finding {
+/// Returns the fault of a complete library that glibc refuses.
+pub fn refused<'a>(path: &'a Path, words: &'a str) -> RefusedLibrary<'a> {
     let named = words.split(": ").next().unwrap_or(words);
-    if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
-        Finding::error(
-            FindingId::PartsMixed,
-            format!(
-                "`{}` does not belong to the other parts of this cuDNN",
-                path.display()
-            ),
-        )
-        .with("loader", words)
-        .help("install one cuDNN there, whole")
-    } else if let Some((wanted, by)) = version_wanted(words) {
-        let summary = format!("`{by}` needs {wanted} of `{named}`, which has no such version");
-        let finding = Finding::error(FindingId::CudnnNotLoadable, summary).with("loader", words);
-        if wanted.starts_with("GLIBC") || wanted.starts_with("CXXABI") {
-            finding.help("run the program on a newer system or in a newer container, or install an older cuDNN")
-        } else {
-            finding.help(format!(
-                "install the release of `{named}` that belongs to it"
-            ))
+    let file = Path::new(named);
+    let reason = if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
+        Refusal::OtherCudnn
+    } else if let Some((version, by)) = version_wanted(words) {
+        Refusal::MissingVersion {
+            version: version.to_string(),
+            by: by.to_string(),
+            of: named.to_string(),
         }
-    } else if let Some(library) = skewed_library(words) {
-        let summary = format!("`{named}` does not fit the {library} that the loader finds for it");
-        Finding::error(FindingId::CudnnNotLoadable, summary)
-            .with("loader", words)
-            .help(format!(
-                "take directories with another {library} out of LD_LIBRARY_PATH, or install both libraries of one CUDA release"
-            ))
-    } else if Path::new(named) == path || !words.contains("cannot open shared object file") {
-        Finding::error(
-            FindingId::CudnnNotLoadable,
-            format!("`{}` cannot be loaded", path.display()),
-        )
-        .with("loader", words)
-        .help("install that cuDNN again")
+    } else if let Some(name) = skewed_library(words) {
+        Refusal::OtherBuild(file.into(), name.to_string(), None)
+    } else if file == path || !words.contains("cannot open shared object file") {
+        Refusal::Unknown
     } else {
-        Finding::error(
-            FindingId::CudnnNotLoadable,
-            format!(
-                "`{}` needs {}, which the loader does not find",
-                path.display(),
-                named
-            ),
-        )
-        .with("loader", words)
-        .help(format!(
-            "install {named}, or put its directory into LD_LIBRARY_PATH"
-        ))
+        Refusal::MissingLibrary(path.into(), named.to_string())
+    };
+    RefusedLibrary {
+        path,
+        words,
+        reason,
     }
 }
 

@@ -1,9 +1,10 @@
 //! The places where a library for Linux may be and the loader does not search.
 
-use crate::runtime::binary::ld_so_cache::{self, CACHE};
-use crate::runtime::facts::finding::quoted;
+use crate::runtime::binary::ld_so_cache;
 use crate::runtime::loader::elf::search_list::lib_folders;
-use crate::runtime::loader::misplaced::{Misplaced, by_variable, first_sound, is_sound};
+use crate::runtime::loader::misplaced::{
+    EntryFault, Misplaced, Unsearched, by_variable, first_sound, is_sound,
+};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
@@ -38,14 +39,18 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
     if found.is_some() {
         return found;
     }
-    if let Some((file, reason)) = by_variable(&|dir| below(dir, names)) {
-        return Some(led_by_library_path(file, reason, &library_path));
-    }
-    for prefix in &PREFIXES {
-        if let Some(file) = below(Path::new(prefix), names) {
-            let reason = format!("neither LD_LIBRARY_PATH nor {CACHE} names its directory");
-            return Some(led_by_library_path(file, reason, &library_path));
+    let by_prefix = || {
+        let mut files = PREFIXES
+            .iter()
+            .map(|prefix| below(Path::new(prefix), names));
+        Some((files.find_map(|file| file)?, Unsearched::Unnamed))
+    };
+    if let Some((file, cause)) = by_variable(&|dir| below(dir, names)).or_else(by_prefix) {
+        let mut value = folder(&file).display().to_string();
+        if !library_path.is_empty() {
+            value = format!("{value}:{library_path}");
         }
+        return Some(led_by(file, cause, value));
     }
     misread(&library_path, &home)
 }
@@ -55,7 +60,7 @@ pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Opti
     let mut entries = Vec::new();
     let mut found = None;
     for entry in library_path.split(BETWEEN) {
-        let (mut meant, why) = meant(entry, home);
+        let (mut meant, fault) = meant(entry, home);
         for dir in &mut meant {
             let near = match &found {
                 None => at_or_near(Path::new(dir), names),
@@ -63,40 +68,32 @@ pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Opti
             };
             let Some(file) = near else { continue };
             let parent = folder(&file).display().to_string();
-            let why = match &why {
-                Some(why) => why.as_str(),
+            let fault = match &fault {
+                Some(fault) => fault.clone(),
                 None if parent == *dir && !platform::is_privileged() => continue,
-                None if parent == *dir => {
-                    "is that directory, and the loader ignores the variable for a program with more rights than its user (setuid)"
-                }
-                None if file == Path::new(dir) => {
-                    "is the file, and the loader looks into directories alone"
-                }
-                None if file.starts_with(&*dir) => {
-                    "is a directory above it, and the loader looks no deeper"
-                }
-                None if system::is_there(Path::new(dir)) => "is another directory beside it",
-                None => "is not there",
+                None if parent == *dir => EntryFault::Ignored,
+                None if file == Path::new(dir) => EntryFault::File,
+                None if file.starts_with(&*dir) => EntryFault::Above,
+                None if system::is_there(Path::new(dir)) => EntryFault::Beside,
+                None => EntryFault::Absent,
             };
-            found = Some((file, entry_words(entry, why)));
+            found = Some((file, Unsearched::Entry(entry.to_string(), fault)));
             *dir = parent;
         }
         entries.extend(meant);
     }
-    let (file, reason) = found?;
-    Some(led_by(file, reason, &entries.join(":")))
+    let (file, cause) = found?;
+    Some(led_by(file, cause, entries.join(":")))
 }
 
 /// Finds an entry of LD_LIBRARY_PATH that the loader reads in another way than it was meant.
 fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
     for entry in library_path.split(BETWEEN) {
-        if let (_, Some(why)) = meant(entry, home) {
-            let help =
-                "write each directory of LD_LIBRARY_PATH out in full, with colons between them";
+        if let (_, Some(fault)) = meant(entry, home) {
             return Some(Misplaced {
                 file: None,
-                reason: entry_words(entry, &why),
-                help: help.to_string(),
+                cause: Unsearched::Entry(entry.to_string(), fault),
+                library_path: None,
             });
         }
     }
@@ -116,12 +113,8 @@ pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
                 if dir.starts_with('/') && is_sound(&file) && !is_known() {
                     return Some(Misplaced {
                         file: Some(file),
-                        reason: format!(
-                            "`{}` names its directory, and {} does not have it yet",
-                            conf.display(),
-                            CACHE
-                        ),
-                        help: "run `ldconfig` as root".to_string(),
+                        cause: Unsearched::Uncached(conf),
+                        library_path: None,
                     });
                 }
             }
@@ -130,44 +123,20 @@ pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
     None
 }
 
-fn led_by_library_path(file: PathBuf, reason: String, library_path: &str) -> Misplaced {
-    let mut value = folder(&file).display().to_string();
-    if !library_path.is_empty() {
-        value = format!("{value}:{library_path}");
-    }
-    led_by(file, reason, &value)
-}
-
-fn led_by(file: PathBuf, reason: String, value: &str) -> Misplaced {
-    let help = if platform::is_privileged() {
-        format!(
-            "name `{}` in /etc/ld.so.conf, and run `ldconfig` as root",
-            folder(&file).display()
-        )
-    } else {
-        format!(
-            "run `export LD_LIBRARY_PATH={}` before the program",
-            quoted(value)
-        )
-    };
+fn led_by(file: PathBuf, cause: Unsearched, value: String) -> Misplaced {
     Misplaced {
         file: Some(file),
-        reason,
-        help,
+        cause,
+        library_path: (!platform::is_privileged()).then_some(value),
     }
-}
-
-fn entry_words(entry: &str, why: &str) -> String {
-    format!("the entry `{entry}` of LD_LIBRARY_PATH {why}")
 }
 
 fn folder(file: &Path) -> &Path {
     file.parent().unwrap_or(file)
 }
 
-/// The directories that were meant by an entry of LD_LIBRARY_PATH, and how the loader reads it, where that is another
-/// way.
-fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
+/// The directories that were meant by an entry of LD_LIBRARY_PATH, and its fault, if the loader reads it in another way.
+fn meant(entry: &str, home: &str) -> (Vec<String>, Option<EntryFault>) {
     if entry.is_empty() || system::is_there(Path::new(entry)) {
         return (vec![entry.to_string()], None);
     }
@@ -187,16 +156,16 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<String>) {
             dirs.push(dir);
         }
     }
-    let why = if bare != entry {
-        "has quotation marks, which the loader takes for a part of the name".to_string()
+    let fault = if bare != entry {
+        EntryFault::Quoted
     } else if let Some(token) = filled_in {
-        format!("begins with `{token}`, which a shell fills in and the loader does not")
+        EntryFault::Unexpanded(token)
     } else if dirs.len() != 1 || dirs.first().is_some_and(|dir| dir != entry) {
-        "is one directory to the loader: between two it wants a colon, and no blank".to_string()
+        EntryFault::Joined
     } else {
         return (dirs, None);
     };
-    (dirs, Some(why))
+    (dirs, Some(fault))
 }
 
 /// Returns one of these files: the path itself, or one in this directory or in one that people confuse with it.

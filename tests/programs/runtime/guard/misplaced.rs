@@ -246,12 +246,12 @@ fn a_directory_that_ldconfig_does_not_know_yet() {
     assert_eq!(found.file, Some(lib.join("libcudnn.so.9")));
     let path = cudnn.text();
     assert_eq!(
-        found.reason,
+        found.reason(),
         format!(
             "`{path}/ld.so.conf.d/b.conf` names its directory, and /etc/ld.so.cache does not have it yet"
         )
     );
-    assert_eq!(found.help, "run `ldconfig` as root");
+    assert_eq!(found.help(), "run `ldconfig` as root");
 }
 
 /// The same with the system's own configuration; then the help is done.

@@ -1,0 +1,154 @@
+//! The main library of the cuDNN that a program uses: what loads it, and how another one is loaded in its place.
+
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+#[cfg(any(windows, feature = "build"))]
+use crate::runtime::install::later_dll::LaterDll;
+use crate::runtime::install::main_library::{
+    MainLibrary, NotLoadedYet, Remedy, UnsuitableMainLibrary,
+};
+use crate::runtime::install::mixed_sub_libraries::Replacement;
+use crate::runtime::loader::file_name;
+use crate::runtime::loader::library_names::FIRST;
+#[cfg(any(windows, feature = "build"))]
+use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::system::platform::LIBRARY_PATH;
+use std::path::PathBuf;
+
+impl UnsuitableMainLibrary<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let mut evidence = self.library.evidence();
+        let mut help = vec![self.replacement.help(&self.mismatch.wanted)];
+        match &self.remedy {
+            Some(Remedy::Hidden(hidden)) => {
+                evidence.push(("there is", hidden.path.display().to_string()));
+                help = hidden.help(&help.concat());
+            }
+            #[cfg(windows)]
+            Some(Remedy::Later(later)) => {
+                evidence.push(("there is", later.words()));
+                if let Some(other) = later.help(&self.library.origin) {
+                    help = vec![other];
+                }
+            }
+            Some(Remedy::Upgrade(command)) => help.push(format!(
+                "or run `{command}`: a Python package has put the one there"
+            )),
+            None => {}
+        }
+        let mut finding = self.mismatch.finding(evidence);
+        finding.help.append(&mut help);
+        finding
+    }
+}
+
+impl NotLoadedYet {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let (summary, help) = match self {
+            NotLoadedYet::LeftOut => (
+                "this program is linked to cuDNN, but none is in its process",
+                "use a function of cuDNN in this program: linkers leave out libraries that nothing is used of",
+            ),
+            NotLoadedYet::Unopened => (
+                "no cuDNN is in this process yet, and a library that is itself loaded into it opens none to judge it",
+                "call `check()` after the first use of cuDNN: what is in the process is judged",
+            ),
+        };
+        Finding::warning(FindingId::NotLoadedYet, summary).help(help)
+    }
+}
+
+impl MainLibrary {
+    /// Returns the finding for other cuDNNs in the process.
+    pub fn others_finding(&self, others: &[PathBuf]) -> Finding {
+        let judged = self.path.display();
+        let summary = format!("more than one cuDNN is in this process; `{judged}` is judged");
+        Finding::warning(FindingId::DuplicateCudnn, summary)
+            .with_lines("also", others.iter().map(|other| other.display()))
+    }
+
+    /// Puts this library's evidence before that of a finding.
+    pub fn add_evidence(&self, finding: &mut Finding) {
+        let mut evidence = self.evidence();
+        evidence.append(&mut finding.evidence);
+        finding.evidence = evidence;
+    }
+
+    /// Returns its file and what loaded it.
+    pub fn evidence(&self) -> Vec<(&'static str, String)> {
+        let mut evidence = vec![("loaded", self.path.display().to_string())];
+        let by_file = file_name::parse(&self.path).and_then(|name| name.1);
+        if by_file.is_some_and(|major| major != self.major) {
+            evidence.push(("own name", file_name::of_main(self.major)));
+        }
+        evidence.push(("found via", self.origin.to_string()));
+        evidence
+    }
+}
+
+impl Replacement<'_> {
+    /// Returns the help that puts the wanted cuDNN in the place of the one that is loaded.
+    pub fn help(&self, wanted: &str) -> String {
+        let folder = self.taken.parent().unwrap_or(self.taken);
+        let entries = self.in_the_way.iter();
+        let entries: Vec<String> = entries.map(|dir| format!("`{}`", dir.display())).collect();
+        let mut wanted = match self.fitting {
+            Some(version) if entries.is_empty() => format!("cuDNN {version}"),
+            _ => wanted.to_string(),
+        };
+        if self.taken.file_name() == Some(FIRST.as_ref()) {
+            wanted += &format!(" with a `{FIRST}`");
+        }
+        let help = self.main.help(folder, &wanted);
+        match entries.is_empty() {
+            true => help,
+            false => format!(
+                "take {} out of {LIBRARY_PATH}, and {help}",
+                entries.join(" and ")
+            ),
+        }
+    }
+}
+
+#[cfg(any(windows, feature = "build"))]
+impl LaterDll {
+    /// Returns it as evidence.
+    pub fn words(&self) -> String {
+        let path = self.path.display();
+        format!("{}, of {}, where Windows looks later", path, self.release)
+    }
+
+    /// Returns the help that makes Windows load it in place of the one found through `taken`.
+    pub fn help(&self, taken: &LoadOrigin) -> Option<String> {
+        let (dir, release) = (self.path.parent()?.display(), self.release);
+        let leave = match taken {
+            LoadOrigin::LibraryPath(entry) if self.can_lead => {
+                return Some(format!(
+                    "put `{}`, where cuDNN {} is, before `{}` in PATH",
+                    dir,
+                    release,
+                    entry.display()
+                ));
+            }
+            LoadOrigin::Application(folder)
+            | LoadOrigin::DllDirectory(folder)
+            | LoadOrigin::System(folder)
+                if self.is_next =>
+            {
+                format!("remove the `cudnn*.dll` files from `{}`", folder.display())
+            }
+            LoadOrigin::WorkingDirectory(folder) if self.is_next => {
+                format!(
+                    "start the program in another directory than `{}`",
+                    folder.display()
+                )
+            }
+            _ => return None,
+        };
+        Some(format!(
+            "{leave}: Windows takes cuDNN {release} from `{dir}` then"
+        ))
+    }
+}

@@ -1,0 +1,80 @@
+//! Sub-libraries of different versions.
+
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
+use std::path::Path;
+
+impl MixedFolder<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let (most, odd) = self.mixed.odd_ones();
+        let other = odd.first().and_then(|file| file.version).unwrap_or(most);
+        let named = odd.iter().filter(|file| file.version == Some(other));
+        let named: Vec<&Path> = named.map(|file| file.path.as_path()).collect();
+        let summary = format!(
+            "cuDNN {most} at `{}` is mixed with {} of {other}",
+            self.dir,
+            names(&named)
+        );
+        let mut help = Self::replace_all(self.all, &self.dir);
+        if let Some(command) = &self.reinstall {
+            help += &format!(": `{command}`");
+        }
+        let finding = Finding::error(FindingId::PartsMixed, summary);
+        let finding = with_preload_help(finding, vec![help], self.preloaded);
+        self.mixed.with_files(finding)
+    }
+
+    /// Returns the help that replaces all files of a cuDNN. `all` is the pattern of their names.
+    pub fn replace_all(all: &str, dir: &str) -> String {
+        format!("remove all `{all}` files from `{dir}` and install one cuDNN there, whole")
+    }
+}
+
+impl MixedVersions<'_> {
+    /// Adds the version of each file to an error, which becomes a warning unless a convolution uses one of them.
+    pub fn with_files(&self, finding: Finding) -> Finding {
+        let lines = self.files.iter().filter_map(|file| file.line());
+        let mut finding = finding.with_lines("parts", lines);
+        if !self.matters() {
+            finding.severity = Severity::Warning;
+            finding.summary += ", which no convolution uses";
+        }
+        finding
+    }
+}
+
+/// Adds the help. The help that takes a main library out of LD_PRELOAD comes first: without the main library the others
+/// may be of one version.
+pub fn with_preload_help(
+    mut finding: Finding,
+    help: Vec<String>,
+    preloaded: Option<&Path>,
+) -> Finding {
+    let Some(main_library) = preloaded.map(Path::display) else {
+        finding.help = help;
+        return finding;
+    };
+    finding.help = vec![format!("take `{main_library}` out of LD_PRELOAD")];
+    let others = help.iter().map(|other| format!("or {other}"));
+    finding.help.extend(others);
+    finding
+}
+
+/// Returns up to three file names, or how many there are.
+pub fn names(files: &[&Path]) -> String {
+    if files.len() > 3 {
+        return format!("{} libraries", files.len());
+    }
+    let mut names = String::new();
+    for (number, file) in files.iter().enumerate() {
+        names += match files.len() - number {
+            _ if number == 0 => "",
+            1 => " and ",
+            _ => ", ",
+        };
+        names += &file.file_name().unwrap_or_default().to_string_lossy();
+    }
+    names
+}
