@@ -68,7 +68,6 @@ pub fn judge(
         folder,
         foreign: &elsewhere,
         mixed: None,
-        preloaded: None,
     };
     let finding = main_library.add_foreign(fault.finding(), &foreign);
     report.findings.push(finding);

@@ -238,11 +238,8 @@ fn open(
             // To open these would kill the process, or worse.
             match Image::open(&path) {
                 Err(defect @ (Defect::CutOff(..) | Defect::Garbled | Defect::Special)) => {
-                    let file = UnusableFile {
-                        found_via: Some(search_path.to(&path)),
-                        ..UnusableFile::new(&path, &defect, Need::Needed)
-                    };
-                    return Err(file.finding());
+                    let need = Need::Opened(search_path.to(&path));
+                    return Err(UnusableFile::new(&path, &defect, need).finding());
                 }
                 Err(defect) => unfit = Some((path, defect)),
                 Ok(_) => usable = true,

@@ -52,11 +52,18 @@ impl MissingDlopen {
     /// Returns `true` if another fault names it: a library that a sub-library opens, or one that the loader did not find
     /// for a file that it refused.
     pub fn is_named_by(&self, suspects: &[SuspectLibrary], refused: &[(PathBuf, String)]) -> bool {
-        let is_it = |refusal: Refusal| matches!(refusal, Refusal::MissingLibrary(_, name) if name == self.name);
-        let opened = |suspect: &SuspectLibrary| matches!(suspect, SuspectLibrary::Missing { name, .. } if *name == self.name);
-        let mut refused = refused.iter();
-        suspects.iter().any(opened)
-            || refused.any(|(path, words)| is_it(loader_words::refused(path, words).reason))
+        let is_suspect = suspects.iter().any(|suspect| match suspect {
+            SuspectLibrary::Missing { name, .. } => *name == self.name,
+            _ => false,
+        });
+        let mut reasons = refused
+            .iter()
+            .map(|(path, words)| loader_words::refused(path, words).reason);
+        is_suspect
+            || reasons.any(|reason| match reason {
+                Refusal::MissingLibrary(_, name) => name == self.name,
+                _ => false,
+            })
     }
 }
 

@@ -11,6 +11,8 @@ pub struct MixedVersions<'a> {
     pub files: Vec<&'a SubLibraryFile>,
     /// Its version.
     pub version: Version,
+    /// Its main library, if LD_PRELOAD names it. Without that, the others may be of one version.
+    pub preloaded: Option<&'a Path>,
 }
 
 /// Sub-libraries of different versions in one directory.
@@ -23,15 +25,21 @@ pub struct MixedFolder<'a> {
     pub all: &'a str,
     /// The command that installs its package again.
     pub reinstall: Option<String>,
-    /// The main library, if LD_PRELOAD names it.
-    pub preloaded: Option<&'a Path>,
 }
 
 impl<'a> MixedVersions<'a> {
     /// Creates it, if a file is of another version.
-    pub fn new(files: Vec<&'a SubLibraryFile>, version: Version) -> Option<Self> {
+    pub fn new(
+        files: Vec<&'a SubLibraryFile>,
+        version: Version,
+        preloaded: Option<&'a Path>,
+    ) -> Option<Self> {
         let is_mixed = files.iter().any(|file| file.is_other_than(version));
-        is_mixed.then_some(Self { files, version })
+        is_mixed.then_some(Self {
+            files,
+            version,
+            preloaded,
+        })
     }
 
     /// Returns `true` if a convolution opens a file of another version.

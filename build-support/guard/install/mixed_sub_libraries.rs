@@ -20,8 +20,6 @@ pub struct ForeignSubLibraries<'a> {
     pub foreign: &'a [Foreign<'a>],
     /// All of its files, if they are known to be of different versions.
     pub mixed: Option<MixedVersions<'a>>,
-    /// The main library, if LD_PRELOAD names it.
-    pub preloaded: Option<&'a Path>,
 }
 
 /// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
@@ -34,7 +32,7 @@ pub fn finding(
     let (release, _) = parts.release()?;
     let folder = parts.folder();
     let files = [&parts.main].into_iter().chain(&parts.list);
-    let mixed = MixedVersions::new(files.collect(), release)?;
+    let mixed = MixedVersions::new(files.collect(), release, preloaded)?;
     let mut elsewhere = foreign.to_vec();
     elsewhere.retain(|part| part.version.is_some_and(|version| version != release));
     Some(if elsewhere.is_empty() {
@@ -43,7 +41,6 @@ pub fn finding(
             dir: folder.display().to_string(),
             all: file_name::ALL,
             reinstall: None,
-            preloaded,
         };
         fault.finding()
     } else {
@@ -52,7 +49,6 @@ pub fn finding(
             folder,
             foreign: &elsewhere,
             mixed: Some(mixed),
-            preloaded,
         };
         fault.finding()
     })

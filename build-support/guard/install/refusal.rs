@@ -17,8 +17,6 @@ pub struct UnusableFile<'a> {
     pub defect: &'a Defect,
     /// The need for it.
     pub need: Need<'a>,
-    /// The reason why the loader searches there, if the finding names it.
-    pub found_via: Option<LoadOrigin>,
     /// The command that installs its package again, if that replaces the file.
     pub reinstall: Option<String>,
 }
@@ -27,6 +25,8 @@ pub struct UnusableFile<'a> {
 pub enum Need<'a> {
     /// The loader has refused it, with this message.
     Refused(&'a str),
+    /// The program opens it, for this reason.
+    Opened(LoadOrigin),
     /// A convolution or the program needs it.
     Needed,
     /// Nothing that is known needs it.
@@ -36,16 +36,15 @@ pub enum Need<'a> {
 impl<'a> UnusableFile<'a> {
     /// Creates the fault, with the command of its package.
     pub fn new(path: &'a Path, defect: &'a Defect, need: Need<'a>) -> Self {
-        let is_incomplete = defect.id() == FindingId::LibraryDamaged && !defect.is_lfs_pointer();
+        let id = defect.id();
         let folder = path.parent().filter(|_| match defect {
             Defect::Empty | Defect::Directory => false,
-            _ => is_incomplete,
+            _ => id == FindingId::LibraryDamaged && !defect.is_lfs_pointer(),
         });
         Self {
             path,
             defect,
             need,
-            found_via: None,
             reinstall: folder.and_then(package_owner::reinstall_command),
         }
     }

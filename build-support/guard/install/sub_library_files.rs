@@ -174,10 +174,9 @@ impl SubLibraries {
         }
         for part in &parts.list {
             if let Some(defect) = &part.defect {
-                let need = if part.needed {
-                    Need::Needed
-                } else {
-                    Need::Unneeded
+                let need = match part.needed {
+                    true => Need::Needed,
+                    false => Need::Unneeded,
                 };
                 let file = UnusableFile::new(&part.path, defect, need);
                 parts.findings.push(file.finding());

@@ -1,8 +1,8 @@
 //! A library that lies there and that the loader may not bring into this process: for want of memory or of files that
 //! may be open, or because nothing is to be run from where it lies. glibc says the same of the first and the last.
 
+use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::{by_system, proc};
-use std::borrow::Cow;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -29,36 +29,18 @@ const LIMITS: [(&str, &str); 2] = [
     ("Max data size", "ulimit -d"),
 ];
 
-/// A library that the system does not map into this process, with the system's message. Memory may be available another
-/// time, so it is a warning.
-pub struct MapFailure<'a> {
-    /// The message.
-    pub words: Cow<'a, str>,
-    /// The reason.
-    pub reason: MapFailureReason,
-}
-
-/// The reason why the system does not map a library.
-pub enum MapFailureReason {
-    /// As many files are open as may be.
-    TooManyFiles,
-    /// The file is on this file system, from which nothing can be run.
-    NoExec(String, PathBuf),
-    /// The file is larger than the limit on memory allows: MiB, and the command that sets the limit.
-    MemoryLimit(String, u64, &'static str),
-    /// The system does not map the file, and no limit is known.
-    Refused(String),
-}
-
 /// Returns the fault if the loader's message is about one. The loader names a file as it was asked for it; the `way`
 /// leads from there to one.
-pub fn find<'a>(words: &'a str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option<MapFailure<'a>> {
-    let failure = |reason| MapFailure {
+pub fn find<'a>(
+    words: &'a str,
+    way: &dyn Fn(&str) -> Option<PathBuf>,
+) -> Option<RefusedLibrary<'a>> {
+    let failure = |reason| RefusedLibrary {
         words: words.into(),
         reason,
     };
     if words.contains(TOO_MANY_FILES) {
-        return Some(failure(MapFailureReason::TooManyFiles));
+        return Some(failure(Refusal::TooManyFiles));
     }
     if !WORDS.iter().any(|known| words.contains(known)) {
         return None;
@@ -75,23 +57,23 @@ pub fn find<'a>(words: &'a str, way: &dyn Fn(&str) -> Option<PathBuf>) -> Option
     let mounted = real.and_then(|real| nothing_runs(&mounts, &real));
     let limits = proc::text("self/limits").unwrap_or_default();
     Some(failure(match (mounted, limit(&limits)) {
-        (Some(mounted), _) => MapFailureReason::NoExec(file, mounted),
-        (None, Some((mebibytes, by))) => MapFailureReason::MemoryLimit(file, mebibytes, by),
-        (None, None) => MapFailureReason::Refused(file),
+        (Some(mounted), _) => Refusal::NoExec(file, mounted),
+        (None, Some((mebibytes, by))) => Refusal::MemoryLimit(file, mebibytes, by),
+        (None, None) => Refusal::Unmapped(file),
     }))
 }
 
 /// Returns the fault of a process that may not open as many files as reading a cuDNN takes.
-pub fn no_files_left() -> Option<MapFailure<'static>> {
+pub fn no_files_left() -> Option<RefusedLibrary<'static>> {
     let mut open = Vec::new();
     while open.len() < FILES {
         match File::open("/") {
             Ok(root) => open.push(root),
             Err(error) => {
                 let is_it = matches!(error.raw_os_error(), Some(ENFILE | EMFILE));
-                return is_it.then(|| MapFailure {
+                return is_it.then(|| RefusedLibrary {
                     words: error.to_string().into(),
-                    reason: MapFailureReason::TooManyFiles,
+                    reason: Refusal::TooManyFiles,
                 });
             }
         }

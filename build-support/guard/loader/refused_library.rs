@@ -1,22 +1,20 @@
 //! A complete library that the loader refuses, with the reason that its message gives.
 
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::PathBuf;
 
-/// The library, and the loader's message.
+/// The loader's message about a library that it refuses.
 pub struct RefusedLibrary<'a> {
-    /// The file that was to be loaded.
-    pub path: &'a Path,
     /// The message.
-    pub words: &'a str,
+    pub words: Cow<'a, str>,
     /// The reason.
     pub reason: Refusal,
 }
 
 /// The reason why the loader refuses a library.
-#[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The library belongs to another cuDNN than the sub-libraries around it.
-    OtherCudnn,
+    /// This library belongs to another cuDNN than the sub-libraries around it.
+    OtherCudnn(PathBuf),
     /// A library requires a version of symbols that another one does not define.
     MissingVersion {
         /// The version.
@@ -31,6 +29,15 @@ pub enum Refusal {
     OtherBuild(PathBuf, String, Option<(PathBuf, String)>),
     /// The loader does not find a library of this name for this file.
     MissingLibrary(PathBuf, String),
-    /// The message names no known reason.
-    Unknown,
+    /// As many files are open as may be.
+    TooManyFiles,
+    /// This file is on this file system, from which nothing can be run.
+    NoExec(String, PathBuf),
+    /// This file is larger than the limit on memory allows: MiB, and the command that sets the limit. Memory may be
+    /// available another time.
+    MemoryLimit(String, u64, &'static str),
+    /// The system does not map this file, and no limit is known.
+    Unmapped(String),
+    /// The message about this file names no known reason.
+    Unknown(PathBuf),
 }

@@ -14,18 +14,12 @@ impl fmt::Display for Defect {
             Defect::Unreadable(words) => write!(f, "cannot be read: {words}"),
             Defect::Forbidden => f.write_str("may not be read by this user"),
             Defect::Closed(dir) => {
-                write!(
-                    f,
-                    "cannot be reached: this user may not enter `{}`",
-                    dir.display()
-                )
+                let dir = dir.display();
+                write!(f, "cannot be reached: this user may not enter `{dir}`")
             }
             Defect::Dangling(target) => {
-                write!(
-                    f,
-                    "is a link that leads to `{}`, where nothing is",
-                    target.display()
-                )
+                let target = target.display();
+                write!(f, "is a link that leads to `{target}`, where nothing is")
             }
             Defect::Circle => f.write_str("is a link that leads in a circle"),
             Defect::Directory => f.write_str("is a directory, not a file"),

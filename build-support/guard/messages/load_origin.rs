@@ -2,8 +2,9 @@
 
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::loader::file_name;
+use crate::runtime::loader::file_name::ALL;
 use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
+use crate::runtime::loader::opener::Opener;
 use crate::runtime::system::by_system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;
@@ -11,61 +12,37 @@ use std::path::Path;
 
 impl fmt::Display for LoadOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dir = self.folder().display();
+        let system = by_system!(
+            "the system's library directories",
+            "Windows' own directories"
+        );
         match self {
-            LoadOrigin::Rpath(entry) => {
-                write!(f, "the program's RPATH, its entry `{}`", entry.display())
+            LoadOrigin::Rpath(_) => write!(f, "the program's RPATH, its entry `{dir}`"),
+            LoadOrigin::LibraryPath(_) => write!(f, "{LIBRARY_PATH}, its entry `{dir}`"),
+            LoadOrigin::Runpath(_) => write!(f, "the program's RUNPATH, its entry `{dir}`"),
+            LoadOrigin::LibraryRpath(_, name) => {
+                write!(f, "the RPATH of {name}, its entry `{dir}`")
             }
-            LoadOrigin::LibraryPath(entry) => {
-                write!(f, "{}, its entry `{}`", LIBRARY_PATH, entry.display())
-            }
-            LoadOrigin::Runpath(entry) => {
-                write!(f, "the program's RUNPATH, its entry `{}`", entry.display())
-            }
-            LoadOrigin::LibraryRpath(entry, name) => {
-                write!(f, "the RPATH of {}, its entry `{}`", name, entry.display())
-            }
-            LoadOrigin::LibraryRunpath(entry, name) => {
-                write!(
-                    f,
-                    "the RUNPATH of {}, its entry `{}`",
-                    name,
-                    entry.display()
-                )
+            LoadOrigin::LibraryRunpath(_, name) => {
+                write!(f, "the RUNPATH of {name}, its entry `{dir}`")
             }
             LoadOrigin::Preload => f.write_str("LD_PRELOAD"),
             LoadOrigin::Preloads => f.write_str(PRELOADS),
             LoadOrigin::Cache => f.write_str(CACHE),
-            LoadOrigin::System(folder) => write!(
-                f,
-                "{}, `{}`",
-                by_system!(
-                    "the system's library directories",
-                    "Windows' own directories"
-                ),
-                folder.display()
-            ),
-            LoadOrigin::Application(folder) => {
-                write!(f, "the program's own directory, `{}`", folder.display())
-            }
-            LoadOrigin::DllDirectory(folder) => {
-                write!(f, "SetDllDirectory, its `{}`", folder.display())
-            }
-            LoadOrigin::WorkingDirectory(folder) => {
-                write!(f, "the working directory, `{}`", folder.display())
-            }
-            LoadOrigin::Library(opener) if opener.preloaded => {
-                write!(
-                    f,
-                    "LD_PRELOAD, its `{}`, which brings it in",
-                    opener.path.display()
-                )
-            }
-            LoadOrigin::Library(opener) => {
-                write!(
-                    f,
-                    "`{}`, a library of this process, which looks for it there",
-                    opener.path.display()
-                )
+            LoadOrigin::System(_) => write!(f, "{system}, `{dir}`"),
+            LoadOrigin::Application(_) => write!(f, "the program's own directory, `{dir}`"),
+            LoadOrigin::DllDirectory(_) => write!(f, "SetDllDirectory, its `{dir}`"),
+            LoadOrigin::WorkingDirectory(_) => write!(f, "the working directory, `{dir}`"),
+            LoadOrigin::Library(Opener { path, preloaded }) => {
+                let path = path.display();
+                match preloaded {
+                    true => write!(f, "LD_PRELOAD, its `{path}`, which brings it in"),
+                    false => write!(
+                        f,
+                        "`{path}`, a library of this process, which looks for it there"
+                    ),
+                }
             }
             LoadOrigin::Elsewhere => {
                 f.write_str("something in this process, which opened it by its path")
@@ -78,59 +55,46 @@ impl fmt::Display for LoadOrigin {
 }
 
 impl LoadOrigin {
-    /// Returns the help that gets another cuDNN loaded.
+    /// Returns the help that gets another cuDNN loaded than the one in this folder.
     pub fn help(&self, folder: &Path, wanted: &str) -> String {
+        let (folder, dir) = (folder.display(), self.folder().display());
         match self {
-            LoadOrigin::LibraryPath(entry) => format!(
-                "take `{}` out of {}, or put the directory of {} before it",
-                entry.display(),
-                LIBRARY_PATH,
-                wanted
+            LoadOrigin::LibraryPath(_) => format!(
+                "take `{dir}` out of {LIBRARY_PATH}, or put the directory of {wanted} before it"
             ),
-            LoadOrigin::Application(folder) | LoadOrigin::DllDirectory(folder) => format!(
-                "install {} in `{}`, in the place of the one there: Windows looks there before PATH",
-                wanted,
-                folder.display()
+            LoadOrigin::Application(_) | LoadOrigin::DllDirectory(_) => format!(
+                "install {wanted} in `{dir}`, in the place of the one there: Windows looks there before PATH"
             ),
-            LoadOrigin::WorkingDirectory(folder) => format!(
-                "start the program in another directory than `{}`, and put that of {} into PATH",
-                folder.display(),
-                wanted
+            LoadOrigin::WorkingDirectory(_) => format!(
+                "start the program in another directory than `{dir}`, and put that of {wanted} into PATH"
             ),
-            LoadOrigin::System(folder) if cfg!(windows) => format!(
-                "remove the `{}` files from `{}`, and put the directory of {} into PATH",
-                file_name::ALL,
-                folder.display(),
-                wanted
+            LoadOrigin::System(_) if cfg!(windows) => format!(
+                "remove the `{ALL}` files from `{dir}`, and put the directory of {wanted} into PATH"
             ),
-            LoadOrigin::Rpath(entry) | LoadOrigin::LibraryRpath(entry, _) => {
-                format!("install {} in `{}`", wanted, entry.display())
+            LoadOrigin::Rpath(_) | LoadOrigin::LibraryRpath(..) => {
+                format!("install {wanted} in `{dir}`")
             }
-            LoadOrigin::Runpath(entry) | LoadOrigin::LibraryRunpath(entry, _) => format!(
-                "install {} in `{}`, or put its directory into LD_LIBRARY_PATH",
-                wanted,
-                entry.display()
-            ),
+            LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {
+                format!("install {wanted} in `{dir}`, or put its directory into LD_LIBRARY_PATH")
+            }
             LoadOrigin::Preload => format!("take it out of LD_PRELOAD, or put {wanted} there"),
             LoadOrigin::Preloads => format!("take it out of {PRELOADS}, or put {wanted} there"),
             LoadOrigin::Cache | LoadOrigin::System(_) => {
                 format!("install {wanted}, or put its directory into {LIBRARY_PATH}")
             }
-            LoadOrigin::Library(opener) if opener.preloaded => format!(
-                "take `{}` out of LD_PRELOAD, or let it use {}: the first one loaded serves everybody",
-                opener.path.display(),
-                wanted
-            ),
-            LoadOrigin::Library(opener) => format!(
-                "install {} in `{}`, where `{}` looks for it: the first one loaded serves everybody",
-                wanted,
-                folder.display(),
-                opener.path.display()
-            ),
+            LoadOrigin::Library(Opener { path, preloaded }) => {
+                let path = path.display();
+                match preloaded {
+                    true => format!(
+                        "take `{path}` out of LD_PRELOAD, or let it use {wanted}: the first one loaded serves everybody"
+                    ),
+                    false => format!(
+                        "install {wanted} in `{folder}`, where `{path}` looks for it: the first one loaded serves everybody"
+                    ),
+                }
+            }
             LoadOrigin::Elsewhere => format!(
-                "let whatever opened the one in `{}` use {}, as the first one loaded serves everybody",
-                folder.display(),
-                wanted
+                "let whatever opened the one in `{folder}` use {wanted}, as the first one loaded serves everybody"
             ),
             LoadOrigin::Within => {
                 format!("build the program again, with the archives of {wanted}")

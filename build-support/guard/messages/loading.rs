@@ -7,7 +7,6 @@ use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::install::missing_dlopen::{DRIVER, MissingDlopen, PLAIN_DRIVER};
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
-use crate::runtime::loader::map_failures::{MapFailure, MapFailureReason};
 use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::LOADER;
@@ -18,130 +17,102 @@ impl UnusableFile<'_> {
     /// Returns the finding. A file that cannot be read may still be mapped by the loader: nothing is known of it.
     pub fn finding(&self) -> Finding {
         let severity = match (&self.need, self.defect) {
-            (Need::Refused(_), _) => Severity::Error,
             (Need::Needed, Defect::Unreadable(_) | Defect::Forbidden) | (Need::Unneeded, _) => {
                 Severity::Warning
             }
-            (Need::Needed, _) => Severity::Error,
-        };
-        let words = match self.need {
-            Need::Refused(words) => Some(words),
-            _ => None,
+            _ => Severity::Error,
         };
         let summary = format!("`{}` {}", self.path.display(), self.defect);
-        Finding::new(self.defect.id(), severity, summary)
-            .with_lines("loader", words)
-            .with_lines("found via", &self.found_via)
-            .help(match &self.reinstall {
-                Some(command) => format!("bring its file back: `{command}`"),
-                None => self.defect.help(self.path),
-            })
+        let finding = Finding::new(self.defect.id(), severity, summary);
+        let finding = match &self.need {
+            Need::Refused(words) => finding.with("loader", words),
+            Need::Opened(origin) => finding.with("found via", origin),
+            _ => finding,
+        };
+        finding.help(match &self.reinstall {
+            Some(command) => format!("bring its file back: `{command}`"),
+            None => self.defect.help(self.path),
+        })
     }
 }
 
 impl RefusedLibrary<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
-        let path = self.path.display();
-        let mut id = FindingId::CudnnNotLoadable;
-        let mut lacks = None;
-        let (summary, help) = match &self.reason {
-            Refusal::OtherCudnn => {
-                id = FindingId::PartsMixed;
-                (
-                    format!("`{path}` does not belong to the other parts of this cuDNN"),
-                    "install one cuDNN there, whole".to_string(),
-                )
-            }
-            Refusal::MissingVersion { version, by, of } => (
-                format!("`{by}` needs {version} of `{of}`, which has no such version"),
-                if version.starts_with("GLIBC") || version.starts_with("CXXABI") {
-                    "run the program on a newer system or in a newer container, or install an older cuDNN"
-                        .to_string()
-                } else {
-                    format!("install the release of `{of}` that belongs to it")
-                },
-            ),
-            Refusal::OtherBuild(by, name, function) => {
-                lacks = function.as_ref();
-                (
-                    format!(
-                        "`{}` does not fit the {name} that {LOADER} finds for it",
-                        by.display()
-                    ),
-                    format!(
-                        "take directories with another {name} out of {LIBRARY_PATH}, or install both libraries of one {}",
-                        by_system!("CUDA release", "release")
-                    ),
-                )
-            }
-            Refusal::MissingLibrary(by, name) => (
-                format!(
-                    "`{}` needs {name}, which {LOADER} does not find",
-                    by.display()
-                ),
-                install(name),
-            ),
-            Refusal::Unknown => (
-                format!("`{path}` cannot be loaded"),
-                "install that cuDNN again".to_string(),
-            ),
-        };
-        Finding::error(id, summary)
-            .with("loader", self.words)
-            .with_lines("it lacks", lacks.map(|(_, function)| function))
-            .with_lines("there is", lacks.map(|(file, _)| file.display()))
-            .help(help)
-    }
-}
-
-fn install(name: &str) -> String {
-    format!("install {name}, or put its directory into {LIBRARY_PATH}")
-}
-
-impl MapFailure<'_> {
-    /// Returns the finding.
-    pub fn finding(&self) -> Finding {
-        let (id, words) = (FindingId::CudnnNotLoadable, &self.words);
+        let id = FindingId::CudnnNotLoadable;
+        let error = |id, summary: String| Finding::error(id, summary).with("loader", &self.words);
+        let warning = |summary: String| Finding::warning(id, summary).with("loader", &self.words);
         match &self.reason {
-            MapFailureReason::TooManyFiles => Finding::warning(
+            Refusal::OtherCudnn(path) => {
+                let path = path.display();
+                let summary = format!("`{path}` does not belong to the other parts of this cuDNN");
+                error(FindingId::PartsMixed, summary).help("install one cuDNN there, whole")
+            }
+            Refusal::MissingVersion { version, by, of } => {
+                let summary = format!("`{by}` needs {version} of `{of}`, which has no such version");
+                error(id, summary).help(
+                    if version.starts_with("GLIBC") || version.starts_with("CXXABI") {
+                        "run the program on a newer system or in a newer container, or install an older cuDNN".to_string()
+                    } else {
+                        format!("install the release of `{of}` that belongs to it")
+                    },
+                )
+            }
+            Refusal::OtherBuild(by, name, function) => {
+                let (by, function) = (by.display(), function.as_ref());
+                let release = by_system!("CUDA release", "release");
+                let summary = format!("`{by}` does not fit the {name} that {LOADER} finds for it");
+                error(id, summary)
+                    .with_lines("it lacks", function.map(|(_, function)| function))
+                    .with_lines("there is", function.map(|(file, _)| file.display()))
+                    .help(format!(
+                        "take directories with another {name} out of {LIBRARY_PATH}, or install both libraries of one {release}"
+                    ))
+            }
+            Refusal::MissingLibrary(by, name) => {
+                let by = by.display();
+                let summary = format!("`{by}` needs {name}, which {LOADER} does not find");
+                error(id, summary).help(install(name))
+            }
+            Refusal::TooManyFiles => Finding::warning(
                 FindingId::IoError,
                 "this process has as many files open as it may, so that cuDNN could not be checked",
             )
-            .with("reason", words)
+            .with("reason", &self.words)
             .help("raise the limit: `ulimit -n 4096`"),
-            MapFailureReason::NoExec(file, mounted) => {
+            Refusal::NoExec(file, mounted) => {
                 let mounted = mounted.display();
                 let summary =
                     format!("`{file}` lies on a file system from which nothing can be run");
-                Finding::error(id, summary)
-                    .with("loader", words)
+                error(id, summary)
                     .with("mounted", format!("`{mounted}`, with `noexec`"))
                     .help(format!(
                         "install it on another file system, or mount `{mounted}` without `noexec`"
                     ))
             }
-            MapFailureReason::MemoryLimit(file, mebibytes, by) => {
-                let summary = format!("there is not enough memory to load `{file}`");
-                Finding::warning(id, summary)
-                    .with("loader", words)
-                    .with(
-                        "limit",
-                        format!("{mebibytes} MiB for this process, by `{by}`"),
-                    )
+            Refusal::MemoryLimit(file, mebibytes, by) => {
+                let limit = format!("{mebibytes} MiB for this process, by `{by}`");
+                warning(format!("there is not enough memory to load `{file}`"))
+                    .with("limit", limit)
                     .help(format!("raise the limit: `{by} unlimited`"))
             }
-            MapFailureReason::Refused(file) => {
-                let summary = format!("the system refuses to map `{file}` into this process");
-                Finding::warning(id, summary)
-                    .with("loader", words)
+            Refusal::Unmapped(file) => {
+                warning(format!("the system refuses to map `{file}` into this process"))
                     .help(by_system!(
                         "see with `free -m` whether memory is left",
                         "close other programs, or let Windows' page file grow: the library needs memory for all of itself"
                     ))
             }
+            Refusal::Unknown(path) => {
+                error(id, format!("`{}` cannot be loaded", path.display()))
+                    .help("install that cuDNN again")
+            }
         }
     }
+}
+
+fn install(name: &str) -> String {
+    format!("install {name}, or put its directory into {LIBRARY_PATH}")
 }
 
 impl MissingDlopen {

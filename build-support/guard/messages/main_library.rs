@@ -123,27 +123,20 @@ impl LaterDll {
     /// Returns the help that makes Windows load it in place of the one found through `taken`.
     pub fn help(&self, taken: &LoadOrigin) -> Option<String> {
         let (dir, release) = (self.path.parent()?.display(), self.release);
+        let other = taken.folder().display();
         let leave = match taken {
-            LoadOrigin::LibraryPath(entry) if self.can_lead => {
+            LoadOrigin::LibraryPath(_) if self.can_lead => {
                 return Some(format!(
-                    "put `{}`, where cuDNN {} is, before `{}` in PATH",
-                    dir,
-                    release,
-                    entry.display()
+                    "put `{dir}`, where cuDNN {release} is, before `{other}` in PATH"
                 ));
             }
-            LoadOrigin::Application(folder)
-            | LoadOrigin::DllDirectory(folder)
-            | LoadOrigin::System(folder)
+            LoadOrigin::Application(_) | LoadOrigin::DllDirectory(_) | LoadOrigin::System(_)
                 if self.is_next =>
             {
-                format!("remove the `cudnn*.dll` files from `{}`", folder.display())
+                format!("remove the `cudnn*.dll` files from `{other}`")
             }
-            LoadOrigin::WorkingDirectory(folder) if self.is_next => {
-                format!(
-                    "start the program in another directory than `{}`",
-                    folder.display()
-                )
+            LoadOrigin::WorkingDirectory(_) if self.is_next => {
+                format!("start the program in another directory than `{other}`")
             }
             _ => return None,
         };

@@ -22,8 +22,7 @@ impl MixedFolder<'_> {
             help += &format!(": `{command}`");
         }
         let finding = Finding::error(FindingId::PartsMixed, summary);
-        let finding = with_preload_help(finding, vec![help], self.preloaded);
-        self.mixed.with_files(finding)
+        self.mixed.with_files(finding.help(help))
     }
 
     /// Returns the help that replaces all files of a cuDNN. `all` is the pattern of their names.
@@ -41,25 +40,13 @@ impl MixedVersions<'_> {
             finding.severity = Severity::Warning;
             finding.summary += ", which no convolution uses";
         }
+        if let Some(main_library) = self.preloaded.map(Path::display) {
+            let others = finding.help.iter().map(|help| format!("or {help}"));
+            let first = format!("take `{main_library}` out of LD_PRELOAD");
+            finding.help = [first].into_iter().chain(others).collect();
+        }
         finding
     }
-}
-
-/// Adds the help. The help that takes a main library out of LD_PRELOAD comes first: without the main library the others
-/// may be of one version.
-pub fn with_preload_help(
-    mut finding: Finding,
-    help: Vec<String>,
-    preloaded: Option<&Path>,
-) -> Finding {
-    let Some(main_library) = preloaded.map(Path::display) else {
-        finding.help = help;
-        return finding;
-    };
-    finding.help = vec![format!("take `{main_library}` out of LD_PRELOAD")];
-    let others = help.iter().map(|other| format!("or {other}"));
-    finding.help.extend(others);
-    finding
 }
 
 /// Returns up to three file names, or how many there are.

@@ -11,7 +11,7 @@ use crate::runtime::install::sub_library_files::{MissingSubLibraries, StraySubLi
 #[cfg(windows)]
 use crate::runtime::install::zlib::MissingZlib;
 use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::messages::mixed_sub_libraries::{names, with_preload_help};
+use crate::runtime::messages::mixed_sub_libraries::names;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
 
@@ -115,8 +115,9 @@ impl ForeignSubLibraries<'_> {
                 helps.push(help);
             }
         }
-        let finding = Finding::error(FindingId::PartsMixed, summary).with_lines("by way of", ways);
-        let finding = with_preload_help(finding, helps, self.preloaded);
+        let mut finding =
+            Finding::error(FindingId::PartsMixed, summary).with_lines("by way of", ways);
+        finding.help = helps;
         match &self.mixed {
             Some(mixed) => mixed.with_files(finding),
             None => finding,

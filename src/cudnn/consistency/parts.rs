@@ -113,11 +113,10 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let version = cudnn.library_version?;
     let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
     let fault = MixedFolder {
-        mixed: MixedVersions::new(files, version)?,
+        mixed: MixedVersions::new(files, version, None)?,
         dir: folder(cudnn),
         all: all_files(cudnn),
         reinstall: reinstall(cudnn),
-        preloaded: None,
     };
     Some(fault.finding())
 }
@@ -127,7 +126,7 @@ pub(super) fn is_mixed(cudnn: &Cudnn) -> bool {
     let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
     let mixed = cudnn
         .library_version
-        .and_then(|version| MixedVersions::new(files, version));
+        .and_then(|version| MixedVersions::new(files, version, None));
     mixed.is_some_and(|mixed| mixed.matters())
 }
 

@@ -149,7 +149,6 @@ impl PreflightInput {
             folder,
             foreign: &foreign,
             mixed: None,
-            preloaded: None,
         };
         (!foreign.is_empty()).then(|| fault.finding())
     }

@@ -45,16 +45,15 @@ fn missing_import(path: &Path, search_path: &SearchPath) -> Option<Refusal> {
 }
 
 /// Returns the fault of a complete DLL that Windows refuses.
-pub fn refused<'a>(path: &'a Path, words: &'a str) -> RefusedLibrary<'a> {
+pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
     // Error 126 is of a file, 127 of a function.
     let is_reported = |missing: &Refusal| {
         matches!(missing, Refusal::OtherBuild(..)) == words.contains(NO_FUNCTION)
     };
     let missing = missing_import(path, &SearchPath::of_program()).filter(is_reported);
     RefusedLibrary {
-        path,
-        words,
-        reason: missing.unwrap_or(Refusal::Unknown),
+        words: words.into(),
+        reason: missing.unwrap_or_else(|| Refusal::Unknown(path.into())),
     }
 }
 

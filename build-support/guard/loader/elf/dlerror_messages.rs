@@ -7,11 +7,11 @@ use crate::runtime::system::names::DRIVER;
 use std::path::Path;
 
 /// Returns the fault of a complete library that glibc refuses.
-pub fn refused<'a>(path: &'a Path, words: &'a str) -> RefusedLibrary<'a> {
+pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
     let named = words.split(": ").next().unwrap_or(words);
     let file = Path::new(named);
     let reason = if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
-        Refusal::OtherCudnn
+        Refusal::OtherCudnn(path.into())
     } else if let Some((version, by)) = version_wanted(words) {
         Refusal::MissingVersion {
             version: version.to_string(),
@@ -21,13 +21,12 @@ pub fn refused<'a>(path: &'a Path, words: &'a str) -> RefusedLibrary<'a> {
     } else if let Some(name) = skewed_library(words) {
         Refusal::OtherBuild(file.into(), name.to_string(), None)
     } else if file == path || !words.contains("cannot open shared object file") {
-        Refusal::Unknown
+        Refusal::Unknown(path.into())
     } else {
         Refusal::MissingLibrary(path.into(), named.to_string())
     };
     RefusedLibrary {
-        path,
-        words,
+        words: words.into(),
         reason,
     }
 }
