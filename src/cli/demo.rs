@@ -113,7 +113,7 @@ fn fetched() -> Result<Stack, String> {
     show("This fetches NVIDIA's CUDA and cuDNN, unless they are there, and runs on them.\n\n");
     let installed = fetch::home()
         .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default(), None))
-        .map_err(|finding| finding.to_string())?;
+        .map_err(|fault| fault.finding().to_string())?;
     let build = installed.variables();
     let report = survey(&build);
     show(format!("\n{report:#0$}\n", columns()));

@@ -4,7 +4,7 @@ mod completions;
 mod demo;
 mod doctor;
 mod explain;
-mod fetch;
+pub(crate) mod fetch;
 mod init;
 mod inspect;
 mod manual;

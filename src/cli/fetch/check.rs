@@ -1,43 +1,32 @@
 //! `cudnn-guard fetch --check`: compares what was fetched with the RECORDs of its wheels.
 
 use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::home::ours;
 use crate::cli::fetch::lock::Lock;
 use crate::cli::terminal::show;
 use crate::runtime::facts::finding::quoted;
-use crate::{Finding, FindingId};
 use std::path::Path;
-
-/// How many damaged files are named.
-const NAMED: usize = 5;
 
 /// Compares every file with the hash in its wheel's RECORD, shows how that went for each component, and changes nothing.
 /// Returns what is wrong.
-pub fn check(home: &Path) -> Vec<Finding> {
+pub fn check(home: &Path) -> Vec<FetchFault> {
     // What another `fetch` is at work on is not complete yet.
     let _lock = Lock::take_existing(home);
     let there = Kind::BOTH.map(|kind| ours(home, kind));
     let fetch = command_for(home, &there);
-    let (mut findings, mut absent) = (Vec::new(), Vec::new());
+    let (mut faults, mut absent) = (Vec::new(), Vec::new());
     for (kind, there) in Kind::BOTH.iter().zip(&there) {
         match there {
-            Some(component) => findings.extend(check_one(home, component, &fetch)),
-            None => absent.push(kind.title()),
+            Some(component) => faults.extend(check_one(home, component, &fetch)),
+            None => absent.push(*kind),
         }
     }
     if !absent.is_empty() {
-        let summary = format!(
-            "cudnn-guard has put no {} into `{}`",
-            absent.join(" and no "),
-            home.display()
-        );
-        findings.push(
-            Finding::error(FindingId::FetchFailed, summary).help(format!(
-                "run `{fetch}`, or name the folder that was fetched into with `--to DIR`"
-            )),
-        );
+        let home = home.to_path_buf();
+        faults.push(FetchFault::NothingToCheck(home, absent, fetch));
     }
-    findings
+    faults
 }
 
 /// Returns the command that fetches the same releases once more, and whichever of the two components is not there.
@@ -52,7 +41,7 @@ fn command_for(home: &Path, there: &[Option<Component>; 2]) -> String {
     command + " --to " + &quoted(&home.to_string_lossy())
 }
 
-fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding> {
+fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<FetchFault> {
     let mut count = 0;
     let mut damaged = Vec::new();
     // `fetch` does not read files, and counts this one as complete.
@@ -73,7 +62,7 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding>
             if let Some(damage) = seen.or_else(|| file.damage_of_contents(home)) {
                 damaged.push(format!("{} {damage}", file.path));
                 if !is_seen {
-                    unseen.get_or_insert(file.path);
+                    unseen.get_or_insert(home.join(file.path));
                 }
             }
         }
@@ -85,21 +74,11 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<Finding>
     show(format!(
         "  {mark} {title:<12} {release}, {count} files checked: {place}\n"
     ));
-    if damaged.is_empty() {
-        return None;
-    }
-    let more = damaged.len().saturating_sub(NAMED);
-    damaged.truncate(NAMED);
-    if more > 0 {
-        damaged.push(format!("and {more} more"));
-    }
-    let remove = unseen.map_or(String::new(), |path| {
-        let path = home.join(path);
-        format!("remove `{}`, then ", quoted(&path.to_string_lossy()))
-    });
-    let summary = format!("the {title} in `{place}` is not as it was fetched");
-    let finding = Finding::error(FindingId::FetchFailed, summary).help(format!(
-        "{remove}run `{fetch}`, which fetches all of it anew"
-    ));
-    Some(finding.with_lines("damaged", damaged))
+    (!damaged.is_empty()).then(|| FetchFault::DamagedComponent {
+        kind: component.kind,
+        place,
+        files: damaged,
+        unseen,
+        fetch: fetch.to_string(),
+    })
 }

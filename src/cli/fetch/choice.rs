@@ -1,12 +1,12 @@
 //! The releases to fetch if the command line names none: those that the crate here names, else those that are compatible
 //! with the driver and the GPUs here.
 
+use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show};
 use crate::compat::fitting::fitting;
 use crate::report::machine::driver;
 use crate::runtime::facts::majors;
-use crate::{Finding, FindingId};
 use std::{fmt, fs};
 use toml_edit::DocumentMut;
 
@@ -22,7 +22,7 @@ const MANIFEST: &str = "Cargo.toml";
 impl Choice {
     /// Fills in the open releases from `[package.metadata.cudnn-guard]` in the current directory, or that table of the
     /// workspace.
-    pub fn or_of_crate(self) -> Result<Self, Finding> {
+    pub fn or_of_crate(self) -> Result<Self, FetchFault> {
         let text = fs::read_to_string(MANIFEST).unwrap_or_default();
         let named = read(&text)?;
         let chosen = Self {
@@ -87,7 +87,7 @@ fn say(what: &str) {
 }
 
 /// Reads the releases in a manifest. One that cargo cannot read has none.
-fn read(text: &str) -> Result<Choice, Finding> {
+fn read(text: &str) -> Result<Choice, FetchFault> {
     let Ok(manifest) = text.parse::<DocumentMut>() else {
         return Ok(Choice::default());
     };
@@ -101,17 +101,17 @@ fn read(text: &str) -> Result<Choice, Finding> {
     let Some((table, item)) = own("package").or_else(|| own("workspace")) else {
         return Ok(Choice::default());
     };
-    let release = |key: &str, most: usize, example: &str| {
+    let release = |key, most: usize, example| {
         let Some(value) = item.get(key) else {
             return Ok(None);
         };
         let text = value.as_str().unwrap_or_default();
-        Release::parse(text, most).map(Some).map_err(|_| {
-            let shown = value.to_string();
-            let summary = format!("`{key}` in [{table}] of {MANIFEST} is {}", shown.trim());
-            Finding::error(FindingId::ConfigInvalid, summary).help(format!(
-                "write a release there, such as `{key} = \"{example}\"`"
-            ))
+        let release = Release::parse(text, most).map(Some);
+        release.map_err(|_| FetchFault::InvalidRelease {
+            key,
+            table: table.clone(),
+            value: value.to_string().trim().to_string(),
+            example,
         })
     };
     Ok(Choice {
@@ -153,7 +153,7 @@ mod tests {
         for (value, shown) in [("\">=12\"", "\">=12\""), ("12.8", "12.8"), ("{}", "{}")] {
             let text = format!("[package.metadata.cudnn-guard]\ncuda = {value}\n");
             assert_eq!(
-                read(&text).expect_err("no release").to_string(),
+                read(&text).expect_err("no release").finding().to_string(),
                 format!(
                     "`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is {shown}  [config-invalid]\n  \
                      = help: write a release there, such as `cuda = \"13.0\"`"

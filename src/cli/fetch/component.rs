@@ -1,10 +1,10 @@
 //! The wheels that `fetch` installs: the toolkit and cuDNN, each a few of NVIDIA's.
 
+use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
 use crate::cli::fetch::requirements::Pin;
 use crate::cli::fetch::wheel::{self, Wheel};
 use crate::runtime::facts::majors;
-use crate::{Finding, FindingId};
 use std::path::Path;
 
 /// The download sizes of the toolkit and of cuDNN in GB, by CUDA: the newest on PyPI for Linux on x86_64 at the end of
@@ -31,7 +31,7 @@ const TOOLKIT_12: [(&str, &str); 5] = [
 ];
 
 /// The two things that are fetched.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// nvcc where there is a wheel of it, headers, cudart, and the libraries that cuDNN opens when it computes: cuBLAS
     /// and NVRTC. cuDNN also names a libnvJitLink, under a name that no wheel has, and works without it.
@@ -256,28 +256,21 @@ impl Component {
         format!("{} ({count} {wheels}, about {size} GB)", self.kind.title())
     }
 
-    /// Returns the finding that PyPI does not have the required release, with the nearest ones; none if PyPI has it.
-    pub fn not_offered(&self, offered: &[Release]) -> Option<Finding> {
-        let wanted = self.wanted.as_ref()?;
-        let nearest = wanted.nearest(offered)?;
-        let names: Vec<String> = nearest.iter().map(Release::to_string).collect();
-        let are = if nearest.len() == 1 { "is" } else { "are" };
-        let (what, of_cuda, option) = match self.kind {
-            Kind::Toolkit => ("CUDA", String::new(), "--cuda".to_string()),
-            Kind::Cudnn => (
-                "cuDNN",
-                format!(" for CUDA {}", self.cuda),
-                format!("--cuda {} --cudnn", self.cuda),
-            ),
-        };
-        let command = |release: &String| format!("`cudnn-guard fetch {option} {release}`");
-        let commands: Vec<String> = names.iter().map(command).collect();
-        let summary = format!(
-            "PyPI has no {what} {wanted}{of_cuda}; the nearest that it has {are} {}",
-            names.join(" and ")
-        );
-        let help = format!("fetch what it has: {}", commands.join(", or "));
-        Some(Finding::error(FindingId::FetchFailed, summary).help(help))
+    /// Returns the fault if PyPI does not have the required release, with the nearest ones and the CUDA with which PyPI
+    /// has it.
+    pub fn not_offered(
+        &self,
+        offered: &[Release],
+        other_cuda: impl FnOnce(&Release) -> Option<u32>,
+    ) -> Option<FetchFault> {
+        let wanted = self.wanted.clone()?;
+        Some(FetchFault::NotOffered {
+            nearest: wanted.nearest(offered)?,
+            other_cuda: other_cuda(&wanted),
+            kind: self.kind,
+            cuda: self.cuda,
+            wanted,
+        })
     }
 }
 
@@ -329,11 +322,13 @@ mod tests {
     fn what_pypi_does_not_have_is_told_with_what_is_next_to_it() {
         let offered = |text: &str| text.split(' ').map(Release::of_wheel).collect::<Vec<_>>();
         let cuda = offered("12.9.79 12.8.90 12.6.77 12.6.37 12.4.127.post1 12.0.107");
-        let told =
-            |text: &str| Component::new(Kind::Toolkit, 12, Some(release(text))).not_offered(&cuda);
+        let told = |text: &str| {
+            let toolkit = Component::new(Kind::Toolkit, 12, Some(release(text)));
+            toolkit.not_offered(&cuda, |_| None)
+        };
         assert!(told("12").is_none() && told("12.4").is_none());
         assert_eq!(
-            told("12.7").expect("a finding").to_string(),
+            told("12.7").expect("a fault").finding().to_string(),
             "PyPI has no CUDA 12.7; the nearest that it has are 12.6 and 12.8  [fetch-failed]\n  \
              = help: fetch what it has: `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`"
         );
@@ -341,15 +336,16 @@ mod tests {
         let wanted = release("8.9");
         assert_eq!(
             Component::new(Kind::Cudnn, 13, Some(wanted.clone()))
-                .not_offered(&cudnn)
-                .expect("a finding")
+                .not_offered(&cudnn, |_| None)
+                .expect("a fault")
+                .finding()
                 .to_string(),
             "PyPI has no cuDNN 8.9 for CUDA 13; the nearest that it has is 9.12  [fetch-failed]\n  \
              = help: fetch what it has: `cudnn-guard fetch --cuda 13 --cudnn 9.12`"
         );
         assert!(
             Component::new(Kind::Cudnn, 13, Some(wanted.clone()))
-                .not_offered(&[])
+                .not_offered(&[], |_| None)
                 .is_none()
         );
     }

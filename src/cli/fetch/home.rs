@@ -2,11 +2,11 @@
 //! place of another.
 
 use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::installer::Installer;
+use crate::cli::fetch::links;
 use crate::cli::fetch::wheel::Wheel;
-use crate::cli::fetch::{failed, links};
 use crate::cli::terminal::show;
-use crate::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -68,7 +68,7 @@ pub fn replace(
     installer: &Installer,
     home: &Path,
     component: &Component,
-) -> Result<String, Finding> {
+) -> Result<String, FetchFault> {
     let temporary = home.join(format!("{TEMPORARY}{}", std::process::id()));
     let fetched = install(installer, home, component, &temporary.join("new"));
     let result = fetched.and_then(|release| {
@@ -84,18 +84,15 @@ fn install(
     home: &Path,
     component: &Component,
     fresh: &Path,
-) -> Result<String, Finding> {
+) -> Result<String, FetchFault> {
     fs::create_dir_all(fresh).map_err(failed("create", fresh))?;
     show(format!("  fetching {}\n", component.kind.title()));
     let wheels = component.wheels(home);
     let mut there = wheels.iter().flatten();
     let is_damaged = there.any(|wheel| wheel.damage().is_some());
     installer.install(component, fresh, is_damaged)?;
-    component.check(fresh).map_err(|why| {
-        let why = why.unwrap_or_else(|| "nothing was installed".to_string());
-        let summary = format!("what was fetched is not whole: {why}");
-        Finding::error(FindingId::FetchFailed, summary).help("run the same command again")
-    })
+    let checked = component.check(fresh);
+    checked.map_err(FetchFault::IncompleteDownload)
 }
 
 /// Puts a component in the place of the present one, which may be for another CUDA. The present records are moved away

@@ -1,12 +1,12 @@
 //! How to use what `fetch` installed.
 
-use crate::cli::fetch::cargo_config::{self, Refused};
+use crate::cli::fetch::cargo_config;
 use crate::cli::fetch::component::Component;
+use crate::cli::fetch::default_home;
+use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::release::Release;
-use crate::cli::fetch::{default_home, failed};
 use crate::cli::whole_file;
 use crate::runtime::facts::finding::quoted;
-use crate::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -80,36 +80,22 @@ impl Installed {
     }
 
     /// Writes the variables into `.cargo/config.toml` of the current directory. Returns what is to be shown.
-    pub fn write_config(&self) -> Result<String, Finding> {
+    pub fn write_config(&self) -> Result<String, FetchFault> {
         let dir = Path::new(".cargo");
         let path = dir.join("config.toml");
         let shown = path.display();
-        let refused =
-            |why: String, help: String| Finding::error(FindingId::FetchFailed, why).help(help);
         let old = dir.join("config");
         if old.exists() {
             // If there are both, cargo reads this one and not config.toml.
-            let old = old.display();
-            return Err(refused(
-                format!("`{old}` is there, in its old form"),
-                format!("add the lines above to `{old}` by hand"),
-            ));
+            return Err(FetchFault::OldCargoConfig(old));
         }
         let before = match whole_file::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(failed("read", &path)(error)),
         };
-        let text = cargo_config::with(&before, &self.variables()).map_err(|why| match why {
-            Refused::Named(name) => refused(
-                format!("`{shown}` names {name} already"),
-                format!("change `{shown}` by hand to have the lines above"),
-            ),
-            Refused::Shape => refused(
-                format!("`{shown}` is not TOML whose `env` is a table"),
-                "mend it, `cargo tree` says where cargo cannot read it, and run this again".into(),
-            ),
-        })?;
+        let text = cargo_config::with(&before, &self.variables())
+            .map_err(|why| FetchFault::CargoConfig(path.clone(), why))?;
         if text == before {
             return Ok(format!("\n  ✓ {shown} says so already\n"));
         }

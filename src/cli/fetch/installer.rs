@@ -1,14 +1,13 @@
 //! `uv` or `pip`, whichever is installed.
 
 use crate::cli::fetch::component::Component;
-use crate::cli::fetch::failed;
+use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::release::Release;
 use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::terminal::{harmless, harmless_lines, show};
 use crate::model::invocation::Invocation;
 use crate::system::programs::end_with_this_process;
 use crate::system::programs::on_path;
-use crate::{Finding, FindingId};
 use anstream::ColorChoice;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
@@ -53,7 +52,7 @@ const PIP: Calls = Calls {
 
 impl Installer {
     /// Finds `uv`, else a Python that has pip.
-    pub fn find() -> Result<Self, Finding> {
+    pub fn find() -> Result<Self, FetchFault> {
         if let Some(program) = installed("uv") {
             let calls = &UV;
             return Ok(Self { program, calls });
@@ -66,16 +65,9 @@ impl Installer {
                 let calls = &PIP;
                 return Ok(Self { program, calls });
             }
-            without_pip.push(program.display().to_string());
+            without_pip.push(program);
         }
-        let summary = "neither uv nor a Python with pip is on PATH";
-        let mut finding = Finding::error(FindingId::FetchFailed, summary);
-        if !without_pip.is_empty() {
-            finding = finding.with("no pip in", without_pip.join("\n"));
-        }
-        Err(finding
-            .help("install uv (https://docs.astral.sh/uv/), which needs no root")
-            .help("or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`"))
+        Err(FetchFault::NoInstaller(without_pip))
     }
 
     /// Returns the releases of a project for this machine; none if the installer cannot list them.
@@ -95,17 +87,14 @@ impl Installer {
     }
 
     /// Returns the hashes of wheels, `nvidia-cublas==13.1.0.3`: with uv those for all systems, with pip those for this one.
-    pub fn hashes(&self, wheels: &[String]) -> Result<Vec<Pin>, Finding> {
+    pub fn hashes(&self, wheels: &[String]) -> Result<Vec<Pin>, FetchFault> {
         let is_uv = self.calls.is_uv;
         let mut args: Vec<String> = self.calls.hashes.split(' ').map(String::from).collect();
         if !is_uv {
             args.extend(wheels.iter().cloned());
         }
         let call = self.call(args);
-        let finding = |words: String| {
-            failed_call("the hashes of the wheels cannot be told", &call, words)
-                .help("run this again where the index of the wheels is reached")
-        };
+        let fault = |output: String| FetchFault::NoHashes(call.to_string(), output);
         let run = || {
             let mut child = command(&call)
                 .stdin(Stdio::piped())
@@ -118,7 +107,7 @@ impl Installer {
             }
             child.wait_with_output()
         };
-        let output = run().map_err(|error| finding(error.to_string()))?;
+        let output = run().map_err(|error| fault(error.to_string()))?;
         let said = String::from_utf8_lossy(&output.stdout);
         let pins = match is_uv {
             true => requirements::parse(&said),
@@ -128,14 +117,19 @@ impl Installer {
             true => Ok(pins),
             false => {
                 let words = String::from_utf8_lossy(&output.stderr);
-                Err(finding(harmless_lines(&words)))
+                Err(fault(harmless_lines(&words)))
             }
         }
     }
 
     /// Installs a component into a directory. On a terminal the installer draws its own progress bars; elsewhere the
     /// names of its downloads are shown. It ends when this process does.
-    pub fn install(&self, component: &Component, target: &Path, anew: bool) -> Result<(), Finding> {
+    pub fn install(
+        &self,
+        component: &Component,
+        target: &Path,
+        anew: bool,
+    ) -> Result<(), FetchFault> {
         let mut args: Vec<String> = self.calls.install.split(' ').map(String::from).collect();
         let pinned = !component.pins.is_empty();
         if !component.has_dependencies() || pinned {
@@ -156,20 +150,13 @@ impl Installer {
             args.extend(component.requirements());
         }
         let call = self.call(args);
-        let finding = |words: String| {
-            let finding = failed_call("NVIDIA's wheels could not be fetched", &call, words);
-            if pinned {
-                return finding.help(
-                    "where a hash differs, the index has another file than the one that was locked: ask who runs it",
-                );
-            }
-            finding
-                .help("run that command to see all it says")
-                .help(format!(
-                    "look up which releases there are at https://pypi.org/project/{}/#history",
-                    component.project()
-                ))
+        let fault = |output: String, is_shown: bool| FetchFault::InstallFailed {
+            command: call.to_string(),
+            output,
+            is_shown,
+            project: (!pinned).then(|| component.project().to_string()),
         };
+        let unfinished = |error: io::Error| fault(error.to_string(), false);
         let mut command = command(&call);
         if ColorChoice::global() == ColorChoice::Never {
             command.env("NO_COLOR", "1");
@@ -189,7 +176,7 @@ impl Installer {
             .stdout(stream())
             .stderr(stream())
             .spawn()
-            .map_err(|error| finding(error.to_string()))?;
+            .map_err(unfinished)?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let words = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
@@ -199,10 +186,11 @@ impl Installer {
         let words = words.into_inner().unwrap_or_default().join("\n");
         match child.wait() {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) if on_terminal => Err(finding(format!("what stands above; {status}"))),
-            Ok(status) if words.is_empty() => Err(finding(status.to_string())),
-            Ok(_) => Err(finding(words)),
-            Err(error) => Err(finding(error.to_string())),
+            Ok(status) if on_terminal || words.is_empty() => {
+                Err(fault(status.to_string(), on_terminal))
+            }
+            Ok(_) => Err(fault(words, false)),
+            Err(error) => Err(unfinished(error)),
         }
     }
 
@@ -220,12 +208,6 @@ fn command(call: &Invocation) -> Command {
     end_with_this_process(&mut command);
     command.args(&call.args);
     command
-}
-
-fn failed_call(summary: &str, call: &Invocation, words: String) -> Finding {
-    Finding::error(FindingId::FetchFailed, summary)
-        .with("command", call)
-        .with("it said", words)
 }
 
 /// Reads the installer's output to its end, shows which files it downloads, and keeps the last lines.

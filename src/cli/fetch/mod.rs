@@ -12,24 +12,26 @@
 //! <home>/.fetch.lock           empty; locked by the `fetch` that is at work
 //! ```
 
-mod cargo_config;
+pub mod cargo_config;
 mod check;
 pub mod choice;
-mod component;
+pub mod component;
 mod driver_stub;
+pub mod fault;
 mod home;
 mod installed;
 mod installer;
 mod links;
 mod lock;
 mod pinned;
-mod release;
+pub mod release;
 mod remove;
 mod requirements;
 mod wheel;
 
 use crate::cli::fetch::choice::Choice;
 use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::home::{
     clean_up, is_claimed, is_ours, leftovers, ours, replace, somebody_elses,
 };
@@ -42,11 +44,10 @@ use crate::cli::terminal::{complain, flag, option, show};
 
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::facts::majors;
-use crate::{Finding, FindingId};
 use clap::{ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{env, fs, io};
+use std::{env, fs};
 
 /// Returns the command line.
 pub fn command() -> Command {
@@ -98,26 +99,26 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         Some(dir) => absolute(dir),
         None => home(),
     };
-    let findings = match home {
+    let faults = match home {
         Ok(home) if arguments.get_flag("check") => check::check(&home),
         Ok(home) if arguments.get_flag("remove") => {
             remove::remove(&home).err().into_iter().collect()
         }
         Ok(home) => fetch_and_show(&home, arguments).err().into_iter().collect(),
-        Err(finding) => vec![finding],
+        Err(fault) => vec![fault],
     };
     // What is wrong is what `--check` is asked for.
     let tell: fn(String) = match arguments.get_flag("check") {
         true => show,
         false => complain,
     };
-    for finding in &findings {
-        tell(format!("\n{finding}\n"));
+    for fault in &faults {
+        tell(format!("\n{}\n", fault.finding()));
     }
-    ExitCode::from(u8::from(!findings.is_empty()))
+    ExitCode::from(u8::from(!faults.is_empty()))
 }
 
-fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
+fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault> {
     let named = Choice {
         cuda: arguments.get_one::<Release>("cuda").cloned(),
         cudnn: arguments.get_one::<Release>("cudnn").cloned(),
@@ -126,11 +127,7 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
     let pinned = lock.map(|path| Pinned::read(path)).transpose()?.flatten();
     let choice = match &pinned {
         Some(pinned) if named == Choice::default() => pinned.choice()?,
-        Some(_) => {
-            let summary = "the file of `--lock` names the releases already";
-            let finding = Finding::error(FindingId::ConfigInvalid, summary);
-            return Err(finding.help("leave --cuda and --cudnn out, or remove the file"));
-        }
+        Some(_) => return Err(FetchFault::ReleasesNamedTwice),
         None => named.or_of_crate()?,
     };
     let installed = fetch(home, choice, pinned.as_ref())?;
@@ -151,7 +148,7 @@ pub fn fetch(
     home: &Path,
     mut choice: Choice,
     pinned: Option<&Pinned>,
-) -> Result<Installed, Finding> {
+) -> Result<Installed, FetchFault> {
     let mut lock = Lock::take_existing(home);
     if lock.is_some() {
         for left in leftovers(home) {
@@ -168,8 +165,7 @@ pub fn fetch(
         missing(&plan).try_for_each(|(component, _)| must_be_offered(installer, component))?;
         if lock.is_none() {
             fs::create_dir_all(home).map_err(|error| {
-                failed("create", home)(error)
-                    .help("name a directory that this user may make or write into: `--to DIR`")
+                FetchFault::HomeNotCreated(home.to_path_buf(), error.to_string())
             })?;
             lock = Lock::take(home);
             // Another one that found nothing here either may have come first.
@@ -197,17 +193,14 @@ pub fn fetch(
 /// The required toolkit and cuDNN, each with its release in the home, or the reason to fetch it.
 type Plan = Vec<(Component, Result<String, Option<String>>)>;
 
-fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Plan, Finding> {
+fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Plan, FetchFault> {
     let major = match (&choice.cuda, ours(home, Kind::Toolkit)) {
         (Some(cuda), _) => cuda.major(),
         (None, Some(toolkit)) => toolkit.cuda,
         (None, None) => majors::NEWEST_CUDA,
     };
     if major > majors::NEWEST_CUDA {
-        let summary = format!("CUDA {major} is not known here; 13 is");
-        return Err(Finding::error(FindingId::FetchFailed, summary).help(
-            "fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone",
-        ));
+        return Err(FetchFault::UnknownCuda(major));
     }
     let mut plan = Vec::new();
     for (kind, named) in Kind::BOTH.into_iter().zip([&choice.cuda, &choice.cudnn]) {
@@ -225,7 +218,8 @@ fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Pl
     if !missing.is_empty() {
         for (component, found) in missing.into_iter().chain(complete) {
             if let Some(folder) = somebody_elses(home, component.kind) {
-                return Err(foreign(&folder, found.clone().err().flatten()));
+                let why = found.clone().err().flatten();
+                return Err(FetchFault::ForeignDirectory(folder, why));
             }
         }
     }
@@ -240,7 +234,7 @@ fn missing(plan: &Plan) -> impl Iterator<Item = (&Component, Option<&str>)> {
     })
 }
 
-fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<(), Finding> {
+fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<(), FetchFault> {
     let downloads = missing(plan).map(|(component, _)| component.download());
     let downloads: Vec<String> = downloads.collect();
     if !downloads.is_empty() {
@@ -260,31 +254,27 @@ fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<()
 
 /// Checks that PyPI has every part of a component, so that nothing is downloaded in vain. If the installer cannot list
 /// releases, it shall try.
-fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), Finding> {
-    let Some(wanted) = &component.wanted else {
+fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), FetchFault> {
+    if component.wanted.is_none() {
         return Ok(());
+    }
+    let other_cuda = |wanted: &Release| {
+        let mut others = component.kind.every().into_iter();
+        let other = others.find(|other| {
+            let offers = |one: Release| wanted.is_start_of(&one.to_string());
+            component.kind == Kind::Cudnn
+                && other.cuda != component.cuda
+                && installer.offered(other.project()).into_iter().any(offers)
+        });
+        other.map(|other| other.cuda)
     };
-    let Some(finding) = component.not_offered(&installer.offered(component.project())) else {
-        return Ok(());
-    };
-    let mut others = component.kind.every().into_iter();
-    let other = others.find(|other| {
-        let offers = |one: Release| wanted.is_start_of(&one.to_string());
-        component.kind == Kind::Cudnn
-            && other.cuda != component.cuda
-            && installer.offered(other.project()).into_iter().any(offers)
-    });
-    Err(match other {
-        Some(other) => finding.help(format!(
-            "or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {} --cudnn {wanted}`",
-            other.cuda
-        )),
-        None => finding,
-    })
+    let offered = installer.offered(component.project());
+    let fault = component.not_offered(&offered, other_cuda);
+    fault.map_or(Ok(()), Err)
 }
 
 /// Adds to the wheels' directories what builds and cuDNN expect of an installation.
-fn add_links(home: &Path, components: &[Component]) -> Result<(), Finding> {
+fn add_links(home: &Path, components: &[Component]) -> Result<(), FetchFault> {
     let folders = components.iter().flat_map(|one| &one.folders);
     for folder in folders.filter(|folder| is_ours(home, folder)) {
         let folder = home.join(folder);
@@ -309,14 +299,11 @@ fn add_links(home: &Path, components: &[Component]) -> Result<(), Finding> {
 }
 
 /// Returns the directory to fetch into by default: `CUDNN_GUARD_HOME`, else in the user's data directory.
-pub fn home() -> Result<PathBuf, Finding> {
+pub fn home() -> Result<PathBuf, FetchFault> {
     if let Some(home) = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty()) {
         return absolute(Path::new(&home));
     }
-    default_home().ok_or_else(|| {
-        let summary = "neither CUDNN_GUARD_HOME nor HOME is set";
-        Finding::error(FindingId::FetchFailed, summary).help("name a folder with `--to DIR`")
-    })
+    default_home().ok_or(FetchFault::NoHome)
 }
 
 /// Returns the directory with fetched files that a build searches by default.
@@ -324,7 +311,7 @@ pub fn default_home() -> Option<PathBuf> {
     fetch_dir(cfg!(windows), &|name| env::var_os(name))
 }
 
-fn absolute(dir: &Path) -> Result<PathBuf, Finding> {
+fn absolute(dir: &Path) -> Result<PathBuf, FetchFault> {
     std::path::absolute(dir).map_err(failed("find", dir))
 }
 
@@ -336,24 +323,4 @@ fn license_notice(home: &Path) -> String {
          https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html\n\n",
         home.display()
     )
-}
-
-fn foreign(folder: &Path, why: Option<String>) -> Finding {
-    let summary = format!(
-        "`{}` was not put there by cudnn-guard, which adds nothing to it",
-        folder.display()
-    );
-    let mut finding = Finding::error(FindingId::FetchFailed, summary);
-    if let Some(why) = why {
-        finding = finding.with("found", why);
-    }
-    finding.help("fetch into another folder with `--to DIR`")
-}
-
-/// Returns what makes a finding of an error: that something could not be done with a path.
-pub fn failed(verb: &str, path: &Path) -> impl Fn(io::Error) -> Finding {
-    move |error| {
-        let summary = format!("cannot {verb} `{}`: {error}", path.display());
-        Finding::error(FindingId::IoError, summary)
-    }
 }

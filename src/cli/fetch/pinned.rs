@@ -2,13 +2,12 @@
 
 use crate::cli::fetch::choice::Choice;
 use crate::cli::fetch::component::{Component, Kind};
-use crate::cli::fetch::failed;
+use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::installer::Installer;
 use crate::cli::fetch::release::Release;
 use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::whole_file;
 use crate::runtime::facts::finding::quoted;
-use crate::{Finding, FindingId};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ pub struct Pinned {
 
 impl Pinned {
     /// Reads a file; none if it does not exist.
-    pub fn read(path: &Path) -> Result<Option<Self>, Finding> {
+    pub fn read(path: &Path) -> Result<Option<Self>, FetchFault> {
         match fs::read_to_string(path) {
             Ok(text) => Ok(Some(Self {
                 path: path.to_path_buf(),
@@ -37,7 +36,7 @@ impl Pinned {
     }
 
     /// Returns the releases in the file.
-    pub fn choice(&self) -> Result<Choice, Finding> {
+    pub fn choice(&self) -> Result<Choice, FetchFault> {
         let release = |kind: Kind, most| {
             let every = kind.every();
             let mut firsts = every.iter().filter_map(|one| one.packages.first());
@@ -46,28 +45,27 @@ impl Pinned {
         };
         match (release(Kind::Toolkit, 2), release(Kind::Cudnn, 3)) {
             (cuda @ Some(_), cudnn @ Some(_)) => Ok(Choice { cuda, cudnn }),
-            _ => Err(self.lacking("a toolkit and a cuDNN")),
+            _ => Err(self.lacking(None)),
         }
     }
 
     /// Returns the wheels of a component.
-    pub fn of(&self, component: &Component) -> Result<Vec<Pin>, Finding> {
-        let pin = |name: &String| self.find(name).cloned().ok_or_else(|| self.lacking(name));
+    pub fn of(&self, component: &Component) -> Result<Vec<Pin>, FetchFault> {
+        let pin = |name: &String| {
+            self.find(name)
+                .cloned()
+                .ok_or_else(|| self.lacking(Some(name)))
+        };
         component.packages.iter().map(pin).collect()
     }
 
-    fn lacking(&self, what: &str) -> Finding {
-        let path = self.path.display();
-        let summary = format!("`{path}` does not name {what}");
-        Finding::error(FindingId::FetchFailed, summary).help(format!(
-            "remove it, and run `cudnn-guard fetch --lock {}`, which writes it anew",
-            quoted(&self.path.to_string_lossy())
-        ))
+    fn lacking(&self, package: Option<&String>) -> FetchFault {
+        FetchFault::NotLocked(self.path.clone(), package.cloned())
     }
 }
 
 /// Writes what is installed, with the hashes that the installer gets from its index.
-pub fn write(path: &Path, home: &Path, components: &[Component]) -> Result<(), Finding> {
+pub fn write(path: &Path, home: &Path, components: &[Component]) -> Result<(), FetchFault> {
     let wheels = components.iter().flat_map(|one| {
         let packages = one.packages.iter().zip(one.wheels(home));
         packages.filter_map(|(name, wheel)| Some(format!("{name}=={}", wheel?.version)))

@@ -1,16 +1,16 @@
 //! `cudnn-guard fetch --remove`: removes what `fetch` put into a directory, and nothing else.
 
 use crate::cli::fetch::component::Kind;
+use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::home::{CLAIMS, clean_up, is_claimed, is_ours, leftovers};
+use crate::cli::fetch::links;
 use crate::cli::fetch::lock::{self, Lock};
-use crate::cli::fetch::{failed, links};
 use crate::cli::terminal::show;
-use crate::{Finding, FindingId};
 use std::path::Path;
 use std::{fs, io};
 
 /// Removes both components. If this is stopped halfway, their directories stay claimed and the next one continues.
-pub fn remove(home: &Path) -> Result<(), Finding> {
+pub fn remove(home: &Path) -> Result<(), FetchFault> {
     let lock = Lock::take_existing(home);
     let mut is_there = false;
     if lock.is_some() {
@@ -39,9 +39,7 @@ pub fn remove(home: &Path) -> Result<(), Finding> {
         ));
     }
     if !is_there {
-        let summary = format!("cudnn-guard has put nothing into `{}`", home.display());
-        return Err(Finding::error(FindingId::FetchFailed, summary)
-            .help("name the folder that was fetched into with `--to DIR`"));
+        return Err(FetchFault::NothingToRemove(home.to_path_buf()));
     }
     let _ = fs::remove_file(home.join(CLAIMS));
     drop(lock);
