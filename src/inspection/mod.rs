@@ -29,7 +29,14 @@ use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+/// A file that is not a program, or is damaged.
+pub struct UnreadableProgram<'a> {
+    pub path: &'a Path,
+    /// The damage; none in a file of another kind.
+    pub defect: Option<Defect>,
+}
 
 /// A compiled program, looked at without being run: what its guards say it was built with, what the loader would give
 /// it, and whether that fits. `cudnn-guard inspect` prints it.
@@ -50,7 +57,10 @@ impl Inspection {
     /// # Errors
     /// `io-error` where the file is no program, `library-damaged` where it is not whole.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
-        let read = linkage::read(program).map_err(|defect| no_program(program, defect))?;
+        let read = linkage::read(program).map_err(|defect| {
+            let path = program;
+            UnreadableProgram { path, defect }.finding()
+        })?;
         let (guards, others): (Vec<Built>, Vec<Built>) = linkage::records(program)
             .into_iter()
             .partition(|built| built.not_understood.is_none());
@@ -157,11 +167,10 @@ impl Inspection {
     fn calls(&mut self, graph: &mut LoadGraph) -> Vec<Finding> {
         let is_image = self.input.root.is_some();
         let refused = undefined_symbols::findings(graph, is_image);
-        if let Some(mut finding) = undefined_symbols::by_cudarc(graph, &self.input.program) {
-            // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
-            finding.severity = Severity::error_if(!is_image && self.input.by_cudarc().is_some());
-            self.findings.push(finding);
-        }
+        // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
+        let is_used = !is_image && self.input.by_cudarc().is_some();
+        let by_cudarc = undefined_symbols::by_cudarc(graph, &self.input.program, is_used);
+        self.findings.extend(by_cudarc);
         refused
     }
 
@@ -343,23 +352,4 @@ fn not_understood(built: &Built) -> String {
         built.written_by,
         built.not_understood.as_deref().unwrap_or_default()
     )
-}
-
-fn no_program(path: &Path, defect: Option<Defect>) -> Finding {
-    let path: PathBuf = path.to_path_buf();
-    match defect {
-        Some(Defect::Foreign(..)) | None => Finding::error(
-            FindingId::IoError,
-            format!(
-                "`{}` is no program that can be read: neither ELF nor PE",
-                path.display()
-            ),
-        )
-        .help("name the compiled program itself, not a script that starts it"),
-        Some(defect) => Finding::error(
-            FindingId::LibraryDamaged,
-            format!("`{}` {defect}", path.display()),
-        )
-        .help("build or copy the program again"),
-    }
 }

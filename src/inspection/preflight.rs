@@ -3,24 +3,23 @@
 pub mod dlls;
 pub mod found;
 pub mod refused;
+pub mod unresolved;
 
+use crate::inspection::preflight::unresolved::{Request, Unresolved};
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::platform::{Os, Platform};
-use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::misplaced::Misplaced;
-use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::system::names::DRIVER_SO;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// All that is known of the program and of where it is to run.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +82,14 @@ pub struct Other {
     pub version: Option<Version>,
 }
 
+/// A program that does not use cuDNN as a guard in it expects. Each has the guard's package.
+pub enum GuardFault<'a> {
+    /// The package was built without CUDA, for this reason.
+    WithoutCuda(&'a str, &'a str),
+    /// The package was built to be linked with cuDNN, and this program is not.
+    NotLinked(&'a str, &'a Path),
+}
+
 /// The cuDNN whose archives are linked into the program, where the guard knows its release.
 pub fn within(guard: &Built) -> Option<Cudnn> {
     if guard.loader != Loader::Static || guard.absent.is_some() {
@@ -136,11 +143,9 @@ impl PreflightInput {
     fn guard(&self, guard: &Built, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let package = guard.package.as_deref().unwrap_or("this program");
         if let Some(reason) = &guard.absent {
-            let summary = format!("{package} was built without CUDA");
-            findings.push(
-                Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason),
-            );
-            unknown.push(format!("{package} was built without CUDA"));
+            let finding = GuardFault::WithoutCuda(package, reason).finding();
+            unknown.push(finding.summary.clone());
+            findings.push(finding);
             return;
         }
         match guard.loader {
@@ -154,12 +159,7 @@ impl PreflightInput {
                 )),
             },
             Loader::Linked if self.cudnn.is_none() && !self.misses_cudnn() => {
-                let summary = format!(
-                    "{package} was built to be linked with cuDNN, and this program depends on none"
-                );
-                let finding = Finding::warning(FindingId::NotLoadedYet, summary)
-                    .with("program", self.program.display());
-                findings.push(finding.help("use a function of cuDNN in the program: linkers leave out libraries that nothing is used of"));
+                findings.push(GuardFault::NotLinked(package, &self.program).finding());
                 unknown.push("the program depends on no cuDNN".into());
             }
             _ => {}
@@ -192,29 +192,16 @@ impl PreflightInput {
             return;
         };
         let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
-        let all = names.join(" or ");
-        let summary = match self.by_cudarc() {
-            _ if is_dll => format!("this program opens {all}, which Windows does not find"),
-            Some(built) => {
-                let release = built.cudarc.map_or(String::new(), |one| format!(" {one}"));
-                format!(
-                    "cudarc{release} opens {}, and the loader finds neither that nor another name that it tries",
-                    first.name
-                )
-            }
-            None if names.len() == 1 => {
-                format!("this program opens {all}, which the loader does not find")
-            }
-            None => format!("this program opens {all}, and the loader finds none of them"),
-        };
         // Without a GPU it may do without.
         let sure = !self.gpus.is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
         let missing = unfit.unwrap_or(first);
-        findings.push(match is_dll {
-            true => self.no_dll(summary, &names, missing, sure),
-            false => self.no_cudnn(summary, &names, missing, sure),
-        });
+        let fault = match self.by_cudarc() {
+            _ if is_dll => self.no_dll(names, missing, sure),
+            Some(built) => self.no_cudnn(Request::Cudarc(built.cudarc), names, missing, sure),
+            None => self.no_cudnn(Request::Opened, names, missing, sure),
+        };
+        findings.push(fault.finding());
         if !sure && !is_dll {
             unknown.push("no cuDNN is found, which the program may do without".into());
         }
@@ -231,44 +218,26 @@ impl PreflightInput {
                 // Its first library is said already; of the parts that lack, all are said at once.
                 continue;
             }
-            let asking = missing.needed_by.display();
-            if let Some(place) = &missing.stands_in {
-                let summary = format!(
-                    "`{}` is nothing yet, and `{asking}` needs it",
-                    place.display()
-                );
-                findings.push(
-                    Finding::warning(FindingId::LibraryNotFound, summary)
-                        .help("look again in a container that runs: some systems mount their own libraries over such files"),
-                );
+            let user = &missing.needed_by;
+            findings.push(if let Some(place) = &missing.stands_in {
                 unknown.push(format!("{name} is mounted later, if at all"));
+                Unresolved::Mounted { place, user }.finding()
             } else if name == DRIVER_SO {
-                let summary = format!(
-                    "`{asking}` needs {DRIVER_SO}, NVIDIA's driver, which the loader does not find"
-                );
-                let finding = Finding::warning(FindingId::DriverMissing, summary);
-                let finding = if self.root.is_some() {
-                    finding.help("start the container with `--gpus all`: the driver comes from the machine that it runs on")
-                } else {
-                    finding.help("install NVIDIA's driver, if this machine has a GPU")
-                };
-                findings.push(match &missing.unfit {
-                    Some(Unfit {
-                        path,
-                        defect,
-                        found_via,
-                    }) => driver_library::unfit_finding(finding, path, defect, found_via),
-                    None => finding,
-                });
                 if self.root.is_none() {
                     unknown.push("there is no driver here".into());
                 }
+                let driver = Unresolved::Driver {
+                    user,
+                    is_image: self.root.is_some(),
+                    unfit: missing.unfit.as_ref(),
+                };
+                driver.finding()
             } else if is_cudnn {
-                let summary = format!("`{asking}` needs {name}, which the loader does not find");
-                findings.push(self.no_cudnn(summary, &[name], missing, true));
+                let request = Request::Linked(user);
+                self.no_cudnn(request, vec![name], missing, true).finding()
             } else {
-                findings.push(self.no_library(missing));
-            }
+                self.no_library(missing).finding()
+            });
         }
     }
 }

@@ -3,16 +3,35 @@
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::system::names::DRIVER_SO;
 use std::path::Path;
 
-/// More functions tell nothing more.
-const MOST_NAMED: usize = 8;
 /// More constants than a program has that is not made of data.
 const MOST_CONSTANTS: u64 = 128 << 20;
+
+/// Functions that a file calls, and that its library does not have.
+pub struct UndefinedFunctions<'a> {
+    pub caller: &'a Path,
+    pub library: &'a Path,
+    /// The library's name without numbers.
+    pub stem: &'a str,
+    pub first: &'a str,
+    pub others: &'a [String],
+    /// Whether the program is inspected in an image.
+    pub is_image: bool,
+}
+
+/// A cudarc that looks up functions which the driver's library does not have.
+pub struct FailingLookup<'a> {
+    pub lookup: EagerLookup,
+    pub program: &'a Path,
+    pub library: &'a Path,
+    pub functions: Vec<String>,
+    /// Whether the program is known to use the driver through it.
+    pub is_used: bool,
+}
 
 /// Returns the findings for the functions of NVIDIA's libraries that the program, or a library that is loaded with it,
 /// calls in vain. An image may hold a driver over which that of the machine is mounted.
@@ -60,40 +79,19 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
             }
             functions.sort();
             if let Some((first, others)) = functions.split_first() {
-                let finding = finding(caller, library, stem, first, is_image);
-                found.push(finding.with_lines("also", others.iter().take(MOST_NAMED)));
+                let fault = UndefinedFunctions {
+                    caller: &caller.path,
+                    library: &library.path,
+                    stem,
+                    first,
+                    others,
+                    is_image,
+                };
+                found.push(fault.finding());
             }
         }
     }
     found
-}
-
-/// Returns the finding for a caller whose library, by this name without numbers, does not have a function.
-fn finding(
-    caller: &Object,
-    library: &Object,
-    stem: &str,
-    function: &str,
-    is_image: bool,
-) -> Finding {
-    let (caller, library) = (caller.path.display(), library.path.display());
-    if stem == "libcuda" {
-        let summary = format!(
-            "`{caller}` calls {function}, which NVIDIA's driver at `{library}` does not have"
-        );
-        let severity = Severity::error_if(!is_image);
-        return Finding::new(FindingId::DriverTooOld, severity, summary)
-            .help("update NVIDIA's driver")
-            .help("or build the program with the CUDA that `nvidia-smi` shows for the driver");
-    }
-    let id = match stem {
-        "libcudnn" => FindingId::CudnnNotLoadable,
-        _ => FindingId::LibraryNotFound,
-    };
-    let summary = format!("`{caller}` calls {function}, which `{library}` does not have");
-    Finding::error(id, summary).help(format!(
-        "put the directory of the {stem} that the program was linked with into LD_LIBRARY_PATH, or install that release"
-    ))
 }
 
 /// Returns the library that a function belongs to, by its name; none for a function that is not NVIDIA's.
@@ -120,7 +118,7 @@ fn owner(function: &str) -> Option<&'static str> {
 }
 
 /// Returns the finding for a cudarc in the program that looks up functions which the driver does not have.
-pub fn by_cudarc(graph: &mut LoadGraph, program: &Path) -> Option<Finding> {
+pub fn by_cudarc(graph: &mut LoadGraph, program: &Path, is_used: bool) -> Option<Finding> {
     let file = Elf::read(&graph.objects.first()?.path).ok()?;
     let (offset, size) = file.section(".rodata")?;
     let constants = file.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
@@ -132,8 +130,14 @@ pub fn by_cudarc(graph: &mut LoadGraph, program: &Path) -> Option<Finding> {
         .retain(|missing| missing.name != DRIVER_SO || missing.need != LoadPhase::Later);
     let library = &graph.objects.get(index?)?.path;
     let names = lookup.functions.iter().map(String::as_bytes);
-    let lacks = Elf::read(library).ok()?.missing_symbols(names);
-    lookup.finding(Some(program), &library.display().to_string(), &lacks)
+    let fault = FailingLookup {
+        functions: Elf::read(library).ok()?.missing_symbols(names),
+        lookup,
+        program,
+        library,
+        is_used,
+    };
+    fault.finding()
 }
 
 #[cfg(test)]

@@ -1,1 +1,442 @@
 //! What keeps a program from running.
+
+use crate::cudnn::consistency::file_name;
+use crate::inspection::UnreadableProgram;
+use crate::inspection::preflight::GuardFault;
+use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
+use crate::inspection::preflight::refused::{MissingSymbolVersions, RefusedFile};
+use crate::inspection::preflight::unresolved::{
+    FoundFile, Install, LibrarySource, Reach, Request, Unresolved, UnresolvedCudnn,
+};
+use crate::inspection::undefined_symbols::{FailingLookup, UndefinedFunctions};
+use crate::loader::main_library::cudnn_major;
+use crate::model::linkage::LoadPhase;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::driver::driver_library;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::mixed_sub_libraries;
+use crate::runtime::judge::rules;
+use crate::runtime::loader::library_names;
+use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::not_found::NotFound;
+use crate::runtime::system::names::DRIVER_SO;
+use std::path::Path;
+
+/// How many functions are named after the first one.
+const MOST_NAMED: usize = 8;
+
+const PUT_ON_PATH: &str =
+    "copy it beside the program, or put the directory that holds it on PATH where the program runs";
+
+impl UnreadableProgram<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let path = self.path.display();
+        match &self.defect {
+            Some(Defect::Foreign(..)) | None => Finding::error(
+                FindingId::IoError,
+                format!("`{path}` is no program that can be read: neither ELF nor PE"),
+            )
+            .help("name the compiled program itself, not a script that starts it"),
+            Some(defect) => Finding::error(FindingId::LibraryDamaged, format!("`{path}` {defect}"))
+                .help("build or copy the program again"),
+        }
+    }
+}
+
+impl GuardFault<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::WithoutCuda(package, reason) => Finding::warning(
+                FindingId::BuiltWithoutCuda,
+                format!("{package} was built without CUDA"),
+            )
+            .with("reason", reason),
+            Self::NotLinked(package, program) => Finding::warning(
+                FindingId::NotLoadedYet,
+                format!(
+                    "{package} was built to be linked with cuDNN, and this program depends on none"
+                ),
+            )
+            .with("program", program.display())
+            .help(
+                "use a function of cuDNN in the program: linkers leave out libraries that nothing \
+                 is used of",
+            ),
+        }
+    }
+}
+
+impl UndefinedFunctions<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let Self { first, stem, .. } = self;
+        let (caller, library) = (self.caller.display(), self.library.display());
+        let finding = if *stem == "libcuda" {
+            let summary = format!(
+                "`{caller}` calls {first}, which NVIDIA's driver at `{library}` does not have"
+            );
+            let severity = Severity::error_if(!self.is_image);
+            Finding::new(FindingId::DriverTooOld, severity, summary)
+                .help("update NVIDIA's driver")
+                .help("or build the program with the CUDA that `nvidia-smi` shows for the driver")
+        } else {
+            let id = match *stem {
+                "libcudnn" => FindingId::CudnnNotLoadable,
+                _ => FindingId::LibraryNotFound,
+            };
+            let summary = format!("`{caller}` calls {first}, which `{library}` does not have");
+            Finding::error(id, summary).help(format!(
+                "put the directory of the {stem} that the program was linked with into \
+                 LD_LIBRARY_PATH, or install that release"
+            ))
+        };
+        finding.with_lines("also", self.others.iter().take(MOST_NAMED))
+    }
+}
+
+impl FailingLookup<'_> {
+    /// Returns the finding; none without functions.
+    pub fn finding(&self) -> Option<Finding> {
+        let whose = format!("of `{}`", self.program.display());
+        let library = self.library.display().to_string();
+        let finding = self.lookup.finding(&whose, &library, &self.functions)?;
+        Some(Finding {
+            severity: Severity::error_if(self.is_used),
+            ..finding
+        })
+    }
+}
+
+impl Unresolved<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::Mounted { place, user } => Finding::warning(
+                FindingId::LibraryNotFound,
+                format!(
+                    "`{}` is nothing yet, and `{}` needs it",
+                    place.display(),
+                    user.display()
+                ),
+            )
+            .help(
+                "look again in a container that runs: some systems mount their own libraries over \
+                 such files",
+            ),
+            Self::Driver {
+                user,
+                is_image,
+                unfit,
+            } => {
+                let summary = format!(
+                    "`{}` needs {DRIVER_SO}, NVIDIA's driver, which the loader does not find",
+                    user.display()
+                );
+                let missing =
+                    Finding::warning(FindingId::DriverMissing, summary).help(match is_image {
+                        true => {
+                            "start the container with `--gpus all`: the driver comes from the \
+                             machine that it runs on"
+                        }
+                        false => "install NVIDIA's driver, if this machine has a GPU",
+                    });
+                match unfit {
+                    Some(unfit) => driver_library::unfit_finding(
+                        missing,
+                        &unfit.path,
+                        &unfit.defect,
+                        &unfit.found_via,
+                    ),
+                    None => missing,
+                }
+            }
+            Self::Library {
+                missing,
+                also_found,
+                source,
+                cpu,
+            } => {
+                let (name, user) = (&missing.name, missing.needed_by.display());
+                let is_later = missing.need == LoadPhase::Later;
+                let verb = if is_later { "opens" } else { "needs" };
+                let summary = format!("`{user}` {verb} {name}, which the loader does not find");
+                let severity = Severity::error_if(!is_later);
+                let finding = Finding::new(FindingId::LibraryNotFound, severity, summary)
+                    .with("looked at", missing.looked_at.join("\n"))
+                    .with_lines("also found", also_found.iter().map(found_file));
+                if let Some(unfit) = &missing.unfit {
+                    let finding = finding.with_unfit(&unfit.path, &unfit.defect, &unfit.found_via);
+                    return Finding {
+                        help: vec![replacement_help(&unfit.defect, cpu)],
+                        ..finding
+                    };
+                }
+                finding.help(match source {
+                    LibrarySource::Directory(dir) => format!("put `{dir}` into LD_LIBRARY_PATH"),
+                    LibrarySource::Toolkit(cuda) => format!(
+                        "install the libraries of CUDA {cuda}, which do not come with the driver, \
+                         or put their directory into LD_LIBRARY_PATH"
+                    ),
+                    LibrarySource::Package => format!(
+                        "install the package that has {name}, or put its directory into \
+                         LD_LIBRARY_PATH"
+                    ),
+                })
+            }
+            Self::Dll {
+                missing,
+                is_path_known,
+            } => {
+                let (name, user) = (&missing.name, file_name(&missing.needed_by));
+                let is_later = missing.need == LoadPhase::Later;
+                let (verb, when) = match is_later {
+                    true => ("loads", " when it first calls it"),
+                    false => ("needs", ""),
+                };
+                let lack = match is_path_known {
+                    true => "is not where Windows looks for it",
+                    false => "does not lie beside the program",
+                };
+                let id = match name.to_ascii_lowercase().starts_with("cudnn") {
+                    true => FindingId::CudnnNotLoadable,
+                    false => FindingId::LibraryNotFound,
+                };
+                let severity = Severity::error_if(*is_path_known && !is_later);
+                let summary = format!("`{user}` {verb} `{name}`{when}, which {lack}");
+                Finding::new(id, severity, summary)
+                    .with("looked in", missing.looked_at.join("\n"))
+                    .help(PUT_ON_PATH)
+            }
+        }
+    }
+}
+
+impl UnresolvedCudnn<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let names = self.names.join(" or ");
+        let (summary, places) = match &self.request {
+            Request::Dll => (
+                format!("this program opens {names}, which Windows does not find"),
+                "looked in",
+            ),
+            Request::Linked(user) => (
+                format!(
+                    "`{}` needs {names}, which the loader does not find",
+                    user.display()
+                ),
+                "looked at",
+            ),
+            Request::Cudarc(release) => {
+                let release = release.map_or(String::new(), |one| format!(" {one}"));
+                let first = self.names.first().copied().unwrap_or_default();
+                (
+                    format!(
+                        "cudarc{release} opens {first}, and the loader finds neither that nor \
+                         another name that it tries"
+                    ),
+                    "looked at",
+                )
+            }
+            Request::Opened if self.names.len() == 1 => (
+                format!("this program opens {names}, which the loader does not find"),
+                "looked at",
+            ),
+            Request::Opened => (
+                format!("this program opens {names}, and the loader finds none of them"),
+                "looked at",
+            ),
+        };
+        let severity = Severity::error_if(self.is_needed);
+        let mut finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary);
+        let is_dll = matches!(self.request, Request::Dll);
+        let mut elsewhere = Vec::new();
+        match &self.reach {
+            None => {}
+            Some(Reach::Directory(dir)) if is_dll => {
+                elsewhere.push(format!("put `{dir}` into PATH where the program runs"));
+            }
+            Some(Reach::Directory(dir)) => {
+                elsewhere.push(format!("put `{dir}` into LD_LIBRARY_PATH"));
+            }
+            Some(Reach::Rpath(dir)) => {
+                elsewhere.push(format!("put `{dir}` into LD_LIBRARY_PATH"));
+                elsewhere.push(
+                    "or link the program again with that directory as its rpath, which `.link()` \
+                     does unless `.rpath(false)`"
+                        .into(),
+                );
+            }
+            Some(Reach::Links(dir)) => elsewhere.push(format!(
+                "make its links, and put `{dir}` into LD_LIBRARY_PATH: `sudo ldconfig -n {dir}`"
+            )),
+            Some(Reach::Rename(dir)) => elsewhere.push(format!(
+                "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into LD_LIBRARY_PATH"
+            )),
+            Some(Reach::Unquote(quoted)) => {
+                finding = finding.with("reason", &quoted.reason);
+                elsewhere.push(quoted.help.clone());
+            }
+        }
+        let unrequested = self.unrequested.as_ref();
+        let major = |path: &Path| cudnn_major(file_name(path)).unwrap_or_default();
+        let number = |major: &Option<u32>| major.map_or_else(String::new, |one| format!(" {one}"));
+        NotFound {
+            finding: finding
+                .with(places, self.missing.looked_at.join("\n"))
+                .with_lines("also found", self.also_found.iter().map(found_file))
+                .with_lines("there is", unrequested.map(|(path, _)| path.display())),
+            unfit: self.missing.unfit.clone(),
+            elsewhere,
+            unasked: unrequested
+                .filter(|_| !is_dll)
+                .map(|(path, dir)| (major(path), dir.clone())),
+            install: vec![match &self.install {
+                Install::Major(major) => format!(
+                    "install cuDNN{}, or put its directory into LD_LIBRARY_PATH",
+                    number(major)
+                ),
+                Install::Beside(major) => format!(
+                    "install cuDNN{} beside it: one major does not stand in for another, not even \
+                     under its name",
+                    number(major)
+                ),
+                Install::Accepted(wanted) => LoadOrigin::Cache.help(Path::new(""), wanted),
+                Install::Dll => PUT_ON_PATH.into(),
+            }],
+        }
+        .explain()
+    }
+}
+
+impl RefusedFile<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let defect = self.defect;
+        let summary = format!("`{}` {defect}", self.path.display());
+        let severity = Severity::error_if(self.is_needed);
+        Finding::new(defect.id(), severity, summary)
+            .with_lines("needed by", self.user.map(Path::display))
+            .help(match (defect, self.is_of_cudnn) {
+                (Defect::Cpu(_), _) | (_, false) => replacement_help(defect, self.cpu),
+                (_, true) => defect.help(self.path),
+            })
+    }
+}
+
+impl MissingSymbolVersions<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let (library, user) = (self.library.display(), self.user.display());
+        let newest = self.versions.last().copied().unwrap_or_default();
+        if self.is_cudnn {
+            let major = cudnn_major(newest);
+            let wanted = major.map_or_else(String::new, |major| format!(" {major}"));
+            let summary = format!(
+                "`{library}` does not have its functions as {newest}, with which `{user}` was linked"
+            );
+            return Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
+                "install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH: a link from one \
+                 name to the other does not help"
+            ));
+        }
+        let versions = self.versions.join(", ");
+        let summary = format!("`{library}` has no {versions}, which `{user}` needs");
+        Finding::error(FindingId::LibraryNotFound, summary).help(
+            match newest.strip_prefix("GLIBC_") {
+                Some(number) => format!(
+                    "run the program on a system or in a container whose glibc is {number} or later"
+                ),
+                None => format!(
+                    "put the directory of a {} that has {newest} into LD_LIBRARY_PATH",
+                    self.name
+                ),
+            },
+        )
+    }
+}
+
+impl LoadedFiles<'_> {
+    /// Adapts a finding about the files of a cuDNN to the program that loads it.
+    pub fn apply(&self, mut finding: Finding) -> Finding {
+        match (finding.id, &self.foreign, self.missing) {
+            (FindingId::PartsMixed, Some(foreign), _) => {
+                let (release, folder) = (Some(foreign.release), foreign.folder);
+                let other = mixed_sub_libraries::from_elsewhere(release, folder, &foreign.files);
+                let unused = match finding.severity {
+                    Severity::Error => "",
+                    _ => ", which no convolution uses",
+                };
+                finding = Finding {
+                    severity: finding.severity,
+                    summary: other.summary + unused,
+                    evidence: [other.evidence, finding.evidence].concat(),
+                    ..other
+                };
+            }
+            (FindingId::PartsMissing, _, MissingFiles::Nowhere) => {
+                finding.severity = Severity::Error;
+            }
+            (FindingId::PartsMissing, _, MissingFiles::Mounted(place)) => {
+                finding = finding.with("is nothing", place.display());
+            }
+            _ => {}
+        }
+        let found_via = ("found via", self.found_via.to_string());
+        finding.evidence.insert(0, found_via);
+        finding
+    }
+}
+
+impl RefusedRelease<'_> {
+    /// Returns the finding.
+    pub fn finding(&self) -> Finding {
+        let (library, wanted) = (self.library, &self.mismatch.wanted);
+        let mut evidence = vec![
+            ("loaded", library.display().to_string()),
+            ("found via", self.found_via.to_string()),
+        ];
+        if self.is_among_others {
+            let package = self.guard.package.clone();
+            evidence.extend(package.map(|package| ("crate", package)));
+        }
+        let help = match self.via {
+            Some(via) => {
+                let fits = |version| rules::version(self.guard, version).is_ok();
+                let lasting = &self.lasting;
+                mixed_sub_libraries::replacement_help(via, library, wanted, lasting, &fits)
+            }
+            None => {
+                let dir = library.parent().unwrap_or(library).display();
+                format!("install {wanted} in `{dir}`")
+            }
+        };
+        if let Some(hidden) = self.hidden {
+            evidence.push(("there is", hidden.display().to_string()));
+            let finding = self.mismatch.finding(evidence);
+            return library_names::hidden_help(self.guard, finding, hidden, &help);
+        }
+        evidence.extend(self.later.map(|later| ("there is", later.words())));
+        let leads = self.later.zip(self.via);
+        let leads = leads.and_then(|(later, via)| later.help(via));
+        self.mismatch.finding(evidence).help(leads.unwrap_or(help))
+    }
+}
+
+fn found_file((version, path): &FoundFile<'_>) -> String {
+    let version = version.map_or_else(String::new, |version| format!("{version}  "));
+    format!("{version}{}", path.display())
+}
+
+/// Returns the help for a library that is none of a cuDNN.
+fn replacement_help(defect: &Defect, cpu: &str) -> String {
+    match defect {
+        Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => {
+            format!("copy the one for {cpu} in its place")
+        }
+        _ => "install the package that has it again, and see that the disk is not full".into(),
+    }
+}

@@ -2,12 +2,12 @@
 
 use crate::compat;
 use crate::cudnn::consistency;
+use crate::inspection::preflight::refused::RefusedFile;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{Missing, Object};
 use crate::model::platform::Os;
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -15,17 +15,59 @@ use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
-use crate::runtime::install::mixed_sub_libraries::{
-    self, Foreign, ForeignSubLibraries, Replacement,
-};
-use crate::runtime::install::refusal::{Need, UnusableFile};
+use crate::runtime::install::mixed_sub_libraries::{self, Foreign, LastingFolder};
+use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names::HiddenCudnn;
+use crate::runtime::judge::rules::{self, ReleaseMismatch};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::system::files;
 use std::path::Path;
+
+/// A loaded cuDNN whose version a guard of the program refuses.
+pub struct RefusedRelease<'a> {
+    pub mismatch: ReleaseMismatch,
+    pub guard: &'a Built,
+    /// Whether the program contains other guards.
+    pub is_among_others: bool,
+    /// The main library.
+    pub library: &'a Path,
+    pub found_via: &'a str,
+    /// The reason why the loader uses it.
+    pub via: Option<&'a LoadOrigin>,
+    /// Folders that stay in the way of another cuDNN.
+    pub lasting: Vec<LastingFolder>,
+    /// A compatible one before it, under a name that cudarc requests later.
+    pub hidden: Option<&'a Path>,
+    /// A compatible one in a later directory on Windows.
+    pub later: Option<&'a LaterDll>,
+}
+
+/// The program's part of the findings about the files of its cuDNN.
+pub struct LoadedFiles<'a> {
+    pub found_via: &'a str,
+    pub missing: MissingFiles<'a>,
+    pub foreign: Option<ForeignFiles<'a>>,
+}
+
+/// The place of sub-libraries that are missing.
+#[derive(Clone, Copy)]
+pub enum MissingFiles<'a> {
+    /// None: the program fails.
+    Nowhere,
+    /// On Windows, perhaps a directory of a PATH that is not known.
+    OnPath,
+    /// An empty file, over which one is mounted later.
+    Mounted(&'a Path),
+}
+
+/// Sub-libraries of other versions, from other directories than the main library's.
+pub struct ForeignFiles<'a> {
+    /// The version of the main library.
+    pub release: Version,
+    pub folder: &'a Path,
+    pub files: Vec<Foreign<'a>>,
+}
 
 impl PreflightInput {
     /// All that is noticed of it.
@@ -62,62 +104,59 @@ impl PreflightInput {
     /// What shows in the files of the cuDNN.
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let own = cudnn.flaw().map(|(path, flaw)| {
-            let summary = format!("`{}` {flaw}", path.display());
-            Finding::error(flaw.id(), summary).help(match flaw {
-                Defect::Cpu(_) => self.replacement_help(flaw),
-                _ => flaw.help(path),
-            })
+            let file = RefusedFile {
+                path,
+                defect: flaw,
+                is_of_cudnn: true,
+                is_needed: true,
+                user: None,
+                cpu: &self.platform.cpu,
+            };
+            file.finding()
         });
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
         let parts = || self.missing.iter().filter(is_part);
         let later = parts().find_map(|missing| missing.stands_in.as_ref());
         // What is there and cannot be used is not missing.
         let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
-        let unfit =
-            unfit.map(|one| UnusableFile::new(&one.path, &one.defect, Need::Needed).finding());
+        let unfit = unfit.map(|one| refusal::defect_finding(&one.path, &one.defect, true));
         let all_are_there = parts().all(|missing| missing.unfit.is_some());
         let own = own.into_iter().chain(unfit);
         let found = consistency::findings(cudnn, &[]);
-        for mut finding in own.chain(found) {
-            let foreign = self.foreign_parts(cudnn);
-            if finding.id == FindingId::PartsMissing && foreign.is_some() {
-                // A whole cuDNN is asked for already.
-                continue;
-            }
-            if let (FindingId::PartsMixed, Some(other)) = (finding.id, foreign) {
-                // Where parts come from is asked once the first library itself is the right one.
-                if self.is_unfit(cudnn) {
-                    continue;
-                }
-                let severity = finding.severity;
-                finding = Finding {
-                    severity,
-                    evidence: [other.evidence, finding.evidence].concat(),
-                    ..other
-                };
-                if severity != Severity::Error {
-                    finding.summary += ", which no convolution uses";
-                }
-            }
+        let foreign = self.foreign_parts(cudnn);
+        let context = LoadedFiles {
+            found_via: &self.found_via,
+            missing: match later {
+                Some(place) => MissingFiles::Mounted(place),
+                None if self.platform.os == Os::Windows && !self.path_known => MissingFiles::OnPath,
+                None => MissingFiles::Nowhere,
+            },
+            foreign,
+        };
+        for finding in own.chain(found) {
             if finding.id == FindingId::PartsMissing {
-                // Parts of the release that the name promises would not help it.
-                if is_misnamed(cudnn) || parts().count() > 0 && all_are_there {
+                // Where some come from elsewhere, a whole cuDNN is asked for already. Parts of the release that the name
+                // promises would not help it.
+                let is_said = context.foreign.is_some() || is_misnamed(cudnn);
+                if is_said || parts().count() > 0 && all_are_there {
                     continue;
                 }
-                match later {
-                    None if self.platform.os == Os::Windows && !self.path_known => {
-                        unknown.push("parts of the cuDNN may lie along the PATH of wherever the program runs".into());
-                    }
-                    None => finding.severity = Severity::Error,
-                    Some(place) => {
-                        finding = finding.with("is nothing", place.display());
+                match context.missing {
+                    MissingFiles::Nowhere => {}
+                    MissingFiles::OnPath => unknown.push(
+                        "parts of the cuDNN may lie along the PATH of wherever the program runs"
+                            .into(),
+                    ),
+                    MissingFiles::Mounted(_) => {
                         unknown.push("parts of the cuDNN are mounted later, if at all".into());
                     }
                 }
             }
-            let found_via = ("found via", self.found_via.clone());
-            finding.evidence.insert(0, found_via);
-            findings.push(finding);
+            // Where parts come from is asked once the first library itself is the right one.
+            let is_foreign = finding.id == FindingId::PartsMixed && context.foreign.is_some();
+            if !(is_foreign && self.is_unfit(cudnn)) {
+                findings.push(context.apply(finding));
+            }
         }
         if let Some(dll_dependencies) = &self.dll_dependencies {
             findings.extend(dll_dependencies::findings(cudnn, dll_dependencies));
@@ -139,18 +178,16 @@ impl PreflightInput {
     }
 
     /// Parts of another release from other folders than that of the first library, as the guard names them.
-    fn foreign_parts(&self, cudnn: &Cudnn) -> Option<Finding> {
+    fn foreign_parts<'a>(&self, cudnn: &'a Cudnn) -> Option<ForeignFiles<'a>> {
         let (library, release) = (cudnn.library.as_ref()?, cudnn.library_version?);
         let folder = library.parent()?;
-        let mut foreign = self.foreign(cudnn, folder);
-        foreign.retain(|part| part.version.is_some_and(|version| version != release));
-        let fault = ForeignSubLibraries {
-            release: Some(release),
+        let mut files = self.foreign(cudnn, folder);
+        files.retain(|part| part.version.is_some_and(|version| version != release));
+        (!files.is_empty()).then_some(ForeignFiles {
+            release,
             folder,
-            foreign: &foreign,
-            mixed: None,
-        };
-        (!foreign.is_empty()).then(|| fault.finding())
+            files,
+        })
     }
 
     /// The parts that do not lie in this folder, that of the first library.
@@ -208,47 +245,25 @@ impl PreflightInput {
             return;
         };
         if let Err(mismatch) = rules::version(guard, version) {
-            let mut evidence = vec![
-                ("loaded", library.display().to_string()),
-                ("found via", self.found_via.clone()),
-            ];
-            if self.guards.len() > 1 {
-                evidence.extend(guard.package.clone().map(|package| ("crate", package)));
-            }
+            let fits = |version| rules::version(guard, version).is_ok();
+            let of_hidden = |hidden: &&Cudnn| hidden.library_version.is_some_and(fits);
+            let hidden = self.hidden.as_ref().filter(of_hidden);
+            let via = self.via.as_ref();
             let dir = library.parent().unwrap_or(library);
-            let wanted = &mismatch.wanted;
-            let help = match &self.via {
-                Some(via) => {
-                    let lasting =
-                        mixed_sub_libraries::lasting_folders(&self.foreign(cudnn, dir), via);
-                    let fits = |version| rules::version(guard, version).is_ok();
-                    Replacement::new(via, library, &lasting, &fits).help(wanted)
-                }
-                None => format!("install {wanted} in `{}`", dir.display()),
+            let fault = RefusedRelease {
+                mismatch,
+                guard,
+                library,
+                found_via: &self.found_via,
+                is_among_others: self.guards.len() > 1,
+                lasting: via.map_or_else(Vec::new, |via| {
+                    mixed_sub_libraries::lasting_folders(&self.foreign(cudnn, dir), via)
+                }),
+                via,
+                hidden: hidden.and_then(|hidden| hidden.library.as_deref()),
+                later: self.later.iter().find(|one| fits(one.release)),
             };
-            let fits = |hidden: &&Cudnn| {
-                let release = hidden.library_version;
-                release.is_some_and(|release| rules::version(guard, release).is_ok())
-            };
-            let hidden = self.hidden.as_ref().filter(fits);
-            findings.push(match hidden.and_then(|hidden| hidden.library.as_ref()) {
-                Some(hidden) => {
-                    evidence.push(("there is", hidden.display().to_string()));
-                    let mut finding = mismatch.finding(evidence);
-                    finding
-                        .help
-                        .extend(HiddenCudnn::new(guard, hidden.clone()).help(&help));
-                    finding
-                }
-                None => {
-                    let fits = |one: &&LaterDll| rules::version(guard, one.release).is_ok();
-                    let later = self.later.iter().find(fits);
-                    evidence.extend(later.map(|later| ("there is", later.words())));
-                    let leads = later.zip(self.via.as_ref());
-                    let leads = leads.and_then(|(later, via)| later.help(via));
-                    mismatch.finding(evidence).help(leads.unwrap_or(help))
-                }
-            });
+            findings.push(fault.finding());
         }
         let cuda = cudnn.cuda_major;
         findings.extend(cuda.and_then(|major| rules::flavour(guard, major)));
