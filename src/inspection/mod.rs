@@ -31,12 +31,8 @@ use std::env::consts::{ARCH, OS};
 use std::fmt;
 use std::path::Path;
 
-/// A file that is not a program, or is damaged.
-pub struct UnreadableProgram<'a> {
-    pub path: &'a Path,
-    /// The damage; none in a file of another kind.
-    pub defect: Option<Defect>,
-}
+/// A file that is not a program, with its damage if it is of that kind.
+pub struct UnreadableProgram<'a>(pub &'a Path, pub Option<Defect>);
 
 /// A compiled program, looked at without being run: what its guards say it was built with, what the loader would give
 /// it, and whether that fits. `cudnn-guard inspect` prints it.
@@ -57,10 +53,8 @@ impl Inspection {
     /// # Errors
     /// `io-error` where the file is no program, `library-damaged` where it is not whole.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
-        let read = linkage::read(program).map_err(|defect| {
-            let path = program;
-            UnreadableProgram { path, defect }.finding()
-        })?;
+        let read = linkage::read(program);
+        let read = read.map_err(|defect| UnreadableProgram(program, defect).finding())?;
         let (guards, others): (Vec<Built>, Vec<Built>) = linkage::records(program)
             .into_iter()
             .partition(|built| built.not_understood.is_none());
@@ -169,8 +163,9 @@ impl Inspection {
         let refused = undefined_symbols::findings(graph, is_image);
         // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
         let is_used = !is_image && self.input.by_cudarc().is_some();
-        let by_cudarc = undefined_symbols::by_cudarc(graph, &self.input.program, is_used);
-        self.findings.extend(by_cudarc);
+        let by_cudarc = undefined_symbols::by_cudarc(graph, &self.input.program);
+        self.findings
+            .extend(by_cudarc.map(|finding| finding.error_if(is_used)));
         refused
     }
 

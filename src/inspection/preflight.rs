@@ -5,7 +5,7 @@ pub mod found;
 pub mod refused;
 pub mod unresolved;
 
-use crate::inspection::preflight::unresolved::{Request, Unresolved};
+use crate::inspection::preflight::unresolved::{Request, UnresolvedLibrary};
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Missing, Object};
@@ -221,12 +221,12 @@ impl PreflightInput {
             let user = &missing.needed_by;
             findings.push(if let Some(place) = &missing.stands_in {
                 unknown.push(format!("{name} is mounted later, if at all"));
-                Unresolved::Mounted { place, user }.finding()
+                UnresolvedLibrary::Mounted { place, user }.finding()
             } else if name == DRIVER_SO {
                 if self.root.is_none() {
                     unknown.push("there is no driver here".into());
                 }
-                let driver = Unresolved::Driver {
+                let driver = UnresolvedLibrary::Driver {
                     user,
                     is_image: self.root.is_some(),
                     unfit: missing.unfit.as_ref(),

@@ -23,16 +23,6 @@ pub struct UndefinedFunctions<'a> {
     pub is_image: bool,
 }
 
-/// A cudarc that looks up functions which the driver's library does not have.
-pub struct FailingLookup<'a> {
-    pub lookup: EagerLookup,
-    pub program: &'a Path,
-    pub library: &'a Path,
-    pub functions: Vec<String>,
-    /// Whether the program is known to use the driver through it.
-    pub is_used: bool,
-}
-
 /// Returns the findings for the functions of NVIDIA's libraries that the program, or a library that is loaded with it,
 /// calls in vain. An image may hold a driver over which that of the machine is mounted.
 pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
@@ -118,7 +108,7 @@ fn owner(function: &str) -> Option<&'static str> {
 }
 
 /// Returns the finding for a cudarc in the program that looks up functions which the driver does not have.
-pub fn by_cudarc(graph: &mut LoadGraph, program: &Path, is_used: bool) -> Option<Finding> {
+pub fn by_cudarc(graph: &mut LoadGraph, program: &Path) -> Option<Finding> {
     let file = Elf::read(&graph.objects.first()?.path).ok()?;
     let (offset, size) = file.section(".rodata")?;
     let constants = file.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
@@ -130,14 +120,9 @@ pub fn by_cudarc(graph: &mut LoadGraph, program: &Path, is_used: bool) -> Option
         .retain(|missing| missing.name != DRIVER_SO || missing.need != LoadPhase::Later);
     let library = &graph.objects.get(index?)?.path;
     let names = lookup.functions.iter().map(String::as_bytes);
-    let fault = FailingLookup {
-        functions: Elf::read(library).ok()?.missing_symbols(names),
-        lookup,
-        program,
-        library,
-        is_used,
-    };
-    fault.finding()
+    let lacks = Elf::read(library).ok()?.missing_symbols(names);
+    let whose = format!("of `{}`", program.display());
+    lookup.finding(&whose, &library.display().to_string(), &lacks)
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use crate::inspection::preflight::GuardFault;
 use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::inspection::preflight::refused::{MissingSymbolVersions, RefusedFile};
 use crate::inspection::preflight::unresolved::{
-    FoundFile, Install, LibrarySource, Reach, Request, Unresolved, UnresolvedCudnn,
+    FoundFile, Install, LibrarySource, Reach, Request, UnresolvedCudnn, UnresolvedLibrary,
 };
-use crate::inspection::undefined_symbols::{FailingLookup, UndefinedFunctions};
+use crate::inspection::undefined_symbols::UndefinedFunctions;
 use crate::loader::main_library::cudnn_major;
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
@@ -21,6 +21,7 @@ use crate::runtime::loader::library_names;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::NotFound;
 use crate::runtime::system::names::DRIVER_SO;
+use std::fmt::Display;
 use std::path::Path;
 
 /// How many functions are named after the first one.
@@ -32,13 +33,14 @@ const PUT_ON_PATH: &str =
 impl UnreadableProgram<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
-        let path = self.path.display();
-        match &self.defect {
-            Some(Defect::Foreign(..)) | None => Finding::error(
-                FindingId::IoError,
-                format!("`{path}` is no program that can be read: neither ELF nor PE"),
-            )
-            .help("name the compiled program itself, not a script that starts it"),
+        let path = self.0.display();
+        match &self.1 {
+            Some(Defect::Foreign(..)) | None => {
+                let summary =
+                    format!("`{path}` is no program that can be read: neither ELF nor PE");
+                Finding::error(FindingId::IoError, summary)
+                    .help("name the compiled program itself, not a script that starts it")
+            }
             Some(defect) => Finding::error(FindingId::LibraryDamaged, format!("`{path}` {defect}"))
                 .help("build or copy the program again"),
         }
@@ -49,22 +51,21 @@ impl GuardFault<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
         match self {
-            Self::WithoutCuda(package, reason) => Finding::warning(
-                FindingId::BuiltWithoutCuda,
-                format!("{package} was built without CUDA"),
-            )
-            .with("reason", reason),
-            Self::NotLinked(package, program) => Finding::warning(
-                FindingId::NotLoadedYet,
-                format!(
+            Self::WithoutCuda(package, reason) => {
+                let summary = format!("{package} was built without CUDA");
+                Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason)
+            }
+            Self::NotLinked(package, program) => {
+                let summary = format!(
                     "{package} was built to be linked with cuDNN, and this program depends on none"
-                ),
-            )
-            .with("program", program.display())
-            .help(
-                "use a function of cuDNN in the program: linkers leave out libraries that nothing \
-                 is used of",
-            ),
+                );
+                Finding::warning(FindingId::NotLoadedYet, summary)
+                    .with("program", program.display())
+                    .help(
+                        "use a function of cuDNN in the program: linkers leave out libraries that \
+                         nothing is used of",
+                    )
+            }
         }
     }
 }
@@ -97,35 +98,28 @@ impl UndefinedFunctions<'_> {
     }
 }
 
-impl FailingLookup<'_> {
-    /// Returns the finding; none without functions.
-    pub fn finding(&self) -> Option<Finding> {
-        let whose = format!("of `{}`", self.program.display());
-        let library = self.library.display().to_string();
-        let finding = self.lookup.finding(&whose, &library, &self.functions)?;
-        Some(Finding {
-            severity: Severity::error_if(self.is_used),
-            ..finding
-        })
+impl Finding {
+    /// Returns it as an error, or as a warning about what may never be used.
+    pub fn error_if(self, is_error: bool) -> Self {
+        Self {
+            severity: Severity::error_if(is_error),
+            ..self
+        }
     }
 }
 
-impl Unresolved<'_> {
+impl UnresolvedLibrary<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
         match self {
-            Self::Mounted { place, user } => Finding::warning(
-                FindingId::LibraryNotFound,
-                format!(
-                    "`{}` is nothing yet, and `{}` needs it",
-                    place.display(),
-                    user.display()
-                ),
-            )
-            .help(
-                "look again in a container that runs: some systems mount their own libraries over \
-                 such files",
-            ),
+            Self::Mounted { place, user } => {
+                let (place, user) = (place.display(), user.display());
+                let summary = format!("`{place}` is nothing yet, and `{user}` needs it");
+                Finding::warning(FindingId::LibraryNotFound, summary).help(
+                    "look again in a container that runs: some systems mount their own libraries \
+                     over such files",
+                )
+            }
             Self::Driver {
                 user,
                 is_image,
@@ -135,23 +129,18 @@ impl Unresolved<'_> {
                     "`{}` needs {DRIVER_SO}, NVIDIA's driver, which the loader does not find",
                     user.display()
                 );
-                let missing =
-                    Finding::warning(FindingId::DriverMissing, summary).help(match is_image {
-                        true => {
-                            "start the container with `--gpus all`: the driver comes from the \
-                             machine that it runs on"
-                        }
-                        false => "install NVIDIA's driver, if this machine has a GPU",
-                    });
-                match unfit {
-                    Some(unfit) => driver_library::unfit_finding(
-                        missing,
-                        &unfit.path,
-                        &unfit.defect,
-                        &unfit.found_via,
-                    ),
-                    None => missing,
-                }
+                let help = if *is_image {
+                    "start the container with `--gpus all`: the driver comes from the machine that \
+                     it runs on"
+                } else {
+                    "install NVIDIA's driver, if this machine has a GPU"
+                };
+                let finding = Finding::warning(FindingId::DriverMissing, summary).help(help);
+                let Some(unfit) = unfit else {
+                    return finding;
+                };
+                let (path, defect) = (&unfit.path, &unfit.defect);
+                driver_library::unfit_finding(finding, path, defect, &unfit.found_via)
             }
             Self::Library {
                 missing,
@@ -218,95 +207,82 @@ impl UnresolvedCudnn<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let names = self.names.join(" or ");
-        let (summary, places) = match &self.request {
-            Request::Dll => (
-                format!("this program opens {names}, which Windows does not find"),
-                "looked in",
-            ),
-            Request::Linked(user) => (
-                format!(
-                    "`{}` needs {names}, which the loader does not find",
-                    user.display()
-                ),
-                "looked at",
-            ),
-            Request::Cudarc(release) => {
-                let release = release.map_or(String::new(), |one| format!(" {one}"));
-                let first = self.names.first().copied().unwrap_or_default();
-                (
-                    format!(
-                        "cudarc{release} opens {first}, and the loader finds neither that nor \
-                         another name that it tries"
-                    ),
-                    "looked at",
-                )
+        let is_dll = matches!(self.request, Request::Dll);
+        let (places, path) = match is_dll {
+            true => ("looked in", "PATH where the program runs"),
+            false => ("looked at", "LD_LIBRARY_PATH"),
+        };
+        let summary = match &self.request {
+            Request::Dll => format!("this program opens {names}, which Windows does not find"),
+            Request::Linked(user) => {
+                let user = user.display();
+                format!("`{user}` needs {names}, which the loader does not find")
             }
-            Request::Opened if self.names.len() == 1 => (
-                format!("this program opens {names}, which the loader does not find"),
-                "looked at",
+            Request::Cudarc(release) => format!(
+                "cudarc{} opens {}, and the loader finds neither that nor another name that it tries",
+                number(release),
+                self.names.first().copied().unwrap_or_default()
             ),
-            Request::Opened => (
-                format!("this program opens {names}, and the loader finds none of them"),
-                "looked at",
+            Request::Opened if self.names.len() == 1 => {
+                format!("this program opens {names}, which the loader does not find")
+            }
+            Request::Opened => {
+                format!("this program opens {names}, and the loader finds none of them")
+            }
+        };
+        let mut reason = None;
+        let elsewhere = match &self.reach {
+            None => Vec::new(),
+            Some(Reach::Directory(dir)) => vec![format!("put `{dir}` into {path}")],
+            Some(Reach::Rpath(dir)) => vec![
+                format!("put `{dir}` into {path}"),
+                "or link the program again with that directory as its rpath, which `.link()` does \
+                 unless `.rpath(false)`"
+                    .into(),
+            ],
+            Some(Reach::Links(dir)) => vec![format!(
+                "make its links, and put `{dir}` into {path}: `sudo ldconfig -n {dir}`"
+            )],
+            Some(Reach::Rename(dir)) => vec![format!(
+                "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into {path}"
+            )],
+            Some(Reach::Unquote(quoted)) => {
+                reason = Some(&quoted.reason);
+                vec![quoted.help.clone()]
+            }
+        };
+        let install = match &self.install {
+            Install::Major(major) => format!(
+                "install cuDNN{}, or put its directory into {path}",
+                number(major)
             ),
+            Install::Beside(major) => format!(
+                "install cuDNN{} beside it: one major does not stand in for another, not even under \
+                 its name",
+                number(major)
+            ),
+            Install::Accepted(wanted) => LoadOrigin::Cache.help(Path::new(""), wanted),
+            Install::Dll => PUT_ON_PATH.into(),
         };
         let severity = Severity::error_if(self.is_needed);
-        let mut finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary);
-        let is_dll = matches!(self.request, Request::Dll);
-        let mut elsewhere = Vec::new();
-        match &self.reach {
-            None => {}
-            Some(Reach::Directory(dir)) if is_dll => {
-                elsewhere.push(format!("put `{dir}` into PATH where the program runs"));
-            }
-            Some(Reach::Directory(dir)) => {
-                elsewhere.push(format!("put `{dir}` into LD_LIBRARY_PATH"));
-            }
-            Some(Reach::Rpath(dir)) => {
-                elsewhere.push(format!("put `{dir}` into LD_LIBRARY_PATH"));
-                elsewhere.push(
-                    "or link the program again with that directory as its rpath, which `.link()` \
-                     does unless `.rpath(false)`"
-                        .into(),
-                );
-            }
-            Some(Reach::Links(dir)) => elsewhere.push(format!(
-                "make its links, and put `{dir}` into LD_LIBRARY_PATH: `sudo ldconfig -n {dir}`"
-            )),
-            Some(Reach::Rename(dir)) => elsewhere.push(format!(
-                "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into LD_LIBRARY_PATH"
-            )),
-            Some(Reach::Unquote(quoted)) => {
-                finding = finding.with("reason", &quoted.reason);
-                elsewhere.push(quoted.help.clone());
-            }
-        }
-        let unrequested = self.unrequested.as_ref();
-        let major = |path: &Path| cudnn_major(file_name(path)).unwrap_or_default();
-        let number = |major: &Option<u32>| major.map_or_else(String::new, |one| format!(" {one}"));
+        let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
+            .with_lines("reason", reason)
+            .with(places, self.missing.looked_at.join("\n"))
+            .with_lines("also found", self.also_found.iter().map(found_file))
+            .with_lines(
+                "there is",
+                self.unrequested.as_ref().map(|one| one.0.display()),
+            );
+        let unasked = self.unrequested.as_ref().filter(|_| !is_dll);
         NotFound {
-            finding: finding
-                .with(places, self.missing.looked_at.join("\n"))
-                .with_lines("also found", self.also_found.iter().map(found_file))
-                .with_lines("there is", unrequested.map(|(path, _)| path.display())),
+            finding,
             unfit: self.missing.unfit.clone(),
             elsewhere,
-            unasked: unrequested
-                .filter(|_| !is_dll)
-                .map(|(path, dir)| (major(path), dir.clone())),
-            install: vec![match &self.install {
-                Install::Major(major) => format!(
-                    "install cuDNN{}, or put its directory into LD_LIBRARY_PATH",
-                    number(major)
-                ),
-                Install::Beside(major) => format!(
-                    "install cuDNN{} beside it: one major does not stand in for another, not even \
-                     under its name",
-                    number(major)
-                ),
-                Install::Accepted(wanted) => LoadOrigin::Cache.help(Path::new(""), wanted),
-                Install::Dll => PUT_ON_PATH.into(),
-            }],
+            unasked: unasked.map(|(file, dir)| {
+                let major = cudnn_major(file_name(file));
+                (major.unwrap_or_default(), dir.clone())
+            }),
+            install: vec![install],
         }
         .explain()
     }
@@ -315,15 +291,30 @@ impl UnresolvedCudnn<'_> {
 impl RefusedFile<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
-        let defect = self.defect;
-        let summary = format!("`{}` {defect}", self.path.display());
-        let severity = Severity::error_if(self.is_needed);
-        Finding::new(defect.id(), severity, summary)
-            .with_lines("needed by", self.user.map(Path::display))
-            .help(match (defect, self.is_of_cudnn) {
-                (Defect::Cpu(_), _) | (_, false) => replacement_help(defect, self.cpu),
-                (_, true) => defect.help(self.path),
-            })
+        let finding = |severity, path: &Path, defect: &Defect| {
+            Finding::new(
+                defect.id(),
+                severity,
+                format!("`{}` {defect}", path.display()),
+            )
+        };
+        match self {
+            Self::OfCudnn { path, defect, cpu } => {
+                finding(Severity::Error, path, defect).help(match defect {
+                    Defect::Cpu(_) => replacement_help(defect, cpu),
+                    _ => defect.help(path),
+                })
+            }
+            Self::Library {
+                path,
+                defect,
+                is_needed,
+                user,
+                cpu,
+            } => finding(Severity::error_if(*is_needed), path, defect)
+                .with_lines("needed by", user.map(Path::display))
+                .help(replacement_help(defect, cpu)),
+        }
     }
 }
 
@@ -333,8 +324,7 @@ impl MissingSymbolVersions<'_> {
         let (library, user) = (self.library.display(), self.user.display());
         let newest = self.versions.last().copied().unwrap_or_default();
         if self.is_cudnn {
-            let major = cudnn_major(newest);
-            let wanted = major.map_or_else(String::new, |major| format!(" {major}"));
+            let wanted = number(&cudnn_major(newest));
             let summary = format!(
                 "`{library}` does not have its functions as {newest}, with which `{user}` was linked"
             );
@@ -345,17 +335,16 @@ impl MissingSymbolVersions<'_> {
         }
         let versions = self.versions.join(", ");
         let summary = format!("`{library}` has no {versions}, which `{user}` needs");
-        Finding::error(FindingId::LibraryNotFound, summary).help(
-            match newest.strip_prefix("GLIBC_") {
-                Some(number) => format!(
-                    "run the program on a system or in a container whose glibc is {number} or later"
-                ),
-                None => format!(
-                    "put the directory of a {} that has {newest} into LD_LIBRARY_PATH",
-                    self.name
-                ),
-            },
-        )
+        let help = match newest.strip_prefix("GLIBC_") {
+            Some(number) => format!(
+                "run the program on a system or in a container whose glibc is {number} or later"
+            ),
+            None => {
+                let name = self.name;
+                format!("put the directory of a {name} that has {newest} into LD_LIBRARY_PATH")
+            }
+        };
+        Finding::error(FindingId::LibraryNotFound, summary).help(help)
     }
 }
 
@@ -364,18 +353,13 @@ impl LoadedFiles<'_> {
     pub fn apply(&self, mut finding: Finding) -> Finding {
         match (finding.id, &self.foreign, self.missing) {
             (FindingId::PartsMixed, Some(foreign), _) => {
-                let (release, folder) = (Some(foreign.release), foreign.folder);
-                let other = mixed_sub_libraries::from_elsewhere(release, folder, &foreign.files);
-                let unused = match finding.severity {
-                    Severity::Error => "",
-                    _ => ", which no convolution uses",
-                };
-                finding = Finding {
-                    severity: finding.severity,
-                    summary: other.summary + unused,
-                    evidence: [other.evidence, finding.evidence].concat(),
-                    ..other
-                };
+                let mut foreign = foreign.clone();
+                foreign.evidence.append(&mut finding.evidence);
+                if finding.severity != Severity::Error {
+                    foreign.severity = finding.severity;
+                    foreign.summary += ", which no convolution uses";
+                }
+                finding = foreign;
             }
             (FindingId::PartsMissing, _, MissingFiles::Nowhere) => {
                 finding.severity = Severity::Error;
@@ -424,6 +408,12 @@ impl RefusedRelease<'_> {
         let leads = leads.and_then(|(later, via)| later.help(via));
         self.mismatch.finding(evidence).help(leads.unwrap_or(help))
     }
+}
+
+/// Returns a number after a space, if known.
+fn number(number: &Option<impl Display>) -> String {
+    let number = number.as_ref();
+    number.map_or_else(String::new, |number| format!(" {number}"))
 }
 
 fn found_file((version, path): &FoundFile<'_>) -> String {

@@ -2,7 +2,7 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::preflight::unresolved::{
-    Install, Reach, Request, Unresolved, UnresolvedCudnn,
+    Install, Reach, Request, UnresolvedCudnn, UnresolvedLibrary,
 };
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
@@ -23,7 +23,7 @@ impl PreflightInput {
                     "{name} is looked for along the PATH of wherever the program runs"
                 ));
             }
-            let dll = Unresolved::Dll {
+            let dll = UnresolvedLibrary::Dll {
                 missing,
                 is_path_known: self.path_known,
             };

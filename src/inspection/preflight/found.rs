@@ -47,7 +47,8 @@ pub struct RefusedRelease<'a> {
 pub struct LoadedFiles<'a> {
     pub found_via: &'a str,
     pub missing: MissingFiles<'a>,
-    pub foreign: Option<ForeignFiles<'a>>,
+    /// The finding for sub-libraries of other versions from other directories.
+    pub foreign: Option<Finding>,
 }
 
 /// The place of sub-libraries that are missing.
@@ -59,14 +60,6 @@ pub enum MissingFiles<'a> {
     OnPath,
     /// An empty file, over which one is mounted later.
     Mounted(&'a Path),
-}
-
-/// Sub-libraries of other versions, from other directories than the main library's.
-pub struct ForeignFiles<'a> {
-    /// The version of the main library.
-    pub release: Version,
-    pub folder: &'a Path,
-    pub files: Vec<Foreign<'a>>,
 }
 
 impl PreflightInput {
@@ -103,17 +96,10 @@ impl PreflightInput {
 
     /// What shows in the files of the cuDNN.
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let own = cudnn.flaw().map(|(path, flaw)| {
-            let file = RefusedFile {
-                path,
-                defect: flaw,
-                is_of_cudnn: true,
-                is_needed: true,
-                user: None,
-                cpu: &self.platform.cpu,
-            };
-            file.finding()
-        });
+        let cpu = &*self.platform.cpu;
+        let own = cudnn
+            .flaw()
+            .map(|(path, defect)| RefusedFile::OfCudnn { path, defect, cpu }.finding());
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
         let parts = || self.missing.iter().filter(is_part);
         let later = parts().find_map(|missing| missing.stands_in.as_ref());
@@ -123,7 +109,6 @@ impl PreflightInput {
         let all_are_there = parts().all(|missing| missing.unfit.is_some());
         let own = own.into_iter().chain(unfit);
         let found = consistency::findings(cudnn, &[]);
-        let foreign = self.foreign_parts(cudnn);
         let context = LoadedFiles {
             found_via: &self.found_via,
             missing: match later {
@@ -131,7 +116,7 @@ impl PreflightInput {
                 None if self.platform.os == Os::Windows && !self.path_known => MissingFiles::OnPath,
                 None => MissingFiles::Nowhere,
             },
-            foreign,
+            foreign: self.foreign_parts(cudnn),
         };
         for finding in own.chain(found) {
             if finding.id == FindingId::PartsMissing {
@@ -178,16 +163,13 @@ impl PreflightInput {
     }
 
     /// Parts of another release from other folders than that of the first library, as the guard names them.
-    fn foreign_parts<'a>(&self, cudnn: &'a Cudnn) -> Option<ForeignFiles<'a>> {
+    fn foreign_parts(&self, cudnn: &Cudnn) -> Option<Finding> {
         let (library, release) = (cudnn.library.as_ref()?, cudnn.library_version?);
         let folder = library.parent()?;
-        let mut files = self.foreign(cudnn, folder);
-        files.retain(|part| part.version.is_some_and(|version| version != release));
-        (!files.is_empty()).then_some(ForeignFiles {
-            release,
-            folder,
-            files,
-        })
+        let mut foreign = self.foreign(cudnn, folder);
+        foreign.retain(|part| part.version.is_some_and(|version| version != release));
+        (!foreign.is_empty())
+            .then(|| mixed_sub_libraries::from_elsewhere(Some(release), folder, &foreign))
     }
 
     /// The parts that do not lie in this folder, that of the first library.

@@ -3,7 +3,7 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::preflight::unresolved::{
-    FoundFile, Install, LibrarySource, Reach, Request, Unresolved, UnresolvedCudnn,
+    FoundFile, Install, LibrarySource, Reach, Request, UnresolvedCudnn, UnresolvedLibrary,
 };
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
@@ -18,16 +18,24 @@ use crate::toolkit::dependencies;
 use std::path::Path;
 
 /// A file that the loader refuses.
-pub struct RefusedFile<'a> {
-    pub path: &'a Path,
-    pub defect: &'a Defect,
-    pub is_of_cudnn: bool,
-    /// Whether the program does not start without it.
-    pub is_needed: bool,
-    /// The file that needs it.
-    pub user: Option<&'a Path>,
-    /// The CPU of the program.
-    pub cpu: &'a str,
+pub enum RefusedFile<'a> {
+    /// The main library of cuDNN.
+    OfCudnn {
+        path: &'a Path,
+        defect: &'a Defect,
+        /// The CPU of the program.
+        cpu: &'a str,
+    },
+    /// Another library.
+    Library {
+        path: &'a Path,
+        defect: &'a Defect,
+        /// Whether the program does not start without it.
+        is_needed: bool,
+        /// The file that needs it.
+        user: Option<&'a Path>,
+        cpu: &'a str,
+    },
 }
 
 /// Symbol versions that a file needs, and its library does not define.
@@ -149,13 +157,13 @@ impl PreflightInput {
         }
     }
 
-    pub(super) fn no_library<'a>(&'a self, missing: &'a Missing) -> Unresolved<'a> {
+    pub(super) fn no_library<'a>(&'a self, missing: &'a Missing) -> UnresolvedLibrary<'a> {
         let name = &*missing.name;
         let is_it = |other: &&Other| consistency::file_name(&other.path) == name;
         let other = self.others_of(&[name]).into_iter().find(is_it);
         let cuda = LibraryName::read(name).and_then(|file| file.major());
         let cuda = cuda.filter(|_| dependencies::is_of_toolkit(name));
-        Unresolved::Library {
+        UnresolvedLibrary::Library {
             missing,
             also_found: self.also_found(&[name], missing),
             source: match (other, cuda) {
@@ -170,7 +178,7 @@ impl PreflightInput {
     /// Files that are cut off, or no libraries. Those of the cuDNN are judged with it.
     pub(super) fn damaged(&self, findings: &mut Vec<Finding>) {
         for object in &self.objects {
-            let Some(flaw) = &object.flaw else {
+            let Some(defect) = &object.flaw else {
                 continue;
             };
             let mut parts = self.cudnn.iter().flat_map(|cudnn| &cudnn.parts);
@@ -178,10 +186,9 @@ impl PreflightInput {
                 continue;
             }
             let user = object.asked_by.and_then(|index| self.objects.get(index));
-            let fault = RefusedFile {
+            let fault = RefusedFile::Library {
                 path: &object.path,
-                defect: flaw,
-                is_of_cudnn: false,
+                defect,
                 is_needed: object.need != LoadPhase::Later,
                 user: user.map(|user| &*user.path),
                 cpu: &self.platform.cpu,

@@ -10,7 +10,7 @@ use std::path::Path;
 pub type FoundFile<'a> = (Option<Version>, &'a Path);
 
 /// A library that the loader does not find.
-pub enum Unresolved<'a> {
+pub enum UnresolvedLibrary<'a> {
     /// An empty file or a dangling link, over which something is mounted later.
     Mounted { place: &'a Path, user: &'a Path },
     /// NVIDIA's driver.
