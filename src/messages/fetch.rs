@@ -85,8 +85,7 @@ impl FetchFault {
             ),
             Self::UnknownCuda(major) => failed(format!("CUDA {major} is not known here; 13 is"))
                 .help(
-                    "fetch CUDA 13, or a newer cudnn-guard: \
-                 `cargo install --path . --features cli` in its clone",
+                    "fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone",
                 ),
             Self::NotOffered {
                 kind,
@@ -113,8 +112,7 @@ impl FetchFault {
                 .help(format!("fetch what it has: {commands}"));
                 match other_cuda {
                     Some(cuda) => finding.help(format!(
-                        "or fetch that cuDNN with the CUDA that it was built for: \
-                         `cudnn-guard fetch --cuda {cuda} --cudnn {wanted}`"
+                        "or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {cuda} --cudnn {wanted}`"
                     )),
                     None => finding,
                 }
@@ -123,8 +121,7 @@ impl FetchFault {
                 .with_lines("no pip in", without_pip.iter().map(|path| path.display()))
                 .help("install uv (https://docs.astral.sh/uv/), which needs no root")
                 .help(
-                    "or install Python 3 with pip: `apt install python3-pip`, \
-                 `dnf install python3-pip`",
+                    "or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`",
                 ),
             Self::NoHashes(command, output) => failed("the hashes of the wheels cannot be told")
                 .with("command", command)
@@ -142,15 +139,13 @@ impl FetchFault {
                     .with("it said", format!("{above}{output}"));
                 match project {
                     None => finding.help(
-                        "where a hash differs, the index has another file than the one that was \
-                         locked: ask who runs it",
+                        "where a hash differs, the index has another file than the one that was locked: ask who runs it",
                     ),
                     Some(project) => {
                         finding
                             .help("run that command to see all it says")
                             .help(format!(
-                                "look up which releases there are at \
-                             https://pypi.org/project/{project}/#history"
+                                "look up which releases there are at https://pypi.org/project/{project}/#history"
                             ))
                     }
                 }

@@ -62,8 +62,7 @@ impl GuardFault<'_> {
                 Finding::warning(FindingId::NotLoadedYet, summary)
                     .with("program", program.display())
                     .help(
-                        "use a function of cuDNN in the program: linkers leave out libraries that \
-                         nothing is used of",
+                        "use a function of cuDNN in the program: linkers leave out libraries that nothing is used of",
                     )
             }
         }
@@ -90,8 +89,7 @@ impl UndefinedFunctions<'_> {
             };
             let summary = format!("`{caller}` calls {first}, which `{library}` does not have");
             Finding::error(id, summary).help(format!(
-                "put the directory of the {stem} that the program was linked with into \
-                 LD_LIBRARY_PATH, or install that release"
+                "put the directory of the {stem} that the program was linked with into LD_LIBRARY_PATH, or install that release"
             ))
         };
         finding.with_lines("also", self.others.iter().take(MOST_NAMED))
@@ -116,8 +114,7 @@ impl UnresolvedLibrary<'_> {
                 let (place, user) = (place.display(), user.display());
                 let summary = format!("`{place}` is nothing yet, and `{user}` needs it");
                 Finding::warning(FindingId::LibraryNotFound, summary).help(
-                    "look again in a container that runs: some systems mount their own libraries \
-                     over such files",
+                    "look again in a container that runs: some systems mount their own libraries over such files",
                 )
             }
             Self::Driver {
@@ -130,8 +127,7 @@ impl UnresolvedLibrary<'_> {
                     user.display()
                 );
                 let help = if *is_image {
-                    "start the container with `--gpus all`: the driver comes from the machine that \
-                     it runs on"
+                    "start the container with `--gpus all`: the driver comes from the machine that it runs on"
                 } else {
                     "install NVIDIA's driver, if this machine has a GPU"
                 };
@@ -166,12 +162,10 @@ impl UnresolvedLibrary<'_> {
                 finding.help(match source {
                     LibrarySource::Directory(dir) => format!("put `{dir}` into LD_LIBRARY_PATH"),
                     LibrarySource::Toolkit(cuda) => format!(
-                        "install the libraries of CUDA {cuda}, which do not come with the driver, \
-                         or put their directory into LD_LIBRARY_PATH"
+                        "install the libraries of CUDA {cuda}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
                     ),
                     LibrarySource::Package => format!(
-                        "install the package that has {name}, or put its directory into \
-                         LD_LIBRARY_PATH"
+                        "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
                     ),
                 })
             }
@@ -236,8 +230,7 @@ impl UnresolvedCudnn<'_> {
             Some(Reach::Directory(dir)) => vec![format!("put `{dir}` into {path}")],
             Some(Reach::Rpath(dir)) => vec![
                 format!("put `{dir}` into {path}"),
-                "or link the program again with that directory as its rpath, which `.link()` does \
-                 unless `.rpath(false)`"
+                "or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`"
                     .into(),
             ],
             Some(Reach::Links(dir)) => vec![format!(
@@ -257,8 +250,7 @@ impl UnresolvedCudnn<'_> {
                 number(major)
             ),
             Install::Beside(major) => format!(
-                "install cuDNN{} beside it: one major does not stand in for another, not even under \
-                 its name",
+                "install cuDNN{} beside it: one major does not stand in for another, not even under its name",
                 number(major)
             ),
             Install::Accepted(wanted) => LoadOrigin::Cache.help(Path::new(""), wanted),
@@ -329,8 +321,7 @@ impl MissingSymbolVersions<'_> {
                 "`{library}` does not have its functions as {newest}, with which `{user}` was linked"
             );
             return Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
-                "install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH: a link from one \
-                 name to the other does not help"
+                "install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help"
             ));
         }
         let versions = self.versions.join(", ");
