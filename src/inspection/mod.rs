@@ -1,5 +1,6 @@
 //! What a compiled program is, and whether it will run on this machine or in an image.
 
+pub mod fault;
 pub mod json;
 pub mod loader_env;
 pub mod preflight;
@@ -9,13 +10,13 @@ pub mod windows;
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Cudnn, Found};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::model::platform::Platform;
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::built::{Built, Loader};
@@ -30,9 +31,6 @@ use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
 use std::fmt;
 use std::path::Path;
-
-/// A file that is not a program, with its damage if it is of that kind.
-pub struct UnreadableProgram<'a>(pub &'a Path, pub Option<Defect>);
 
 /// A compiled program, looked at without being run: what its guards say it was built with, what the loader would give
 /// it, and whether that fits. `cudnn-guard inspect` prints it.
@@ -54,7 +52,7 @@ impl Inspection {
     /// `io-error` where the file is no program, `library-damaged` where it is not whole.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
         let read = linkage::read(program);
-        let read = read.map_err(|defect| UnreadableProgram(program, defect).finding())?;
+        let read = read.map_err(|defect| InspectionFault::Unreadable(program, defect).finding())?;
         let (guards, others): (Vec<Built>, Vec<Built>) = linkage::records(program)
             .into_iter()
             .partition(|built| built.not_understood.is_none());

@@ -3,9 +3,8 @@
 pub mod dlls;
 pub mod found;
 pub mod refused;
-pub mod unresolved;
 
-use crate::inspection::preflight::unresolved::{Request, UnresolvedLibrary};
+use crate::inspection::fault::{InspectionFault, Request};
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Missing, Object};
@@ -19,7 +18,7 @@ use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::system::names::DRIVER_SO;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// All that is known of the program and of where it is to run.
 #[derive(Clone, Debug, Default)]
@@ -82,14 +81,6 @@ pub struct Other {
     pub version: Option<Version>,
 }
 
-/// A program that does not use cuDNN as a guard in it expects. Each has the guard's package.
-pub enum GuardFault<'a> {
-    /// The package was built without CUDA, for this reason.
-    WithoutCuda(&'a str, &'a str),
-    /// The package was built to be linked with cuDNN, and this program is not.
-    NotLinked(&'a str, &'a Path),
-}
-
 /// The cuDNN whose archives are linked into the program, where the guard knows its release.
 pub fn within(guard: &Built) -> Option<Cudnn> {
     if guard.loader != Loader::Static || guard.absent.is_some() {
@@ -143,7 +134,7 @@ impl PreflightInput {
     fn guard(&self, guard: &Built, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let package = guard.package.as_deref().unwrap_or("this program");
         if let Some(reason) = &guard.absent {
-            let finding = GuardFault::WithoutCuda(package, reason).finding();
+            let finding = InspectionFault::WithoutCuda(package, reason).finding();
             unknown.push(finding.summary.clone());
             findings.push(finding);
             return;
@@ -159,7 +150,8 @@ impl PreflightInput {
                 )),
             },
             Loader::Linked if self.cudnn.is_none() && !self.misses_cudnn() => {
-                findings.push(GuardFault::NotLinked(package, &self.program).finding());
+                let fault = InspectionFault::NotLinked(package, &self.program);
+                findings.push(fault.finding());
                 unknown.push("the program depends on no cuDNN".into());
             }
             _ => {}
@@ -218,22 +210,16 @@ impl PreflightInput {
                 // Its first library is said already; of the parts that lack, all are said at once.
                 continue;
             }
-            let user = &missing.needed_by;
             findings.push(if let Some(place) = &missing.stands_in {
                 unknown.push(format!("{name} is mounted later, if at all"));
-                UnresolvedLibrary::Mounted { place, user }.finding()
+                InspectionFault::MountedLater(place, missing).finding()
             } else if name == DRIVER_SO {
                 if self.root.is_none() {
                     unknown.push("there is no driver here".into());
                 }
-                let driver = UnresolvedLibrary::Driver {
-                    user,
-                    is_image: self.root.is_some(),
-                    unfit: missing.unfit.as_ref(),
-                };
-                driver.finding()
+                InspectionFault::NoDriver(missing, self.root.is_some()).finding()
             } else if is_cudnn {
-                let request = Request::Linked(user);
+                let request = Request::Linked(&missing.needed_by);
                 self.no_cudnn(request, vec![name], missing, true).finding()
             } else {
                 self.no_library(missing).finding()

@@ -1,5 +1,6 @@
 //! Functions that a program calls, and that the library which the loader gives it does not have.
 
+use crate::inspection::fault::InspectionFault;
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
@@ -10,18 +11,6 @@ use std::path::Path;
 
 /// More constants than a program has that is not made of data.
 const MOST_CONSTANTS: u64 = 128 << 20;
-
-/// Functions that a file calls, and that its library does not have.
-pub struct UndefinedFunctions<'a> {
-    pub caller: &'a Path,
-    pub library: &'a Path,
-    /// The library's name without numbers.
-    pub stem: &'a str,
-    pub first: &'a str,
-    pub others: &'a [String],
-    /// Whether the program is inspected in an image.
-    pub is_image: bool,
-}
 
 /// Returns the findings for the functions of NVIDIA's libraries that the program, or a library that is loaded with it,
 /// calls in vain. An image may hold a driver over which that of the machine is mounted.
@@ -68,13 +57,12 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
                 functions = file.missing_symbols(functions.iter().map(|name| name.as_bytes()));
             }
             functions.sort();
-            if let Some((first, others)) = functions.split_first() {
-                let fault = UndefinedFunctions {
-                    caller: &caller.path,
+            if !functions.is_empty() {
+                let fault = InspectionFault::UndefinedFunctions {
+                    user: &caller.path,
                     library: &library.path,
                     stem,
-                    first,
-                    others,
+                    functions: &functions,
                     is_image,
                 };
                 found.push(fault.finding());

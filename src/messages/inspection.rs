@@ -1,14 +1,10 @@
 //! What keeps a program from running.
 
 use crate::cudnn::consistency::file_name;
-use crate::inspection::UnreadableProgram;
-use crate::inspection::preflight::GuardFault;
-use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
-use crate::inspection::preflight::refused::{MissingSymbolVersions, RefusedFile};
-use crate::inspection::preflight::unresolved::{
-    FoundFile, Install, LibrarySource, Reach, Request, UnresolvedCudnn, UnresolvedLibrary,
+use crate::inspection::fault::{
+    FoundFile, InspectionFault, Install, LibrarySource, Reach, Request, UnresolvedCudnn,
 };
-use crate::inspection::undefined_symbols::UndefinedFunctions;
+use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::loader::main_library::cudnn_major;
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
@@ -30,27 +26,22 @@ const MOST_NAMED: usize = 8;
 const PUT_ON_PATH: &str =
     "copy it beside the program, or put the directory that holds it on PATH where the program runs";
 
-impl UnreadableProgram<'_> {
+impl InspectionFault<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
-        let path = self.0.display();
-        match &self.1 {
-            Some(Defect::Foreign(..)) | None => {
+        match self {
+            Self::Unreadable(path, Some(Defect::Foreign(..)) | None) => {
+                let path = path.display();
                 let summary =
                     format!("`{path}` is no program that can be read: neither ELF nor PE");
                 Finding::error(FindingId::IoError, summary)
                     .help("name the compiled program itself, not a script that starts it")
             }
-            Some(defect) => Finding::error(FindingId::LibraryDamaged, format!("`{path}` {defect}"))
-                .help("build or copy the program again"),
-        }
-    }
-}
-
-impl GuardFault<'_> {
-    /// Returns the finding.
-    pub fn finding(&self) -> Finding {
-        match self {
+            Self::Unreadable(path, Some(defect)) => {
+                let summary = format!("`{}` {defect}", path.display());
+                Finding::error(FindingId::LibraryDamaged, summary)
+                    .help("build or copy the program again")
+            }
             Self::WithoutCuda(package, reason) => {
                 let summary = format!("{package} was built without CUDA");
                 Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason)
@@ -61,89 +52,111 @@ impl GuardFault<'_> {
                 );
                 Finding::warning(FindingId::NotLoadedYet, summary)
                     .with("program", program.display())
-                    .help(
-                        "use a function of cuDNN in the program: linkers leave out libraries that nothing is used of",
-                    )
+                    .help("use a function of cuDNN in the program: linkers leave out libraries that nothing is used of")
             }
-        }
-    }
-}
-
-impl UndefinedFunctions<'_> {
-    /// Returns the finding.
-    pub fn finding(&self) -> Finding {
-        let Self { first, stem, .. } = self;
-        let (caller, library) = (self.caller.display(), self.library.display());
-        let finding = if *stem == "libcuda" {
-            let summary = format!(
-                "`{caller}` calls {first}, which NVIDIA's driver at `{library}` does not have"
-            );
-            let severity = Severity::error_if(!self.is_image);
-            Finding::new(FindingId::DriverTooOld, severity, summary)
-                .help("update NVIDIA's driver")
-                .help("or build the program with the CUDA that `nvidia-smi` shows for the driver")
-        } else {
-            let id = match *stem {
-                "libcudnn" => FindingId::CudnnNotLoadable,
-                _ => FindingId::LibraryNotFound,
-            };
-            let summary = format!("`{caller}` calls {first}, which `{library}` does not have");
-            Finding::error(id, summary).help(format!(
-                "put the directory of the {stem} that the program was linked with into LD_LIBRARY_PATH, or install that release"
-            ))
-        };
-        finding.with_lines("also", self.others.iter().take(MOST_NAMED))
-    }
-}
-
-impl Finding {
-    /// Returns it as an error, or as a warning about what may never be used.
-    pub fn error_if(self, is_error: bool) -> Self {
-        Self {
-            severity: Severity::error_if(is_error),
-            ..self
-        }
-    }
-}
-
-impl UnresolvedLibrary<'_> {
-    /// Returns the finding.
-    pub fn finding(&self) -> Finding {
-        match self {
-            Self::Mounted { place, user } => {
-                let (place, user) = (place.display(), user.display());
-                let summary = format!("`{place}` is nothing yet, and `{user}` needs it");
-                Finding::warning(FindingId::LibraryNotFound, summary).help(
-                    "look again in a container that runs: some systems mount their own libraries over such files",
-                )
-            }
-            Self::Driver {
+            Self::UndefinedFunctions {
                 user,
+                library,
+                stem,
+                functions,
                 is_image,
-                unfit,
             } => {
-                let summary = format!(
-                    "`{}` needs {DRIVER_SO}, NVIDIA's driver, which the loader does not find",
-                    user.display()
-                );
-                let help = if *is_image {
-                    "start the container with `--gpus all`: the driver comes from the machine that it runs on"
+                let (user, library) = (user.display(), library.display());
+                let first = functions.first().map_or("", String::as_str);
+                let finding = if *stem == "libcuda" {
+                    let summary = format!(
+                        "`{user}` calls {first}, which NVIDIA's driver at `{library}` does not have"
+                    );
+                    let severity = Severity::error_if(!is_image);
+                    Finding::new(FindingId::DriverTooOld, severity, summary)
+                        .help("update NVIDIA's driver")
+                        .help("or build the program with the CUDA that `nvidia-smi` shows for the driver")
                 } else {
-                    "install NVIDIA's driver, if this machine has a GPU"
+                    let id = match *stem {
+                        "libcudnn" => FindingId::CudnnNotLoadable,
+                        _ => FindingId::LibraryNotFound,
+                    };
+                    let summary =
+                        format!("`{user}` calls {first}, which `{library}` does not have");
+                    Finding::error(id, summary).help(format!(
+                        "put the directory of the {stem} that the program was linked with into LD_LIBRARY_PATH, or install that release"
+                    ))
+                };
+                finding.with_lines("also", functions.iter().skip(1).take(MOST_NAMED))
+            }
+            Self::UndefinedVersions {
+                user,
+                library,
+                name,
+                versions,
+            } => {
+                let (library, user) = (library.display(), user.display());
+                let newest = versions.last().copied().unwrap_or_default();
+                if name.starts_with("libcudnn") {
+                    let wanted = number(&cudnn_major(newest));
+                    let summary = format!(
+                        "`{library}` does not have its functions as {newest}, with which `{user}` was linked"
+                    );
+                    return Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
+                        "install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help"
+                    ));
+                }
+                let versions = versions.join(", ");
+                let summary = format!("`{library}` has no {versions}, which `{user}` needs");
+                let help = match newest.strip_prefix("GLIBC_") {
+                    Some(number) => format!(
+                        "run the program on a system or in a container whose glibc is {number} or later"
+                    ),
+                    None => format!(
+                        "put the directory of a {name} that has {newest} into LD_LIBRARY_PATH"
+                    ),
+                };
+                Finding::error(FindingId::LibraryNotFound, summary).help(help)
+            }
+            Self::RefusedCudnn(path, defect, cpu) => {
+                let summary = format!("`{}` {defect}", path.display());
+                Finding::error(defect.id(), summary).help(match defect {
+                    Defect::Cpu(_) => replacement_help(defect, cpu),
+                    _ => defect.help(path),
+                })
+            }
+            Self::RefusedLibrary {
+                path,
+                defect,
+                is_needed,
+                user,
+                cpu,
+            } => {
+                let summary = format!("`{}` {defect}", path.display());
+                Finding::new(defect.id(), Severity::error_if(*is_needed), summary)
+                    .with_lines("needed by", user.map(Path::display))
+                    .help(replacement_help(defect, cpu))
+            }
+            Self::MountedLater(place, missing) => {
+                let (place, user) = (place.display(), missing.needed_by.display());
+                let summary = format!("`{place}` is nothing yet, and `{user}` needs it");
+                Finding::warning(FindingId::LibraryNotFound, summary)
+                    .help("look again in a container that runs: some systems mount their own libraries over such files")
+            }
+            Self::NoDriver(missing, is_image) => {
+                let user = missing.needed_by.display();
+                let summary = format!(
+                    "`{user}` needs {DRIVER_SO}, NVIDIA's driver, which the loader does not find"
+                );
+                let help = match is_image {
+                    true => {
+                        "start the container with `--gpus all`: the driver comes from the machine that it runs on"
+                    }
+                    false => "install NVIDIA's driver, if this machine has a GPU",
                 };
                 let finding = Finding::warning(FindingId::DriverMissing, summary).help(help);
-                let Some(unfit) = unfit else {
+                let Some(unfit) = &missing.unfit else {
                     return finding;
                 };
                 let (path, defect) = (&unfit.path, &unfit.defect);
                 driver_library::unfit_finding(finding, path, defect, &unfit.found_via)
             }
-            Self::Library {
-                missing,
-                also_found,
-                source,
-                cpu,
-            } => {
+            Self::NoLibrary(missing, also_found, source, cpu) => {
                 let (name, user) = (&missing.name, missing.needed_by.display());
                 let is_later = missing.need == LoadPhase::Later;
                 let verb = if is_later { "opens" } else { "needs" };
@@ -169,10 +182,7 @@ impl UnresolvedLibrary<'_> {
                     ),
                 })
             }
-            Self::Dll {
-                missing,
-                is_path_known,
-            } => {
+            Self::NoDll(missing, is_path_known) => {
                 let (name, user) = (&missing.name, file_name(&missing.needed_by));
                 let is_later = missing.need == LoadPhase::Later;
                 let (verb, when) = match is_later {
@@ -193,6 +203,16 @@ impl UnresolvedLibrary<'_> {
                     .with("looked in", missing.looked_at.join("\n"))
                     .help(PUT_ON_PATH)
             }
+        }
+    }
+}
+
+impl Finding {
+    /// Returns it as an error, or as a warning about what may never be used.
+    pub fn error_if(self, is_error: bool) -> Self {
+        Self {
+            severity: Severity::error_if(is_error),
+            ..self
         }
     }
 }
@@ -277,65 +297,6 @@ impl UnresolvedCudnn<'_> {
             install: vec![install],
         }
         .explain()
-    }
-}
-
-impl RefusedFile<'_> {
-    /// Returns the finding.
-    pub fn finding(&self) -> Finding {
-        let finding = |severity, path: &Path, defect: &Defect| {
-            Finding::new(
-                defect.id(),
-                severity,
-                format!("`{}` {defect}", path.display()),
-            )
-        };
-        match self {
-            Self::OfCudnn { path, defect, cpu } => {
-                finding(Severity::Error, path, defect).help(match defect {
-                    Defect::Cpu(_) => replacement_help(defect, cpu),
-                    _ => defect.help(path),
-                })
-            }
-            Self::Library {
-                path,
-                defect,
-                is_needed,
-                user,
-                cpu,
-            } => finding(Severity::error_if(*is_needed), path, defect)
-                .with_lines("needed by", user.map(Path::display))
-                .help(replacement_help(defect, cpu)),
-        }
-    }
-}
-
-impl MissingSymbolVersions<'_> {
-    /// Returns the finding.
-    pub fn finding(&self) -> Finding {
-        let (library, user) = (self.library.display(), self.user.display());
-        let newest = self.versions.last().copied().unwrap_or_default();
-        if self.is_cudnn {
-            let wanted = number(&cudnn_major(newest));
-            let summary = format!(
-                "`{library}` does not have its functions as {newest}, with which `{user}` was linked"
-            );
-            return Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
-                "install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help"
-            ));
-        }
-        let versions = self.versions.join(", ");
-        let summary = format!("`{library}` has no {versions}, which `{user}` needs");
-        let help = match newest.strip_prefix("GLIBC_") {
-            Some(number) => format!(
-                "run the program on a system or in a container whose glibc is {number} or later"
-            ),
-            None => {
-                let name = self.name;
-                format!("put the directory of a {name} that has {newest} into LD_LIBRARY_PATH")
-            }
-        };
-        Finding::error(FindingId::LibraryNotFound, summary).help(help)
     }
 }
 

@@ -1,9 +1,7 @@
 //! DLLs that a program for Windows imports and that are nowhere.
 
 use crate::cudnn::consistency;
-use crate::inspection::preflight::unresolved::{
-    Install, Reach, Request, UnresolvedCudnn, UnresolvedLibrary,
-};
+use crate::inspection::fault::{InspectionFault, Install, Reach, Request, UnresolvedCudnn};
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::facts::finding::Finding;
@@ -23,11 +21,7 @@ impl PreflightInput {
                     "{name} is looked for along the PATH of wherever the program runs"
                 ));
             }
-            let dll = UnresolvedLibrary::Dll {
-                missing,
-                is_path_known: self.path_known,
-            };
-            findings.push(dll.finding());
+            findings.push(InspectionFault::NoDll(missing, self.path_known).finding());
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::compat;
 use crate::cudnn::consistency;
-use crate::inspection::preflight::refused::RefusedFile;
+use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::model::candidate::Cudnn;
@@ -99,7 +99,7 @@ impl PreflightInput {
         let cpu = &*self.platform.cpu;
         let own = cudnn
             .flaw()
-            .map(|(path, defect)| RefusedFile::OfCudnn { path, defect, cpu }.finding());
+            .map(|(path, defect)| InspectionFault::RefusedCudnn(path, defect, cpu).finding());
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
         let parts = || self.missing.iter().filter(is_part);
         let later = parts().find_map(|missing| missing.stands_in.as_ref());

@@ -2,12 +2,11 @@
 //! are too old.
 
 use crate::cudnn::consistency;
-use crate::inspection::preflight::unresolved::{
-    FoundFile, Install, LibrarySource, Reach, Request, UnresolvedCudnn, UnresolvedLibrary,
+use crate::inspection::fault::{
+    FoundFile, InspectionFault, Install, LibrarySource, Reach, Request, UnresolvedCudnn,
 };
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::Loader;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::LibraryName;
@@ -16,39 +15,6 @@ use crate::runtime::loader::library_names;
 use crate::runtime::loader::not_found::installable;
 use crate::toolkit::dependencies;
 use std::path::Path;
-
-/// A file that the loader refuses.
-pub enum RefusedFile<'a> {
-    /// The main library of cuDNN.
-    OfCudnn {
-        path: &'a Path,
-        defect: &'a Defect,
-        /// The CPU of the program.
-        cpu: &'a str,
-    },
-    /// Another library.
-    Library {
-        path: &'a Path,
-        defect: &'a Defect,
-        /// Whether the program does not start without it.
-        is_needed: bool,
-        /// The file that needs it.
-        user: Option<&'a Path>,
-        cpu: &'a str,
-    },
-}
-
-/// Symbol versions that a file needs, and its library does not define.
-pub struct MissingSymbolVersions<'a> {
-    pub user: &'a Path,
-    pub library: &'a Path,
-    /// The name of the library in the file that needs it.
-    pub name: &'a str,
-    /// The versions, the newest last.
-    pub versions: Vec<&'a str>,
-    /// Whether they are cuDNN's, which name its major.
-    pub is_cudnn: bool,
-}
 
 impl Other {
     /// Returns `true` if it has one of these names as its SONAME, by which it is asked for, and not as its file name.
@@ -157,22 +123,19 @@ impl PreflightInput {
         }
     }
 
-    pub(super) fn no_library<'a>(&'a self, missing: &'a Missing) -> UnresolvedLibrary<'a> {
+    pub(super) fn no_library<'a>(&'a self, missing: &'a Missing) -> InspectionFault<'a> {
         let name = &*missing.name;
         let is_it = |other: &&Other| consistency::file_name(&other.path) == name;
         let other = self.others_of(&[name]).into_iter().find(is_it);
         let cuda = LibraryName::read(name).and_then(|file| file.major());
         let cuda = cuda.filter(|_| dependencies::is_of_toolkit(name));
-        UnresolvedLibrary::Library {
-            missing,
-            also_found: self.also_found(&[name], missing),
-            source: match (other, cuda) {
-                (Some(other), _) => LibrarySource::Directory(self.dir(&other.path)),
-                (None, Some(number)) => LibrarySource::Toolkit(cuda_of(name, number)),
-                (None, None) => LibrarySource::Package,
-            },
-            cpu: &self.platform.cpu,
-        }
+        let source = match (other, cuda) {
+            (Some(other), _) => LibrarySource::Directory(self.dir(&other.path)),
+            (None, Some(number)) => LibrarySource::Toolkit(cuda_of(name, number)),
+            (None, None) => LibrarySource::Package,
+        };
+        let also_found = self.also_found(&[name], missing);
+        InspectionFault::NoLibrary(missing, also_found, source, &self.platform.cpu)
     }
 
     /// Files that are cut off, or no libraries. Those of the cuDNN are judged with it.
@@ -186,7 +149,7 @@ impl PreflightInput {
                 continue;
             }
             let user = object.asked_by.and_then(|index| self.objects.get(index));
-            let fault = RefusedFile::Library {
+            let fault = InspectionFault::RefusedLibrary {
                 path: &object.path,
                 defect,
                 is_needed: object.need != LoadPhase::Later,
@@ -224,12 +187,11 @@ impl PreflightInput {
                     continue;
                 }
                 said.push(&object.path);
-                let fault = MissingSymbolVersions {
+                let fault = InspectionFault::UndefinedVersions {
                     user: &object.path,
                     library: &found.path,
                     name: from,
                     versions: lacking,
-                    is_cudnn,
                 };
                 findings.push(fault.finding());
             }

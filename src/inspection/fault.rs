@@ -1,39 +1,60 @@
-//! Libraries that the loader does not find, each with what bears on it.
+//! What keeps a program from running.
 
 use crate::model::linkage::Missing;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::misplaced::Misplaced;
-use crate::runtime::loader::not_found::Unfit;
 use std::path::Path;
 
-/// A file that the loader does not reach, with its version if known.
-pub type FoundFile<'a> = (Option<Version>, &'a Path);
-
-/// A library that the loader does not find.
-pub enum UnresolvedLibrary<'a> {
-    /// An empty file or a dangling link, over which something is mounted later.
-    Mounted { place: &'a Path, user: &'a Path },
-    /// NVIDIA's driver.
-    Driver {
+/// A reason why a program may not run.
+pub enum InspectionFault<'a> {
+    /// A file that is not a program, with its damage if it is of that kind.
+    Unreadable(&'a Path, Option<Defect>),
+    /// A package that was built without CUDA, for this reason.
+    WithoutCuda(&'a str, &'a str),
+    /// A package that was built to be linked with cuDNN, in a program that is not.
+    NotLinked(&'a str, &'a Path),
+    /// Functions that a file calls and its library, by this name without numbers, does not have.
+    UndefinedFunctions {
         user: &'a Path,
+        library: &'a Path,
+        stem: &'a str,
+        functions: &'a [String],
         /// Whether the program is inspected in an image.
         is_image: bool,
-        unfit: Option<&'a Unfit>,
     },
-    /// A library for Linux.
-    Library {
-        missing: &'a Missing,
-        also_found: Vec<FoundFile<'a>>,
-        source: LibrarySource,
+    /// Symbol versions that a file needs and its library, by this name, does not define. The newest is last.
+    UndefinedVersions {
+        user: &'a Path,
+        library: &'a Path,
+        name: &'a str,
+        versions: Vec<&'a str>,
+    },
+    /// A main library of cuDNN that the loader refuses, in a program for this CPU.
+    RefusedCudnn(&'a Path, &'a Defect, &'a str),
+    /// Another library that the loader refuses.
+    RefusedLibrary {
+        path: &'a Path,
+        defect: &'a Defect,
+        /// Whether the program does not start without it.
+        is_needed: bool,
+        /// The file that needs it.
+        user: Option<&'a Path>,
         /// The CPU of the program.
         cpu: &'a str,
     },
-    /// A DLL. It may be on the PATH of another system if that is not known.
-    Dll {
-        missing: &'a Missing,
-        is_path_known: bool,
-    },
+    /// A library in whose place is an empty file or a dangling link, over which something is mounted later.
+    MountedLater(&'a Path, &'a Missing),
+    /// No driver of NVIDIA's; whether the program is inspected in an image.
+    NoDriver(&'a Missing, bool),
+    /// No library, in a program for this CPU.
+    NoLibrary(&'a Missing, Vec<FoundFile<'a>>, LibrarySource, &'a str),
+    /// No DLL; whether the PATH where the program runs is known.
+    NoDll(&'a Missing, bool),
 }
+
+/// A file that the loader does not reach, with its version if known.
+pub type FoundFile<'a> = (Option<Version>, &'a Path);
 
 /// The place to get a library from.
 pub enum LibrarySource {
