@@ -76,6 +76,11 @@ pub struct UnresolvedCudnn<'a> {
     pub missing: &'a Missing,
     /// Whether the program cannot do without.
     pub is_needed: bool,
+    pub alternatives: Alternatives<'a>,
+}
+
+/// Other cuDNNs than the requested one, and the ways to one.
+pub struct Alternatives<'a> {
     /// Files that the loader does not reach.
     pub also_found: Vec<FoundFile<'a>>,
     /// One under a name that is not requested: its file and its directory.

@@ -4,7 +4,7 @@ pub mod dlls;
 pub mod found;
 pub mod refused;
 
-use crate::inspection::fault::{InspectionFault, Request};
+use crate::inspection::fault::{InspectionFault, Request, UnresolvedCudnn};
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Missing, Object};
@@ -188,15 +188,36 @@ impl PreflightInput {
         let sure = !self.gpus.is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
         let missing = unfit.unwrap_or(first);
-        let fault = match self.by_cudarc() {
-            _ if is_dll => self.no_dll(names, missing, sure),
-            Some(built) => self.no_cudnn(Request::Cudarc(built.cudarc), names, missing, sure),
-            None => self.no_cudnn(Request::Opened, names, missing, sure),
+        let request = match self.by_cudarc() {
+            _ if is_dll => Request::Dll,
+            Some(built) => Request::Cudarc(built.cudarc),
+            None => Request::Opened,
         };
-        findings.push(fault.finding());
+        findings.push(self.no_cudnn(request, names, missing, sure));
         if !sure && !is_dll {
             unknown.push("no cuDNN is found, which the program may do without".into());
         }
+    }
+
+    /// Returns the finding for a cuDNN that the loader finds by none of these names.
+    fn no_cudnn(
+        &self,
+        request: Request<'_>,
+        names: Vec<&str>,
+        missing: &Missing,
+        is_needed: bool,
+    ) -> Finding {
+        let fault = UnresolvedCudnn {
+            alternatives: match request {
+                Request::Dll => self.other_dlls(&names, missing),
+                _ => self.other_cudnns(&names, missing),
+            },
+            request,
+            names,
+            missing,
+            is_needed,
+        };
+        fault.finding()
     }
 
     fn not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
@@ -220,7 +241,7 @@ impl PreflightInput {
                 InspectionFault::NoDriver(missing, self.root.is_some()).finding()
             } else if is_cudnn {
                 let request = Request::Linked(&missing.needed_by);
-                self.no_cudnn(request, vec![name], missing, true).finding()
+                self.no_cudnn(request, vec![name], missing, true)
             } else {
                 self.no_library(missing).finding()
             });

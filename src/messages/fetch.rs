@@ -75,14 +75,14 @@ impl FetchFault {
                     "remove it, and run `cudnn-guard fetch --lock {path}`, which writes it anew"
                 ))
             }
-            Self::InvalidRelease {
-                key,
-                table,
-                value,
-                example,
-            } => config_invalid(format!("`{key}` in [{table}] of Cargo.toml is {value}")).help(
-                format!("write a release there, such as `{key} = \"{example}\"`"),
-            ),
+            Self::InvalidRelease(kind, table, value) => {
+                let (key, example) = match kind {
+                    Kind::Toolkit => ("cuda", "13.0"),
+                    Kind::Cudnn => ("cudnn", "9.14"),
+                };
+                config_invalid(format!("`{key}` in [{table}] of Cargo.toml is {value}"))
+                    .help(format!("write a release there, such as `{key} = \"{example}\"`"))
+            }
             Self::UnknownCuda(major) => failed(format!("CUDA {major} is not known here; 13 is"))
                 .help(
                     "fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone",

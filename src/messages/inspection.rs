@@ -245,7 +245,7 @@ impl UnresolvedCudnn<'_> {
             }
         };
         let mut reason = None;
-        let elsewhere = match &self.reach {
+        let elsewhere = match &self.alternatives.reach {
             None => Vec::new(),
             Some(Reach::Directory(dir)) => vec![format!("put `{dir}` into {path}")],
             Some(Reach::Rpath(dir)) => vec![
@@ -264,7 +264,7 @@ impl UnresolvedCudnn<'_> {
                 vec![quoted.help.clone()]
             }
         };
-        let install = match &self.install {
+        let install = match &self.alternatives.install {
             Install::Major(major) => format!(
                 "install cuDNN{}, or put its directory into {path}",
                 number(major)
@@ -276,16 +276,17 @@ impl UnresolvedCudnn<'_> {
             Install::Accepted(wanted) => LoadOrigin::Cache.help(Path::new(""), wanted),
             Install::Dll => PUT_ON_PATH.into(),
         };
+        let unrequested = self.alternatives.unrequested.as_ref();
         let severity = Severity::error_if(self.is_needed);
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
             .with_lines("reason", reason)
             .with(places, self.missing.looked_at.join("\n"))
-            .with_lines("also found", self.also_found.iter().map(found_file))
             .with_lines(
-                "there is",
-                self.unrequested.as_ref().map(|one| one.0.display()),
-            );
-        let unasked = self.unrequested.as_ref().filter(|_| !is_dll);
+                "also found",
+                self.alternatives.also_found.iter().map(found_file),
+            )
+            .with_lines("there is", unrequested.map(|(file, _)| file.display()));
+        let unasked = unrequested.filter(|_| !is_dll);
         NotFound {
             finding,
             unfit: self.missing.unfit.clone(),
@@ -335,10 +336,7 @@ impl RefusedRelease<'_> {
             ("loaded", library.display().to_string()),
             ("found via", self.found_via.to_string()),
         ];
-        if self.is_among_others {
-            let package = self.guard.package.clone();
-            evidence.extend(package.map(|package| ("crate", package)));
-        }
+        evidence.extend(self.package.map(|package| ("crate", package.to_string())));
         let help = match self.via {
             Some(via) => {
                 let fits = |version| rules::version(self.guard, version).is_ok();

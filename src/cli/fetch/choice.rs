@@ -1,6 +1,7 @@
 //! The releases to fetch if the command line names none: those that the crate here names, else those that are compatible
 //! with the driver and the GPUs here.
 
+use crate::cli::fetch::component::Kind;
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show};
@@ -101,22 +102,20 @@ fn read(text: &str) -> Result<Choice, FetchFault> {
     let Some((table, item)) = own("package").or_else(|| own("workspace")) else {
         return Ok(Choice::default());
     };
-    let release = |key, most: usize, example| {
+    let release = |kind, key, most| {
         let Some(value) = item.get(key) else {
             return Ok(None);
         };
         let text = value.as_str().unwrap_or_default();
         let release = Release::parse(text, most).map(Some);
-        release.map_err(|_| FetchFault::InvalidRelease {
-            key,
-            table: table.clone(),
-            value: value.to_string().trim().to_string(),
-            example,
+        release.map_err(|_| {
+            let value = value.to_string().trim().to_string();
+            FetchFault::InvalidRelease(kind, table.clone(), value)
         })
     };
     Ok(Choice {
-        cuda: release("cuda", 2, "13.0")?,
-        cudnn: release("cudnn", 3, "9.14")?,
+        cuda: release(Kind::Toolkit, "cuda", 2)?,
+        cudnn: release(Kind::Cudnn, "cudnn", 3)?,
     })
 }
 

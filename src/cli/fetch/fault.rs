@@ -36,13 +36,8 @@ pub enum FetchFault {
     ReleasesNamedTwice,
     /// A file of `--lock` without this package, or without a toolkit and a cuDNN.
     NotLocked(PathBuf, Option<String>),
-    /// A value in the crate's manifest that is not a release.
-    InvalidRelease {
-        key: &'static str,
-        table: String,
-        value: String,
-        example: &'static str,
-    },
+    /// A value in this table of the crate's manifest that is not a release.
+    InvalidRelease(Kind, String, String),
     /// A CUDA that is newer than all known ones.
     UnknownCuda(u32),
     /// A release that PyPI does not have.

@@ -1,7 +1,7 @@
 //! DLLs that a program for Windows imports and that are nowhere.
 
 use crate::cudnn::consistency;
-use crate::inspection::fault::{InspectionFault, Install, Reach, Request, UnresolvedCudnn};
+use crate::inspection::fault::{Alternatives, InspectionFault, Install, Reach};
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::facts::finding::Finding;
@@ -33,13 +33,8 @@ impl PreflightInput {
             && delayed.is_none_or(|delayed| !delayed.contains(&missing.name))
     }
 
-    /// Returns the fault that Windows finds a cuDNN by none of these names.
-    pub(super) fn no_dll<'a>(
-        &'a self,
-        names: Vec<&'a str>,
-        missing: &'a Missing,
-        is_needed: bool,
-    ) -> UnresolvedCudnn<'a> {
+    /// Returns the alternatives to a cuDNN that Windows finds by none of these names.
+    pub(super) fn other_dlls(&self, names: &[&str], missing: &Missing) -> Alternatives<'_> {
         let (mut also_found, mut reach, mut unrequested) = (Vec::new(), None, None);
         let dir = |file: &Path| file.parent().unwrap_or(file).display().to_string();
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
@@ -53,11 +48,7 @@ impl PreflightInput {
         } else if let Some(file) = &self.unasked {
             unrequested = Some((&**file, dir(file)));
         }
-        UnresolvedCudnn {
-            request: Request::Dll,
-            names,
-            missing,
-            is_needed,
+        Alternatives {
             also_found,
             unrequested,
             reach,

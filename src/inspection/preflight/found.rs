@@ -28,8 +28,8 @@ use std::path::Path;
 pub struct RefusedRelease<'a> {
     pub mismatch: ReleaseMismatch,
     pub guard: &'a Built,
-    /// Whether the program contains other guards.
-    pub is_among_others: bool,
+    /// The guard's package, in a program with several guards.
+    pub package: Option<&'a str>,
     /// The main library.
     pub library: &'a Path,
     pub found_via: &'a str,
@@ -230,14 +230,14 @@ impl PreflightInput {
             let fits = |version| rules::version(guard, version).is_ok();
             let of_hidden = |hidden: &&Cudnn| hidden.library_version.is_some_and(fits);
             let hidden = self.hidden.as_ref().filter(of_hidden);
-            let via = self.via.as_ref();
+            let (via, package) = (self.via.as_ref(), guard.package.as_deref());
             let dir = library.parent().unwrap_or(library);
             let fault = RefusedRelease {
                 mismatch,
                 guard,
                 library,
                 found_via: &self.found_via,
-                is_among_others: self.guards.len() > 1,
+                package: package.filter(|_| self.guards.len() > 1),
                 lasting: via.map_or_else(Vec::new, |via| {
                     mixed_sub_libraries::lasting_folders(&self.foreign(cudnn, dir), via)
                 }),

@@ -3,7 +3,7 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::fault::{
-    FoundFile, InspectionFault, Install, LibrarySource, Reach, Request, UnresolvedCudnn,
+    Alternatives, FoundFile, InspectionFault, Install, LibrarySource, Reach,
 };
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
@@ -60,14 +60,8 @@ impl PreflightInput {
         found
     }
 
-    /// Returns the fault that the loader finds a cuDNN by none of these names.
-    pub(super) fn no_cudnn<'a>(
-        &'a self,
-        request: Request<'a>,
-        names: Vec<&'a str>,
-        missing: &'a Missing,
-        is_needed: bool,
-    ) -> UnresolvedCudnn<'a> {
+    /// Returns the alternatives to a cuDNN that the loader finds by none of these names.
+    pub(super) fn other_cudnns(&self, names: &[&str], missing: &Missing) -> Alternatives<'_> {
         let majors = match self.by_cudarc() {
             Some(built) => rules::majors(built),
             None => {
@@ -82,16 +76,13 @@ impl PreflightInput {
             let mut guards = self.guards.iter().filter(|guard| guard.absent.is_none());
             guards.find_map(|guard| rules::version(guard, other.version?).err())
         };
-        let others = self.others_of(&names);
-        let mut there = others.iter().filter(|other| other.is_named(&names));
+        let others = self.others_of(names);
+        let mut there = others.iter().filter(|other| other.is_named(names));
         let other = there.clone().find(|other| mismatch(other).is_none());
-        UnresolvedCudnn {
-            request,
-            missing,
-            is_needed,
-            also_found: self.also_found(&names, missing),
+        Alternatives {
+            also_found: self.also_found(names, missing),
             unrequested: unasked.map(|path| (path, self.dir(path))),
-            reach: other.map(|other| self.way_to(other, &names)),
+            reach: other.map(|other| self.way_to(other, names)),
             install: if let Some(mismatch) = there.find_map(|other| mismatch(other)) {
                 Install::Accepted(mismatch.wanted)
             } else if !others.is_empty() {
@@ -99,7 +90,6 @@ impl PreflightInput {
             } else {
                 Install::Major(installable(&majors))
             },
-            names,
         }
     }
 
