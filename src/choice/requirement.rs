@@ -2,7 +2,6 @@
 
 use crate::model::kind::Kind;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 use semver::{Comparator, Op, VersionReq};
@@ -14,6 +13,16 @@ pub use crate::runtime::facts::built::Requirement;
 pub struct Requirements {
     pub cuda: Option<Requirement>,
     pub cudnn: Option<Requirement>,
+}
+
+/// A text that is not a version requirement, or one that no version meets.
+#[derive(Debug)]
+pub struct InvalidRequirement {
+    /// The method of `Config`: `cuda` or `cudnn`.
+    pub method: &'static str,
+    pub text: String,
+    /// The error of the parser; `None` if no version meets the requirement.
+    pub error: Option<semver::Error>,
 }
 
 impl Requirements {
@@ -29,7 +38,7 @@ impl Requirements {
         let mut invalid = Vec::new();
         let mut read = |text: Option<&str>, method| {
             let parsed = Requirement::parse(text?, method);
-            parsed.map_err(|finding| invalid.push(finding)).ok()
+            parsed.map_err(|fault| invalid.push(fault.finding())).ok()
         };
         let requirements = Self {
             cuda: read(cuda, "cuda"),
@@ -41,18 +50,13 @@ impl Requirements {
 
 impl Requirement {
     /// Reads what was given to `method`, which is `cuda` or `cudnn`.
-    pub(crate) fn parse(text: &str, method: &'static str) -> Result<Self, Finding> {
-        let invalid = |summary: String| {
-            let cuda = method == "cuda";
-            let example = if cuda { ">=12.0" } else { ">=9.1, <10" };
-            Finding::error(FindingId::ConfigInvalid, summary).help(format!(
-                "write it in build.rs as in Cargo.toml, for example `.{method}(\"{example}\")`"
-            ))
+    fn parse(text: &str, method: &'static str) -> Result<Self, InvalidRequirement> {
+        let invalid = |error| InvalidRequirement {
+            method,
+            text: text.to_string(),
+            error,
         };
-        let written = format!("`.{method}({text:?})`");
-        let parsed = VersionReq::parse(text).map_err(|error| {
-            invalid(format!("{written} is not a version requirement")).with("reason", error)
-        })?;
+        let parsed = VersionReq::parse(text).map_err(|error| invalid(Some(error)))?;
         let mut range = Self {
             text: text.to_string(),
             from: Version::new(0, 0, 0),
@@ -67,7 +71,7 @@ impl Requirement {
             };
         }
         if range.below.is_some_and(|below| below <= range.from) {
-            return Err(invalid(format!("no release can meet {written}")));
+            return Err(invalid(None));
         }
         Ok(range)
     }
@@ -218,16 +222,16 @@ mod tests {
 
     #[test]
     fn a_bad_text_is_told_as_it_is() {
-        let finding = Requirement::parse("9.1 or so", "cudnn").unwrap_err();
+        let fault = Requirement::parse("9.1 or so", "cudnn").unwrap_err();
         assert_eq!(
-            finding.to_string(),
+            fault.finding().to_string(),
             "`.cudnn(\"9.1 or so\")` is not a version requirement  [config-invalid]\n  \
              = help: write it in build.rs as in Cargo.toml, for example `.cudnn(\">=9.1, <10\")`\n  \
              reason      expected comma after minor version number, found 'o'"
         );
-        let finding = Requirement::parse(">=13, <12", "cuda").unwrap_err();
+        let fault = Requirement::parse(">=13, <12", "cuda").unwrap_err();
         assert_eq!(
-            finding.to_string(),
+            fault.finding().to_string(),
             "no release can meet `.cuda(\">=13, <12\")`  [config-invalid]\n  \
              = help: write it in build.rs as in Cargo.toml, for example `.cuda(\">=12.0\")`"
         );

@@ -1,1 +1,50 @@
 //! Files and programs that could not be read or run.
+
+use crate::model::invocation::Invocation;
+use crate::runtime::facts::finding::{Finding, printable};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::system::files::FileFault;
+use crate::system::programs::ProgramFault;
+
+impl FileFault<'_> {
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::Failed { verb, path, error } => {
+                let headline = format!("cannot {verb} `{}`", path.display());
+                Finding::error(FindingId::IoError, headline).with("reason", error)
+            }
+            Self::InvalidPattern { pattern, reason } => {
+                let headline = format!("`{pattern}` is not a pattern for files");
+                Finding::error(FindingId::ConfigInvalid, headline)
+                    .with("reason", reason)
+                    .help("write it with `*`, `?`, `**` or `[..]`, as in `src/kernels/*.cu`")
+            }
+        }
+    }
+}
+
+impl ProgramFault<'_> {
+    /// Returns the finding for this call.
+    pub fn finding(&self, invocation: &Invocation) -> Finding {
+        let name = invocation.program.display().to_string();
+        match self {
+            Self::Failed { verb, error } => {
+                let headline = format!("cannot {verb} `{}`: {error}", printable(&name));
+                Finding::error(FindingId::IoError, headline).with("command", invocation)
+            }
+            Self::TimedOut { limit, output } => {
+                let limit = limit.as_secs_f64();
+                let headline = format!("`{name}` did not end within {limit} s and was stopped");
+                let output = Some(output.trim_end()).filter(|output| !output.is_empty());
+                Finding::error(FindingId::ProgramTimeout, headline)
+                    .with("command", invocation)
+                    .with_lines("it said", output)
+                    .help("run the command by hand to see where it hangs")
+                    .help(format!(
+                        "or give it more time: CUDNN_GUARD_PROGRAM_DEADLINE={}",
+                        (limit * 2.0).ceil()
+                    ))
+            }
+        }
+    }
+}

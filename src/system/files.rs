@@ -3,7 +3,6 @@
 use crate::model::obstacle::Obstacle;
 use crate::runtime::binary::defect::{Defect, target};
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,6 +13,20 @@ use std::path::{Component, Path, PathBuf};
 const MOST: u64 = 16 << 20;
 /// As the system has it.
 const MOST_LINKS: u32 = 40;
+
+/// A failed access to files.
+#[derive(Debug)]
+pub enum FileFault<'a> {
+    /// An operation that the system refuses.
+    Failed {
+        /// The operation: `read`.
+        verb: &'static str,
+        path: &'a Path,
+        error: &'a io::Error,
+    },
+    /// A text that is not a pattern for files.
+    InvalidPattern { pattern: &'a str, reason: &'a str },
+}
 
 /// The text of a file; bytes that are not UTF-8 are replaced, since headers hold names of people.
 pub fn read(path: &Path) -> Result<String, Finding> {
@@ -230,12 +243,8 @@ pub fn matches(pattern: &str, path: &Path) -> Result<bool, Finding> {
 }
 
 fn no_pattern(pattern: &str, error: &glob::PatternError) -> Finding {
-    Finding::error(
-        FindingId::ConfigInvalid,
-        format!("`{pattern}` is not a pattern for files"),
-    )
-    .with("reason", error.msg)
-    .help("write it with `*`, `?`, `**` or `[..]`, as in `src/kernels/*.cu`")
+    let reason = error.msg;
+    FileFault::InvalidPattern { pattern, reason }.finding()
 }
 
 /// The path without links. Below a root, the target of an absolute link is looked for below that root again, as it
@@ -320,13 +329,8 @@ fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
     Ok(here)
 }
 
-/// That something could not be done with a path.
-pub(super) fn failed(verb: &str, path: &Path, error: &io::Error) -> Finding {
-    Finding::error(
-        FindingId::IoError,
-        format!("cannot {verb} `{}`", path.display()),
-    )
-    .with("reason", error)
+pub(super) fn failed(verb: &'static str, path: &Path, error: &io::Error) -> Finding {
+    FileFault::Failed { verb, path, error }.finding()
 }
 
 /// The files that this thread has opened.

@@ -1,8 +1,7 @@
 //! Runs other programs: with nothing on their input, all they say kept within bounds, and an end to waiting.
 
 use crate::model::invocation::Invocation;
-use crate::runtime::facts::finding::{Finding, printable};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::Finding;
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{Read, Write};
@@ -37,6 +36,23 @@ pub struct Output {
     pub stdout: String,
     /// What it wrote to its error stream.
     pub stderr: String,
+}
+
+/// A program that gave no output.
+#[derive(Debug)]
+pub enum ProgramFault<'a> {
+    /// An operation that the system refuses.
+    Failed {
+        /// The operation: `start`.
+        verb: &'static str,
+        error: &'a std::io::Error,
+    },
+    /// A program that did not end in time.
+    TimedOut {
+        limit: Duration,
+        /// Its output until then.
+        output: String,
+    },
 }
 
 /// Asks a program a question that is answered within the deadline, or not at all: then it and everything that it
@@ -90,23 +106,9 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
             stderr: text(&stderr),
         }),
         Ok(None) => {
-            let limit = deadline.unwrap_or_default().as_secs_f64();
-            let name = invocation.program.display();
-            let mut finding = Finding::error(
-                FindingId::ProgramTimeout,
-                format!("`{name}` did not end within {limit} s and was stopped"),
-            )
-            .with("command", invocation);
-            let said = text(&stdout) + &text(&stderr);
-            if !said.trim().is_empty() {
-                finding = finding.with("it said", said.trim_end());
-            }
-            Err(finding
-                .help("run the command by hand to see where it hangs")
-                .help(format!(
-                    "or give it more time: CUDNN_GUARD_PROGRAM_DEADLINE={}",
-                    (limit * 2.0).ceil()
-                )))
+            let limit = deadline.unwrap_or_default();
+            let output = text(&stdout) + &text(&stderr);
+            Err(ProgramFault::TimedOut { limit, output }.finding(invocation))
         }
         Err(error) => Err(cannot("wait for", invocation, &error)),
     }
@@ -282,19 +284,14 @@ fn cargo_is_gone() -> std::io::Error {
     std::io::Error::other("cargo, which ran this build script, is gone")
 }
 
-fn cannot(verb: &str, invocation: &Invocation, error: &std::io::Error) -> Finding {
-    let name = invocation.program.display().to_string();
-    let name = printable(&name);
-    Finding::error(
-        FindingId::IoError,
-        format!("cannot {verb} `{name}`: {error}"),
-    )
-    .with("command", invocation)
+fn cannot(verb: &'static str, invocation: &Invocation, error: &std::io::Error) -> Finding {
+    ProgramFault::Failed { verb, error }.finding(invocation)
 }
 
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use crate::runtime::facts::finding_id::FindingId;
 
     fn shell(script: &str) -> Invocation {
         Invocation {
