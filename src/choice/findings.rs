@@ -1,8 +1,9 @@
 //! What is wrong with the choice: why a kind is missing, or what the chosen one lacks.
 
-use crate::choice::message_format::{also, brief, found_via, is_gone, named, variable};
+use crate::choice::message_format::is_gone;
 use crate::choice::pair::{Choice, defect, is_offered};
 use crate::choice::requirement::{Requirement, Requirements};
+use crate::choice::variable_findings::VariableFault;
 use crate::cudnn::{consistency, nvidia_image};
 use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::{Environment, Variable};
@@ -12,12 +13,46 @@ use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
 use crate::model::rejection::Rejection;
 use crate::reading::Scan;
-use crate::runtime::facts::finding::{Finding, quoted};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::majors;
+use crate::runtime::facts::finding::Finding;
 use crate::search::search_step::Step;
-use std::path::Path;
+
+/// A candidate that the build cannot use.
+#[derive(Debug)]
+pub enum CandidateFault<'a> {
+    /// A variable requests a cuDNN for another CPU.
+    OtherCpu {
+        candidate: &'a Candidate,
+        cpu: &'static str,
+        /// The system that is built for.
+        platform: &'a Platform,
+    },
+    /// A cuDNN without import library, such as the wheels for Windows from cuDNN 9 on.
+    NoImportLibrary(&'a Candidate),
+}
+
+/// A candidate whose version does not meet the requirement.
+#[derive(Debug)]
+pub struct UnmetRequirement<'a> {
+    pub requirement: &'a Requirement,
+    pub candidate: &'a Candidate,
+    /// All others of its kind.
+    pub others: Vec<&'a Candidate>,
+    /// Another one that meets the requirement.
+    pub better: Option<&'a Candidate>,
+    /// The command that installs a version that meets the requirement.
+    pub install: Option<String>,
+}
+
+/// A cuDNN with libraries and without complete headers.
+#[derive(Debug)]
+pub struct MissingHeaders<'a> {
+    pub cudnn: &'a Cudnn,
+    pub via: &'a FoundVia,
+    /// `true` if it is in the active conda environment.
+    pub is_conda: bool,
+    /// `true` in one of NVIDIA's images without the headers.
+    pub is_in_image: bool,
+}
 
 /// All that is known when the choice is made.
 #[derive(Clone, Debug)]
@@ -47,7 +82,7 @@ impl CheckContext<'_> {
         match self.best(kind) {
             Some(best) => match best.cudnn() {
                 Some(cudnn) if cudnn.header.is_none() || cudnn.files.missing_header.is_some() => {
-                    Some(headers_missing(cudnn, &best.via, self.env))
+                    Some(headers_missing(cudnn, &best.via, self.env).finding())
                 }
                 _ => self.let_pass(kind, best),
             },
@@ -59,7 +94,7 @@ impl CheckContext<'_> {
     /// Returns the finding if the best candidate does not meet the requirement, which is allowed.
     fn let_pass(&self, kind: Kind, chosen: &Candidate) -> Option<Finding> {
         let (asked, version) = (self.requirements.of(kind)?, chosen.version()?);
-        (!asked.admits(version)).then(|| self.unmet(kind, chosen, &[], asked))
+        (!asked.admits(version)).then(|| self.unmet(chosen, &[], asked))
     }
 
     /// Returns why nothing of this kind was chosen.
@@ -84,7 +119,7 @@ impl CheckContext<'_> {
                 candidate.is_usable() && version.is_some_and(|version| !asked.admits(version))
             };
             if let Some(first) = found.iter().find(is_unmet) {
-                return self.unmet(kind, first, &found, asked);
+                return self.unmet(first, &found, asked);
             }
         }
         let is_dll_alone = |one: &&&Candidate| {
@@ -92,7 +127,7 @@ impl CheckContext<'_> {
                 && defect(one, self.platform) == Some(Rejection::NoImportLibrary)
         };
         match found.iter().find(is_dll_alone) {
-            Some(first) => no_import_library(first),
+            Some(first) => CandidateFault::NoImportLibrary(first).finding(),
             None => self.not_found(kind, &found),
         }
     }
@@ -100,193 +135,79 @@ impl CheckContext<'_> {
     /// Returns why what this variable asked for cannot be used. Without a variable, a candidate for another CPU, with a
     /// damaged library or without one counts as missing.
     fn asked_unusable(&self, candidate: &Candidate, variable: Variable) -> Option<Finding> {
+        let cause = |fault| {
+            Some(
+                self.unusable_variable(variable, Kind::Cudnn, fault)
+                    .finding(),
+            )
+        };
         match defect(candidate, self.platform)? {
-            Rejection::OtherCpu(cpu) => Some(self.other_processor(candidate, cpu)),
-            Rejection::UntellablePath(what) => Some(self.unfit(variable, what)),
+            Rejection::OtherCpu(cpu) => {
+                let platform = self.platform;
+                let fault = CandidateFault::OtherCpu {
+                    candidate,
+                    cpu,
+                    platform,
+                };
+                Some(fault.finding())
+            }
+            Rejection::UntellablePath(part) => cause(VariableFault::UntellablePath(part)),
             Rejection::Damaged(..) => {
-                consistency::unusable(candidate.cudnn()?, found_via(candidate), &candidate.via)
+                let found = candidate.shown_path();
+                let fault = consistency::unusable(candidate.cudnn()?, found, &candidate.via)?;
+                Some(fault.finding())
             }
-            Rejection::NoImportLibrary => Some(no_import_library(candidate)),
-            Rejection::Obstructed(obstacle) => {
-                Some(self.obstructed(variable, &obstacle, candidate.cudnn()?))
+            Rejection::NoImportLibrary => {
+                Some(CandidateFault::NoImportLibrary(candidate).finding())
             }
-            Rejection::NoLibrary => Some(self.no_library(variable)),
+            Rejection::Obstructed(obstacle) => cause(VariableFault::Library {
+                obstacle: &obstacle,
+                is_beside: candidate.cudnn()?.files.unlinked.is_some(),
+            }),
+            Rejection::NoLibrary => {
+                cause(VariableFault::NoLibrary(self.missed_libraries(variable)))
+            }
             _ => None,
         }
     }
 
-    fn other_processor(&self, candidate: &Candidate, cpu: &str) -> Finding {
-        let wanted = &self.platform.cpu;
-        // A variable may name the libraries apart from the headers.
-        let root = candidate.root();
-        let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_ref());
-        let apart = library.filter(|library| !library.starts_with(root));
-        let named = apart.map_or_else(
-            || named(candidate),
-            |library| format!("`{}`", library.display()),
-        );
-        let headline = format!("{named} is for {cpu}, and this build is for {wanted}");
-        let via = &candidate.via;
-        Finding::error(FindingId::WrongArchitecture, headline)
-            .with("found via", found_via(candidate))
-            .help(format!(
-                "set {via} to a directory with a cuDNN for {wanted}"
-            ))
-    }
-
     fn unmet(
         &self,
-        kind: Kind,
-        first: &Candidate,
+        candidate: &Candidate,
         found: &[&Candidate],
-        asked: &Requirement,
+        requirement: &Requirement,
     ) -> Finding {
-        let id = match kind {
-            Kind::Toolkit => FindingId::CudaRequirementUnmet,
-            Kind::Cudnn => FindingId::CudnnRequirementUnmet,
-        };
-        let product = kind.product();
-        let variable = variable(kind);
-        let version = first.version().unwrap_or(asked.from);
-        let older = version < asked.from;
-        let wanted = if older {
-            format!("older than the {}", brief(asked.from))
-        } else {
-            format!("newer than the `{}`", asked.text)
-        };
-        let headline = format!("{} is {wanted} this crate asks for", named(first));
-        let finding = Finding::error(id, headline).with("found via", found_via(first));
-        let owner = owner(first);
-        let others = found.iter().filter(|other| !std::ptr::eq(**other, first));
-        let finding = finding.with_lines("owner", owner);
-        let finding = finding.with_lines("also found", others.map(|other| also(other)));
-        let text = &asked.text;
-        let meets = |other: &&&Candidate| {
-            let admits = |one| asked.admits(one);
+        let others = found.iter().copied();
+        let others = others.filter(|other| !std::ptr::eq(*other, candidate));
+        let meets = |other: &&Candidate| {
+            let admits = |one| requirement.admits(one);
             is_offered(other, self.platform) && other.version().is_some_and(admits)
         };
-        let finding = if let Some(better) = found.iter().find(meets) {
-            let activate = match better.via.is_inactive() {
-                true => "activate that environment, or ",
-                false => "",
-            };
-            let root = better.root().display();
-            finding.help(format!("{activate}set {variable} to `{root}`"))
-        } else {
-            let install = owner.and_then(|owner| owner.install(asked.from, asked.below));
-            let finding = match install {
-                Some(command) => finding.help(format!("run `{command}`")),
-                None => finding,
-            };
-            let wanted = format!("a {product} that meets `{text}`");
-            finding.help(match first.request {
-                Some(_) => format!("set {} to a directory with {wanted}", first.via),
-                None => format!("install {wanted}, or set {variable} to the directory of one"),
-            })
+        let install = |owner: &Owner| owner.install(requirement.from, requirement.below);
+        let fault = UnmetRequirement {
+            requirement,
+            candidate,
+            others: others.collect(),
+            better: found.iter().copied().find(meets),
+            install: owner(candidate).and_then(install),
         };
-        let verb = if older { "lower" } else { "raise" };
-        let method = kind.name();
-        finding.help(format!("or {verb} `.{method}({text:?})` in build.rs"))
+        fault.finding()
     }
 }
 
-/// Returns the finding for a cuDNN without import library, such as the wheels for Windows from cuDNN 9 on.
-fn no_import_library(candidate: &Candidate) -> Finding {
-    let named = named(candidate);
-    let headline = format!(
-        "{named} has no import library `cudnn.lib`, without which nothing can be linked to it"
-    );
-    let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
-    let library = library.unwrap_or(candidate.root()).display();
-    Finding::error(FindingId::CudnnNotFound, headline)
-        .with("found via", format!("{}: {library}", candidate.via))
-        .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
-        .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
-}
-
-fn headers_missing(cudnn: &Cudnn, via: &FoundVia, env: &Environment) -> Finding {
-    let is_conda = env.path(Variable::CondaPrefix).is_some_and(|prefix| {
-        let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
-        dir.starts_with(prefix)
-    });
-    let version = cudnn.library_version;
-    let flavour = cudnn.cuda_major.unwrap_or(majors::USUAL_CUDA);
-    let release = version.map_or_else(String::new, |version| format!(" {version}"));
-    let link = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
-    let library = link.unwrap_or(&cudnn.root);
-    let root = cudnn.root.display();
-    if let Some(header) = &cudnn.files.unreadable {
-        let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
-        let headline =
-            format!("the headers of the cuDNN{release} at `{root}` may not be read by this user");
-        return Finding::error(FindingId::CudnnHeadersMissing, headline)
-            .with("found via", format!("{via}: {}", header.display()))
-            .help(format!(
-                "let everybody read them: `sudo chmod -R a+rX {dir}`"
-            ))
-            .help("or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read");
+fn headers_missing<'a>(
+    cudnn: &'a Cudnn,
+    via: &'a FoundVia,
+    env: &Environment,
+) -> MissingHeaders<'a> {
+    let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
+    let conda = env.path(Variable::CondaPrefix);
+    MissingHeaders {
+        cudnn,
+        via,
+        is_conda: conda.is_some_and(|prefix| dir.starts_with(prefix)),
+        is_in_image: nvidia_image::is_without_cudnn_headers(env),
     }
-    let headline = match (&cudnn.files.mute, &cudnn.files.missing_header) {
-        (Some(header), _) => mute(header, &release),
-        (None, Some((header, missing))) => format!(
-            "the headers of cuDNN{release} are not whole: `{}` includes `{missing}`, which is not there",
-            header.display()
-        ),
-        (None, None) => format!("cuDNN{release} at `{root}` has libraries and no headers"),
-    };
-    let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
-        .with("found via", format!("{via}: {}", library.display()));
-    if nvidia_image::is_without_cudnn_headers(env) {
-        finding = finding.help(nvidia_image::build_in("cudnn-devel"));
-    }
-    // 9 of `…/libcudnn.so.9`.
-    let in_name = || LibraryName::of(cudnn.library.as_deref()?)?.major();
-    let major = version.map(|version| version.major).or_else(in_name);
-    let major = major.unwrap_or(majors::NEWEST_CUDNN);
-    // Debian 8.x packages are for one CUDA each, without its number in the name.
-    let dev = |kind: &str| match major {
-        9.. => format!("libcudnn{major}-{kind}-cuda-{flavour}"),
-        _ => format!("libcudnn{major}-{kind}"),
-    };
-    let path = library.to_string_lossy();
-    let at = |part: &str| path.contains(part);
-    let wheels = [
-        ("nvidia/cudnn", "nvidia-cudnn"),
-        ("nvidia/cudnn_jit", "nvidia-cudnn-jit"),
-    ];
-    let wheel = wheels.iter().find(|(dir, _)| cudnn.root.ends_with(dir));
-    let install = if let Some((_, wheel)) = wheel {
-        format!("install the wheel again: `pip install --force-reinstall {wheel}-cu{flavour}`")
-    } else if is_conda {
-        format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
-    } else if at("/usr/lib/") && at("-linux-gnu") {
-        format!("install the headers: `sudo apt install {}`", dev("dev"))
-    } else if at("/usr/lib64") {
-        format!("install `{}`", dev("devel"))
-    } else {
-        format!(
-            "copy `include/cudnn*.h` from the archive of that release into `{}`",
-            cudnn.root.join("include").display()
-        )
-    };
-    let told_by = match cudnn.files.mute {
-        Some(_) => "cudnn_version.h",
-        None => "cudnn.h",
-    };
-    let instead = format!("or set CUDNN_INCLUDE_DIR to the directory that holds {told_by}");
-    finding.help(install).help(instead)
-}
-
-/// Returns the headline for headers without a version. From cuDNN 8 on, `cudnn.h` includes the header that has it.
-fn mute(header: &Path, release: &str) -> String {
-    let beside = match header.ends_with("cudnn.h") {
-        true => ", nor is `cudnn_version.h` beside it",
-        false => "",
-    };
-    format!(
-        "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{beside}",
-        header.display()
-    )
 }
 
 /// Returns the package of a cuDNN.

@@ -1,131 +1,119 @@
-//! The finding for a kind of which nothing can be used.
+//! The rule for a kind of which nothing can be used.
 
 use crate::choice::findings::CheckContext;
-use crate::choice::incomplete_toolkit::packages;
-use crate::choice::message_format::{also, contents, is_gone, named, variable, with_alternatives};
+use crate::choice::message_format::is_gone;
 use crate::choice::pair::{defect, is_offered};
-use crate::cudnn::nvidia_image;
-use crate::model::candidate::Candidate;
+use crate::choice::requirement::Requirement;
+use crate::cudnn::nvidia_image::{self, Image};
+use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::platform::{Os, Platform};
 use crate::model::rejection::Rejection;
+use crate::reading::unusable_variables::LeftOut;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 use crate::search::search_step::{Place, Step, directories};
 use crate::system::files;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// More directories than this that were found in one way are counted, not listed.
 const MANY: usize = 4;
 
+/// A kind of which nothing can be used.
+#[derive(Debug)]
+pub struct NotFound<'a> {
+    pub kind: Kind,
+    /// The system that is built for.
+    pub platform: &'a Platform,
+    /// `true` if that is the system of this machine.
+    pub is_native: bool,
+    pub requirement: Option<&'a Requirement>,
+    /// The candidates, none of which can be used.
+    pub found: &'a [&'a Candidate],
+    /// The first cuDNN whose library exists and cannot be used.
+    pub obstructed: Option<(&'a Cudnn, &'a Obstacle)>,
+    /// The first library and its CPU, if all libraries are for other CPUs.
+    pub foreign: Option<(&'a Candidate, &'static str)>,
+    /// A wheel of cuDNN of which only pip's record is left, and the directory of its files.
+    pub emptied: Option<(&'a Owner, &'a Path)>,
+    /// The places that were searched: a path, or the number of directories.
+    pub searched: Vec<(&'a FoundVia, String)>,
+    /// The files that give no answer.
+    pub left_out: Vec<&'a LeftOut>,
+    /// The directories that a record names and that do not exist.
+    pub gone: Vec<&'a Candidate>,
+    /// The libraries in directories of another CPU.
+    pub for_other_cpu: Vec<(PathBuf, &'static str)>,
+    /// The image of NVIDIA in which nothing can be built.
+    pub image: Option<Image>,
+    /// A toolkit with libraries only.
+    pub runtime: Option<(&'a Candidate, &'a Toolkit)>,
+    pub module_system: Option<ModuleSystem>,
+    /// A candidate in LD_LIBRARY_PATH with all that a build needs.
+    pub on_library_path: Option<&'a Candidate>,
+    /// The command that installs a cuDNN.
+    pub install: Option<(Installer, String)>,
+    pub fetch: FetchOptions,
+}
+
+/// The options of `cudnn-guard fetch`; by default, it installs the newest that the driver supports.
+#[derive(Debug)]
+pub struct FetchOptions {
+    pub cuda: Option<String>,
+    pub cudnn: Option<String>,
+}
+
+/// A system that sets the variables when a package is loaded. Only it knows where its packages are.
+#[derive(Clone, Copy, Debug)]
+pub enum ModuleSystem {
+    Modules,
+    Spack,
+}
+
 impl CheckContext<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
-        let id = match kind {
-            Kind::Toolkit => FindingId::CudaNotFound,
-            Kind::Cudnn => FindingId::CudnnNotFound,
-        };
-        let product = kind.product();
         let mut cudnns = found.iter().filter_map(|one| one.cudnn());
-        let obstructed = cudnns.find_map(|one| Some((one, one.files.obstacle.as_ref()?)));
-        let emptied = self.emptied_wheel(kind);
-        let foreign = self.foreign(found);
-        let cpu = &self.platform.cpu;
-        let finding = match (obstructed, foreign, emptied) {
-            (Some((_, obstacle)), ..) => {
-                Finding::error(id, format!("no {product} can be used: {obstacle}"))
-            }
-            (_, Some((one, theirs)), _) => {
-                let headline = format!(
-                    "{} is for {theirs}, and this build is for {cpu}",
-                    named(one)
-                );
-                Finding::error(FindingId::WrongArchitecture, headline)
-            }
-            (.., Some((owner, root))) => {
-                let root = root.display();
-                let headline = format!(
-                    "no {product} can be used: the files of the {owner} are not in `{root}`"
-                );
-                Finding::error(id, headline)
-            }
-            _ => Finding::error(id, format!("no {product} was found")),
+        let mut toolkits = found.iter().filter_map(|one| Some((*one, one.toolkit()?)));
+        let mut on_library_path = found.iter().filter(|one| one.via == FoundVia::LibraryPath);
+        let left_out = self.scan.left_out.iter().filter(|one| one.kind == kind);
+        let of_kind = self.scan.candidates.iter().filter(|one| one.kind() == kind);
+        let gone = of_kind.filter(|one| is_gone(one) && one.rejected != Some(Rejection::Emptied));
+        let fault = NotFound {
+            kind,
+            platform: self.platform,
+            is_native: self.is_native(),
+            requirement: self.requirements.of(kind),
+            found,
+            obstructed: cudnns.find_map(|one| Some((one, one.files.obstacle.as_ref()?))),
+            foreign: self.foreign(found),
+            emptied: self.emptied_wheel(kind),
+            searched: self.searched(kind),
+            left_out: left_out.collect(),
+            gone: gone.collect(),
+            for_other_cpu: match kind {
+                Kind::Toolkit => Vec::new(),
+                Kind::Cudnn => self.libraries_for_other_cpu(),
+            },
+            image: nvidia_image::without_headers(self.env),
+            runtime: toolkits.find(|(_, toolkit)| toolkit.is_runtime()),
+            module_system: self.module_system(),
+            on_library_path: on_library_path
+                .find(|one| is_offered(one, self.platform))
+                .copied(),
+            install: self.install(kind),
+            fetch: self.fetch(),
         };
-        let finding = finding.with_lines("also found", found.iter().map(|one| also(one)));
-        let finding = finding.with_lines("looked at", self.looked_at(kind));
-        let mut finding = finding.with_lines("left out", self.left_out(kind));
-        if self.platform.os == Os::Other {
-            return finding
-                .help(format!(
-                    "build for Linux with glibc or for Windows: NVIDIA ships no {product} for {}",
-                    self.platform.triple
-                ))
-                .help("or call `.optional()` in build.rs, to build without");
-        }
-        let mut help = Vec::new();
-        help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
-        let silent = self.scan.left_out.iter().filter(|one| one.kind == kind);
-        help.extend(silent.filter_map(|one| one.help.clone()));
-        let variable = variable(kind);
-        let contents = contents(kind, self.platform.os, self.requirements.of(kind));
-        help.extend(foreign.map(|_| {
-            format!("install a {product} for {cpu}, and set {variable} to its directory")
-        }));
-        help.extend(emptied.map(|(owner, _)| {
-            let (name, version) = (&owner.name, &owner.version);
-            format!("bring them back: `pip install --force-reinstall --no-deps {name}=={version}`")
-        }));
-        let image = nvidia_image::without_headers(self.env);
-        if let Some(image) = &image {
-            let told = format!("{}, by {}", image.name, image.told_by);
-            finding = finding.with("image", told);
-            help.push(nvidia_image::build_in(match kind {
-                Kind::Toolkit => "devel",
-                Kind::Cudnn => "cudnn-devel",
-            }));
-        }
-        let toolkits = found.iter().filter_map(|one| Some((one, one.toolkit()?)));
-        let mut runtimes = toolkits.filter(|(_, toolkit)| toolkit.is_runtime());
-        if let Some((candidate, toolkit)) = runtimes.next() {
-            let packages = packages(candidate, toolkit, &toolkit.lacks(), self.platform.os);
-            help.push(format!("install {packages}, which a build needs"));
-            if image.is_none() {
-                help.push(
-                    "build in NVIDIA's `-devel` image, in a container: its `-runtime` image is for running alone".into(),
-                );
-            }
-        }
-        help.extend(self.modules(kind));
-        // What LD_LIBRARY_PATH leads to may hold all that a build needs.
-        let mut led_to = found.iter().filter(|one| one.via == FoundVia::LibraryPath);
-        let led_to = led_to.find(|one| is_offered(one, self.platform));
-        let set = match led_to {
-            Some(one) => {
-                let root = one.root().display();
-                format!(
-                    "set {variable} to `{root}`, to build with what {} leads to",
-                    one.via
-                )
-            }
-            None => format!("set {variable} to the directory that holds {contents}"),
-        };
-        let fetch = self.fetch("without root");
-        let last = match self.install(kind) {
-            _ if led_to.is_some() || !self.is_native() => vec![set, fetch],
-            Some(command) => vec![command, set, fetch],
-            None => vec![fetch, set],
-        };
-        help.extend(last);
-        with_alternatives(finding, help)
+        fault.finding()
     }
 
-    /// Returns the `cudnn-guard fetch` command that installs both: for the toolkit that was found, and as the requirements
-    /// demand. By default, `fetch` installs the newest that the driver supports.
-    pub(super) fn fetch(&self, place: &str) -> String {
+    /// Returns the options of `cudnn-guard fetch` that install both: for the toolkit that was found, and as the
+    /// requirements demand.
+    pub(super) fn fetch(&self) -> FetchOptions {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
         let asked = |kind| self.requirements.of(kind)?.to_fetch(kind);
         let cudnn = asked(Kind::Cudnn);
@@ -138,34 +126,21 @@ impl CheckContext<'_> {
             Some(_) => None,
             None => asked(Kind::Toolkit),
         };
-        let option = |name: &str, value: Option<String>| {
-            value.map_or(String::new(), |value| format!(" --{name} {value}"))
-        };
-        format!(
-            "run `cudnn-guard fetch{}{}` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs CUDA and \
-             cuDNN {place}",
-            option("cuda", cuda),
-            option("cudnn", cudnn)
-        )
+        FetchOptions { cuda, cudnn }
     }
 
-    /// Returns the help that installs a cuDNN for the toolkit that was found, if an environment is active or NVIDIA's
+    /// Returns the command that installs a cuDNN for the toolkit that was found, if an environment is active or NVIDIA's
     /// packages are known.
-    fn install(&self, kind: Kind) -> Option<String> {
+    fn install(&self, kind: Kind) -> Option<(Installer, String)> {
         let cuda = self.best(Kind::Toolkit)?.version()?.major;
-        let (installer, into) = match kind {
+        let installer = match kind {
             Kind::Toolkit => return None,
-            _ if self.env.get(Variable::VirtualEnv).is_some() => {
-                (Installer::Pip, "into the active environment")
-            }
-            _ if self.env.get(Variable::CondaPrefix).is_some() => {
-                (Installer::Conda, "into the active environment")
-            }
-            _ if self.has_nvidia_packages() => (Installer::Apt, "from NVIDIA's packages"),
+            _ if self.env.get(Variable::VirtualEnv).is_some() => Installer::Pip,
+            _ if self.env.get(Variable::CondaPrefix).is_some() => Installer::Conda,
+            _ if self.has_nvidia_packages() => Installer::Apt,
             _ => return None,
         };
-        let command = self.install_command(installer, cuda)?;
-        Some(format!("install it {into}: `{command}`"))
+        Some((installer, self.install_command(installer, cuda)?))
     }
 
     /// Returns the command that installs a cuDNN for this CUDA that meets the requirement.
@@ -220,8 +195,8 @@ impl CheckContext<'_> {
             .then_some((*first, theirs))
     }
 
-    /// Returns the places that were searched, a line each: a path, or the number of directories.
-    fn looked_at(&self, kind: Kind) -> Vec<String> {
+    /// Returns the places that were searched: a path, or the number of directories.
+    fn searched(&self, kind: Kind) -> Vec<(&FoundVia, String)> {
         let mut looked: Vec<(&FoundVia, String)> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
             let via = &step.via;
@@ -241,40 +216,18 @@ impl CheckContext<'_> {
             }
         }
         // `…/nvidia` says enough of `…/nvidia/cu*`.
-        let is_within = |(via, place): &&(&FoundVia, String)| {
+        let is_within = |(via, place): &(&FoundVia, String)| {
             let up = Path::new(place).parent();
             let is_up = |other: &String| up == Some(Path::new(other));
             place.ends_with("cu*") && looked.iter().any(|(other, dir)| other == via && is_up(dir))
         };
-        let mut lines = Vec::new();
-        for one in looked.iter().filter(|one| !is_within(one)) {
-            lines.push(format!("{}: {}", one.0, one.1));
-        }
-        lines
+        let shown = looked.iter().filter(|one| !is_within(one));
+        shown.cloned().collect()
     }
 
-    /// Returns the places that a compiler or a record points to and that could not be used, a line each.
-    fn left_out(&self, kind: Kind) -> Vec<String> {
-        let mut lines = Vec::new();
-        for one in self.scan.left_out.iter().filter(|one| one.kind == kind) {
-            lines.push(one.reason.clone());
-        }
-        for one in self.scan.candidates.iter().filter(|one| one.kind() == kind) {
-            if is_gone(one) && one.rejected != Some(Rejection::Emptied) {
-                let root = one.root().display();
-                let via = &one.via;
-                lines.push(format!("{via} leads to `{root}`, which is not there"));
-            }
-        }
-        if kind == Kind::Cudnn {
-            lines.extend(self.libraries_for_other_cpu());
-        }
-        lines
-    }
-
-    /// Returns a line for each library of cuDNN that distributions and NVIDIA's packages for cross building keep in a
-    /// directory of its own for the other CPU.
-    fn libraries_for_other_cpu(&self) -> Vec<String> {
+    /// Returns each library of cuDNN that distributions and NVIDIA's packages for cross building keep in a directory of
+    /// its own for the other CPU, with that CPU.
+    fn libraries_for_other_cpu(&self) -> Vec<(PathBuf, &'static str)> {
         let cpu = match (self.platform.os, &*self.platform.cpu) {
             (Os::Linux, "x86_64") => "aarch64",
             (Os::Linux, "aarch64") => "x86_64",
@@ -285,7 +238,7 @@ impl CheckContext<'_> {
         for target in other.toolkit_targets() {
             dirs.push(Path::new("targets").join(target).join("lib"));
         }
-        let mut lines = Vec::new();
+        let mut libraries = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == Kind::Cudnn) {
             let Place::Tree(tree) = &step.place else {
                 continue;
@@ -293,14 +246,14 @@ impl CheckContext<'_> {
             for dir in &dirs {
                 for major in majors::CUDNN {
                     let file = tree.shown().join(dir).join(other.cudnn_library(*major));
-                    let line = format!("`{}` is for {cpu}", file.display());
-                    if files::is_file(&file) && !lines.contains(&line) {
-                        lines.push(line);
+                    let library = (file, cpu);
+                    if files::is_file(&library.0) && !libraries.contains(&library) {
+                        libraries.push(library);
                     }
                 }
             }
         }
-        lines
+        libraries
     }
 
     /// Returns the number of directories that were searched for the same reason.
@@ -317,18 +270,11 @@ impl CheckContext<'_> {
         dirs.len()
     }
 
-    /// Returns the command for modules or Spack. Only they know where their packages are: loading one sets the variables.
-    fn modules(&self, kind: Kind) -> Option<String> {
-        let name = kind.name();
+    fn module_system(&self) -> Option<ModuleSystem> {
         let is_set = |variable| self.env.os_var(variable).is_some();
         if is_set("MODULESHOME") || is_set("LMOD_CMD") {
-            Some(format!(
-                "load its module first: `module avail {name}` lists them"
-            ))
-        } else if is_set("SPACK_ROOT") {
-            Some(format!("load it first: `spack load {name}`"))
-        } else {
-            None
+            return Some(ModuleSystem::Modules);
         }
+        is_set("SPACK_ROOT").then_some(ModuleSystem::Spack)
     }
 }

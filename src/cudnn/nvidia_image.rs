@@ -38,13 +38,6 @@ pub fn is_without_cudnn_headers(env: &Environment) -> bool {
     cudnn && !has("NV_CUDNN_PACKAGE_DEV")
 }
 
-/// What to do in an image that is for running alone.
-pub fn build_in(flavour: &str) -> String {
-    format!(
-        "build in the `-{flavour}` image of nvidia/cuda, and copy the program into this one, which is for running alone"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

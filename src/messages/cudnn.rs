@@ -1,1 +1,314 @@
 //! A cuDNN whose headers, libraries and sub-libraries do not go together.
+
+use crate::choice::cuda_mismatch::CudaMismatch;
+use crate::choice::findings::owner;
+use crate::choice::message_format::product;
+use crate::cudnn::consistency::parts::SubLibraryFault;
+use crate::cudnn::consistency::{
+    DamagedFile, HeaderLibrarySkew, all_files, file_name, folder, same,
+};
+use crate::messages::phrases::{also, found_via, named, with_alternatives};
+use crate::model::candidate::{Candidate, Copies, Cudnn, Unresolved};
+use crate::model::obstacle::Obstacle;
+use crate::model::owner::{Installer, Owner};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::finding::{Finding, Severity, quoted};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::sub_libraries;
+use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::install::mixed_folder;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use std::path::Path;
+
+impl CudaMismatch<'_> {
+    pub fn finding(&self) -> Finding {
+        let (toolkit, cudnn) = (self.toolkit, self.cudnn);
+        let (theirs, major) = self.majors;
+        let headline = format!(
+            "{} was built for CUDA {major}, and the toolkit is {}",
+            named(cudnn),
+            named(toolkit)
+        );
+        let others = self.others.iter();
+        let others = others.map(|other| format!("{} {}", product(other), also(other)));
+        let finding = Finding::error(FindingId::CudaFlavourMismatch, headline)
+            .with_lines("found via", [cudnn, toolkit].map(found_via))
+            .with_lines("owner", owner(cudnn))
+            .with_lines("also found", others);
+        let place = |found: Option<&Candidate>, missing: String| match found {
+            Some(other) => format!("`{}`", other.root().display()),
+            None => format!("the directory of {missing}"),
+        };
+        let missing = format!("a cuDNN that was built for CUDA {theirs}");
+        let place_of_cudnn = place(self.compatible_cudnn, missing);
+        let missing = format!("a toolkit of CUDA {major}");
+        let place_of_toolkit = place(self.compatible_toolkit, missing);
+        let mut helps = vec![
+            format!("set CUDNN_PATH to {place_of_cudnn}"),
+            format!("set CUDA_HOME to {place_of_toolkit}"),
+        ];
+        if self.compatible_cudnn.is_none() {
+            // What lies on this machine goes before what would have to be installed.
+            if self.compatible_toolkit.is_some() {
+                helps.reverse();
+            }
+            let at = usize::from(self.compatible_toolkit.is_some());
+            let package = self.package.as_ref();
+            let package = package.map(|(owner, command)| other_package(owner, theirs, command));
+            helps.splice(at..at, package);
+        }
+        with_alternatives(finding, helps)
+    }
+}
+
+/// Returns the help that replaces the package by that for this CUDA. Two wheels of cuDNN share one directory, so the
+/// old one has to be removed first.
+fn other_package(owner: &Owner, cuda: u32, command: &str) -> String {
+    match owner.installer {
+        Installer::Pip => format!(
+            "install the wheel for CUDA {cuda} in its place: `pip uninstall -y {} && {command}`",
+            owner.name
+        ),
+        Installer::Conda => format!("install the build for CUDA {cuda}: `{command}`"),
+        Installer::Apt => format!("install the package for CUDA {cuda}: `{command}`"),
+    }
+}
+
+impl HeaderLibrarySkew<'_> {
+    pub fn finding(&self) -> Finding {
+        let ((file, header), (path, library)) = (self.header, self.library);
+        let headline = format!(
+            "the headers are those of cuDNN {header}, and the library to link is {library}"
+        );
+        let of_release = self.cudnn.parts.iter();
+        let of_release = of_release.filter(|part| part.version == Some(library));
+        let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.tells_release);
+        let first = of_release.min_by_key(|part| !tells(&part.name));
+        let told = first.map_or_else(String::new, |part| {
+            let by = match part.told_by {
+                None => String::new(),
+                Some(VersionSource::Symbol(symbol)) => format!(", by its {symbol}"),
+                Some(by) => format!(", by {}", by.with_article()),
+            };
+            format!("\n{library} in {}{by}", file_name(&part.path))
+        });
+        let from =
+            |owner: Option<&Owner>| owner.map_or_else(String::new, |owner| format!("\n{owner}"));
+        let of_headers = from(self.cudnn.files.header_owner.as_ref());
+        let of_library = from(self.cudnn.owner.as_deref());
+        let stale = if let Some((of_headers, of_library)) = self.packages {
+            let command = of_one_release(of_headers, of_library, header > library);
+            format!("run `{command}`")
+        } else if beside(file, path) {
+            let root = self.cudnn.root.display();
+            format!("install one release of cuDNN in `{root}`, headers and libraries")
+        } else {
+            "remove the one that is out of date".into()
+        };
+        let severity = Severity::error_if(!same(header, library));
+        Finding::new(FindingId::HeaderLibrarySkew, severity, headline)
+            .with("header", format!("{}{of_headers}", file.display()))
+            .with("library", format!("{}{told}{of_library}", path.display()))
+            .help(stale)
+            .help("or set CUDNN_PATH to a directory that holds both, of one release")
+    }
+}
+
+/// Returns the command that brings both packages of Debian to one version: the newer one, which apt had last. Headers
+/// of another CUDA's package are replaced with those of the library's.
+fn of_one_release(of_headers: &Owner, of_library: &Owner, headers_newer: bool) -> String {
+    let (headers, library) = (&of_headers.name, &of_library.name);
+    let end = |name: &str| name.find("-cuda-").unwrap_or(name.len());
+    let (kind, cuda) = headers.split_at(end(headers));
+    let own_cuda = &library[end(library)..];
+    if cuda != own_cuda {
+        return format!("sudo apt install {kind}{own_cuda}={}", of_library.version);
+    }
+    let version = match headers_newer {
+        true => &of_headers.version,
+        false => &of_library.version,
+    };
+    format!("sudo apt install {library}={version} {headers}={version}")
+}
+
+/// Returns `true` if both are in the same installation: `include/` and `lib/` of one directory.
+fn beside(header: &Path, library: &Path) -> bool {
+    let up = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_path_buf);
+    up(header) == up(library)
+}
+
+impl DamagedFile<'_> {
+    pub fn finding(&self) -> Finding {
+        let (path, defect) = (self.path, self.defect);
+        let headline = format!("`{}` {defect}", path.display());
+        let severity = Severity::error_if(self.is_needed);
+        let finding = Finding::new(defect.id(), severity, headline).help(self.help());
+        match self.request {
+            Some((via, found)) => finding
+                .with("found via", format!("{via}: {}", found.display()))
+                .help(format!("or set {via} to a directory with a whole cuDNN")),
+            None => finding,
+        }
+    }
+
+    fn help(&self) -> String {
+        match (self.defect, &self.reinstall) {
+            (Defect::Cpu(_), _) => {
+                let dir = self.path.parent().unwrap_or(self.path).display();
+                format!("install the cuDNN for the target's processor in `{dir}`")
+            }
+            (defect, _) if defect.is_lfs_pointer() => defect.help(self.path),
+            (Defect::CutOff(..) | Defect::Garbled | Defect::Foreign(..), Some(command)) => {
+                format!("bring its files back: `{command}`, and see that the disk is not full")
+            }
+            (defect, _) => defect.help(self.path),
+        }
+    }
+}
+
+impl SubLibraryFault<'_> {
+    /// Returns the finding for this cuDNN.
+    pub fn finding(&self, cudnn: &Cudnn) -> Finding {
+        let dir = folder(cudnn);
+        match self {
+            Self::Missing {
+                files,
+                library,
+                reinstall,
+            } => {
+                let version = cudnn.version();
+                let version = version.map_or_else(String::new, |version| format!(" {version}"));
+                let lacking = match &files[..] {
+                    [one] => one.clone(),
+                    more => format!("{} parts", more.len()),
+                };
+                let headline =
+                    format!("cuDNN{version} in `{dir}` lacks {lacking}, which a convolution needs");
+                let copy = || {
+                    let (all, library) = (all_files(cudnn), file_name(library));
+                    format!(
+                        "copy every `{all}` file of that release to `{dir}`, since `{library}` opens the others"
+                    )
+                };
+                let all = files.iter().filter(|_| files.len() > 1);
+                Finding::warning(FindingId::PartsMissing, headline)
+                    .with_lines("lacking", all)
+                    .help(reinstall.as_deref().map_or_else(copy, bring_back))
+            }
+            Self::Unusable {
+                obstacle,
+                reinstall,
+            } => {
+                let headline = format!("{obstacle}, and a convolution needs that part");
+                let all = cudnn.files.part_obstacles.iter().map(|(_, one)| one);
+                let others = all.filter(|one| one != obstacle);
+                let again = reinstall.as_deref().map(bring_back);
+                Finding::warning(FindingId::PartsMissing, headline)
+                    .with_lines("besides", others)
+                    .help(again.unwrap_or_else(|| obstacle.help(false)))
+            }
+            Self::AbsentSoname { soname, library } => {
+                let (shown, file) = (library.display(), file_name(library));
+                let headline = format!(
+                    "a program that is linked to `{shown}` asks the loader for `{soname}`, which is not in `{dir}`"
+                );
+                let major = |name| LibraryName::read(name)?.major();
+                let own = major(file);
+                let help = match own.is_some() && own != major(soname) {
+                    true => format!(
+                        "install one cuDNN in `{dir}`, whole: `{file}` is the library of another under this name"
+                    ),
+                    false => format!("make its links: `sudo ldconfig -n {}`", quoted(&dir)),
+                };
+                Finding::error(FindingId::CudnnNotLoadable, headline)
+                    .with("SONAME", format!("{soname}, of {shown}"))
+                    .help(help)
+            }
+            Self::Mixed { version, reinstall } => {
+                let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
+                let finding = mixed_folder::in_one_folder(&files, &dir, *version, all_files(cudnn));
+                let mut finding = mixed_folder::with_files(finding, &files, *version);
+                if let (Some(help), Some(command)) = (finding.help.first_mut(), reinstall) {
+                    help.push_str(&format!(": `{command}`"));
+                }
+                finding
+            }
+            Self::SeveralDirectories => {
+                let headline = format!(
+                    "the parts of the cuDNN at `{dir}` lie in different directories, and not all tell their release"
+                );
+                let folders = cudnn.files.folders.iter();
+                Finding::warning(FindingId::PartsMixed, headline)
+                    .with_lines("parts in", folders.map(|dir| dir.display()))
+                    .help("let all of its links lead into the directory of one cuDNN")
+            }
+            Self::Unresolved(first) => {
+                let headline = format!(
+                    "`{}` in `{dir}` needs what `{}` beside it does not have: they are of different releases",
+                    file_name(&first.part),
+                    file_name(&first.sibling)
+                );
+                Finding::error(FindingId::PartsMixed, headline)
+                    .with_lines("lacking", cudnn.files.unresolved.iter().map(unresolved))
+                    .help(mixed_folder::replace_all(all_files(cudnn), &dir))
+            }
+            Self::DifferentCopies(first) => {
+                let headline = format!(
+                    "{} in `{dir}` are files of different builds: programs open the one whose name ends in the major alone",
+                    names(first)
+                );
+                let others = cudnn.files.copies.iter().filter(|one| one.differ).skip(1);
+                Finding::warning(FindingId::DuplicateCudnn, headline)
+                    .with_lines("so are", others.map(names))
+                    .help(mixed_folder::replace_all(all_files(cudnn), &dir))
+            }
+            Self::EqualCopies(first) => {
+                let others = match cudnn.files.copies.len() - 1 {
+                    0 => String::new(),
+                    1 => "; so is one other library".into(),
+                    others => format!("; so are {others} other libraries"),
+                };
+                let headline = format!(
+                    "{} in `{dir}` are whole files of one build, where there should be one and links to it{others}",
+                    names(first)
+                );
+                Finding::note(FindingId::DuplicateCudnn, headline).help(
+                    "leave them, since equal ones are harmless; copy with `cp -a`, which keeps links, so that none is left behind",
+                )
+            }
+        }
+    }
+}
+
+impl Obstacle {
+    /// Returns the help; `is_beside` if the library itself is beside the link.
+    pub(super) fn help(&self, is_beside: bool) -> String {
+        match &self.defect {
+            Defect::Dangling(_) | Defect::Circle if is_beside => format!(
+                "make the links anew, since the library lies there: `sudo ldconfig -n {}`",
+                quoted(&self.dir().to_string_lossy())
+            ),
+            defect => defect.help(&self.path),
+        }
+    }
+}
+
+fn bring_back(command: &str) -> String {
+    format!("bring its files back: `{command}`")
+}
+
+fn names(copies: &Copies) -> String {
+    let names: Vec<&str> = copies.files.iter().map(|path| file_name(path)).collect();
+    names.join(", ")
+}
+
+fn unresolved(one: &Unresolved) -> String {
+    let symbol = one.symbols.first().map_or("", String::as_str);
+    let more = match one.symbols.len().saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (part, sibling) = (file_name(&one.part), file_name(&one.sibling));
+    format!("{part} needs {symbol}{more} of {sibling}")
+}

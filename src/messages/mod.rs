@@ -17,6 +17,7 @@ mod libraries;
 mod linking;
 mod not_found;
 mod nvcc;
+mod phrases;
 mod requirement;
 mod static_link;
 mod system;

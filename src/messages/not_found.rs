@@ -1,1 +1,304 @@
 //! CUDA or cuDNN that was not found.
+
+use crate::choice::findings::{CandidateFault, MissingHeaders};
+use crate::choice::not_found::{ModuleSystem, NotFound};
+use crate::messages::phrases::{
+    also, contents, fetch, found_via, named, variable, with_alternatives,
+};
+use crate::messages::toolkit::packages;
+use crate::model::kind::Kind;
+use crate::model::owner::Installer;
+use crate::model::platform::Os;
+use crate::reading::unusable_variables::{LeftOut, Unreadable};
+use crate::runtime::facts::finding::{Finding, quoted};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::majors;
+use crate::search::pkg_config::PackageFault;
+use std::path::Path;
+
+impl NotFound<'_> {
+    pub fn finding(&self) -> Finding {
+        let id = match self.kind {
+            Kind::Toolkit => FindingId::CudaNotFound,
+            Kind::Cudnn => FindingId::CudnnNotFound,
+        };
+        let (product, cpu) = (self.kind.product(), &self.platform.cpu);
+        let finding = match (self.obstructed, self.foreign, self.emptied) {
+            (Some((_, obstacle)), ..) => {
+                Finding::error(id, format!("no {product} can be used: {obstacle}"))
+            }
+            (_, Some((one, theirs)), _) => {
+                let headline = format!(
+                    "{} is for {theirs}, and this build is for {cpu}",
+                    named(one)
+                );
+                Finding::error(FindingId::WrongArchitecture, headline)
+            }
+            (.., Some((owner, root))) => {
+                let root = root.display();
+                let headline = format!(
+                    "no {product} can be used: the files of the {owner} are not in `{root}`"
+                );
+                Finding::error(id, headline)
+            }
+            _ => Finding::error(id, format!("no {product} was found")),
+        };
+        let searched = self.searched.iter();
+        let finding = finding
+            .with_lines("also found", self.found.iter().map(|one| also(one)))
+            .with_lines(
+                "looked at",
+                searched.map(|(via, place)| format!("{via}: {place}")),
+            )
+            .with_lines("left out", self.left_out());
+        if self.platform.os == Os::Other {
+            return finding
+                .help(format!(
+                    "build for Linux with glibc or for Windows: NVIDIA ships no {product} for {}",
+                    self.platform.triple
+                ))
+                .help("or call `.optional()` in build.rs, to build without");
+        }
+        let image = self.image.as_ref();
+        let finding = finding.with_lines(
+            "image",
+            image.map(|image| format!("{}, by {}", image.name, image.told_by)),
+        );
+        with_alternatives(finding, self.helps())
+    }
+
+    /// Returns a line for each place that a compiler or a record points to and that could not be used.
+    fn left_out(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.left_out.iter().map(|one| one.line()).collect();
+        for one in &self.gone {
+            let (via, root) = (&one.via, one.root().display());
+            lines.push(format!("{via} leads to `{root}`, which is not there"));
+        }
+        for (file, cpu) in &self.for_other_cpu {
+            lines.push(format!("`{}` is for {cpu}", file.display()));
+        }
+        lines
+    }
+
+    /// Returns the alternatives, the most likely first.
+    fn helps(&self) -> Vec<String> {
+        let (product, cpu, name) = (self.kind.product(), &self.platform.cpu, self.kind.name());
+        let mut help = Vec::new();
+        let obstructed = self.obstructed;
+        help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
+        help.extend(self.left_out.iter().filter_map(|one| one.help.clone()));
+        let variable = variable(self.kind);
+        let contents = contents(self.kind, self.platform.os, self.requirement);
+        help.extend(self.foreign.map(|_| {
+            format!("install a {product} for {cpu}, and set {variable} to its directory")
+        }));
+        help.extend(self.emptied.map(|(owner, _)| {
+            let (name, version) = (&owner.name, &owner.version);
+            format!("bring them back: `pip install --force-reinstall --no-deps {name}=={version}`")
+        }));
+        if self.image.is_some() {
+            help.push(build_in(match self.kind {
+                Kind::Toolkit => "devel",
+                Kind::Cudnn => "cudnn-devel",
+            }));
+        }
+        if let Some((candidate, toolkit)) = self.runtime {
+            let packages = packages(candidate, toolkit, &toolkit.lacks(), self.platform.os);
+            help.push(format!("install {packages}, which a build needs"));
+            if self.image.is_none() {
+                help.push(
+                    "build in NVIDIA's `-devel` image, in a container: its `-runtime` image is for running alone".into(),
+                );
+            }
+        }
+        help.extend(self.module_system.map(|system| match system {
+            ModuleSystem::Modules => {
+                format!("load its module first: `module avail {name}` lists them")
+            }
+            ModuleSystem::Spack => format!("load it first: `spack load {name}`"),
+        }));
+        let set = match self.on_library_path {
+            Some(one) => format!(
+                "set {variable} to `{}`, to build with what {} leads to",
+                one.root().display(),
+                one.via
+            ),
+            None => format!("set {variable} to the directory that holds {contents}"),
+        };
+        let fetch = fetch(&self.fetch, "without root");
+        help.extend(match &self.install {
+            _ if self.on_library_path.is_some() || !self.is_native => vec![set, fetch],
+            Some((installer, command)) => {
+                let place = match installer {
+                    Installer::Pip | Installer::Conda => "into the active environment",
+                    Installer::Apt => "from NVIDIA's packages",
+                };
+                vec![format!("install it {place}: `{command}`"), set, fetch]
+            }
+            None => vec![fetch, set],
+        });
+        help
+    }
+}
+
+impl LeftOut {
+    /// Returns the path and its own output.
+    fn line(&self) -> String {
+        let (shown, fault) = match &self.reason {
+            Unreadable::Nvcc(fault) => {
+                let output = fault.output().map(|output| format!("\n{output}"));
+                return fault.finding().summary + &output.unwrap_or_default();
+            }
+            Unreadable::Package(file, fault) => (file.display(), fault),
+        };
+        match fault {
+            PackageFault::InvalidAnswer => {
+                format!("`{shown}`: what pkg-config says of it cannot be read")
+            }
+            PackageFault::NotInstalled => {
+                format!("`{shown}`: pkg-config, which reads it, is not installed")
+            }
+            PackageFault::NotRun(error) => {
+                format!("`{shown}`: pkg-config, which reads it, cannot be run: {error}")
+            }
+            PackageFault::Refused(output) => {
+                let output = output.as_deref().unwrap_or("it does not say why");
+                format!("`{shown}`, which pkg-config refuses: {output}")
+            }
+            PackageFault::Other(error) => format!("`{shown}`: {error}"),
+        }
+    }
+}
+
+impl CandidateFault<'_> {
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::OtherCpu {
+                candidate,
+                cpu,
+                platform,
+            } => {
+                // A variable may name the libraries apart from the headers.
+                let root = candidate.root();
+                let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_ref());
+                let apart = library.filter(|library| !library.starts_with(root));
+                let named = apart.map_or_else(
+                    || named(candidate),
+                    |library| format!("`{}`", library.display()),
+                );
+                let (via, own) = (&candidate.via, &platform.cpu);
+                let headline = format!("{named} is for {cpu}, and this build is for {own}");
+                Finding::error(FindingId::WrongArchitecture, headline)
+                    .with("found via", found_via(candidate))
+                    .help(format!("set {via} to a directory with a cuDNN for {own}"))
+            }
+            Self::NoImportLibrary(candidate) => {
+                let headline = format!(
+                    "{} has no import library `cudnn.lib`, without which nothing can be linked to it",
+                    named(candidate)
+                );
+                let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
+                let library = library.unwrap_or(candidate.root()).display();
+                Finding::error(FindingId::CudnnNotFound, headline)
+                    .with("found via", format!("{}: {library}", candidate.via))
+                    .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
+                    .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
+            }
+        }
+    }
+}
+
+impl MissingHeaders<'_> {
+    pub fn finding(&self) -> Finding {
+        let cudnn = self.cudnn;
+        let version = cudnn.library_version;
+        let flavour = cudnn.cuda_major.unwrap_or(majors::USUAL_CUDA);
+        let release = version.map_or_else(String::new, |version| format!(" {version}"));
+        let link = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
+        let library = link.unwrap_or(&cudnn.root);
+        let root = cudnn.root.display();
+        if let Some(header) = &cudnn.files.unreadable {
+            let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
+            let headline = format!(
+                "the headers of the cuDNN{release} at `{root}` may not be read by this user"
+            );
+            return Finding::error(FindingId::CudnnHeadersMissing, headline)
+                .with("found via", format!("{}: {}", self.via, header.display()))
+                .help(format!(
+                    "let everybody read them: `sudo chmod -R a+rX {dir}`"
+                ))
+                .help(
+                    "or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read",
+                );
+        }
+        let headline = match (&cudnn.files.mute, &cudnn.files.missing_header) {
+            (Some(header), _) => mute(header, &release),
+            (None, Some((header, missing))) => format!(
+                "the headers of cuDNN{release} are not whole: `{}` includes `{missing}`, which is not there",
+                header.display()
+            ),
+            (None, None) => format!("cuDNN{release} at `{root}` has libraries and no headers"),
+        };
+        let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
+            .with("found via", format!("{}: {}", self.via, library.display()));
+        if self.is_in_image {
+            finding = finding.help(build_in("cudnn-devel"));
+        }
+        // 9 of `…/libcudnn.so.9`.
+        let in_name = || LibraryName::of(cudnn.library.as_deref()?)?.major();
+        let major = version.map(|version| version.major).or_else(in_name);
+        let major = major.unwrap_or(majors::NEWEST_CUDNN);
+        // Debian 8.x packages are for one CUDA each, without its number in the name.
+        let dev = |kind: &str| match major {
+            9.. => format!("libcudnn{major}-{kind}-cuda-{flavour}"),
+            _ => format!("libcudnn{major}-{kind}"),
+        };
+        let path = library.to_string_lossy();
+        let at = |part: &str| path.contains(part);
+        let wheels = [
+            ("nvidia/cudnn", "nvidia-cudnn"),
+            ("nvidia/cudnn_jit", "nvidia-cudnn-jit"),
+        ];
+        let wheel = wheels.iter().find(|(dir, _)| cudnn.root.ends_with(dir));
+        let install = if let Some((_, wheel)) = wheel {
+            format!("install the wheel again: `pip install --force-reinstall {wheel}-cu{flavour}`")
+        } else if self.is_conda {
+            format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
+        } else if at("/usr/lib/") && at("-linux-gnu") {
+            format!("install the headers: `sudo apt install {}`", dev("dev"))
+        } else if at("/usr/lib64") {
+            format!("install `{}`", dev("devel"))
+        } else {
+            format!(
+                "copy `include/cudnn*.h` from the archive of that release into `{}`",
+                cudnn.root.join("include").display()
+            )
+        };
+        let told_by = match cudnn.files.mute {
+            Some(_) => "cudnn_version.h",
+            None => "cudnn.h",
+        };
+        let instead = format!("or set CUDNN_INCLUDE_DIR to the directory that holds {told_by}");
+        finding.help(install).help(instead)
+    }
+}
+
+/// Returns the headline for headers without a version. From cuDNN 8 on, `cudnn.h` includes the header that has it.
+fn mute(header: &Path, release: &str) -> String {
+    let beside = match header.ends_with("cudnn.h") {
+        true => ", nor is `cudnn_version.h` beside it",
+        false => "",
+    };
+    format!(
+        "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{beside}",
+        header.display()
+    )
+}
+
+/// Returns the help for an image that is for running only.
+fn build_in(flavour: &str) -> String {
+    format!(
+        "build in the `-{flavour}` image of nvidia/cuda, and copy the program into this one, which is for running alone"
+    )
+}

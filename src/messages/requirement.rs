@@ -1,8 +1,12 @@
 //! Requirements of the build script that are not met.
 
+use crate::choice::findings::{UnmetRequirement, owner};
 use crate::choice::requirement::InvalidRequirement;
+use crate::messages::phrases::{also, found_via, named, variable};
+use crate::model::kind::Kind;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 
 impl InvalidRequirement {
     pub fn finding(&self) -> Finding {
@@ -21,5 +25,55 @@ impl InvalidRequirement {
                 "write it in build.rs as in Cargo.toml, for example `.{method}(\"{example}\")`"
             ))
             .with_lines("reason", &self.error)
+    }
+}
+
+impl UnmetRequirement<'_> {
+    pub fn finding(&self) -> Finding {
+        let (candidate, asked, text) = (self.candidate, self.requirement, &self.requirement.text);
+        let kind = candidate.kind();
+        let id = match kind {
+            Kind::Toolkit => FindingId::CudaRequirementUnmet,
+            Kind::Cudnn => FindingId::CudnnRequirementUnmet,
+        };
+        let (product, variable, method) = (kind.product(), variable(kind), kind.name());
+        let older = candidate.version().unwrap_or(asked.from) < asked.from;
+        let (difference, verb) = match older {
+            true => (format!("older than the {}", brief(asked.from)), "lower"),
+            false => (format!("newer than the `{text}`"), "raise"),
+        };
+        let headline = format!("{} is {difference} this crate asks for", named(candidate));
+        let finding = Finding::error(id, headline)
+            .with("found via", found_via(candidate))
+            .with_lines("owner", owner(candidate))
+            .with_lines("also found", self.others.iter().map(|other| also(other)));
+        let finding = if let Some(better) = self.better {
+            let activate = match better.via.is_inactive() {
+                true => "activate that environment, or ",
+                false => "",
+            };
+            let root = better.root().display();
+            finding.help(format!("{activate}set {variable} to `{root}`"))
+        } else {
+            let finding = match &self.install {
+                Some(command) => finding.help(format!("run `{command}`")),
+                None => finding,
+            };
+            let required = format!("a {product} that meets `{text}`");
+            finding.help(match candidate.request {
+                Some(_) => format!("set {} to a directory with {required}", candidate.via),
+                None => format!("install {required}, or set {variable} to the directory of one"),
+            })
+        };
+        finding.help(format!("or {verb} `.{method}({text:?})` in build.rs"))
+    }
+}
+
+/// Returns a version as people write it: 9.1, and 9.10.2 where the third number matters.
+fn brief(version: Version) -> String {
+    if version.patch == 0 {
+        version.short()
+    } else {
+        version.to_string()
     }
 }

@@ -1,1 +1,344 @@
 //! A CUDA toolkit that lacks something, and libraries that are not installed.
+
+use crate::choice::incomplete_toolkit::PartialToolkit;
+use crate::cudnn::consistency::NvccHeaderSkew;
+use crate::messages::phrases::{also, found_via, named};
+use crate::model::candidate::{Candidate, Toolkit};
+use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::toolkit::dependencies::MissingDependency;
+use crate::toolkit::missing_library::{LibraryFault, Package};
+use crate::toolkit::nvcc::{MissingTemporaryDirectory, NvccFault, Question, SAYS};
+use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffix};
+
+impl PartialToolkit<'_> {
+    pub fn finding(&self) -> Finding {
+        let lacks = self.toolkit.lacks();
+        let cpu = &self.platform.cpu;
+        let target = match self.is_cross {
+            true => format!(" for {cpu}"),
+            false => String::new(),
+        };
+        let missing = lacks.join(" and no ");
+        let headline = format!("{} has no {missing}{target}", named(self.candidate));
+        let finding = match lacks[..] {
+            ["nvcc"] => Finding::note(FindingId::PartialToolkit, headline),
+            _ => Finding::warning(FindingId::PartialToolkit, headline),
+        };
+        let mut finding = finding
+            .with("found via", found_via(self.candidate))
+            .with_lines("also found", self.complete.map(also));
+        let mut or = "";
+        let asked = self.complete.filter(|_| self.candidate.request.is_some());
+        if let Some(complete) = asked {
+            let root = complete.root().display();
+            finding = finding.help(format!("set {} to `{root}`", self.candidate.via));
+            or = "or ";
+        }
+        let packages = if self.is_cross {
+            let targets = self.platform.toolkit_targets().join("` or `targets/");
+            format!("NVIDIA's packages for cross building, which fill `targets/{targets}`")
+        } else {
+            packages(self.candidate, self.toolkit, &lacks, self.platform.os)
+        };
+        finding.help(format!("{or}install {packages}"))
+    }
+}
+
+impl LibraryFault<'_> {
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::Misspelled { name, close } => {
+                let headline =
+                    format!("CUDA has no library `{name}`, which `.libs([{name:?}])` asks for");
+                Finding::error(FindingId::LibraryNotFound, headline)
+                    .help(format!("write `.libs([{close:?}])` in build.rs"))
+            }
+            Self::Missing { name, package } => {
+                let Toolkit {
+                    root,
+                    link_dirs,
+                    stub_dirs,
+                    ..
+                } = package.toolkit;
+                let headline = format!(
+                    "CUDA at `{}` has no library `{name}`, which `.libs([{name:?}])` asks for",
+                    root.display()
+                );
+                let dirs = link_dirs.iter().chain(stub_dirs);
+                Finding::error(FindingId::LibraryNotFound, headline)
+                    .with_lines("looked in", dirs.map(|dir| dir.display()))
+                    .help(install(package))
+            }
+            Self::MissingHeaders { names, package } => {
+                let root = package.toolkit.root.display();
+                let first = names.first().map_or("", |name| name);
+                let headline = format!("CUDA at `{root}` has no `{first}`");
+                Finding::note(FindingId::PartialToolkit, headline)
+                    .with_lines("nor", names.iter().skip(1))
+                    .help(install(package))
+            }
+        }
+    }
+}
+
+impl MissingDependency {
+    /// Returns the finding for a library of this toolkit. It may be found when the program is linked and run, by means
+    /// that are not seen here: a warning.
+    pub fn finding(&self, toolkit: &Toolkit) -> Finding {
+        let file = self.library.file_name().unwrap_or_default();
+        let (library, needs) = (file.to_string_lossy(), &self.needs);
+        let root = toolkit.root.display();
+        let release = toolkit.version.map_or_else(
+            || "of CUDA".into(),
+            |version| format!("of CUDA {}", version.short()),
+        );
+        let headline = match (&self.beside, self.symbols.first()) {
+            (Some(_), symbol) => {
+                let symbol = symbol.map_or("", String::as_str);
+                format!(
+                    "`{library}` {release} calls `{symbol}`, which the `{needs}` beside it does not have: they are of different releases"
+                )
+            }
+            (None, _) => {
+                format!("`{library}` {release} needs `{needs}`, which is not in `{root}`")
+            }
+        };
+        let stem = needs.split(".so").next().unwrap_or_default();
+        Finding::warning(FindingId::PartialToolkit, headline)
+            .with("library", self.library.display())
+            .with_lines("needs", self.beside.iter().map(|path| path.display()))
+            .with_lines("also found", self.others.iter().map(|path| path.display()))
+            .help(format!(
+                "install `{library}` and `{stem}` of one release in `{root}`"
+            ))
+            .help("or set CUDA_HOME to a toolkit that is whole")
+    }
+}
+
+impl NvccHeaderSkew<'_> {
+    pub fn finding(&self) -> Finding {
+        let (nvcc, headers) = (self.nvcc_version.short(), self.header_version.short());
+        let headline =
+            format!("nvcc is of CUDA {nvcc}, and the headers that it would read are of {headers}");
+        let finding = Finding::error(FindingId::NvccHeaderSkew, headline)
+            .with("nvcc", self.nvcc.display())
+            .with("header", self.header.display())
+            .with_lines(
+                "also found",
+                self.others.iter().map(|other| other.display()),
+            );
+        let is_wheel = self.nvcc.to_string_lossy().contains("/nvidia/cu1");
+        let finding = match is_wheel {
+            true => {
+                let packages = ["cuda-nvcc", "cuda-crt", "cuda-runtime", "nvvm"];
+                let packages = packages.map(|name| format!("'nvidia-{name}=={nvcc}.*'"));
+                let packages = packages.join(" ");
+                finding.help(format!(
+                    "bring the wheels to one release: `pip install {packages}`"
+                ))
+            }
+            false => finding,
+        };
+        finding
+            .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
+            .help(format!(
+                "or install nvcc {headers} there, or the headers of {nvcc}"
+            ))
+    }
+}
+
+impl NvccFault {
+    pub fn finding(&self) -> Finding {
+        let (question, command) = match self {
+            Self::NotRun(finding) => return finding.clone(),
+            Self::NoAnswer {
+                question, command, ..
+            } => (question, command),
+        };
+        let question = match question {
+            Question::Layout => "where it looks",
+            Question::Version => "its release",
+            Question::GpuCodes => "which GPUs it knows",
+        };
+        let program = command.program.display();
+        let headline = format!("`{program}` does not tell {question}");
+        Finding::error(FindingId::NvccFailed, headline)
+            .with("command", command)
+            .with_lines(SAYS, self.output())
+            .help("run the command by hand: an nvcc that works answers it")
+    }
+
+    /// Returns the output of an nvcc that was run.
+    pub(super) fn output(&self) -> Option<&str> {
+        match self {
+            Self::NotRun(_) => None,
+            Self::NoAnswer { output, .. } if output.is_empty() => Some("nothing"),
+            Self::NoAnswer { output, .. } => Some(output),
+        }
+    }
+}
+
+impl MissingTemporaryDirectory<'_> {
+    pub fn help(&self) -> String {
+        let path = self.path.display();
+        format!("set TMPDIR to a directory that is there, or unset it: `{path}` is not")
+    }
+}
+
+/// Returns what installs the package of a library beside the toolkit, as whoever installed the toolkit names it.
+fn install(package: &Package) -> String {
+    let Package {
+        toolkit,
+        via,
+        os,
+        name,
+        wheel,
+    } = package;
+    let version = toolkit.version;
+    if via.is_fetched() {
+        let major = version.map_or(13, |version| version.major);
+        return format!(
+            "install the whole toolkit, since `cudnn-guard fetch` brings cuBLAS and NVRTC alone: from NVIDIA, or with \
+             `pip install 'cuda-toolkit[all]=={major}.*' nvidia-cudnn-cu{major}` in a virtual environment"
+        );
+    }
+    if is_of_wheels(&toolkit.root) {
+        return match version.map(|version| version.major) {
+            Some(major @ ..13) => format!("run `pip install nvidia-{wheel}-cu{major}`"),
+            _ => format!("run `pip install nvidia-{wheel}`"),
+        };
+    }
+    if via.is_conda() {
+        return format!("run `conda install -c conda-forge {name}-dev`");
+    }
+    if *os == Os::Windows {
+        return format!("add `{wheel}_dev` with NVIDIA's installer");
+    }
+    if toolkit.root.ends_with("usr") {
+        return "install the distribution's whole toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
+            .into();
+    }
+    let release = package_suffix(version);
+    let (debian, fedora) = (
+        format!("`{name}-dev{release}`"),
+        format!("`{name}-devel{release}`"),
+    );
+    format!("install {}", by_distribution(&debian, &fedora))
+}
+
+/// Returns the packages to install, as the installer of the toolkit names them.
+pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os) -> String {
+    let names = |nvcc: &str, rest: &str| {
+        let rest_lacks = lacks.iter().any(|part| *part != "nvcc");
+        match (lacks.contains(&"nvcc"), rest_lacks) {
+            (true, true) => format!("`{nvcc}` and `{rest}`"),
+            (true, false) => format!("`{nvcc}`"),
+            (false, _) => format!("`{rest}`"),
+        }
+    };
+    if is_of_wheels(&toolkit.root) {
+        return match (toolkit.version.map(|version| version.major), lacks) {
+            // These wheels hold only a part of the compiler, which cannot compile.
+            (Some(..13), ["nvcc"]) => "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 hold no nvcc".into(),
+            (Some(major @ ..13), _) => format!("the wheel `nvidia-cuda-runtime-cu{major}`"),
+            _ => names("nvidia-cuda-nvcc", "nvidia-cuda-runtime") + " with pip",
+        };
+    }
+    if candidate.via.is_conda() {
+        return names("cuda-nvcc", "cuda-cudart-dev") + " from conda-forge";
+    }
+    if os == Os::Windows {
+        // The components of NVIDIA's installer: `cuda_12.9.1_windows.exe -s nvcc_12.9`.
+        let release = toolkit
+            .version
+            .map(|version| format!("_{}", version.short()));
+        let release = release.unwrap_or_default();
+        let parts = names(&format!("nvcc{release}"), &format!("cudart{release}"));
+        return parts + " with NVIDIA's installer";
+    }
+    let release = package_suffix(toolkit.version);
+    let nvcc = format!("cuda-nvcc{release}");
+    let debian = names(&nvcc, &format!("cuda-cudart-dev{release}"));
+    let fedora = names(&nvcc, &format!("cuda-cudart-devel{release}"));
+    by_distribution(&debian, &fedora)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::candidate::Found;
+    use crate::model::found_via::FoundVia;
+    use crate::runtime::facts::version::Version;
+
+    fn advice(via: FoundVia, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
+        let toolkit = Toolkit {
+            root: root.into(),
+            version: Some(Version::new(version.0, version.1, 0)),
+            ..Toolkit::default()
+        };
+        let candidate = Candidate {
+            found: Found::Toolkit(toolkit.clone()),
+            via,
+            chosen: true,
+            rejected: None,
+            request: None,
+        };
+        let windows = root.contains('\\');
+        let os = if windows { Os::Windows } else { Os::Linux };
+        packages(&candidate, &toolkit, lacks, os)
+    }
+
+    #[test]
+    fn what_to_install_is_named_as_its_owner_names_it() {
+        let wheels = "/venv/lib/python3.12/site-packages/nvidia";
+        for (via, root, version, lacks, wanted) in [
+            (
+                FoundVia::Directory("system directories"),
+                "/usr",
+                (12, 8),
+                &["nvcc"][..],
+                "`cuda-nvcc-12-8`",
+            ),
+            (
+                FoundVia::Directory("system directories"),
+                "/usr",
+                (12, 8),
+                &["nvcc", "headers"],
+                "`cuda-nvcc-12-8` and `cuda-cudart-dev-12-8` (Debian, Ubuntu) \
+                 or `cuda-nvcc-12-8` and `cuda-cudart-devel-12-8` (Fedora, RHEL)",
+            ),
+            (
+                FoundVia::variable("CUDA_PATH"),
+                r"C:\CUDA\v12.8",
+                (12, 8),
+                &["nvcc", "headers"],
+                "`nvcc_12.8` and `cudart_12.8` with NVIDIA's installer",
+            ),
+            (
+                FoundVia::Conda,
+                "/conda",
+                (12, 8),
+                &["headers", "libraries"],
+                "`cuda-cudart-dev` from conda-forge",
+            ),
+            (
+                FoundVia::VirtualEnvironment,
+                wheels,
+                (12, 8),
+                &["libraries"],
+                "the wheel `nvidia-cuda-runtime-cu12`",
+            ),
+            (
+                FoundVia::VirtualEnvironment,
+                &format!("{wheels}/cu13"),
+                (13, 0),
+                &["nvcc", "libraries"],
+                "`nvidia-cuda-nvcc` and `nvidia-cuda-runtime` with pip",
+            ),
+        ] {
+            assert_eq!(advice(via, root, version, lacks), wanted);
+        }
+    }
+}

@@ -1,1 +1,254 @@
 //! Environment variables that are unusable or disagree.
+
+use crate::choice::variable_findings::{UnusableVariable, VariableFault, VariablesDisagree};
+use crate::messages::phrases::{contents, fetch, found_via};
+use crate::model::environment::{Names, Variable};
+use crate::model::platform::Os;
+use crate::runtime::facts::finding::{Finding, quoted};
+use crate::runtime::facts::finding_id::FindingId;
+use std::path::{Path, PathBuf};
+
+impl UnusableVariable<'_> {
+    pub fn finding(&self) -> Finding {
+        let (name, value) = (&self.name, &self.value);
+        let cpu = &self.platform.cpu;
+        let set_to = |defect: &str| {
+            let headline = format!("`{name}` is set to `{value}`, {defect}");
+            Finding::error(FindingId::VariableUnusable, headline)
+        };
+        let without = |defect: &str, missed: &[PathBuf]| {
+            set_to(defect).with_lines("missed", missed.iter().map(|path| path.display()))
+        };
+        let finding = match &self.fault {
+            VariableFault::Place(obstacle) => {
+                let help = match obstacle.is_closed() {
+                    true => obstacle.help(false),
+                    false => format!("set {name} to a directory that is there"),
+                };
+                set_to(&format!("and {obstacle}")).help(help)
+            }
+            VariableFault::Library {
+                obstacle,
+                is_beside,
+            } => set_to(&format!("and {obstacle}")).help(obstacle.help(*is_beside)),
+            VariableFault::UntellablePath(part) => {
+                return set_to(&format!("{part}, which cargo cannot be told")).help(format!(
+                    "make a link to that directory under a plain name, and set {name} to the link"
+                ));
+            }
+            VariableFault::ForeignToolkit(targets, missed) => {
+                let targets = targets.join(" and ");
+                let defect =
+                    format!("a CUDA toolkit for {targets} alone, and this build is for {cpu}");
+                without(&defect, missed).help(format!("set {name} to a CUDA toolkit for {cpu}"))
+            }
+            VariableFault::Nvcc {
+                fault,
+                host_compiler,
+            } => {
+                let defect = match host_compiler {
+                    Some(_) => "which cannot start its host compiler",
+                    None => "which does not answer as nvcc does",
+                };
+                let reason = fault.finding();
+                let mut finding = set_to(defect).with("reason", &reason.summary);
+                for (label, value) in &reason.evidence {
+                    finding = finding.with(label, value);
+                }
+                match host_compiler {
+                    Some(help) => return finding.help(*help),
+                    None => finding.help(self.correction()),
+                }
+            }
+            VariableFault::NotOnPath(looked_at) => set_to("which is in no directory of PATH")
+                .with_lines("looked at", looked_at)
+                .help(self.correction()),
+            VariableFault::NoProgram(missed) => {
+                without("which is no program", missed).help(self.correction())
+            }
+            VariableFault::NotThere(missed) => {
+                without("which does not exist", missed).help(self.correction())
+            }
+            VariableFault::Archive(archive, missed) => {
+                let path = Path::new(value);
+                let defect = match *archive == path {
+                    true => "an archive that nobody unpacked",
+                    false => "which holds an archive that nobody unpacked",
+                };
+                without(defect, missed).help(unpack(archive, path, name))
+            }
+            VariableFault::Lacks {
+                toolkit,
+                cudnn,
+                missed,
+            } => {
+                let defect = match (toolkit, cudnn) {
+                    (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
+                    (true, _) => "which holds no CUDA toolkit",
+                    _ => "which holds no cuDNN",
+                };
+                without(defect, missed).help(self.correction())
+            }
+            VariableFault::NoLibrary(missed) => {
+                let help = match self.variable.names() == Some(Names::CudnnHeaders) {
+                    // It is right already.
+                    true => {
+                        "set CUDNN_LIB_DIR to the directory that holds libcudnn.so or libcudnn.so.9"
+                            .into()
+                    }
+                    false => self.correction(),
+                };
+                without("which holds no cuDNN library", missed).help(help)
+            }
+        };
+        finding.help(format!(
+            "or unset {name}, so that the usual places are searched"
+        ))
+    }
+
+    /// Returns the help that sets the variable.
+    fn correction(&self) -> String {
+        let (name, os) = (&self.name, self.platform.os);
+        if let (false, Some(help)) = (self.exists, misspelt(&self.value, name, os)) {
+            return help;
+        }
+        let contents = contents(self.kind, os, self.requirement);
+        let file = match os {
+            Os::Windows => "cudnn.lib",
+            _ => "libcudnn.so or libcudnn.so.9",
+        };
+        match (self.variable.names(), &self.nearby) {
+            (Some(Names::Nvcc), _) => format!("set {name} to the whole path of nvcc"),
+            (Some(Names::Fetched), _) => fetch(&self.fetch, &format!("into {name}")),
+            (Some(Names::CudnnHeaders), Some(dir)) => {
+                format!("set {name} to `{}`, which holds cudnn.h", dir.display())
+            }
+            (Some(Names::CudnnHeaders), None) => {
+                format!("set {name} to the directory that holds cudnn.h")
+            }
+            _ if self.variable == Variable::CudnnLibrary => {
+                format!("set {name} to the file {file}")
+            }
+            (Some(Names::CudnnLibrary), _) => {
+                format!("set {name} to the directory that holds {file}")
+            }
+            (_, Some(dir)) => {
+                let product = self.kind.product();
+                format!("set {name} to `{}`, which holds a {product}", dir.display())
+            }
+            (_, None) => format!("set {name} to the directory that holds {contents}"),
+        }
+    }
+}
+
+impl VariablesDisagree<'_> {
+    pub fn finding(&self) -> Finding {
+        let Self { first, other } = self;
+        let (taken, left, product) = (&first.via, &other.via, first.kind().product());
+        let headline =
+            format!("{taken} and {left} name different {product}s; that of {taken} is taken");
+        Finding::warning(FindingId::VariablesDisagree, headline)
+            .with("taken", found_via(first))
+            .with("left out", found_via(other))
+            .help(format!("unset {left}, or let both name the same directory"))
+    }
+}
+
+/// Returns the help that unpacks an archive and sets the variable: `value` is the archive or its directory.
+fn unpack(archive: &Path, value: &Path, name: &str) -> String {
+    let dir = archive.parent().unwrap_or(archive);
+    let file = archive.file_name().unwrap_or_default().to_string_lossy();
+    let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl"];
+    let stem = ends
+        .iter()
+        .find_map(|end| Some((*end, file.strip_suffix(end)?)));
+    let (archive_word, into) = (
+        quoted(&archive.to_string_lossy()),
+        quoted(&dir.to_string_lossy()),
+    );
+    let (command, inside) = match stem {
+        Some((".whl", _)) => ("unzip", dir.join("nvidia/cudnn")),
+        Some((".zip", stem)) => ("unzip", dir.join(stem)),
+        Some((_, stem)) => ("tar", dir.join(stem)),
+        None => return format!("install it, `sudo apt install {archive_word}`, and unset {name}"),
+    };
+    let command = match command {
+        "unzip" => format!("unzip {archive_word} -d {into}"),
+        _ => format!("tar -xf {archive_word} -C {into}"),
+    };
+    match value == archive || inside.ends_with("nvidia/cudnn") {
+        true => format!(
+            "unpack it, `{command}`, and set {name} to `{}`",
+            inside.display()
+        ),
+        false => format!("unpack it: `{command}`"),
+    }
+}
+
+/// Returns the help for a value that a shell would have changed, or that is not the path of one directory here.
+fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
+    let quoted = |quote: char| value.starts_with(quote) && value.ends_with(quote);
+    // CMake's lists have a semicolon everywhere.
+    let list: &[char] = match os {
+        Os::Windows => &[';'],
+        _ => &[':', ';'],
+    };
+    Some(if value.starts_with('~') {
+        format!("write the path in {name} out: only a shell puts your home in place of `~`")
+    } else if value.contains('$') {
+        format!("write the path in {name} out: only a shell puts a variable's value in its place")
+    } else if quoted('"') || quoted('\'') {
+        format!("set {name} without the quotation marks, which are part of its value")
+    } else if value.trim() != value {
+        format!("take the blanks around the path out of {name}")
+    } else if os != Os::Windows && is_windows(value) {
+        format!("set {name} to a directory of this system: that is one of Windows")
+    } else if value.contains(list) {
+        format!("set {name} to one directory: it is no list")
+    } else {
+        return None;
+    })
+}
+
+/// Returns `true` for `C:\Program Files\…`.
+fn is_windows(value: &str) -> bool {
+    matches!(value.as_bytes(), [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CFG-03: what a shell would have taken away stands in `.env` files, in cargo's `[env]` and in what `set` makes.
+    #[test]
+    fn what_is_wrong_with_a_path_that_is_not_there() {
+        let unquoted = "set CUDA_HOME without the quotation marks, which are part of its value";
+        let one = "set CUDA_HOME to one directory: it is no list";
+        let own = "set CUDA_HOME to a directory of this system: that is one of Windows";
+        for (value, on_linux, on_windows) in [
+            ("\"/cuda\"", Some(unquoted), Some(unquoted)),
+            ("'/cuda'", Some(unquoted), Some(unquoted)),
+            ("/a:/b", Some(one), None),
+            ("/a;/b", Some(one), Some(one)),
+            (r"C:\CUDA", Some(own), None),
+            (r"C:\a;D:\b", Some(own), Some(one)),
+            ("D:/CUDA", Some(own), None),
+            ("/cuda", None, None),
+            ("/the cuda", None, None),
+            ("\"/cuda", None, None),
+        ] {
+            let told = |os| misspelt(value, "CUDA_HOME", os);
+            assert_eq!(told(Os::Linux).as_deref(), on_linux, "{value}");
+            assert_eq!(told(Os::Windows).as_deref(), on_windows, "{value}");
+        }
+        for (value, begins) in [
+            (" /cuda", "take the blanks around the path out of CUDA_HOME"),
+            ("/cuda ", "take the blanks around the path out of CUDA_HOME"),
+            ("~/cuda", "write the path in CUDA_HOME out: "),
+            ("${HOME}/cuda", "write the path in CUDA_HOME out: "),
+        ] {
+            let told = misspelt(value, "CUDA_HOME", Os::Linux).unwrap();
+            assert!(told.starts_with(begins), "{value}: {told}");
+        }
+    }
+}

@@ -194,6 +194,17 @@ impl Candidate {
         }
     }
 
+    /// Returns the path by which it was found, for messages.
+    pub fn shown_path(&self) -> &Path {
+        match &self.found {
+            Found::Toolkit(toolkit) => &toolkit.root,
+            Found::Cudnn(cudnn) => {
+                let file = cudnn.header.as_ref().or(cudnn.library.as_ref());
+                file.unwrap_or(&cudnn.root)
+            }
+        }
+    }
+
     /// Its release.
     pub fn version(&self) -> Option<Version> {
         match &self.found {

@@ -1,7 +1,6 @@
 //! Something that is there and cannot be used, with the reason.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::quoted;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -37,17 +36,6 @@ impl Obstacle {
     /// Whether it is a matter of rights.
     pub fn is_closed(&self) -> bool {
         matches!(self.defect, Defect::Closed(_) | Defect::Forbidden)
-    }
-
-    /// What mends it; `is_beside` if the library itself lies beside the link.
-    pub fn help(&self, is_beside: bool) -> String {
-        match &self.defect {
-            Defect::Dangling(_) | Defect::Circle if is_beside => format!(
-                "make the links anew, since the library lies there: `sudo ldconfig -n {}`",
-                quoted(&self.dir().to_string_lossy())
-            ),
-            defect => defect.help(&self.path),
-        }
     }
 }
 

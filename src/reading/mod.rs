@@ -10,13 +10,14 @@ use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
-use crate::reading::unusable_variables::{LeftOut, Unusable, unusable, without_host_compiler};
-use crate::runtime::facts::finding::Finding;
+use crate::reading::unusable_variables::{
+    LeftOut, Unreadable, Unusable, unusable, without_host_compiler,
+};
 use crate::search::search_step::{Place, Step, Tree};
 use crate::search::{install_layout, pkg_config};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
-use crate::toolkit::nvcc;
+use crate::toolkit::nvcc::NvccFault;
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
 
@@ -43,7 +44,7 @@ pub struct Reader<'a> {
     /// The directories that were read.
     trees: Vec<ReadTree>,
     /// Why a compiler that a variable names could not be asked.
-    failures: Vec<(Variable, Finding)>,
+    failures: Vec<(Variable, NvccFault)>,
 }
 
 /// A directory that was read, whatever its name was then.
@@ -148,13 +149,10 @@ impl<'a> Reader<'a> {
                 self.add(step, sysroot, Found::Toolkit(toolkit), read);
                 self.cudnn_in_toolkit(step, &root, sysroot);
             }
-            (Err(finding), Some(variable)) => self.failures.push((variable, finding)),
-            (Err(finding), None) => {
-                let mut evidence = finding.evidence.iter();
-                let said = evidence.find(|(label, _)| *label == nvcc::SAYS);
-                let said = said.map_or_else(String::new, |(_, words)| format!("\n{words}"));
-                let help = without_host_compiler(&finding, self.host);
-                self.leave_out(step.kind, finding.summary + &said, help);
+            (Err(fault), Some(variable)) => self.failures.push((variable, fault)),
+            (Err(fault), None) => {
+                let help = without_host_compiler(&fault, self.host);
+                self.leave_out(step.kind, Unreadable::Nvcc(fault), help);
             }
         }
     }
@@ -198,7 +196,9 @@ impl<'a> Reader<'a> {
         let tree = match pkg_config::tree(&file, step.kind, self.host) {
             Ok(Some(tree)) => tree,
             Ok(None) => return,
-            Err(reason) => return self.leave_out(step.kind, reason, None),
+            Err(fault) => {
+                return self.leave_out(step.kind, Unreadable::Package(file, fault), None);
+            }
         };
         let step = Step {
             via: FoundVia::PkgConfig(Some(file.clone())),
@@ -333,7 +333,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn leave_out(&mut self, kind: Kind, reason: String, help: Option<String>) {
+    fn leave_out(&mut self, kind: Kind, reason: Unreadable, help: Option<String>) {
         self.scan.left_out.push(LeftOut { kind, reason, help });
     }
 

@@ -6,12 +6,12 @@ use crate::model::environment::{Names, Variable};
 use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
 use crate::reading::read_install;
-use crate::runtime::facts::finding::Finding;
 use crate::search::install_layout;
+use crate::search::pkg_config::PackageFault;
 use crate::search::search_step::{Place, Step};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
-use crate::toolkit::nvcc;
+use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
 /// A variable that names a place where nothing is.
@@ -29,7 +29,7 @@ pub struct Unusable {
     /// A directory close to it that contains what was requested.
     pub nearby: Option<PathBuf>,
     /// The reason why a compiler that exists could not be queried.
-    pub reason: Option<Finding>,
+    pub reason: Option<NvccFault>,
     /// The help if its host compiler is the cause.
     pub host_compiler: Option<String>,
 }
@@ -38,17 +38,24 @@ pub struct Unusable {
 #[derive(Clone, Debug)]
 pub struct LeftOut {
     pub kind: Kind,
-    /// Its path, and its own words.
-    pub reason: String,
+    pub reason: Unreadable,
     /// The help, if one is known.
     pub help: Option<String>,
+}
+
+/// A file that gives no answer.
+#[derive(Clone, Debug)]
+pub enum Unreadable {
+    Nvcc(NvccFault),
+    /// A .pc file.
+    Package(PathBuf, PackageFault),
 }
 
 /// Returns the variables that name such a place.
 pub fn unusable(
     steps: &[Step],
     candidates: &[Candidate],
-    mut failures: Vec<(Variable, Finding)>,
+    mut failures: Vec<(Variable, NvccFault)>,
     host: &Host,
 ) -> Vec<Unusable> {
     let mut found: Vec<Unusable> = Vec::new();
@@ -77,11 +84,12 @@ pub fn unusable(
 }
 
 /// Returns the help for an nvcc that does not answer because it cannot start its host compiler.
-pub fn without_host_compiler(reason: &Finding, host: &Host) -> Option<String> {
-    let mut evidence = reason.evidence.iter();
-    let (_, said) = evidence.find(|(label, _)| *label == nvcc::SAYS)?;
+pub fn without_host_compiler(fault: &NvccFault, host: &Host) -> Option<String> {
+    let NvccFault::NoAnswer { output, .. } = fault else {
+        return None;
+    };
     let choice = compiler_choice::choice_of_nvcc(&host.env);
-    compiler_choice::missing(said, &choice, &host.env)
+    compiler_choice::missing(output, &choice, &host.env)
 }
 
 /// Returns the targets of a toolkit if all of them are for other systems.

@@ -68,27 +68,39 @@ fn release_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
     })
 }
 
+/// A failed query of pkg-config.
+#[derive(Clone, Debug)]
+pub enum PackageFault {
+    /// An answer that is empty or not Unicode.
+    InvalidAnswer,
+    /// pkg-config does not exist.
+    NotInstalled,
+    /// pkg-config could not be run.
+    NotRun(String),
+    /// pkg-config refuses the file, with the first line of its output.
+    Refused(Option<String>),
+    /// Another error of the crate.
+    Other(String),
+}
+
 /// Where the package of a .pc file is; none if it names no directory. Else why pkg-config does not say.
-pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, String> {
-    let shown = file.display();
+pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, PackageFault> {
     // pkg-config takes the path of a file for a package. The crate panics over an answer that is empty or no Unicode.
     let probed = catch_unwind(|| config().probe(&file.to_string_lossy()))
-        .map_err(|_| format!("`{shown}`: what pkg-config says of it cannot be read"))?;
+        .map_err(|_| PackageFault::InvalidAnswer)?;
     let library = probed.map_err(|error| match error {
         Error::Command { cause, .. } => {
             let is_named = host.env.get(Variable::PkgConfig).is_some();
-            let why = match cause.kind() {
-                ErrorKind::NotFound if !is_named => "is not installed".into(),
-                _ => format!("cannot be run: {cause}"),
-            };
-            format!("`{shown}`: pkg-config, which reads it, {why}")
+            match cause.kind() {
+                ErrorKind::NotFound if !is_named => PackageFault::NotInstalled,
+                _ => PackageFault::NotRun(cause.to_string()),
+            }
         }
         Error::ProbeFailure { output, .. } | Error::Failure { output, .. } => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.lines().next().unwrap_or("it does not say why");
-            format!("`{shown}`, which pkg-config refuses: {said}")
+            let output = String::from_utf8_lossy(&output.stderr);
+            PackageFault::Refused(output.lines().next().map(String::from))
         }
-        other => format!("`{shown}`: {other}"),
+        other => PackageFault::Other(other.to_string()),
     })?;
     let straight = |dirs: Vec<PathBuf>| dirs.into_iter().map(straighten).collect();
     let include = straight(library.include_paths);

@@ -1,7 +1,7 @@
 //! Checks the chosen libraries against each other, and against what a loader would find before them.
 
 use crate::config::{Config, Link};
-use crate::cudnn::consistency;
+use crate::cudnn::consistency::{self, NvccHeaderSkew};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
@@ -112,11 +112,7 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     let linked = config.libs.iter();
     let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));
     let unmet = linked.find_map(|library| dependencies::unmet_dependency(&library, &dirs))?;
-    Some(dependencies::finding(
-        &unmet,
-        toolkit.version,
-        &toolkit.root,
-    ))
+    Some(unmet.finding(toolkit))
 }
 
 /// Returns the finding if the nvcc of a toolkit has another version than its headers.
@@ -136,8 +132,12 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     let others = others.filter_map(|other| other.nvcc.clone());
     let mut others = files::dedup(others.chain(on_path));
     others.retain(|other| other != compiler);
-    let version = toolkit.version?;
-    Some(consistency::nvcc_header(
-        compiler, said, &header, version, &others,
-    ))
+    let skew = NvccHeaderSkew {
+        nvcc: compiler,
+        nvcc_version: said,
+        header: &header,
+        header_version: toolkit.version?,
+        others: &others,
+    };
+    Some(skew.finding())
 }

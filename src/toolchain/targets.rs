@@ -111,7 +111,8 @@ impl Toolchain {
                 };
                 Some(Compiler::from_answer(&name, codes, letters))
             }
-            Err(mut finding) => {
+            Err(fault) => {
+                let mut finding = fault.finding();
                 let release = nvcc::version(path, &self.host.answers).ok();
                 let known =
                     release.and_then(|cuda| Some((cuda, Compiler::from_table(Some(&name), cuda)?)));

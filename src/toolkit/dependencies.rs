@@ -1,10 +1,6 @@
 //! The libraries of a toolkit that others of it need.
 
-use crate::model::text::joined;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
@@ -100,56 +96,11 @@ fn others(needs: &str, places: &[&PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// It may be found when the program is linked and run, by means that are not seen here: a warning.
-pub fn finding(missing: &MissingDependency, version: Option<Version>, root: &Path) -> Finding {
-    let name = |path: &Path| {
-        let name = path.file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
-    };
-    let needs = &missing.needs;
-    let library = name(&missing.library);
-    let release = version.map_or_else(
-        || "of CUDA".into(),
-        |one| format!("of CUDA {}", one.short()),
-    );
-    let finding = match &missing.beside {
-        Some(beside) => {
-            let first = missing.symbols.first().map_or("", String::as_str);
-            let headline = format!(
-                "`{library}` {release} calls `{first}`, which the `{needs}` beside it does not have: they are of different releases"
-            );
-            Finding::warning(FindingId::PartialToolkit, headline)
-                .with("library", missing.library.display())
-                .with("needs", beside.display())
-        }
-        None => {
-            let headline = format!(
-                "`{library}` {release} needs `{needs}`, which is not in `{}`",
-                root.display()
-            );
-            let finding = Finding::warning(FindingId::PartialToolkit, headline)
-                .with("library", missing.library.display());
-            if missing.others.is_empty() {
-                finding
-            } else {
-                let others = missing.others.iter().map(|other| other.display());
-                finding.with("also found", joined(others, "\n"))
-            }
-        }
-    };
-    let stem = needs.split(".so").next().unwrap_or_default();
-    let both = format!(
-        "install `{library}` and `{stem}` of one release in `{}`",
-        root.display()
-    );
-    finding
-        .help(both)
-        .help("or set CUDA_HOME to a toolkit that is whole")
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use crate::model::candidate::Toolkit;
+    use crate::runtime::facts::version::Version;
     use std::process::Command;
 
     struct Made(PathBuf);
@@ -187,7 +138,12 @@ mod tests {
         }
 
         fn text(&self, missing: Option<MissingDependency>) -> String {
-            let finding = missing.map(|one| finding(&one, Some(Version::new(12, 9, 0)), &self.0));
+            let toolkit = Toolkit {
+                root: self.0.clone(),
+                version: Some(Version::new(12, 9, 0)),
+                ..Toolkit::default()
+            };
+            let finding = missing.map(|fault| fault.finding(&toolkit));
             let text = finding.map_or_else(String::new, |finding| finding.to_string());
             text.replace(self.0.to_str().unwrap(), "$D")
         }

@@ -1,11 +1,9 @@
 //! A library that a build script asks for with `.libs(..)` and that is not there.
 
 use crate::model::candidate::{Candidate, Toolkit};
+use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
-use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffix};
-use std::path::PathBuf;
 
 /// Libraries of a CUDA toolkit, each with its package: `libcurand-dev-13-0` and `libcurand-devel-13-0` of NVIDIA's
 /// repositories, `libcurand-dev` of conda, `nvidia-curand` on PyPI.
@@ -31,25 +29,48 @@ const PACKAGES: [(&[&str], &str, &str); 12] = [
     ),
 ];
 
+/// A library of `.libs(..)` that is missing, or its headers.
+#[derive(Debug)]
+pub enum LibraryFault<'a> {
+    /// A name that is close to one of CUDA's.
+    Misspelled { name: &'a str, close: &'static str },
+    /// A library that the toolkit lacks.
+    Missing { name: &'a str, package: Package<'a> },
+    /// Headers that the toolkit lacks.
+    MissingHeaders {
+        names: Vec<&'a String>,
+        package: Package<'a>,
+    },
+}
+
+/// A package that belongs to a toolkit.
+#[derive(Debug)]
+pub struct Package<'a> {
+    pub toolkit: &'a Toolkit,
+    /// The origin of the toolkit.
+    pub via: &'a FoundVia,
+    pub os: Os,
+    /// Its name in NVIDIA's repositories and on conda, without the ending.
+    pub name: &'static str,
+    /// Its name on PyPI, without the prefix.
+    pub wheel: &'static str,
+}
+
 /// Returns the finding for a library that is neither in the toolkit nor where the linker looks by itself. A name that
 /// is neither of CUDA nor close to one of CUDA's is left to the linker, which may know its directory.
 pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option<Finding> {
-    let toolkit = candidate.toolkit()?;
     let mut known = PACKAGES.iter().flat_map(|(names, ..)| names.iter());
-    if !known.clone().any(|known| *known == name) {
-        let close = known.find(|known| is_close(known, name))?;
-        let summary = format!("CUDA has no library `{name}`, which `.libs([{name:?}])` asks for");
-        return Some(
-            Finding::error(FindingId::LibraryNotFound, summary)
-                .help(format!("write `.libs([{close:?}])` in build.rs")),
-        );
-    }
-    let root = toolkit.root.display();
-    let summary =
-        format!("CUDA at `{root}` has no library `{name}`, which `.libs([{name:?}])` asks for");
-    let finding = Finding::error(FindingId::LibraryNotFound, summary)
-        .with_lines("looked in", dirs(toolkit).iter().map(|dir| dir.display()));
-    Some(finding.help(install(candidate, toolkit, package(name)?, platform)))
+    let fault = match package(name) {
+        Some(names) => LibraryFault::Missing {
+            name,
+            package: Package::of(candidate, names, platform)?,
+        },
+        None => LibraryFault::Misspelled {
+            name,
+            close: known.find(|known| is_close(known, name))?,
+        },
+    };
+    Some(fault.finding())
 }
 
 /// Returns the package of a library as NVIDIA's repositories and conda name it, without its ending, and the wheel.
@@ -59,65 +80,34 @@ pub fn package(library: &str) -> Option<(&'static str, &'static str)> {
     Some((package, wheel))
 }
 
-fn dirs(toolkit: &Toolkit) -> Vec<PathBuf> {
-    let dirs = toolkit.link_dirs.iter().chain(&toolkit.stub_dirs);
-    dirs.cloned().collect()
-}
-
 /// Returns the note for headers that a library of `.libs(..)` is used by and that the toolkit does not have. Bindings
 /// for Rust need none.
 pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
     let toolkit = candidate.toolkit()?;
-    let mut headers = toolkit.absent.iter().filter(|name| name.ends_with(".h"));
-    let header = headers
-        .next()
-        .filter(|_| !toolkit.include_dirs.is_empty())?;
-    let summary = format!("CUDA at `{}` has no `{header}`", toolkit.root.display());
-    let finding = Finding::note(FindingId::PartialToolkit, summary).with_lines("nor", headers);
-    let package = PACKAGES
-        .iter()
-        .find(|(names, ..)| names.iter().any(|name| header.starts_with(name)));
-    let (_, package, wheel) = package?;
-    Some(finding.help(install(candidate, toolkit, (package, wheel), platform)))
+    let absent = toolkit.absent.iter().filter(|name| name.ends_with(".h"));
+    let names: Vec<&String> = absent.collect();
+    let header = names.first().filter(|_| !toolkit.include_dirs.is_empty())?;
+    let mut packages = PACKAGES.iter();
+    let is_its = |name: &&str| header.starts_with(name);
+    let (_, name, wheel) = packages.find(|(names, ..)| names.iter().any(is_its))?;
+    let package = Package::of(candidate, (name, wheel), platform)?;
+    Some(LibraryFault::MissingHeaders { names, package }.finding())
 }
 
-/// Returns what installs the package of a library beside the toolkit, as whoever installed the toolkit names it.
-fn install(
-    candidate: &Candidate,
-    toolkit: &Toolkit,
-    (package, wheel): (&str, &str),
-    platform: &Platform,
-) -> String {
-    let version = toolkit.version;
-    if candidate.via.is_fetched() {
-        let major = version.map_or(13, |version| version.major);
-        return format!(
-            "install the whole toolkit, since `cudnn-guard fetch` brings cuBLAS and NVRTC alone: from NVIDIA, or with \
-             `pip install 'cuda-toolkit[all]=={major}.*' nvidia-cudnn-cu{major}` in a virtual environment"
-        );
+impl<'a> Package<'a> {
+    fn of(
+        candidate: &'a Candidate,
+        (name, wheel): (&'static str, &'static str),
+        platform: &Platform,
+    ) -> Option<Self> {
+        Some(Self {
+            toolkit: candidate.toolkit()?,
+            via: &candidate.via,
+            os: platform.os,
+            name,
+            wheel,
+        })
     }
-    if is_of_wheels(&toolkit.root) {
-        return match version.map(|version| version.major) {
-            Some(major @ ..13) => format!("run `pip install nvidia-{wheel}-cu{major}`"),
-            _ => format!("run `pip install nvidia-{wheel}`"),
-        };
-    }
-    if candidate.via.is_conda() {
-        return format!("run `conda install -c conda-forge {package}-dev`");
-    }
-    if platform.os == Os::Windows {
-        return format!("add `{wheel}_dev` with NVIDIA's installer");
-    }
-    if toolkit.root.ends_with("usr") {
-        return "install the distribution's whole toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
-            .into();
-    }
-    let release = package_suffix(version);
-    let (debian, fedora) = (
-        format!("`{package}-dev{release}`"),
-        format!("`{package}-devel{release}`"),
-    );
-    format!("install {}", by_distribution(&debian, &fedora))
 }
 
 /// Whether a name is another one in other letters of the same kind, with two of them swapped, or with one too many, too

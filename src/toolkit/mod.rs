@@ -15,7 +15,6 @@ use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
 use crate::model::text::version_header;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
 use crate::search::install_layout;
@@ -23,6 +22,7 @@ use crate::search::search_step::{Kind, Tree};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
+use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
 /// Libraries that have a development package of their own, and a header of each.
@@ -119,19 +119,19 @@ fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
 }
 
 /// The toolkit that a compiler says is its own.
-pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, Finding> {
+pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
     let sysroot = Sysroot { root: None };
     let real = sysroot.canonical(compiler);
     let (compiler, mut layout) = match nvcc::layout(compiler, &host.answers) {
         Ok(layout) => (compiler, layout),
         // Called by a link from elsewhere, nvcc does not find the profile beside it, and could compile nothing. A link
         // to another program, as ccache has them, leads to no nvcc.
-        Err(finding) if real.file_name() != compiler.file_name() || real == compiler => {
-            return Err(finding);
+        Err(fault) if real.file_name() != compiler.file_name() || real == compiler => {
+            return Err(fault);
         }
-        Err(finding) => {
+        Err(fault) => {
             let layout = nvcc::layout(&real, &host.answers);
-            (&*real, layout.map_err(|_| finding)?)
+            (&*real, layout.map_err(|_| fault)?)
         }
     };
     // Debian's compiler takes the headers from the system without naming their directory.

@@ -4,7 +4,6 @@ use crate::model::environment::Environment;
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::system::files::dedup;
@@ -21,9 +20,32 @@ pub const SAYS: &str = "nvcc says";
 /// An empty source that is always there; nvcc wants one even if it is not going to read it.
 const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
+/// An nvcc that does not answer.
+#[derive(Clone, Debug)]
+pub enum NvccFault {
+    /// It could not be run.
+    NotRun(Finding),
+    /// Its output does not contain the answer.
+    NoAnswer {
+        question: Question,
+        command: Invocation,
+        output: String,
+    },
+}
+
+/// A question to nvcc.
+#[derive(Clone, Copy, Debug)]
+pub enum Question {
+    /// Its directories of headers and libraries.
+    Layout,
+    Version,
+    /// The GPUs that it compiles for.
+    GpuCodes,
+}
+
 /// Where this nvcc looks for headers and libraries, with links and `..` resolved; directories that are not there
 /// are left out. nvcc looks for its host compiler first: without one it says nothing of this.
-pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, Finding> {
+pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
     let question = ask(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
     // nvcc writes this to its error stream; some wrappers join the two.
     let told =
@@ -33,14 +55,15 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, Finding> {
         let bin = told(output)?.top.join("bin");
         Some(files::below(&bin, &["nvcc", "nvcc.exe", "nvcc.profile"]))
     };
-    let mut output = answers.ask(&question, &rests_on)?;
+    let output = answers.ask(&question, &rests_on);
+    let mut output = output.map_err(NvccFault::NotRun)?;
     let Some(layout) = told(&output) else {
         // The commands that it would run are long and say nothing of it.
         for said in [&mut output.stdout, &mut output.stderr] {
             let lines = said.lines().filter(|line| !line.starts_with("#$"));
             *said = lines.map(|line| format!("{line}\n")).collect();
         }
-        return Err(not_told("where it looks", &question, &output));
+        return Err(no_answer(Question::Layout, question, &output));
     };
     let real = |path: PathBuf| files::canonical(&path, None).ok();
     Ok(Layout {
@@ -51,24 +74,26 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, Finding> {
 }
 
 /// The release of this nvcc.
-pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, Finding> {
+pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, NvccFault> {
     let question = ask(nvcc, &["--version"]);
     let output = answers.ask(&question, &|output| {
         parse_version(&output.stdout).map(|_| Vec::new())
-    })?;
-    parse_version(&output.stdout).ok_or_else(|| not_told("its release", &question, &output))
+    });
+    let output = output.map_err(NvccFault::NotRun)?;
+    parse_version(&output.stdout).ok_or_else(|| no_answer(Question::Version, question, &output))
 }
 
 /// The machine code that this nvcc can make, in numeric order; it names no targets with a letter here.
-pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, Finding> {
+pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, NvccFault> {
     let question = ask(nvcc, &["--list-gpu-code"]);
     let output = answers.ask(&question, &|output| {
         let told = !parse_gpu_codes(&output.stdout).is_empty();
         told.then(Vec::new)
-    })?;
+    });
+    let output = output.map_err(NvccFault::NotRun)?;
     let codes = parse_gpu_codes(&output.stdout);
     if codes.is_empty() {
-        return Err(not_told("which GPUs it knows", &question, &output));
+        return Err(no_answer(Question::GpuCodes, question, &output));
     }
     Ok(codes)
 }
@@ -91,32 +116,27 @@ fn ask(nvcc: &Path, args: &[&str]) -> Invocation {
     }
 }
 
-fn not_told(what: &str, question: &Invocation, output: &Output) -> Finding {
-    let name = question.program.display();
-    let said = format!("{}{}", output.stdout, output.stderr);
-    let said = match said.trim_end() {
-        "" => "nothing",
-        words => words,
-    };
-    Finding::error(
-        FindingId::NvccFailed,
-        format!("`{name}` does not tell {what}"),
-    )
-    .with("command", question)
-    .with(SAYS, said)
-    .help("run the command by hand: an nvcc that works answers it")
+fn no_answer(question: Question, command: Invocation, output: &Output) -> NvccFault {
+    let output = format!("{}{}", output.stdout, output.stderr);
+    NvccFault::NoAnswer {
+        question,
+        command,
+        output: output.trim_end().to_string(),
+    }
 }
 
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use crate::model::environment::Environment;
+    use crate::runtime::facts::finding_id::FindingId;
 
     #[test]
     fn quotes_a_program_that_is_no_nvcc() {
         assert_eq!(
             gpu_codes(Path::new("/bin/echo"), &ProbeCache::default())
                 .unwrap_err()
+                .finding()
                 .to_string(),
             "`/bin/echo` does not tell which GPUs it knows  [nvcc-failed]\n  \
              = help: run the command by hand: an nvcc that works answers it\n  \
@@ -124,10 +144,12 @@ mod tests {
              nvcc says   --list-gpu-code"
         );
         let silent = layout(Path::new("/bin/true"), &ProbeCache::default()).unwrap_err();
+        let silent = silent.finding();
         assert_eq!(silent.evidence[1], ("nvcc says", "nothing".to_string()));
         assert_eq!(
             version(Path::new("/bin/false"), &ProbeCache::default())
                 .unwrap_err()
+                .finding()
                 .id,
             FindingId::NvccFailed
         );
@@ -166,10 +188,14 @@ mod tests {
     }
 }
 
+/// A directory for temporary files that does not exist.
+pub struct MissingTemporaryDirectory<'a> {
+    /// The value of TMPDIR.
+    pub path: &'a Path,
+}
+
 /// Returns the help if nvcc can do nothing for want of a directory for its temporary files.
 pub fn temporary_directory(env: &Environment) -> Option<String> {
-    let dir = Path::new(env.os_var("TMPDIR")?);
-    let text = dir.display();
-    (!files::is_dir(dir))
-        .then(|| format!("set TMPDIR to a directory that is there, or unset it: `{text}` is not"))
+    let path = Path::new(env.os_var("TMPDIR")?);
+    (!files::is_dir(path)).then(|| MissingTemporaryDirectory { path }.help())
 }

@@ -1,5 +1,7 @@
 use super::*;
 use crate::model::candidate::Unresolved;
+use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 
 fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> SubLibraryFile {
     let file = match name {
@@ -133,14 +135,10 @@ fn a_library_that_nothing_can_open_is_of_no_use() {
     let mut one = cudnn((9, 14, 0));
     one.parts[0].defect = Some(Defect::CutOff("segments", 4096, 64));
     assert_eq!(told(&one), [""; 0], "with this it is not chosen");
-    let said = unusable(
-        &one,
-        "CUDNN_PATH: /opt/dnn".into(),
-        &FoundVia::variable("CUDNN_PATH"),
-    )
-    .unwrap();
+    let via = FoundVia::variable("CUDNN_PATH");
+    let said = unusable(&one, Path::new("/opt/dnn"), &via).unwrap();
     assert_eq!(
-        said.to_string(),
+        said.finding().to_string(),
         "`/opt/dnn/lib/libcudnn.so.9` is cut off: it ends at byte 64, and its segments reach to 4096  [library-damaged]\n  \
          = help: install that cuDNN again in `/opt/dnn/lib`, and see that the disk is not full\n  \
          = help: or set CUDNN_PATH to a directory with a whole cuDNN\n  \
@@ -150,15 +148,15 @@ fn a_library_that_nothing_can_open_is_of_no_use() {
 
 #[test]
 fn a_compiler_of_another_release_is_told_with_all_others() {
-    let said = nvcc_header(
-        Path::new("/usr/bin/nvcc"),
-        Version::new(10, 1, 0),
-        Path::new("/usr/local/cuda/include/cuda.h"),
-        Version::new(12, 5, 0),
-        &["/usr/local/cuda/bin/nvcc".into()],
-    );
+    let said = NvccHeaderSkew {
+        nvcc: Path::new("/usr/bin/nvcc"),
+        nvcc_version: Version::new(10, 1, 0),
+        header: Path::new("/usr/local/cuda/include/cuda.h"),
+        header_version: Version::new(12, 5, 0),
+        others: &["/usr/local/cuda/bin/nvcc".into()],
+    };
     assert_eq!(
-        said.to_string(),
+        said.finding().to_string(),
         "nvcc is of CUDA 10.1, and the headers that it would read are of 12.5  [nvcc-header-skew]\n  \
          = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release\n  \
          = help: or install nvcc 12.5 there, or the headers of 10.1\n  \
@@ -201,7 +199,7 @@ fn packages_of_two_releases_are_brought_to_one() {
                 ..Cudnn::default()
             };
             cudnn.files.header_owner = Some(headers);
-            header_library(&cudnn).unwrap().help[0].clone()
+            header_library(&cudnn).unwrap().finding().help[0].clone()
         };
     assert_eq!(
         command(

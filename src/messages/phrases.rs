@@ -1,0 +1,84 @@
+//! Phrases of several topics: candidates, variables, alternatives.
+
+use crate::choice::message_format::{product, release};
+use crate::choice::not_found::FetchOptions;
+use crate::choice::requirement::Requirement;
+use crate::model::candidate::Candidate;
+use crate::model::kind::Kind;
+use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::majors;
+use crate::runtime::facts::version::Version;
+
+/// Returns the variable that names such a directory.
+pub fn variable(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Toolkit => "CUDA_HOME",
+        Kind::Cudnn => "CUDNN_PATH",
+    }
+}
+
+/// Returns the files that such a directory must contain for these versions.
+pub fn contents(kind: Kind, os: Os, asked: Option<&Requirement>) -> String {
+    let below = asked.and_then(|asked| asked.below);
+    let is_asked = |major: &&u32| below.is_none_or(|below| Version::new(**major, 0, 0) < below);
+    let major = majors::CUDNN.iter().find(is_asked);
+    match (kind, os) {
+        (Kind::Toolkit, Os::Windows) => "include/cuda.h and bin/nvcc.exe".into(),
+        (Kind::Toolkit, _) => "include/cuda.h and bin/nvcc".into(),
+        (Kind::Cudnn, Os::Windows) => "include/cudnn.h and lib/x64/cudnn.lib".into(),
+        (Kind::Cudnn, _) => {
+            let major = major.unwrap_or(&majors::OLDEST_CUDNN);
+            format!("include/cudnn.h and lib/libcudnn.so.{major}")
+        }
+    }
+}
+
+/// Returns product, version and place: ``cuDNN 8.9.7 at `/usr` ``.
+pub fn named(candidate: &Candidate) -> String {
+    format!(
+        "{} {} at `{}`",
+        product(candidate),
+        release(candidate),
+        candidate.root().display()
+    )
+}
+
+/// Returns how and where it was found: `system directories: /usr/include/cudnn_version.h`.
+pub fn found_via(candidate: &Candidate) -> String {
+    format!("{}: {}", candidate.via, candidate.shown_path().display())
+}
+
+/// Returns the line of another candidate: `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`.
+pub fn also(candidate: &Candidate) -> String {
+    let reason = match &candidate.rejected {
+        _ if candidate.via.is_inactive() => " (not active)".to_string(),
+        Some(reason) => format!(" ({reason})"),
+        None => String::new(),
+    };
+    let root = candidate.root().display();
+    format!("{} in {root}{reason}", release(candidate))
+}
+
+/// Adds alternatives of what to do, the most likely first.
+pub fn with_alternatives(finding: Finding, helps: Vec<String>) -> Finding {
+    let helps = helps.into_iter().enumerate();
+    helps.fold(finding, |finding, (index, help)| match index {
+        0 => finding.help(help),
+        _ => finding.help(format!("or {help}")),
+    })
+}
+
+/// Returns the help that installs both with `cudnn-guard fetch`.
+pub fn fetch(options: &FetchOptions, place: &str) -> String {
+    let option = |name: &str, value: &Option<String>| match value {
+        Some(value) => format!(" --{name} {value}"),
+        None => String::new(),
+    };
+    format!(
+        "run `cudnn-guard fetch{}{}` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs CUDA and \
+         cuDNN {place}",
+        option("cuda", &options.cuda),
+        option("cudnn", &options.cudnn)
+    )
+}
