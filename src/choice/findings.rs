@@ -3,8 +3,8 @@
 use crate::choice::message_format::is_gone;
 use crate::choice::pair::{Choice, defect, is_offered};
 use crate::choice::requirement::{Requirement, Requirements};
-use crate::choice::variable_findings::VariableFault;
-use crate::cudnn::{consistency, nvidia_image};
+use crate::choice::variable_findings::{UnusableVariable, VariableFault};
+use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::{Environment, Variable};
 use crate::model::found_via::FoundVia;
@@ -19,13 +19,8 @@ use crate::search::search_step::Step;
 /// A candidate that the build cannot use.
 #[derive(Debug)]
 pub enum CandidateFault<'a> {
-    /// A variable requests a cuDNN for another CPU.
-    OtherCpu {
-        candidate: &'a Candidate,
-        cpu: &'static str,
-        /// The system that is built for.
-        platform: &'a Platform,
-    },
+    /// A variable requests a cuDNN for this CPU, which is not that of the platform.
+    OtherCpu(&'a Candidate, &'static str, &'a Platform),
     /// A cuDNN without import library, such as the wheels for Windows from cuDNN 9 on.
     NoImportLibrary(&'a Candidate),
 }
@@ -48,10 +43,7 @@ pub struct UnmetRequirement<'a> {
 pub struct MissingHeaders<'a> {
     pub cudnn: &'a Cudnn,
     pub via: &'a FoundVia,
-    /// `true` if it is in the active conda environment.
-    pub is_conda: bool,
-    /// `true` in one of NVIDIA's images without the headers.
-    pub is_in_image: bool,
+    pub env: &'a Environment,
 }
 
 /// All that is known when the choice is made.
@@ -82,7 +74,8 @@ impl CheckContext<'_> {
         match self.best(kind) {
             Some(best) => match best.cudnn() {
                 Some(cudnn) if cudnn.header.is_none() || cudnn.files.missing_header.is_some() => {
-                    Some(headers_missing(cudnn, &best.via, self.env).finding())
+                    let (via, env) = (&best.via, self.env);
+                    Some(MissingHeaders { cudnn, via, env }.finding())
                 }
                 _ => self.let_pass(kind, best),
             },
@@ -135,23 +128,25 @@ impl CheckContext<'_> {
     /// Returns why what this variable asked for cannot be used. Without a variable, a candidate for another CPU, with a
     /// damaged library or without one counts as missing.
     fn asked_unusable(&self, candidate: &Candidate, variable: Variable) -> Option<Finding> {
-        let cause = |fault| {
-            Some(
-                self.unusable_variable(variable, Kind::Cudnn, fault)
-                    .finding(),
-            )
+        let of_variable = |fault, missed| {
+            let fault = UnusableVariable {
+                context: self,
+                variable,
+                kind: Kind::Cudnn,
+                exists: true,
+                nearby: None,
+                missed,
+                fault,
+            };
+            Some(fault.finding())
         };
         match defect(candidate, self.platform)? {
             Rejection::OtherCpu(cpu) => {
-                let platform = self.platform;
-                let fault = CandidateFault::OtherCpu {
-                    candidate,
-                    cpu,
-                    platform,
-                };
-                Some(fault.finding())
+                Some(CandidateFault::OtherCpu(candidate, cpu, self.platform).finding())
             }
-            Rejection::UntellablePath(part) => cause(VariableFault::UntellablePath(part)),
+            Rejection::UntellablePath(part) => {
+                of_variable(VariableFault::UntellablePath(part), Vec::new())
+            }
             Rejection::Damaged(..) => {
                 let found = candidate.shown_path();
                 let fault = consistency::unusable(candidate.cudnn()?, found, &candidate.via)?;
@@ -160,12 +155,12 @@ impl CheckContext<'_> {
             Rejection::NoImportLibrary => {
                 Some(CandidateFault::NoImportLibrary(candidate).finding())
             }
-            Rejection::Obstructed(obstacle) => cause(VariableFault::Library {
-                obstacle: &obstacle,
-                is_beside: candidate.cudnn()?.files.unlinked.is_some(),
-            }),
+            Rejection::Obstructed(obstacle) => {
+                let is_beside = candidate.cudnn()?.files.unlinked.is_some();
+                of_variable(VariableFault::Library(&obstacle, is_beside), Vec::new())
+            }
             Rejection::NoLibrary => {
-                cause(VariableFault::NoLibrary(self.missed_libraries(variable)))
+                of_variable(VariableFault::NoLibrary, self.missed_libraries(variable))
             }
             _ => None,
         }
@@ -192,21 +187,6 @@ impl CheckContext<'_> {
             install: owner(candidate).and_then(install),
         };
         fault.finding()
-    }
-}
-
-fn headers_missing<'a>(
-    cudnn: &'a Cudnn,
-    via: &'a FoundVia,
-    env: &Environment,
-) -> MissingHeaders<'a> {
-    let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
-    let conda = env.path(Variable::CondaPrefix);
-    MissingHeaders {
-        cudnn,
-        via,
-        is_conda: conda.is_some_and(|prefix| dir.starts_with(prefix)),
-        is_in_image: nvidia_image::is_without_cudnn_headers(env),
     }
 }
 

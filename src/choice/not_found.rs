@@ -1,19 +1,14 @@
 //! The rule for a kind of which nothing can be used.
 
 use crate::choice::findings::CheckContext;
-use crate::choice::message_format::is_gone;
 use crate::choice::pair::{defect, is_offered};
-use crate::choice::requirement::Requirement;
-use crate::cudnn::nvidia_image::{self, Image};
-use crate::model::candidate::{Candidate, Cudnn, Toolkit};
+use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
-use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::platform::{Os, Platform};
 use crate::model::rejection::Rejection;
-use crate::reading::unusable_variables::LeftOut;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
@@ -27,38 +22,20 @@ const MANY: usize = 4;
 /// A kind of which nothing can be used.
 #[derive(Debug)]
 pub struct NotFound<'a> {
+    pub context: &'a CheckContext<'a>,
     pub kind: Kind,
-    /// The system that is built for.
-    pub platform: &'a Platform,
-    /// `true` if that is the system of this machine.
-    pub is_native: bool,
-    pub requirement: Option<&'a Requirement>,
     /// The candidates, none of which can be used.
     pub found: &'a [&'a Candidate],
-    /// The first cuDNN whose library exists and cannot be used.
-    pub obstructed: Option<(&'a Cudnn, &'a Obstacle)>,
     /// The first library and its CPU, if all libraries are for other CPUs.
     pub foreign: Option<(&'a Candidate, &'static str)>,
     /// A wheel of cuDNN of which only pip's record is left, and the directory of its files.
     pub emptied: Option<(&'a Owner, &'a Path)>,
-    /// The places that were searched: a path, or the number of directories.
-    pub searched: Vec<(&'a FoundVia, String)>,
-    /// The files that give no answer.
-    pub left_out: Vec<&'a LeftOut>,
-    /// The directories that a record names and that do not exist.
-    pub gone: Vec<&'a Candidate>,
     /// The libraries in directories of another CPU.
     pub for_other_cpu: Vec<(PathBuf, &'static str)>,
-    /// The image of NVIDIA in which nothing can be built.
-    pub image: Option<Image>,
-    /// A toolkit with libraries only.
-    pub runtime: Option<(&'a Candidate, &'a Toolkit)>,
-    pub module_system: Option<ModuleSystem>,
     /// A candidate in LD_LIBRARY_PATH with all that a build needs.
     pub on_library_path: Option<&'a Candidate>,
     /// The command that installs a cuDNN.
     pub install: Option<(Installer, String)>,
-    pub fetch: FetchOptions,
 }
 
 /// The options of `cudnn-guard fetch`; by default, it installs the newest that the driver supports.
@@ -77,43 +54,25 @@ pub enum ModuleSystem {
 
 impl CheckContext<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
-        let mut cudnns = found.iter().filter_map(|one| one.cudnn());
-        let mut toolkits = found.iter().filter_map(|one| Some((*one, one.toolkit()?)));
         let mut on_library_path = found.iter().filter(|one| one.via == FoundVia::LibraryPath);
-        let left_out = self.scan.left_out.iter().filter(|one| one.kind == kind);
-        let of_kind = self.scan.candidates.iter().filter(|one| one.kind() == kind);
-        let gone = of_kind.filter(|one| is_gone(one) && one.rejected != Some(Rejection::Emptied));
         let fault = NotFound {
+            context: self,
             kind,
-            platform: self.platform,
-            is_native: self.is_native(),
-            requirement: self.requirements.of(kind),
             found,
-            obstructed: cudnns.find_map(|one| Some((one, one.files.obstacle.as_ref()?))),
             foreign: self.foreign(found),
             emptied: self.emptied_wheel(kind),
-            searched: self.searched(kind),
-            left_out: left_out.collect(),
-            gone: gone.collect(),
-            for_other_cpu: match kind {
-                Kind::Toolkit => Vec::new(),
-                Kind::Cudnn => self.libraries_for_other_cpu(),
-            },
-            image: nvidia_image::without_headers(self.env),
-            runtime: toolkits.find(|(_, toolkit)| toolkit.is_runtime()),
-            module_system: self.module_system(),
+            for_other_cpu: self.libraries_for_other_cpu(kind),
             on_library_path: on_library_path
                 .find(|one| is_offered(one, self.platform))
                 .copied(),
             install: self.install(kind),
-            fetch: self.fetch(),
         };
         fault.finding()
     }
 
     /// Returns the options of `cudnn-guard fetch` that install both: for the toolkit that was found, and as the
     /// requirements demand.
-    pub(super) fn fetch(&self) -> FetchOptions {
+    pub fn fetch(&self) -> FetchOptions {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
         let asked = |kind| self.requirements.of(kind)?.to_fetch(kind);
         let cudnn = asked(Kind::Cudnn);
@@ -164,7 +123,7 @@ impl CheckContext<'_> {
     }
 
     /// Returns `true` if the build can use what is installed on this machine.
-    fn is_native(&self) -> bool {
+    pub fn is_native(&self) -> bool {
         let host = self.env.var("HOST").map(Platform::from_triple);
         let is_same = |host: Platform| host.cpu == self.platform.cpu;
         self.platform.os == Os::Linux && host.is_none_or(is_same)
@@ -196,7 +155,7 @@ impl CheckContext<'_> {
     }
 
     /// Returns the places that were searched: a path, or the number of directories.
-    fn searched(&self, kind: Kind) -> Vec<(&FoundVia, String)> {
+    pub fn searched(&self, kind: Kind) -> Vec<(&FoundVia, String)> {
         let mut looked: Vec<(&FoundVia, String)> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
             let via = &step.via;
@@ -227,7 +186,7 @@ impl CheckContext<'_> {
 
     /// Returns each library of cuDNN that distributions and NVIDIA's packages for cross building keep in a directory of
     /// its own for the other CPU, with that CPU.
-    fn libraries_for_other_cpu(&self) -> Vec<(PathBuf, &'static str)> {
+    fn libraries_for_other_cpu(&self, kind: Kind) -> Vec<(PathBuf, &'static str)> {
         let cpu = match (self.platform.os, &*self.platform.cpu) {
             (Os::Linux, "x86_64") => "aarch64",
             (Os::Linux, "aarch64") => "x86_64",
@@ -239,7 +198,8 @@ impl CheckContext<'_> {
             dirs.push(Path::new("targets").join(target).join("lib"));
         }
         let mut libraries = Vec::new();
-        for step in self.steps.iter().filter(|step| step.kind == Kind::Cudnn) {
+        let is_cudnn = |step: &&Step| kind == Kind::Cudnn && step.kind == kind;
+        for step in self.steps.iter().filter(is_cudnn) {
             let Place::Tree(tree) = &step.place else {
                 continue;
             };
@@ -270,7 +230,8 @@ impl CheckContext<'_> {
         dirs.len()
     }
 
-    fn module_system(&self) -> Option<ModuleSystem> {
+    /// Returns the system of packages that is in use, if one is.
+    pub fn module_system(&self) -> Option<ModuleSystem> {
         let is_set = |variable| self.env.os_var(variable).is_some();
         if is_set("MODULESHOME") || is_set("LMOD_CMD") {
             return Some(ModuleSystem::Modules);

@@ -1,13 +1,10 @@
 //! The rules for variables that request a place.
 
 use crate::choice::findings::CheckContext;
-use crate::choice::not_found::FetchOptions;
-use crate::choice::requirement::Requirement;
 use crate::model::candidate::Candidate;
 use crate::model::environment::{Names, Variable};
 use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
-use crate::model::platform::Platform;
 use crate::model::rejection::Rejection;
 use crate::reading::Scan;
 use crate::reading::unusable_variables::Unusable;
@@ -21,60 +18,44 @@ use std::path::{Path, PathBuf};
 /// A variable that requests a place in which nothing can be used.
 #[derive(Debug)]
 pub struct UnusableVariable<'a> {
+    pub context: &'a CheckContext<'a>,
     pub variable: Variable,
-    /// The variable as the environment spells it.
-    pub name: String,
-    pub value: String,
+    /// The requested kind.
+    pub kind: Kind,
     /// `true` if the place exists.
     pub exists: bool,
-    /// The system that is built for.
-    pub platform: &'a Platform,
-    /// The requested kind, with the requirement of the build script.
-    pub kind: Kind,
-    pub requirement: Option<&'a Requirement>,
     /// A directory that contains what was requested.
     pub nearby: Option<PathBuf>,
-    pub fetch: FetchOptions,
+    /// The files that are missing in the place.
+    pub missed: Vec<PathBuf>,
     pub fault: VariableFault<'a>,
 }
 
-/// The reason why nothing can be used in a place. The paths in lists are those of missing files.
+/// The reason why nothing can be used in a place.
 #[derive(Debug)]
 pub enum VariableFault<'a> {
     /// The place itself is not accessible, or a link to nothing.
     Place(&'a Obstacle),
-    /// The library exists and cannot be used.
-    Library {
-        obstacle: &'a Obstacle,
-        /// `true` if the file of the library is beside its link.
-        is_beside: bool,
-    },
-    /// A path that cargo cannot be told, with the part that it cannot take.
+    /// The library cannot be used; `true` if its file is beside its link.
+    Library(&'a Obstacle, bool),
+    /// A path with this part, which no line for cargo can contain.
     UntellablePath(&'static str),
     /// A toolkit for these other targets only.
-    ForeignToolkit(&'a [String], Vec<PathBuf>),
-    /// An nvcc that does not answer.
-    Nvcc {
-        fault: &'a NvccFault,
-        /// The help if its host compiler is the cause.
-        host_compiler: Option<&'a str>,
-    },
+    ForeignToolkit(&'a [String]),
+    /// An nvcc that does not answer, with the help if its host compiler is the cause.
+    Nvcc(&'a NvccFault, Option<&'a str>),
     /// The name of a program that is in none of these directories.
     NotOnPath(Vec<String>),
     /// A place that exists and is not a program.
-    NoProgram(Vec<PathBuf>),
+    NoProgram,
     /// A place that does not exist.
-    NotThere(Vec<PathBuf>),
+    NotThere,
     /// An archive in the place, or the place itself.
-    Archive(&'a Path, Vec<PathBuf>),
+    Archive(&'a Path),
     /// A place without the requested kinds.
-    Lacks {
-        toolkit: bool,
-        cudnn: bool,
-        missed: Vec<PathBuf>,
-    },
+    Lacks { toolkit: bool, cudnn: bool },
     /// Headers without a library.
-    NoLibrary(Vec<PathBuf>),
+    NoLibrary,
 }
 
 /// Two variables that name different places of one kind. The first is used.
@@ -140,61 +121,42 @@ impl CheckContext<'_> {
         let asks = |kind| asking().any(|step| step.kind == kind);
         let asks_nvcc = asking().any(|step| matches!(step.place, Place::Nvcc(_)));
         let is_bare_name = asks_nvcc && !value.contains(['/', '\\']);
-        let missed = || {
-            // A link leads the usual names to what is for another processor.
-            let missed = asking().flat_map(|step| step.wanted(self.platform));
-            files::dedup(missed.filter(|path| !files::exists(path)))
-        };
         let foreign = &unusable.foreign[..];
         let is_foreign = asks(Kind::Toolkit) && !foreign.is_empty();
         let fault = match (&unusable.obstacle, &unusable.reason, &unusable.archive) {
             (Some(obstacle), None, _) if !is_bare_name => VariableFault::Place(obstacle),
-            _ if is_foreign => VariableFault::ForeignToolkit(foreign, missed()),
-            (_, Some(fault), _) => VariableFault::Nvcc {
-                fault,
-                host_compiler: unusable.host_compiler.as_deref(),
-            },
+            _ if is_foreign => VariableFault::ForeignToolkit(foreign),
+            (_, Some(fault), _) => VariableFault::Nvcc(fault, unusable.host_compiler.as_deref()),
             _ if is_bare_name => {
                 VariableFault::NotOnPath(asking().map(Step::whereabouts).collect())
             }
-            _ if asks_nvcc && exists => VariableFault::NoProgram(missed()),
-            _ if !exists => VariableFault::NotThere(missed()),
-            (.., Some(archive)) => VariableFault::Archive(archive, missed()),
+            _ if asks_nvcc && exists => VariableFault::NoProgram,
+            _ if !exists => VariableFault::NotThere,
+            (.., Some(archive)) => VariableFault::Archive(archive),
             _ => VariableFault::Lacks {
                 toolkit: asks(Kind::Toolkit),
                 cudnn: asks(Kind::Cudnn),
-                missed: missed(),
             },
         };
         let kind = match asks(Kind::Cudnn) {
             true => Kind::Cudnn,
             false => Kind::Toolkit,
         };
+        let has_own_evidence = matches!(
+            fault,
+            VariableFault::Place(_) | VariableFault::Nvcc(..) | VariableFault::NotOnPath(_)
+        );
+        // A link leads the usual names to what is for another processor.
+        let missed = asking().flat_map(|step| step.wanted(self.platform));
+        let missed = missed.filter(|path| !has_own_evidence && !files::exists(path));
         let nearby = unusable.nearby.clone();
         UnusableVariable {
+            context: self,
+            variable,
+            kind,
             exists,
             nearby: nearby.or_else(|| self.elsewhere(variable, kind)),
-            ..self.unusable_variable(variable, kind, fault)
-        }
-    }
-
-    /// Returns the fault of a variable that requests something of this kind.
-    pub(super) fn unusable_variable<'a>(
-        &'a self,
-        variable: Variable,
-        kind: Kind,
-        fault: VariableFault<'a>,
-    ) -> UnusableVariable<'a> {
-        UnusableVariable {
-            variable,
-            name: self.env.spelling(variable),
-            value: self.value(variable),
-            exists: true,
-            platform: self.platform,
-            kind,
-            requirement: self.requirements.of(kind),
-            nearby: None,
-            fetch: self.fetch(),
+            missed: files::dedup(missed),
             fault,
         }
     }
@@ -243,7 +205,8 @@ impl CheckContext<'_> {
         findings
     }
 
-    fn value(&self, variable: Variable) -> String {
+    /// Returns the value of a variable.
+    pub fn value(&self, variable: Variable) -> String {
         let value = self.env.get(variable).unwrap_or_default();
         value.to_string_lossy().into_owned()
     }

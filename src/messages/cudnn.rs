@@ -160,7 +160,7 @@ impl DamagedFile<'_> {
             }
             (defect, _) if defect.is_lfs_pointer() => defect.help(self.path),
             (Defect::CutOff(..) | Defect::Garbled | Defect::Foreign(..), Some(command)) => {
-                format!("bring its files back: `{command}`, and see that the disk is not full")
+                format!("{}, and see that the disk is not full", bring_back(command))
             }
             (defect, _) => defect.help(self.path),
         }
@@ -172,11 +172,7 @@ impl SubLibraryFault<'_> {
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
         let dir = folder(cudnn);
         match self {
-            Self::Missing {
-                files,
-                library,
-                reinstall,
-            } => {
+            Self::Missing { files, reinstall } => {
                 let version = cudnn.version();
                 let version = version.map_or_else(String::new, |version| format!(" {version}"));
                 let lacking = match &files[..] {
@@ -186,7 +182,8 @@ impl SubLibraryFault<'_> {
                 let headline =
                     format!("cuDNN{version} in `{dir}` lacks {lacking}, which a convolution needs");
                 let copy = || {
-                    let (all, library) = (all_files(cudnn), file_name(library));
+                    let library = cudnn.library.as_deref().map_or("", file_name);
+                    let all = all_files(cudnn);
                     format!(
                         "copy every `{all}` file of that release to `{dir}`, since `{library}` opens the others"
                     )
@@ -196,10 +193,7 @@ impl SubLibraryFault<'_> {
                     .with_lines("lacking", all)
                     .help(reinstall.as_deref().map_or_else(copy, bring_back))
             }
-            Self::Unusable {
-                obstacle,
-                reinstall,
-            } => {
+            Self::Unusable(obstacle, reinstall) => {
                 let headline = format!("{obstacle}, and a convolution needs that part");
                 let all = cudnn.files.part_obstacles.iter().map(|(_, one)| one);
                 let others = all.filter(|one| one != obstacle);

@@ -1,14 +1,20 @@
 //! CUDA or cuDNN that was not found.
 
 use crate::choice::findings::{CandidateFault, MissingHeaders};
+use crate::choice::message_format::is_gone;
 use crate::choice::not_found::{ModuleSystem, NotFound};
+use crate::cudnn::nvidia_image;
 use crate::messages::phrases::{
-    also, contents, fetch, found_via, named, variable, with_alternatives,
+    also, fetch, found_via, named, other_cpu, set_directory, variable, with_alternatives,
 };
 use crate::messages::toolkit::packages;
+use crate::model::candidate::Cudnn;
+use crate::model::environment::Variable;
 use crate::model::kind::Kind;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::Installer;
 use crate::model::platform::Os;
+use crate::model::rejection::Rejection;
 use crate::reading::unusable_variables::{LeftOut, Unreadable};
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
@@ -23,16 +29,14 @@ impl NotFound<'_> {
             Kind::Toolkit => FindingId::CudaNotFound,
             Kind::Cudnn => FindingId::CudnnNotFound,
         };
-        let (product, cpu) = (self.kind.product(), &self.platform.cpu);
-        let finding = match (self.obstructed, self.foreign, self.emptied) {
+        let (context, product) = (self.context, self.kind.product());
+        let (platform, cpu) = (context.platform, &context.platform.cpu);
+        let finding = match (self.obstructed(), self.foreign, self.emptied) {
             (Some((_, obstacle)), ..) => {
                 Finding::error(id, format!("no {product} can be used: {obstacle}"))
             }
             (_, Some((one, theirs)), _) => {
-                let headline = format!(
-                    "{} is for {theirs}, and this build is for {cpu}",
-                    named(one)
-                );
+                let headline = other_cpu(&named(one), theirs, cpu);
                 Finding::error(FindingId::WrongArchitecture, headline)
             }
             (.., Some((owner, root))) => {
@@ -44,7 +48,7 @@ impl NotFound<'_> {
             }
             _ => Finding::error(id, format!("no {product} was found")),
         };
-        let searched = self.searched.iter();
+        let searched = context.searched(self.kind).into_iter();
         let finding = finding
             .with_lines("also found", self.found.iter().map(|one| also(one)))
             .with_lines(
@@ -52,15 +56,15 @@ impl NotFound<'_> {
                 searched.map(|(via, place)| format!("{via}: {place}")),
             )
             .with_lines("left out", self.left_out());
-        if self.platform.os == Os::Other {
+        if platform.os == Os::Other {
             return finding
                 .help(format!(
                     "build for Linux with glibc or for Windows: NVIDIA ships no {product} for {}",
-                    self.platform.triple
+                    platform.triple
                 ))
                 .help("or call `.optional()` in build.rs, to build without");
         }
-        let image = self.image.as_ref();
+        let image = nvidia_image::without_headers(context.env);
         let finding = finding.with_lines(
             "image",
             image.map(|image| format!("{}, by {}", image.name, image.told_by)),
@@ -68,12 +72,26 @@ impl NotFound<'_> {
         with_alternatives(finding, self.helps())
     }
 
+    /// Returns the first cuDNN whose library exists and cannot be used.
+    fn obstructed(&self) -> Option<(&Cudnn, &Obstacle)> {
+        let mut cudnns = self.found.iter().filter_map(|one| one.cudnn());
+        cudnns.find_map(|one| Some((one, one.files.obstacle.as_ref()?)))
+    }
+
+    fn files_left_out(&self) -> impl Iterator<Item = &LeftOut> {
+        let left_out = self.context.scan.left_out.iter();
+        left_out.filter(|one| one.kind == self.kind)
+    }
+
     /// Returns a line for each place that a compiler or a record points to and that could not be used.
     fn left_out(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self.left_out.iter().map(|one| one.line()).collect();
-        for one in &self.gone {
-            let (via, root) = (&one.via, one.root().display());
-            lines.push(format!("{via} leads to `{root}`, which is not there"));
+        let mut lines: Vec<String> = self.files_left_out().map(LeftOut::line).collect();
+        let candidates = self.context.scan.candidates.iter();
+        for one in candidates.filter(|one| one.kind() == self.kind) {
+            if is_gone(one) && one.rejected != Some(Rejection::Emptied) {
+                let (via, root) = (&one.via, one.root().display());
+                lines.push(format!("{via} leads to `{root}`, which is not there"));
+            }
         }
         for (file, cpu) in &self.for_other_cpu {
             lines.push(format!("`{}` is for {cpu}", file.display()));
@@ -83,13 +101,13 @@ impl NotFound<'_> {
 
     /// Returns the alternatives, the most likely first.
     fn helps(&self) -> Vec<String> {
-        let (product, cpu, name) = (self.kind.product(), &self.platform.cpu, self.kind.name());
+        let (context, kind) = (self.context, self.kind);
+        let (product, name, variable) = (kind.product(), kind.name(), variable(kind));
+        let (os, cpu) = (context.platform.os, &context.platform.cpu);
         let mut help = Vec::new();
-        let obstructed = self.obstructed;
+        let obstructed = self.obstructed();
         help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
-        help.extend(self.left_out.iter().filter_map(|one| one.help.clone()));
-        let variable = variable(self.kind);
-        let contents = contents(self.kind, self.platform.os, self.requirement);
+        help.extend(self.files_left_out().filter_map(|one| one.help.clone()));
         help.extend(self.foreign.map(|_| {
             format!("install a {product} for {cpu}, and set {variable} to its directory")
         }));
@@ -97,22 +115,28 @@ impl NotFound<'_> {
             let (name, version) = (&owner.name, &owner.version);
             format!("bring them back: `pip install --force-reinstall --no-deps {name}=={version}`")
         }));
-        if self.image.is_some() {
-            help.push(build_in(match self.kind {
+        let is_in_image = nvidia_image::without_headers(context.env).is_some();
+        if is_in_image {
+            help.push(build_in(match kind {
                 Kind::Toolkit => "devel",
                 Kind::Cudnn => "cudnn-devel",
             }));
         }
-        if let Some((candidate, toolkit)) = self.runtime {
-            let packages = packages(candidate, toolkit, &toolkit.lacks(), self.platform.os);
+        let toolkits = self
+            .found
+            .iter()
+            .filter_map(|one| Some((one, one.toolkit()?)));
+        let mut runtimes = toolkits.filter(|(_, toolkit)| toolkit.is_runtime());
+        if let Some((candidate, toolkit)) = runtimes.next() {
+            let packages = packages(candidate, toolkit, &toolkit.lacks(), os);
             help.push(format!("install {packages}, which a build needs"));
-            if self.image.is_none() {
+            if !is_in_image {
                 help.push(
                     "build in NVIDIA's `-devel` image, in a container: its `-runtime` image is for running alone".into(),
                 );
             }
         }
-        help.extend(self.module_system.map(|system| match system {
+        help.extend(context.module_system().map(|system| match system {
             ModuleSystem::Modules => {
                 format!("load its module first: `module avail {name}` lists them")
             }
@@ -124,11 +148,11 @@ impl NotFound<'_> {
                 one.root().display(),
                 one.via
             ),
-            None => format!("set {variable} to the directory that holds {contents}"),
+            None => set_directory(variable, kind, context),
         };
-        let fetch = fetch(&self.fetch, "without root");
+        let fetch = fetch(context, "without root");
         help.extend(match &self.install {
-            _ if self.on_library_path.is_some() || !self.is_native => vec![set, fetch],
+            _ if self.on_library_path.is_some() || !context.is_native() => vec![set, fetch],
             Some((installer, command)) => {
                 let place = match installer {
                     Installer::Pip | Installer::Conda => "into the active environment",
@@ -174,11 +198,7 @@ impl LeftOut {
 impl CandidateFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::OtherCpu {
-                candidate,
-                cpu,
-                platform,
-            } => {
+            Self::OtherCpu(candidate, cpu, platform) => {
                 // A variable may name the libraries apart from the headers.
                 let root = candidate.root();
                 let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_ref());
@@ -188,7 +208,7 @@ impl CandidateFault<'_> {
                     |library| format!("`{}`", library.display()),
                 );
                 let (via, own) = (&candidate.via, &platform.cpu);
-                let headline = format!("{named} is for {cpu}, and this build is for {own}");
+                let headline = other_cpu(&named, cpu, own);
                 Finding::error(FindingId::WrongArchitecture, headline)
                     .with("found via", found_via(candidate))
                     .help(format!("set {via} to a directory with a cuDNN for {own}"))
@@ -242,7 +262,7 @@ impl MissingHeaders<'_> {
         };
         let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
             .with("found via", format!("{}: {}", self.via, library.display()));
-        if self.is_in_image {
+        if nvidia_image::is_without_cudnn_headers(self.env) {
             finding = finding.help(build_in("cudnn-devel"));
         }
         // 9 of `…/libcudnn.so.9`.
@@ -261,9 +281,13 @@ impl MissingHeaders<'_> {
             ("nvidia/cudnn_jit", "nvidia-cudnn-jit"),
         ];
         let wheel = wheels.iter().find(|(dir, _)| cudnn.root.ends_with(dir));
+        let is_conda = self.env.path(Variable::CondaPrefix).is_some_and(|prefix| {
+            let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
+            dir.starts_with(prefix)
+        });
         let install = if let Some((_, wheel)) = wheel {
             format!("install the wheel again: `pip install --force-reinstall {wheel}-cu{flavour}`")
-        } else if self.is_conda {
+        } else if is_conda {
             format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
         } else if at("/usr/lib/") && at("-linux-gnu") {
             format!("install the headers: `sudo apt install {}`", dev("dev"))

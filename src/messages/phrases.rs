@@ -1,8 +1,8 @@
 //! Phrases of several topics: candidates, variables, alternatives.
 
+use crate::choice::findings::CheckContext;
 use crate::choice::message_format::{product, release};
 use crate::choice::not_found::FetchOptions;
-use crate::choice::requirement::Requirement;
 use crate::model::candidate::Candidate;
 use crate::model::kind::Kind;
 use crate::model::platform::Os;
@@ -18,12 +18,12 @@ pub fn variable(kind: Kind) -> &'static str {
     }
 }
 
-/// Returns the files that such a directory must contain for these versions.
-pub fn contents(kind: Kind, os: Os, asked: Option<&Requirement>) -> String {
-    let below = asked.and_then(|asked| asked.below);
+/// Returns the help that sets a variable to a directory with the files that the build requires.
+pub fn set_directory(variable: &str, kind: Kind, context: &CheckContext) -> String {
+    let below = context.requirements.of(kind).and_then(|asked| asked.below);
     let is_asked = |major: &&u32| below.is_none_or(|below| Version::new(**major, 0, 0) < below);
     let major = majors::CUDNN.iter().find(is_asked);
-    match (kind, os) {
+    let contents = match (kind, context.platform.os) {
         (Kind::Toolkit, Os::Windows) => "include/cuda.h and bin/nvcc.exe".into(),
         (Kind::Toolkit, _) => "include/cuda.h and bin/nvcc".into(),
         (Kind::Cudnn, Os::Windows) => "include/cudnn.h and lib/x64/cudnn.lib".into(),
@@ -31,7 +31,13 @@ pub fn contents(kind: Kind, os: Os, asked: Option<&Requirement>) -> String {
             let major = major.unwrap_or(&majors::OLDEST_CUDNN);
             format!("include/cudnn.h and lib/libcudnn.so.{major}")
         }
-    }
+    };
+    format!("set {variable} to the directory that holds {contents}")
+}
+
+/// Returns the headline for a library of another CPU.
+pub fn other_cpu(library: &str, cpu: &str, own: &str) -> String {
+    format!("{library} is for {cpu}, and this build is for {own}")
 }
 
 /// Returns product, version and place: ``cuDNN 8.9.7 at `/usr` ``.
@@ -70,7 +76,8 @@ pub fn with_alternatives(finding: Finding, helps: Vec<String>) -> Finding {
 }
 
 /// Returns the help that installs both with `cudnn-guard fetch`.
-pub fn fetch(options: &FetchOptions, place: &str) -> String {
+pub fn fetch(context: &CheckContext, place: &str) -> String {
+    let FetchOptions { cuda, cudnn } = context.fetch();
     let option = |name: &str, value: &Option<String>| match value {
         Some(value) => format!(" --{name} {value}"),
         None => String::new(),
@@ -78,7 +85,7 @@ pub fn fetch(options: &FetchOptions, place: &str) -> String {
     format!(
         "run `cudnn-guard fetch{}{}` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs CUDA and \
          cuDNN {place}",
-        option("cuda", &options.cuda),
-        option("cudnn", &options.cudnn)
+        option("cuda", &cuda),
+        option("cudnn", &cudnn)
     )
 }

@@ -4,9 +4,9 @@ use crate::choice::findings::{UnmetRequirement, owner};
 use crate::choice::requirement::InvalidRequirement;
 use crate::messages::phrases::{also, found_via, named, variable};
 use crate::model::kind::Kind;
+use crate::model::owner::brief;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
 
 impl InvalidRequirement {
     pub fn finding(&self) -> Finding {
@@ -66,14 +66,5 @@ impl UnmetRequirement<'_> {
             })
         };
         finding.help(format!("or {verb} `.{method}({text:?})` in build.rs"))
-    }
-}
-
-/// Returns a version as people write it: 9.1, and 9.10.2 where the third number matters.
-fn brief(version: Version) -> String {
-    if version.patch == 0 {
-        version.short()
-    } else {
-        version.to_string()
     }
 }

@@ -8,8 +8,8 @@ use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::toolkit::dependencies::MissingDependency;
-use crate::toolkit::missing_library::{LibraryFault, Package};
-use crate::toolkit::nvcc::{MissingTemporaryDirectory, NvccFault, Question, SAYS};
+use crate::toolkit::missing_library::{LibraryFault, Missing};
+use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
 use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffix};
 
 impl PartialToolkit<'_> {
@@ -48,38 +48,67 @@ impl PartialToolkit<'_> {
 
 impl LibraryFault<'_> {
     pub fn finding(&self) -> Finding {
-        match self {
-            Self::Misspelled { name, close } => {
+        let root = self.toolkit.root.display();
+        match &self.missing {
+            Missing::Misspelled(name, close) => {
                 let headline =
                     format!("CUDA has no library `{name}`, which `.libs([{name:?}])` asks for");
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .help(format!("write `.libs([{close:?}])` in build.rs"))
             }
-            Self::Missing { name, package } => {
-                let Toolkit {
-                    root,
-                    link_dirs,
-                    stub_dirs,
-                    ..
-                } = package.toolkit;
+            Missing::Library(name, package) => {
                 let headline = format!(
-                    "CUDA at `{}` has no library `{name}`, which `.libs([{name:?}])` asks for",
-                    root.display()
+                    "CUDA at `{root}` has no library `{name}`, which `.libs([{name:?}])` asks for"
                 );
-                let dirs = link_dirs.iter().chain(stub_dirs);
+                let dirs = self.toolkit.link_dirs.iter();
+                let dirs = dirs.chain(&self.toolkit.stub_dirs);
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .with_lines("looked in", dirs.map(|dir| dir.display()))
-                    .help(install(package))
+                    .help(self.install(package))
             }
-            Self::MissingHeaders { names, package } => {
-                let root = package.toolkit.root.display();
+            Missing::Headers(names, package) => {
                 let first = names.first().map_or("", |name| name);
                 let headline = format!("CUDA at `{root}` has no `{first}`");
                 Finding::note(FindingId::PartialToolkit, headline)
                     .with_lines("nor", names.iter().skip(1))
-                    .help(install(package))
+                    .help(self.install(package))
             }
         }
+    }
+
+    /// Returns what installs the package of a library beside the toolkit, as whoever installed the toolkit names it.
+    fn install(&self, (name, wheel): &(&str, &str)) -> String {
+        let (toolkit, via) = (self.toolkit, &self.candidate.via);
+        let version = toolkit.version;
+        if via.is_fetched() {
+            let major = version.map_or(13, |version| version.major);
+            return format!(
+                "install the whole toolkit, since `cudnn-guard fetch` brings cuBLAS and NVRTC alone: from NVIDIA, or with \
+                 `pip install 'cuda-toolkit[all]=={major}.*' nvidia-cudnn-cu{major}` in a virtual environment"
+            );
+        }
+        if is_of_wheels(&toolkit.root) {
+            return match version.map(|version| version.major) {
+                Some(major @ ..13) => format!("run `pip install nvidia-{wheel}-cu{major}`"),
+                _ => format!("run `pip install nvidia-{wheel}`"),
+            };
+        }
+        if via.is_conda() {
+            return format!("run `conda install -c conda-forge {name}-dev`");
+        }
+        if self.os == Os::Windows {
+            return format!("add `{wheel}_dev` with NVIDIA's installer");
+        }
+        if toolkit.root.ends_with("usr") {
+            return "install the distribution's whole toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
+                .into();
+        }
+        let release = package_suffix(version);
+        let (debian, fedora) = (
+            format!("`{name}-dev{release}`"),
+            format!("`{name}-devel{release}`"),
+        );
+        format!("install {}", by_distribution(&debian, &fedora))
     }
 }
 
@@ -178,54 +207,6 @@ impl NvccFault {
             Self::NoAnswer { output, .. } => Some(output),
         }
     }
-}
-
-impl MissingTemporaryDirectory<'_> {
-    pub fn help(&self) -> String {
-        let path = self.path.display();
-        format!("set TMPDIR to a directory that is there, or unset it: `{path}` is not")
-    }
-}
-
-/// Returns what installs the package of a library beside the toolkit, as whoever installed the toolkit names it.
-fn install(package: &Package) -> String {
-    let Package {
-        toolkit,
-        via,
-        os,
-        name,
-        wheel,
-    } = package;
-    let version = toolkit.version;
-    if via.is_fetched() {
-        let major = version.map_or(13, |version| version.major);
-        return format!(
-            "install the whole toolkit, since `cudnn-guard fetch` brings cuBLAS and NVRTC alone: from NVIDIA, or with \
-             `pip install 'cuda-toolkit[all]=={major}.*' nvidia-cudnn-cu{major}` in a virtual environment"
-        );
-    }
-    if is_of_wheels(&toolkit.root) {
-        return match version.map(|version| version.major) {
-            Some(major @ ..13) => format!("run `pip install nvidia-{wheel}-cu{major}`"),
-            _ => format!("run `pip install nvidia-{wheel}`"),
-        };
-    }
-    if via.is_conda() {
-        return format!("run `conda install -c conda-forge {name}-dev`");
-    }
-    if *os == Os::Windows {
-        return format!("add `{wheel}_dev` with NVIDIA's installer");
-    }
-    if toolkit.root.ends_with("usr") {
-        return "install the distribution's whole toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
-            .into();
-    }
-    let release = package_suffix(version);
-    let (debian, fedora) = (
-        format!("`{name}-dev{release}`"),
-        format!("`{name}-devel{release}`"),
-    );
-    format!("install {}", by_distribution(&debian, &fedora))
 }
 
 /// Returns the packages to install, as the installer of the toolkit names them.

@@ -1,95 +1,74 @@
 //! Environment variables that are unusable or disagree.
 
 use crate::choice::variable_findings::{UnusableVariable, VariableFault, VariablesDisagree};
-use crate::messages::phrases::{contents, fetch, found_via};
+use crate::messages::phrases::{fetch, found_via, set_directory};
 use crate::model::environment::{Names, Variable};
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl UnusableVariable<'_> {
     pub fn finding(&self) -> Finding {
-        let (name, value) = (&self.name, &self.value);
-        let cpu = &self.platform.cpu;
-        let set_to = |defect: &str| {
-            let headline = format!("`{name}` is set to `{value}`, {defect}");
-            Finding::error(FindingId::VariableUnusable, headline)
-        };
-        let without = |defect: &str, missed: &[PathBuf]| {
-            set_to(defect).with_lines("missed", missed.iter().map(|path| path.display()))
-        };
-        let finding = match &self.fault {
+        let context = self.context;
+        let (name, value) = (
+            context.env.spelling(self.variable),
+            context.value(self.variable),
+        );
+        let cpu = &context.platform.cpu;
+        let (defect, help) = match &self.fault {
             VariableFault::Place(obstacle) => {
                 let help = match obstacle.is_closed() {
                     true => obstacle.help(false),
                     false => format!("set {name} to a directory that is there"),
                 };
-                set_to(&format!("and {obstacle}")).help(help)
+                (format!("and {obstacle}"), help)
             }
-            VariableFault::Library {
-                obstacle,
-                is_beside,
-            } => set_to(&format!("and {obstacle}")).help(obstacle.help(*is_beside)),
+            VariableFault::Library(obstacle, is_beside) => {
+                (format!("and {obstacle}"), obstacle.help(*is_beside))
+            }
             VariableFault::UntellablePath(part) => {
-                return set_to(&format!("{part}, which cargo cannot be told")).help(format!(
+                let help = format!(
                     "make a link to that directory under a plain name, and set {name} to the link"
-                ));
+                );
+                (format!("{part}, which cargo cannot be told"), help)
             }
-            VariableFault::ForeignToolkit(targets, missed) => {
+            VariableFault::ForeignToolkit(targets) => {
                 let targets = targets.join(" and ");
                 let defect =
                     format!("a CUDA toolkit for {targets} alone, and this build is for {cpu}");
-                without(&defect, missed).help(format!("set {name} to a CUDA toolkit for {cpu}"))
+                (defect, format!("set {name} to a CUDA toolkit for {cpu}"))
             }
-            VariableFault::Nvcc {
-                fault,
-                host_compiler,
-            } => {
-                let defect = match host_compiler {
-                    Some(_) => "which cannot start its host compiler",
-                    None => "which does not answer as nvcc does",
-                };
-                let reason = fault.finding();
-                let mut finding = set_to(defect).with("reason", &reason.summary);
-                for (label, value) in &reason.evidence {
-                    finding = finding.with(label, value);
-                }
-                match host_compiler {
-                    Some(help) => return finding.help(*help),
-                    None => finding.help(self.correction()),
-                }
+            VariableFault::Nvcc(_, Some(help)) => (
+                "which cannot start its host compiler".into(),
+                (*help).to_string(),
+            ),
+            VariableFault::Nvcc(..) => (
+                "which does not answer as nvcc does".into(),
+                self.correction(),
+            ),
+            VariableFault::NotOnPath(_) => {
+                ("which is in no directory of PATH".into(), self.correction())
             }
-            VariableFault::NotOnPath(looked_at) => set_to("which is in no directory of PATH")
-                .with_lines("looked at", looked_at)
-                .help(self.correction()),
-            VariableFault::NoProgram(missed) => {
-                without("which is no program", missed).help(self.correction())
-            }
-            VariableFault::NotThere(missed) => {
-                without("which does not exist", missed).help(self.correction())
-            }
-            VariableFault::Archive(archive, missed) => {
-                let path = Path::new(value);
+            VariableFault::NoProgram => ("which is no program".into(), self.correction()),
+            VariableFault::NotThere => ("which does not exist".into(), self.correction()),
+            VariableFault::Archive(archive) => {
+                let path = Path::new(&value);
                 let defect = match *archive == path {
                     true => "an archive that nobody unpacked",
                     false => "which holds an archive that nobody unpacked",
                 };
-                without(defect, missed).help(unpack(archive, path, name))
+                (defect.into(), unpack(archive, path, &name))
             }
-            VariableFault::Lacks {
-                toolkit,
-                cudnn,
-                missed,
-            } => {
+            VariableFault::Lacks { toolkit, cudnn } => {
                 let defect = match (toolkit, cudnn) {
                     (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
                     (true, _) => "which holds no CUDA toolkit",
                     _ => "which holds no cuDNN",
                 };
-                without(defect, missed).help(self.correction())
+                (defect.into(), self.correction())
             }
-            VariableFault::NoLibrary(missed) => {
+            VariableFault::NoLibrary => {
                 let help = match self.variable.names() == Some(Names::CudnnHeaders) {
                     // It is right already.
                     true => {
@@ -98,28 +77,48 @@ impl UnusableVariable<'_> {
                     }
                     false => self.correction(),
                 };
-                without("which holds no cuDNN library", missed).help(help)
+                ("which holds no cuDNN library".into(), help)
             }
         };
-        finding.help(format!(
-            "or unset {name}, so that the usual places are searched"
-        ))
+        let headline = format!("`{name}` is set to `{value}`, {defect}");
+        let mut finding = Finding::error(FindingId::VariableUnusable, headline).help(help);
+        match &self.fault {
+            VariableFault::Nvcc(fault, _) => {
+                let reason = fault.finding();
+                finding = finding.with("reason", &reason.summary);
+                for (label, value) in &reason.evidence {
+                    finding = finding.with(label, value);
+                }
+            }
+            VariableFault::NotOnPath(dirs) => finding = finding.with_lines("looked at", dirs),
+            _ => {
+                let missed = self.missed.iter().map(|path| path.display());
+                finding = finding.with_lines("missed", missed);
+            }
+        }
+        match self.fault {
+            VariableFault::UntellablePath(_) | VariableFault::Nvcc(_, Some(_)) => finding,
+            _ => finding.help(format!(
+                "or unset {name}, so that the usual places are searched"
+            )),
+        }
     }
 
     /// Returns the help that sets the variable.
     fn correction(&self) -> String {
-        let (name, os) = (&self.name, self.platform.os);
-        if let (false, Some(help)) = (self.exists, misspelt(&self.value, name, os)) {
+        let (context, os) = (self.context, self.context.platform.os);
+        let name = context.env.spelling(self.variable);
+        let misspelt = misspelt(&context.value(self.variable), &name, os);
+        if let (false, Some(help)) = (self.exists, misspelt) {
             return help;
         }
-        let contents = contents(self.kind, os, self.requirement);
         let file = match os {
             Os::Windows => "cudnn.lib",
             _ => "libcudnn.so or libcudnn.so.9",
         };
         match (self.variable.names(), &self.nearby) {
             (Some(Names::Nvcc), _) => format!("set {name} to the whole path of nvcc"),
-            (Some(Names::Fetched), _) => fetch(&self.fetch, &format!("into {name}")),
+            (Some(Names::Fetched), _) => fetch(context, &format!("into {name}")),
             (Some(Names::CudnnHeaders), Some(dir)) => {
                 format!("set {name} to `{}`, which holds cudnn.h", dir.display())
             }
@@ -136,7 +135,7 @@ impl UnusableVariable<'_> {
                 let product = self.kind.product();
                 format!("set {name} to `{}`, which holds a {product}", dir.display())
             }
-            (_, None) => format!("set {name} to the directory that holds {contents}"),
+            (_, None) => set_directory(&name, self.kind, context),
         }
     }
 }

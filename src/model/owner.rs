@@ -35,14 +35,18 @@ impl Installer {
     }
 }
 
+/// Returns a version as people write it: 9.1, and 9.10.2 where the third number matters.
+pub fn brief(version: Version) -> String {
+    match version.patch {
+        0 => version.short(),
+        _ => version.to_string(),
+    }
+}
+
 impl Owner {
     /// The command that brings a release from this one on, and before that one, in its place. None for apt, whose
     /// packages may have no such release.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
-        let brief = |version: Version| match version.patch {
-            0 => version.short(),
-            _ => version.to_string(),
-        };
         let from = (from > Version::new(0, 0, 0)).then(|| format!(">={}", brief(from)));
         let below = below.map(|below| format!("<{}", brief(below)));
         let range: Vec<String> = from.into_iter().chain(below).collect();

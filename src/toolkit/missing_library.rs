@@ -1,7 +1,6 @@
 //! A library that a build script asks for with `.libs(..)` and that is not there.
 
 use crate::model::candidate::{Candidate, Toolkit};
-use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::finding::Finding;
 
@@ -29,48 +28,37 @@ const PACKAGES: [(&[&str], &str, &str); 12] = [
     ),
 ];
 
-/// A library of `.libs(..)` that is missing, or its headers.
+/// A library of `.libs(..)` that is missing in the chosen toolkit, or its headers.
 #[derive(Debug)]
-pub enum LibraryFault<'a> {
-    /// A name that is close to one of CUDA's.
-    Misspelled { name: &'a str, close: &'static str },
-    /// A library that the toolkit lacks.
-    Missing { name: &'a str, package: Package<'a> },
-    /// Headers that the toolkit lacks.
-    MissingHeaders {
-        names: Vec<&'a String>,
-        package: Package<'a>,
-    },
+pub struct LibraryFault<'a> {
+    pub candidate: &'a Candidate,
+    pub toolkit: &'a Toolkit,
+    /// The system that is built for.
+    pub os: Os,
+    pub missing: Missing<'a>,
 }
 
-/// A package that belongs to a toolkit.
+/// Missing libraries and headers. A package has a name in NVIDIA's repositories and on conda, without its ending, and
+/// one on PyPI, without `nvidia-`.
 #[derive(Debug)]
-pub struct Package<'a> {
-    pub toolkit: &'a Toolkit,
-    /// The origin of the toolkit.
-    pub via: &'a FoundVia,
-    pub os: Os,
-    /// Its name in NVIDIA's repositories and on conda, without the ending.
-    pub name: &'static str,
-    /// Its name on PyPI, without the prefix.
-    pub wheel: &'static str,
+pub enum Missing<'a> {
+    /// A name that is close to one of CUDA's.
+    Misspelled(&'a str, &'static str),
+    /// A library, with its package.
+    Library(&'a str, (&'static str, &'static str)),
+    /// Headers, with their package.
+    Headers(Vec<&'a String>, (&'static str, &'static str)),
 }
 
 /// Returns the finding for a library that is neither in the toolkit nor where the linker looks by itself. A name that
 /// is neither of CUDA nor close to one of CUDA's is left to the linker, which may know its directory.
 pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option<Finding> {
     let mut known = PACKAGES.iter().flat_map(|(names, ..)| names.iter());
-    let fault = match package(name) {
-        Some(names) => LibraryFault::Missing {
-            name,
-            package: Package::of(candidate, names, platform)?,
-        },
-        None => LibraryFault::Misspelled {
-            name,
-            close: known.find(|known| is_close(known, name))?,
-        },
+    let missing = match package(name) {
+        Some(package) => Missing::Library(name, package),
+        None => Missing::Misspelled(name, known.find(|known| is_close(known, name))?),
     };
-    Some(fault.finding())
+    missing.finding(candidate, platform)
 }
 
 /// Returns the package of a library as NVIDIA's repositories and conda name it, without its ending, and the wheel.
@@ -90,23 +78,18 @@ pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
     let mut packages = PACKAGES.iter();
     let is_its = |name: &&str| header.starts_with(name);
     let (_, name, wheel) = packages.find(|(names, ..)| names.iter().any(is_its))?;
-    let package = Package::of(candidate, (name, wheel), platform)?;
-    Some(LibraryFault::MissingHeaders { names, package }.finding())
+    Missing::Headers(names, (name, wheel)).finding(candidate, platform)
 }
 
-impl<'a> Package<'a> {
-    fn of(
-        candidate: &'a Candidate,
-        (name, wheel): (&'static str, &'static str),
-        platform: &Platform,
-    ) -> Option<Self> {
-        Some(Self {
+impl Missing<'_> {
+    fn finding(self, candidate: &Candidate, platform: &Platform) -> Option<Finding> {
+        let fault = LibraryFault {
+            candidate,
             toolkit: candidate.toolkit()?,
-            via: &candidate.via,
             os: platform.os,
-            name,
-            wheel,
-        })
+            missing: self,
+        };
+        Some(fault.finding())
     }
 }
 

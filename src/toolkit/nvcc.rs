@@ -188,14 +188,10 @@ mod tests {
     }
 }
 
-/// A directory for temporary files that does not exist.
-pub struct MissingTemporaryDirectory<'a> {
-    /// The value of TMPDIR.
-    pub path: &'a Path,
-}
-
 /// Returns the help if nvcc can do nothing for want of a directory for its temporary files.
 pub fn temporary_directory(env: &Environment) -> Option<String> {
-    let path = Path::new(env.os_var("TMPDIR")?);
-    (!files::is_dir(path)).then(|| MissingTemporaryDirectory { path }.help())
+    let dir = Path::new(env.os_var("TMPDIR")?);
+    let text = dir.display();
+    (!files::is_dir(dir))
+        .then(|| format!("set TMPDIR to a directory that is there, or unset it: `{text}` is not"))
 }

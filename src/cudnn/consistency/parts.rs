@@ -18,16 +18,12 @@ pub enum SubLibraryFault<'a> {
     /// Sub-libraries that a convolution needs and that do not exist.
     Missing {
         files: Vec<String>,
-        /// The main library.
-        library: &'a Path,
+        /// The command that installs the package again.
         reinstall: Option<String>,
     },
-    /// A sub-library that a convolution needs, and that exists and cannot be used.
-    Unusable {
-        obstacle: &'a Obstacle,
-        /// The command that installs the package again, if that helps.
-        reinstall: Option<String>,
-    },
+    /// A sub-library that a convolution needs, and that exists and cannot be used; with the command that installs the
+    /// package again, if that helps.
+    Unusable(&'a Obstacle, Option<String>),
     /// The SONAME of the library does not exist as a file.
     AbsentSoname { soname: &'a str, library: &'a Path },
     /// Sub-libraries of other versions than this one.
@@ -65,7 +61,6 @@ pub(super) fn faults<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Vec<SubLibra
 
 /// Returns the missing sub-libraries: they matter only where the program runs, which may be elsewhere.
 fn missing<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Option<SubLibraryFault<'a>> {
-    let library = cudnn.library.as_ref()?;
     let mut files = missing_parts(cudnn);
     let is_there = |file: &String| {
         let mut met = cudnn.files.part_obstacles.iter();
@@ -74,7 +69,6 @@ fn missing<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Option<SubLibraryFault
     files.retain(|file| !elsewhere.contains(file) && !is_there(file));
     (!files.is_empty()).then(|| SubLibraryFault::Missing {
         files,
-        library,
         reinstall: reinstall(cudnn),
     })
 }
@@ -95,10 +89,8 @@ fn obstructed(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let mut met = cudnn.files.part_obstacles.iter();
     let (_, obstacle) = met.find(|(file, _)| needed.contains(file))?;
     let is_gone = matches!(obstacle.defect, Defect::Circle | Defect::Dangling(_));
-    Some(SubLibraryFault::Unusable {
-        obstacle,
-        reinstall: is_gone.then(|| reinstall(cudnn)).flatten(),
-    })
+    let reinstall = is_gone.then(|| reinstall(cudnn)).flatten();
+    Some(SubLibraryFault::Unusable(obstacle, reinstall))
 }
 
 fn not_linked(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
