@@ -21,7 +21,7 @@ const MANY: usize = 4;
 
 /// A kind of which nothing can be used.
 #[derive(Debug)]
-pub struct NotFound<'a> {
+pub struct NoUsableCandidate<'a> {
     pub context: &'a CheckContext<'a>,
     pub kind: Kind,
     /// The candidates, none of which can be used.
@@ -55,7 +55,7 @@ pub enum ModuleSystem {
 impl CheckContext<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
         let mut on_library_path = found.iter().filter(|one| one.via == FoundVia::LibraryPath);
-        let fault = NotFound {
+        let fault = NoUsableCandidate {
             context: self,
             kind,
             found,

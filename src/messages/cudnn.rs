@@ -18,7 +18,6 @@ use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::install::mixed_folder;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
 
 impl CudaMismatch<'_> {
@@ -218,15 +217,6 @@ impl SubLibraryFault<'_> {
                 Finding::error(FindingId::CudnnNotLoadable, headline)
                     .with("SONAME", format!("{soname}, of {shown}"))
                     .help(help)
-            }
-            Self::Mixed { version, reinstall } => {
-                let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
-                let finding = mixed_folder::in_one_folder(&files, &dir, *version, all_files(cudnn));
-                let mut finding = mixed_folder::with_files(finding, &files, *version);
-                if let (Some(help), Some(command)) = (finding.help.first_mut(), reinstall) {
-                    help.push_str(&format!(": `{command}`"));
-                }
-                finding
             }
             Self::SeveralDirectories => {
                 let headline = format!(

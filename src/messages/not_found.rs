@@ -2,7 +2,7 @@
 
 use crate::choice::findings::{CandidateFault, MissingHeaders};
 use crate::choice::message_format::is_gone;
-use crate::choice::not_found::{ModuleSystem, NotFound};
+use crate::choice::not_found::{ModuleSystem, NoUsableCandidate};
 use crate::cudnn::nvidia_image;
 use crate::messages::phrases::{
     also, fetch, found_via, named, other_cpu, set_directory, variable, with_alternatives,
@@ -23,7 +23,7 @@ use crate::runtime::facts::majors;
 use crate::search::pkg_config::PackageFault;
 use std::path::Path;
 
-impl NotFound<'_> {
+impl NoUsableCandidate<'_> {
     pub fn finding(&self) -> Finding {
         let id = match self.kind {
             Kind::Toolkit => FindingId::CudaNotFound,

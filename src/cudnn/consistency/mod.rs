@@ -21,8 +21,7 @@ pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn).map(|fault| fault.finding()));
     findings.extend(flawed(cudnn).iter().map(DamagedFile::finding));
-    let of_parts = parts::faults(cudnn, elsewhere);
-    findings.extend(of_parts.iter().map(|fault| fault.finding(cudnn)));
+    findings.extend(parts::findings(cudnn, elsewhere));
     findings
 }
 

@@ -1,12 +1,12 @@
 //! Sub-libraries of one cuDNN: missing, of different versions, in different directories, copied instead of linked.
 
-use crate::cudnn::consistency::{folder, is_dll, major, needed};
+use crate::cudnn::consistency::{all_files, folder, is_dll, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::Installer;
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::cudnn_file;
-use crate::runtime::facts::version::Version;
 use crate::runtime::install::mixed_folder;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -26,11 +26,6 @@ pub enum SubLibraryFault<'a> {
     Unusable(&'a Obstacle, Option<String>),
     /// The SONAME of the library does not exist as a file.
     AbsentSoname { soname: &'a str, library: &'a Path },
-    /// Sub-libraries of other versions than this one.
-    Mixed {
-        version: Version,
-        reinstall: Option<String>,
-    },
     /// Sub-libraries in several directories, some of unknown version.
     SeveralDirectories,
     /// A sub-library that imports functions from another, which does not define them.
@@ -41,22 +36,18 @@ pub enum SubLibraryFault<'a> {
     EqualCopies(&'a Copies),
 }
 
-/// Returns the faults of all sub-libraries.
-pub(super) fn faults<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Vec<SubLibraryFault<'a>> {
-    let mut faults = Vec::new();
-    faults.extend(obstructed(cudnn));
-    faults.extend(missing(cudnn, elsewhere));
-    faults.extend(not_linked(cudnn));
-    faults.extend(mixed(cudnn).or_else(|| folders(cudnn)));
-    faults.extend(
-        cudnn
-            .files
-            .unresolved
-            .first()
-            .map(SubLibraryFault::Unresolved),
-    );
-    faults.extend(copies(cudnn));
-    faults
+/// Returns everything that is wrong with the sub-libraries.
+pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
+    let finding = |fault: SubLibraryFault| fault.finding(cudnn);
+    let unresolved = cudnn.files.unresolved.first();
+    let mut findings = Vec::new();
+    findings.extend(obstructed(cudnn).map(finding));
+    findings.extend(missing(cudnn, elsewhere).map(finding));
+    findings.extend(not_linked(cudnn).map(finding));
+    findings.extend(mixed(cudnn).or_else(|| folders(cudnn).map(finding)));
+    findings.extend(unresolved.map(SubLibraryFault::Unresolved).map(finding));
+    findings.extend(copies(cudnn).map(finding));
+    findings
 }
 
 /// Returns the missing sub-libraries: they matter only where the program runs, which may be elsewhere.
@@ -114,14 +105,16 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
 }
 
 /// Sub-libraries of different versions do not work together, even if cuDNN itself does not notice.
-fn mixed(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
+pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let version = cudnn.library_version?;
-    let mut parts = cudnn.parts.iter();
-    let is_mixed = parts.any(|part| part.is_other_than(version));
-    is_mixed.then(|| SubLibraryFault::Mixed {
-        version,
-        reinstall: reinstall(cudnn),
-    })
+    let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
+    files.iter().find(|part| part.is_other_than(version))?;
+    let finding = mixed_folder::in_one_folder(&files, &folder(cudnn), version, all_files(cudnn));
+    let mut finding = mixed_folder::with_files(finding, &files, version);
+    if let (Some(help), Some(command)) = (finding.help.first_mut(), reinstall(cudnn)) {
+        help.push_str(&format!(": `{command}`"));
+    }
+    Some(finding)
 }
 
 /// Returns `true` if a convolution opens sub-libraries of different versions.

@@ -137,9 +137,8 @@ fn faults(code: &str) -> BTreeMap<String, BTreeSet<FindingId>> {
             .next()
             .unwrap()
             .trim_start_matches("impl");
-        let generics = fault
-            .strip_prefix('<')
-            .and_then(|rest| rest.split_once("> "));
+        // `impl<'a> Fault<'a>`, or `impl Fault<'_>`.
+        let generics = fault.strip_prefix('<').and_then(|it| it.split_once("> "));
         let fault = name(generics.map_or(fault, |pair| pair.1).trim());
         let mut all = made(item);
         let others = items.iter().filter(|other| !other.starts_with("impl"));
