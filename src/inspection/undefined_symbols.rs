@@ -109,8 +109,7 @@ pub fn by_cudarc(graph: &mut LoadGraph, program: &Path) -> Option<Finding> {
     let library = &graph.objects.get(index?)?.path;
     let names = lookup.functions.iter().map(String::as_bytes);
     let lacks = Elf::read(library).ok()?.missing_symbols(names);
-    let whose = format!("of `{}`", program.display());
-    lookup.finding(&whose, &library.display().to_string(), &lacks)
+    lookup.finding(Some(program), &library.display().to_string(), &lacks)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version_source::VersionSource;
-use crate::runtime::install::mixed_folder;
+use crate::runtime::install::mixed_folder::MixedFolder;
 use std::path::Path;
 
 impl CudaMismatch<'_> {
@@ -235,7 +235,7 @@ impl SubLibraryFault<'_> {
                 );
                 Finding::error(FindingId::PartsMixed, headline)
                     .with_lines("lacking", cudnn.files.unresolved.iter().map(unresolved))
-                    .help(mixed_folder::replace_all(all_files(cudnn), &dir))
+                    .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::DifferentCopies(first) => {
                 let headline = format!(
@@ -245,7 +245,7 @@ impl SubLibraryFault<'_> {
                 let others = cudnn.files.copies.iter().filter(|one| one.differ).skip(1);
                 Finding::warning(FindingId::DuplicateCudnn, headline)
                     .with_lines("so are", others.map(names))
-                    .help(mixed_folder::replace_all(all_files(cudnn), &dir))
+                    .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::EqualCopies(first) => {
                 let others = match cudnn.files.copies.len() - 1 {

@@ -11,9 +11,9 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::driver_library;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::install::mixed_sub_libraries;
+use crate::runtime::install::mixed_sub_libraries::Replacement;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names;
+use crate::runtime::loader::library_names::HiddenCudnn;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::NotFound;
 use crate::runtime::system::names::DRIVER_SO;
@@ -260,8 +260,8 @@ impl UnresolvedCudnn<'_> {
                 "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into {path}"
             )],
             Some(Reach::Unquote(quoted)) => {
-                reason = Some(&quoted.reason);
-                vec![quoted.help.clone()]
+                reason = Some(quoted.reason());
+                vec![quoted.help()]
             }
         };
         let install = match &self.alternatives.install {
@@ -287,17 +287,14 @@ impl UnresolvedCudnn<'_> {
             )
             .with_lines("there is", unrequested.map(|(file, _)| file.display()));
         let unasked = unrequested.filter(|_| !is_dll);
-        NotFound {
-            finding,
+        let not_found = NotFound {
             unfit: self.missing.unfit.clone(),
-            elsewhere,
             unasked: unasked.map(|(file, dir)| {
                 let major = cudnn_major(file_name(file));
                 (major.unwrap_or_default(), dir.clone())
             }),
-            install: vec![install],
-        }
-        .explain()
+        };
+        not_found.explain(finding, elsewhere, vec![install])
     }
 }
 
@@ -341,7 +338,7 @@ impl RefusedRelease<'_> {
             Some(via) => {
                 let fits = |version| rules::version(self.guard, version).is_ok();
                 let lasting = &self.lasting;
-                mixed_sub_libraries::replacement_help(via, library, wanted, lasting, &fits)
+                Replacement::new(via, library, lasting, &fits).help(wanted)
             }
             None => {
                 let dir = library.parent().unwrap_or(library).display();
@@ -350,8 +347,10 @@ impl RefusedRelease<'_> {
         };
         if let Some(hidden) = self.hidden {
             evidence.push(("there is", hidden.display().to_string()));
-            let finding = self.mismatch.finding(evidence);
-            return library_names::hidden_help(self.guard, finding, hidden, &help);
+            let mut finding = self.mismatch.finding(evidence);
+            let hidden = HiddenCudnn::new(self.guard, hidden.to_path_buf());
+            finding.help.extend(hidden.help(&help));
+            return finding;
         }
         evidence.extend(self.later.map(|later| ("there is", later.words())));
         let leads = self.later.zip(self.via);

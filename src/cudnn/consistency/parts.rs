@@ -7,7 +7,7 @@ use crate::model::owner::Installer;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::cudnn_file;
-use crate::runtime::install::mixed_folder;
+use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
@@ -108,20 +108,21 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
 pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let version = cudnn.library_version?;
     let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
-    files.iter().find(|part| part.is_other_than(version))?;
-    let finding = mixed_folder::in_one_folder(&files, &folder(cudnn), version, all_files(cudnn));
-    let mut finding = mixed_folder::with_files(finding, &files, version);
-    if let (Some(help), Some(command)) = (finding.help.first_mut(), reinstall(cudnn)) {
-        help.push_str(&format!(": `{command}`"));
-    }
-    Some(finding)
+    let fault = MixedFolder {
+        mixed: MixedVersions::new(files, version, None)?,
+        dir: folder(cudnn),
+        all: all_files(cudnn),
+        reinstall: reinstall(cudnn),
+    };
+    Some(fault.finding())
 }
 
 /// Returns `true` if a convolution opens sub-libraries of different versions.
 pub(super) fn is_mixed(cudnn: &Cudnn) -> bool {
     let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
     let version = cudnn.library_version;
-    version.is_some_and(|version| mixed_folder::matters(&files, version))
+    let mixed = version.and_then(|version| MixedVersions::new(files, version, None));
+    mixed.is_some_and(|mixed| mixed.matters())
 }
 
 /// Returns the fault of links into several directories, unless all sub-libraries are known to be of one version.

@@ -63,7 +63,10 @@ fn a_damaged_sub_library_matters_if_it_is_needed() {
     one.parts.push(adv);
     assert_eq!(
         doubtful(&one),
-        Some(Rejection::Damaged("libcudnn_adv.so.9".into(), Defect::Empty))
+        Some(Rejection::Damaged(
+            "libcudnn_adv.so.9".into(),
+            Defect::Empty
+        ))
     );
 }
 

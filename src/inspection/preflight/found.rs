@@ -15,8 +15,10 @@ use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
-use crate::runtime::install::mixed_sub_libraries::{self, Foreign, LastingFolder};
-use crate::runtime::install::refusal;
+use crate::runtime::install::mixed_sub_libraries::{
+    self, Foreign, ForeignSubLibraries, LastingFolder,
+};
+use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::judge::rules::{self, ReleaseMismatch};
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -105,7 +107,8 @@ impl PreflightInput {
         let later = parts().find_map(|missing| missing.stands_in.as_ref());
         // What is there and cannot be used is not missing.
         let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
-        let unfit = unfit.map(|one| refusal::defect_finding(&one.path, &one.defect, true));
+        let unfit =
+            unfit.map(|one| UnusableFile::new(&one.path, &one.defect, Need::Needed).finding());
         let all_are_there = parts().all(|missing| missing.unfit.is_some());
         let own = own.into_iter().chain(unfit);
         let found = consistency::findings(cudnn, &[]);
@@ -168,8 +171,13 @@ impl PreflightInput {
         let folder = library.parent()?;
         let mut foreign = self.foreign(cudnn, folder);
         foreign.retain(|part| part.version.is_some_and(|version| version != release));
-        (!foreign.is_empty())
-            .then(|| mixed_sub_libraries::from_elsewhere(Some(release), folder, &foreign))
+        let fault = ForeignSubLibraries {
+            release: Some(release),
+            folder,
+            foreign: &foreign,
+            mixed: None,
+        };
+        (!foreign.is_empty()).then(|| fault.finding())
     }
 
     /// The parts that do not lie in this folder, that of the first library.
