@@ -287,7 +287,8 @@ impl Inspection {
         match within(DEADLINE, query::ask) {
             Ok(Ok(driver)) => self.driver = Some(driver),
             Ok(Err(problem)) => {
-                self.findings.push(driver_library::finding(&problem));
+                self.findings
+                    .push(driver_library::locate(&problem).finding());
                 self.driver = problem.driver().cloned();
             }
             Err(_) => self.unknown.push("the driver does not answer".into()),

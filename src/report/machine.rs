@@ -20,7 +20,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
     match within(DEADLINE, query::ask) {
         Ok(Ok(driver)) => machine.driver = Some(driver),
         Ok(Err(problem)) => {
-            findings.push(driver_library::finding(&problem));
+            findings.push(driver_library::locate(&problem).finding());
             machine.driver = problem.driver().cloned();
             if matches!(problem, DriverProblem::Missing(_)) {
                 // nvidia-smi may know what a library that cannot be opened here does not tell.

@@ -19,7 +19,7 @@ fn cuda_is_started_once_and_a_forked_child_is_told() {
 /// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: why there is no GPU to be seen.
 #[test]
 fn what_hides_or_closes_the_gpus_is_told_apart() {
-    let told = |around: &GpuVisibility| around.with_help(around.finding()).to_string();
+    let told = |around: &GpuVisibility| around.finding().to_string();
     let visible = |value: &str| {
         told(&GpuVisibility {
             visible: Some(value.into()),
@@ -101,6 +101,7 @@ fn every_problem_is_worded() {
         driver: driver(),
         call: "cuInit",
         code: 803,
+        uvm: None,
     };
     assert_eq!(
         failed.finding().to_string(),
@@ -116,6 +117,7 @@ fn every_problem_is_worded() {
         },
         call: "cuInit",
         code: 803,
+        uvm: None,
     };
     assert!(
         updated
@@ -179,7 +181,7 @@ fn a_jetsons_devices_are_known() {
         ..given
     };
     assert!(
-        given.with_help(given.finding()).to_string().ends_with(
+        given.finding().to_string().ends_with(
             "\n  = help: start a container with `--runtime nvidia`, as a Jetson needs it"
         )
     );

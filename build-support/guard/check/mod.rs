@@ -255,7 +255,11 @@ fn run_checks(
         CheckMode::InChild(extent) => (false, extent),
     };
     let asked = env_config.devices.is_asked();
-    let shared = if asked { None } else { devices::shared_by() };
+    let shared = if asked {
+        None
+    } else {
+        devices::shared_by_mps()
+    };
     let scope = Scope {
         extent,
         graph_only: parts.jit_only,
@@ -293,14 +297,14 @@ fn run_checks(
         report.findings.push(no_child.finding());
     }
     child_verdict::judge(report, built, (search_path, main_library), &parts, outcome);
-    if let (true, Some(control)) = (built.convolution, shared) {
-        report.unknown(devices::shared(&control));
+    if let (true, Some(shared)) = (built.convolution, shared) {
+        report.unknown(shared.finding());
     }
     if let (true, Some(rank)) = (
         built.convolution,
         env_config.devices.shared_rank(report.device_count()),
     ) {
-        report.unknown(devices::left_to_rank(rank));
+        report.unknown(rank.finding());
     }
     if built.convolution && !can && report.device_count() > 0 {
         report.unknown(NotChecked::GraphJitNotEnabled.finding());

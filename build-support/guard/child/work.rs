@@ -318,7 +318,7 @@ fn driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            tell(sink, "problem", &driver_library::finding(problem));
+            tell(sink, "problem", &driver_library::locate(problem).finding());
             problem.driver()
         }
     };

@@ -4,8 +4,7 @@ use crate::runtime::convolution::case_result::{Api, SuiteEvent};
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::operation::Operation;
-use crate::runtime::cudnn::shape::{Layout, Shape, dimensions, pair, quotient};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::cudnn::shape::{Layout, Shape, quotient};
 
 /// One convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,33 +60,6 @@ impl Case {
             Operation::BackwardData => quotient(k, shape.groups) * r * s,
             Operation::BackwardFilter => n * height * width,
         }
-    }
-
-    /// A finding about it, with what was computed and how.
-    pub fn describe(&self, finding: Finding, algorithm: Option<Algorithm>) -> Finding {
-        let mut words = vec![
-            self.operation.name().to_string(),
-            self.data_type.name().to_string(),
-            self.layout.name().to_string(),
-        ];
-        words.extend(algorithm.map(|algorithm| algorithm.to_string()));
-        let shape = self.shape;
-        let mut sizes = format!(
-            "x {}, w {}, padding {}, stride {}",
-            dimensions(shape.x()),
-            dimensions(shape.filter()),
-            pair(shape.pad),
-            pair(shape.stride)
-        );
-        if shape.dilation != [1, 1] {
-            sizes = format!("{}, dilation {}", sizes, pair(shape.dilation));
-        }
-        if shape.groups != 1 {
-            sizes = format!("{}, {} groups", sizes, shape.groups);
-        }
-        finding
-            .with("operation", words.join(", "))
-            .with("shape", sizes)
     }
 
     /// Whether it is the one that every cuDNN computes on every GPU: to refuse it is a fault.

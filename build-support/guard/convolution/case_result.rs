@@ -3,7 +3,7 @@
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::finding::{Finding, Verdict};
 
 /// By which of cuDNN's interfaces. Programs use one, the other or both, and they fail differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,14 +115,8 @@ pub fn excuse_declined(rows: &mut [CaseResult]) {
         }
     }
     for (index, format) in excused {
-        let Some(row) = rows.get_mut(index) else {
-            continue;
-        };
-        row.verdict = Verdict::Unknown;
-        if let Some(finding) = &mut row.finding {
-            finding.severity = Severity::Warning;
-            let words = format!("it computes in {format} on this GPU");
-            finding.evidence.push(("graph API", words));
+        if let Some(row) = rows.get_mut(index) {
+            row.excuse(format);
         }
     }
 }

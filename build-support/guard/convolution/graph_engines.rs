@@ -2,7 +2,7 @@
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
-use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess};
+use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess, Unserved};
 use crate::runtime::convolution::graph::{Engine, Graph, HeuristicMode, Plan};
 use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
@@ -108,6 +108,5 @@ impl CaseRunner<'_> {
 
 /// An engine says so beforehand, or its numbers do.
 fn rounding_failure(engine: &Engine) -> CaseFailure {
-    let by = engine.algorithm;
-    CaseFailure::Unserved(format!("{by} rounds single precision"))
+    CaseFailure::Unserved(Unserved::Rounds(engine.algorithm))
 }

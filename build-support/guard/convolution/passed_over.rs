@@ -1,6 +1,6 @@
 //! Algorithms and engines that refused a convolution, before another one took it or none did.
 
-use crate::runtime::convolution::failure::CaseFailure;
+use crate::runtime::convolution::failure::{CaseFailure, Unserved};
 use crate::runtime::cudnn::status;
 use crate::runtime::facts::version::Version;
 
@@ -40,7 +40,7 @@ impl PassedOver {
 
     /// What tells most.
     pub fn into_failure(self) -> CaseFailure {
-        let none = || CaseFailure::Unserved("cuDNN offers no engine for it".to_string());
+        let none = || CaseFailure::Unserved(Unserved::NoEngine);
         self.most.unwrap_or_else(none)
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
-use crate::runtime::convolution::cudnn_error::CudnnError;
-use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess};
+use crate::runtime::convolution::cudnn_error::{CudnnError, MIB};
+use crate::runtime::convolution::failure::{
+    CaseFailure, CaseSuccess, OVERRIDE, Unserved, WrongEverywhere,
+};
 use crate::runtime::convolution::passed_over::PassedOver;
 use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::tolerance::{self, Tolerance};
@@ -21,7 +23,6 @@ use crate::runtime::loader::file_name;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 
-const MIB: usize = 1 << 20;
 /// The guard itself takes no more than 64 MiB; the rest of its buffers are small.
 pub const MOST_WORKSPACE: usize = 48 * MIB;
 
@@ -66,23 +67,19 @@ impl CaseRunner<'_> {
     }
 
     /// Why this GPU or this cuDNN is not even asked.
-    pub fn unsupported_reason(&self, case: &Case) -> Option<String> {
-        let (wanted, name) = (case.data_type.since(), case.data_type.name());
-        if self.capability < wanted {
-            return Some(format!(
-                "the GPU is of compute capability {}, and {} begins with {}",
-                self.capability, name, wanted
-            ));
+    pub fn unsupported_reason(&self, case: &Case) -> Option<Unserved> {
+        let data_type = case.data_type;
+        if self.capability < data_type.since() {
+            return Some(Unserved::Capability(self.capability, data_type));
         }
-        let first = case.data_type.first_release();
-        if self.version < first {
-            return Some(format!("{} begins with cuDNN {}", name, first.short()));
+        if self.version < data_type.first_release() {
+            return Some(Unserved::Release(data_type));
         }
         // In 8 it has parts of its own, without which the main library ends the process.
         let part = file_name::of_part("cnn_train", 8);
         let wants = case.operation == Operation::BackwardFilter && self.version.major == 8;
         if wants && Library::open(&part).is_err() {
-            return Some(format!("{part} is not here"));
+            return Some(Unserved::MissingPart(part));
         }
         None
     }
@@ -341,6 +338,7 @@ fn compare(
         return Err(CaseFailure::Rounded {
             comparison,
             allowed: allowed.bound(&expected),
+            is_asked: std::env::var(OVERRIDE).is_ok_and(|value| value == "1"),
             algorithm,
         });
     }
@@ -351,15 +349,15 @@ fn compare(
         expected: expected.value,
         allowed: allowed.bound(&expected),
         all: if bytes.iter().all(|byte| *byte == POISON) {
-            Some("nothing was written")
+            Some(WrongEverywhere::Unwritten)
         } else if zeros {
-            Some("every number is 0")
+            Some(WrongEverywhere::Zero)
         } else if is_as_bfloat16(case, &result, all) {
-            Some("every number is rounded to the 8 bits of bf16")
+            Some(WrongEverywhere::Bfloat16)
         } else {
             None
         },
-        other: String::new(),
+        other: None,
     })
 }
 

@@ -10,15 +10,16 @@ use crate::runtime::convolution::case::{self, Case};
 use crate::runtime::convolution::case_result::{
     Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
-use crate::runtime::convolution::failure::CaseFailure;
+use crate::runtime::convolution::failure::{CaseFailure, FailedCase};
 use crate::runtime::convolution::reference::{Expected, Operands, Reference};
 use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
-use crate::runtime::driver::{devices, query};
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::driver::devices::{self, BusyDevice};
+use crate::runtime::driver::query;
+use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
@@ -91,28 +92,34 @@ pub fn run_kinds(
     first.outcome.device.clone_from(&name);
     // Asked before there is a context, which may be all that such a GPU allows.
     let mode = query::compute_mode(number).filter(|_| !scope.asked);
-    if let Some(finding) = mode.and_then(|mode| devices::not_shared(mode, &name, number)) {
-        first.conclude(finding);
+    if let Some(mode) = mode {
+        let device = name.clone();
+        let busy = BusyDevice::Restricted {
+            mode,
+            device,
+            number,
+        };
+        first.conclude(busy.finding());
         return first.emit(emit, clock);
     }
     emit(SuiteEvent::Next(Stage::MakingContext));
     let current = match CurrentContext::enter(number as i32) {
         Ok(current) => current,
         Err(status) => {
-            first.fail(&CaseFailure::Gpu(status), version, true);
+            first.fail(&CaseFailure::Gpu(status), version, true, false);
             return first.emit(emit, clock);
         }
     };
     let context = milliseconds(clock);
     if current.is_capturing() {
-        first.conclude(devices::captures(&name));
+        first.conclude(BusyDevice::Capturing(name).finding());
         return first.emit(emit, clock);
     }
     // Asked before cuDNN is, which may end the process for lack of it.
     let memory = current.memory();
     let free = memory.map(|memory| memory.free);
     if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
-        first.fail(&CaseFailure::Full { free }, version, true);
+        first.fail(&CaseFailure::Full { free }, version, true, false);
         return first.emit(emit, clock);
     }
     let cudnn = Cudnn::open(main_library);
@@ -122,7 +129,7 @@ pub fn run_kinds(
         Ok(handle) => handle,
         Err(status) => {
             let failure = run_case::refused_by(&cudnn, &current, status, None, memory);
-            first.fail(&failure, version, true);
+            first.fail(&failure, version, true, false);
             return first.emit(emit, clock);
         }
     };
@@ -176,28 +183,20 @@ impl ResultRow {
         Self { case, outcome }
     }
 
-    fn fail(&mut self, failure: &CaseFailure, version: Version, counts: bool) {
-        let device = &self.outcome.device;
-        let finding = failure.judge(version, device, &self.case, counts);
+    fn fail(&mut self, failure: &CaseFailure, version: Version, counts: bool, in_doubt: bool) {
+        let failed = FailedCase {
+            failure,
+            version,
+            device: &self.outcome.device,
+            case: &self.case,
+            counts,
+            in_doubt,
+        };
+        let finding = failed.finding();
         self.outcome.algorithm = algorithm_words(failure);
         self.outcome.largest_error = failure.largest_error();
         self.outcome.tf32 = failure.is_rounded().then_some(true);
         self.conclude(finding);
-    }
-
-    /// The context is the program's too, and what fails there may be its own work.
-    fn doubt(&mut self) {
-        self.outcome.verdict = Verdict::Unknown;
-        if let Some(finding) = &mut self.outcome.finding {
-            finding.severity = Severity::Warning;
-            finding.evidence.insert(
-                0,
-                (
-                    "where",
-                    "in the context of this program, whose own work may have failed".to_string(),
-                ),
-            );
-        }
     }
 
     fn conclude(&mut self, finding: Finding) {
@@ -326,10 +325,9 @@ impl Suite<'_> {
                         Control::On
                     }
                     _ => {
-                        row.fail(&failure, version, counts);
-                        if self.in_program && failure.ends_the_context() {
-                            row.doubt();
-                        }
+                        // The context is the program's too, and what fails there may be its own work.
+                        let in_doubt = self.in_program && failure.ends_the_context();
+                        row.fail(&failure, version, counts, in_doubt);
                         let failed = row.outcome.verdict == Verdict::Fail;
                         row.outcome.declined =
                             failed && case.api == Api::Legacy && failure.is_declined(version);

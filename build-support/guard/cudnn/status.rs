@@ -1,48 +1,17 @@
 //! What cuDNN answers (`cudnnStatus_t`), by name. The numbers changed at 9.
 
-use crate::runtime::system::by_system;
 use std::ffi::c_int;
+
+/// Returns the name of a `cudnnStatus_t`, without `CUDNN_STATUS_`; empty if it is not known.
+pub fn name(code: i32, major: u32) -> &'static str {
+    if major < 9 { name8(code) } else { name9(code) }
+}
 
 /// A `cudnnStatus_t` by name and number.
 pub fn status_name(code: i32, major: u32) -> String {
-    let name = if major < 9 { name8(code) } else { name9(code) };
-    match name {
+    match name(code, major) {
         "" => format!("status {code}"),
         name => format!("CUDNN_STATUS_{name} ({code})"),
-    }
-}
-
-/// What to do about a `cudnnStatus_t`, where its name alone tells.
-pub fn help(code: i32, major: u32) -> &'static str {
-    let name = if major < 9 { name8(code) } else { name9(code) };
-    match name {
-        "VERSION_MISMATCH" | "SUBLIBRARY_VERSION_MISMATCH" => {
-            by_system!(
-                "put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH",
-                "put the parts of one cuDNN release into one directory, and no other before it in PATH"
-            )
-        }
-        "SUBLIBRARY_LOADING_FAILED" | "NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE" => {
-            by_system!(
-                "put every part of that cuDNN release beside its `libcudnn.so`",
-                "put every part of that cuDNN release beside its `cudnn64_9.dll`, and that directory into PATH"
-            )
-        }
-        "ARCH_MISMATCH" | "NOT_SUPPORTED_ARCH_MISMATCH" => {
-            "install a cuDNN release that serves this GPU"
-        }
-        "NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER" => {
-            "update NVIDIA's driver, or install a cuDNN for the CUDA that this driver serves"
-        }
-        "NOT_SUPPORTED_INCOMPATIBLE_CUDART" => {
-            "install the CUDA libraries of the CUDA that this cuDNN was built for"
-        }
-        "RUNTIME_PREREQUISITE_MISSING" | "NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING" => {
-            "install the libraries that cuDNN opens by itself (cuBLAS, NVRTC), of the CUDA that it was built for"
-        }
-        _ => {
-            "set CUDNN_LOGLEVEL_DBG=3 and CUDNN_LOGDEST_DBG=stderr to see what cuDNN itself has to say"
-        }
     }
 }
 

@@ -1,9 +1,7 @@
 //! The GPUs that are tried.
 
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::driver::query::RestrictedMode;
 use crate::runtime::system;
-use crate::runtime::system::by_system;
 use std::path::{Path, PathBuf};
 
 /// Which of the visible GPUs, in CUDA's order.
@@ -67,14 +65,15 @@ impl Devices {
         selected
     }
 
-    /// Returns the local rank of this process and its GPU if it shares the GPU with a lower rank, which tests it.
+    /// Returns the reason not to test a GPU that this process shares with a lower rank, which tests it.
     ///
     /// A launcher that gives each process a GPU of its own sets CUDA_VISIBLE_DEVICES.
-    pub fn shared_rank(&self, count: usize) -> Option<(usize, usize)> {
+    pub fn shared_rank(&self, count: usize) -> Option<BusyDevice> {
         let is_bound = count == 1 && std::env::var_os("CUDA_VISIBLE_DEVICES").is_some();
         match self {
             Devices::Rank(rank) if *rank >= count && !is_bound => {
-                Some((*rank, rank.checked_rem(count)?))
+                let gpu = rank.checked_rem(count)?;
+                Some(BusyDevice::SharedWithRank { rank: *rank, gpu })
             }
             _ => None,
         }
@@ -94,13 +93,30 @@ impl Devices {
     }
 }
 
-/// Returns the finding that this process leaves the convolution to a lower rank on the same GPU.
-pub fn left_to_rank((rank, gpu): (usize, usize)) -> Finding {
-    let summary =
-        format!("local rank {rank} shares GPU {gpu} with local rank {gpu}, which tests it");
-    Finding::warning(FindingId::DeviceBusy, summary).help(format!(
-        "set CUDNN_GUARD_DEVICES={gpu} to test the GPU in this process too"
-    ))
+/// The reason why a GPU is not tested: other programs may use it, or this one does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BusyDevice {
+    /// The process of this local rank shares the GPU with the rank that has the GPU's number, which tests it.
+    SharedWithRank {
+        /// The rank of this process.
+        rank: usize,
+        /// The number of the GPU.
+        gpu: usize,
+    },
+    /// A compute mode keeps other processes out while the guard uses the GPU.
+    Restricted {
+        /// The mode.
+        mode: RestrictedMode,
+        /// The name of the GPU.
+        device: String,
+        /// Its number.
+        number: usize,
+    },
+    /// This program is capturing a graph on the GPU of this name.
+    Capturing(String),
+    /// CUDA's multi-process service has this control pipe. A fault of one program on a GPU that is shared so may end the
+    /// others.
+    SharedByMps(PathBuf),
 }
 
 /// The variables in which launchers give each process its number on this machine (torchrun, Open MPI, Intel MPI, Hydra,
@@ -115,37 +131,6 @@ pub const RANKS: [&str; 7] = [
     "SLURM_LOCALID",
 ];
 
-/// That a GPU in this mode is not tried unasked: while the guard has it, other processes do not get it.
-pub fn not_shared(mode: u32, device: &str, number: usize) -> Option<Finding> {
-    let (name, words) = match mode {
-        1 => ("EXCLUSIVE", "one process at a time may use it"),
-        2 => ("PROHIBITED", "no process may use it"),
-        3 => ("EXCLUSIVE_PROCESS", "one process at a time may use it"),
-        _ => return None,
-    };
-    let summary = format!("{device} is in a compute mode in which {words}, so it was not tried");
-    let finding = Finding::warning(FindingId::DeviceBusy, summary).with("mode", name);
-    Some(if mode == 2 {
-        finding.help(by_system!(
-            "share the GPU again: `sudo nvidia-smi -c DEFAULT`",
-            "share the GPU again: `nvidia-smi -c DEFAULT` as administrator"
-        ))
-    } else {
-        finding.help(format!(
-            "set CUDNN_GUARD_DEVICES={number} to try it all the same"
-        ))
-    })
-}
-
-/// That the program is capturing a graph.
-pub fn captures(device: &str) -> Finding {
-    let summary = format!(
-        "this program is capturing work on {device} into a graph, which a convolution would break, so none was tried"
-    );
-    Finding::warning(FindingId::DeviceBusy, summary)
-        .help("check cuDNN before the capture begins, or after its end")
-}
-
 /// The name of the GPU with this number: several may be called the same.
 pub fn label(name: &str, number: usize) -> String {
     if number == 0 {
@@ -155,9 +140,8 @@ pub fn label(name: &str, number: usize) -> String {
     }
 }
 
-/// The control pipe of CUDA's multi-process service, if somebody serves it. What one program does wrong on a GPU that is
-/// shared so may end the others.
-pub fn shared_by() -> Option<PathBuf> {
+/// Detects CUDA's multi-process service, if a process serves its control pipe.
+pub fn shared_by_mps() -> Option<BusyDevice> {
     if cfg!(windows) {
         return None;
     }
@@ -165,18 +149,10 @@ pub fn shared_by() -> Option<PathBuf> {
     let folder = folder.map_or_else(|| PathBuf::from("/tmp/nvidia-mps"), PathBuf::from);
     let control = folder.join("control");
     if system::is_there(&control) && !is_left_behind(&control) {
-        Some(control)
+        Some(BusyDevice::SharedByMps(control))
     } else {
         None
     }
-}
-
-/// Returns the finding that a GPU which is shared so is not tried by default.
-pub fn shared(control: &Path) -> Finding {
-    let summary = "other programs may share the GPU through MPS, and a fault while cuDNN is tried would end them too";
-    Finding::warning(FindingId::DeviceBusy, summary)
-        .with("shared by", control.display())
-        .help("set CUDNN_GUARD_DEVICES=0 to try it all the same")
 }
 
 /// Returns `true` if no process serves this socket: a service that was killed leaves its socket.

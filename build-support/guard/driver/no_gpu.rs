@@ -1,8 +1,6 @@
 //! Why the driver shows no GPU: what hides it, who may not open it, what it was not given to.
 
 use crate::runtime::driver::driver_missing::CONTAINER;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::system;
 use std::path::Path;
 
@@ -20,22 +18,30 @@ const NODES: [&str; 6] = [
 /// Every Jetson's system has it.
 const JETSON: &str = "/etc/nv_tegra_release";
 
-/// Returns the help where the driver is loaded and the module that CUDA needs is not, or was not given to this container.
-pub fn without_uvm(root: &Path) -> Option<&'static str> {
-    let has = |node: &str| system::is_there(&root.join(node));
-    if !has("dev/nvidiactl") || has("dev/nvidia-uvm") {
-        return None;
+/// The reason why `/dev/nvidia-uvm` is missing although the driver is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingUvm {
+    /// This container was not given the device.
+    NotGiven,
+    /// The module that creates the device is not loaded.
+    NotLoaded,
+}
+
+impl MissingUvm {
+    /// Returns the reason on the machine below this root directory, if the device is missing there.
+    pub fn detect(root: &Path) -> Option<Self> {
+        let has = |node: &str| system::is_there(&root.join(node));
+        if !has("dev/nvidiactl") || has("dev/nvidia-uvm") {
+            return None;
+        }
+        let mut containers = CONTAINER.iter();
+        Some(
+            match containers.any(|file| has(file.trim_start_matches('/'))) {
+                true => MissingUvm::NotGiven,
+                false => MissingUvm::NotLoaded,
+            },
+        )
     }
-    Some(
-        if CONTAINER
-            .iter()
-            .any(|file| has(file.trim_start_matches('/')))
-        {
-            "give the container `/dev/nvidia-uvm` too: `--gpus all` (docker), `--device nvidia.com/gpu=all` (podman)"
-        } else {
-            "load the module that makes `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`"
-        },
-    )
 }
 
 /// What shows around a driver that has no GPU to show.
@@ -83,68 +89,12 @@ impl GpuVisibility {
         }
     }
 
-    /// What is wrong, and the evidence for it.
-    pub fn finding(&self) -> Finding {
-        let hidden = self.hiding_variable();
-        let headline = match (&hidden, &self.closed, &self.container) {
-            (Some(words), ..) => words.clone(),
-            (None, Some(node), _) => {
-                format!("this process may not open `{node}`, so NVIDIA's driver shows it no GPU")
-            }
-            (None, None, Some(_)) => "this container was started without a GPU".to_string(),
-            (None, None, None) => "NVIDIA's driver shows no GPU".to_string(),
-        };
-        let finding = Finding::warning(FindingId::NoGpu, headline);
-        match self.visible.as_deref() {
-            Some("") => finding.with("set", format!("{VISIBLE} is set, and empty")),
-            Some(value) => finding.with("set", format!("{VISIBLE}={value}")),
-            None => finding,
-        }
-    }
-
-    /// What to do about it.
-    pub fn with_help(&self, finding: Finding) -> Finding {
-        let instances = self.visible.as_deref().unwrap_or_default().split(',');
-        let instances = instances.filter(|entry| entry.trim().starts_with("MIG-"));
-        let finding = match &self.visible {
-            Some(_) if instances.count() > 1 => finding.help(format!(
-                "set {VISIBLE} to one MIG instance: a process can use no more"
-            )),
-            Some(_) => finding.help(format!("unset {VISIBLE}")),
-            None => finding,
-        };
-        if self.hiding_variable().is_some() {
-            return finding;
-        }
-        let finding = match &self.closed {
-            Some(node) => finding.help(format!(
-                "add this user to the group that `ls -l {node}` shows, or give the container the GPU with its rights"
-            )),
-            None => finding.help("run on a machine that has a GPU, or ask the scheduler for one"),
-        };
-        if cfg!(windows) {
-            return finding.help("see in Windows' device manager whether the GPU is enabled, and its driver NVIDIA's");
-        }
-        if self.is_jetson {
-            return finding.help("start a container with `--runtime nvidia`, as a Jetson needs it");
-        }
-        finding.help(
-            "start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` \
-             lists GPUs outside it",
-        )
-    }
-
-    /// Every GPU from the first entry on that names none is hidden, so that a first one hides them all.
-    fn hiding_variable(&self) -> Option<String> {
+    /// Returns the first entry of `CUDA_VISIBLE_DEVICES` if it names no GPU: every GPU from such an entry on is hidden.
+    pub fn hiding_entry(&self) -> Option<&str> {
         let first = self.visible.as_deref()?.split(',').next()?.trim();
-        if first.is_empty() || first.starts_with('-') {
-            return Some(format!("{VISIBLE} hides every GPU from this program"));
-        }
-        let names = first.starts_with("GPU-") || first.starts_with("MIG-");
-        let digits = first.bytes().all(|byte| byte.is_ascii_digit());
-        (!names && !digits).then(|| {
-            format!("`{first}` in {VISIBLE} names no GPU, which hides every GPU from this program")
-        })
+        let is_name = first.starts_with("GPU-") || first.starts_with("MIG-");
+        let is_number = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit());
+        Some(first).filter(|_| !is_name && !is_number)
     }
 }
 

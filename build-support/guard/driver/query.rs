@@ -2,16 +2,14 @@
 //!
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a sick machine: callers hold a deadline.
 
+use crate::runtime::binary::defect::Defect;
 #[cfg(not(windows))]
-use crate::runtime::binary::{Image, defect::Defect, ld_so_cache};
+use crate::runtime::binary::{Image, ld_so_cache};
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
-use crate::runtime::driver::cuda_status;
 use crate::runtime::driver::driver_missing::MissingDriver;
-use crate::runtime::driver::driver_release::{self, release_in_name};
-use crate::runtime::driver::no_gpu::{self, GpuVisibility};
+use crate::runtime::driver::driver_release;
+use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm};
 use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system;
 use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
@@ -19,7 +17,7 @@ use crate::runtime::system::platform::Library;
 use crate::runtime::system::proc;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 // `CUdevice_attribute` of cuda.h, the same since CUDA 5.
 const COMPUTE_MODE: c_int = 20;
@@ -31,7 +29,9 @@ const STUB: c_int = 34;
 /// `CUDA_ERROR_NO_DEVICE`
 const NO_DEVICE: c_int = 100;
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH`
-const MISMATCH: c_int = 803;
+pub const MISMATCH: c_int = 803;
+/// `CUDA_ERROR_UNKNOWN`
+const UNKNOWN: c_int = 999;
 /// More GPUs than any machine has; a wild count must not keep us here.
 const MOST_DEVICES: c_int = 256;
 
@@ -55,6 +55,17 @@ pub struct Driver {
     pub cuda: Option<Version>,
     /// The GPUs that programs see, in CUDA's order.
     pub devices: Vec<Device>,
+}
+
+/// A compute mode in which a GPU that is in use keeps other processes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestrictedMode {
+    /// One thread of one process at a time. Drivers no longer offer it.
+    Exclusive,
+    /// No process.
+    Prohibited,
+    /// One process at a time.
+    ExclusiveProcess,
 }
 
 /// Why no GPU can be used. None of these is the program's fault, so none stops it by itself.
@@ -86,6 +97,8 @@ pub enum DriverProblem {
         call: &'static str,
         /// Its `CUresult`.
         code: i32,
+        /// The reason why `/dev/nvidia-uvm` is missing, if the driver does not name another one.
+        uvm: Option<MissingUvm>,
     },
 }
 
@@ -101,33 +114,21 @@ impl DriverProblem {
         }
     }
 
-    /// Returns the finding that says so.
-    pub fn finding(&self) -> Finding {
-        match self {
-            DriverProblem::Missing(missing) => missing.finding(),
-            DriverProblem::Stub(driver) => Finding::warning(
-                FindingId::DriverStub,
-                format!(
-                    "`{}` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
-                    driver.library
-                ),
-            )
-            .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone")
-            .help("install NVIDIA's driver, if `nvidia-smi` does not run either"),
-            DriverProblem::NoDevice { driver, visibility } => {
-                visibility.with_help(with_driver(visibility.finding(), driver))
-            }
-            DriverProblem::NotADriver { driver, function } => Finding::warning(
-                FindingId::DriverError,
-                format!(
-                    "`{}` has no `{}`, so it is not NVIDIA's driver",
-                    driver.library, function
-                ),
-            )
-            .help("remove that file from the library path, or install NVIDIA's driver again"),
-            DriverProblem::Failed { driver, call, code } => {
-                failed(driver, call, *code, Path::new("/"))
-            }
+    /// Creates the problem of a call that failed, on the machine below this root directory.
+    pub fn failed(driver: Driver, call: &'static str, code: i32, root: &Path) -> Self {
+        let uvm = MissingUvm::detect(root).filter(|_| code == UNKNOWN);
+        DriverProblem::Failed {
+            driver,
+            call,
+            code,
+            uvm,
+        }
+    }
+
+    fn no_device(driver: Driver) -> Self {
+        DriverProblem::NoDevice {
+            driver,
+            visibility: Box::new(GpuVisibility::detect()),
         }
     }
 }
@@ -171,15 +172,19 @@ pub fn ask() -> Result<Driver, DriverProblem> {
         STUB => return Err(DriverProblem::Stub(driver)),
         NO_DEVICE => return Err(DriverProblem::no_device(driver)),
         code => {
-            let call = "cuInit";
-            return Err(DriverProblem::Failed { driver, call, code });
+            return Err(DriverProblem::failed(
+                driver,
+                "cuInit",
+                code,
+                Path::new("/"),
+            ));
         }
     }
     match functions.devices() {
         Ok(devices) => driver.devices = devices,
         Err(CallStatus { call, code }) => {
             let code = code.unwrap_or_default();
-            return Err(DriverProblem::Failed { driver, call, code });
+            return Err(DriverProblem::failed(driver, call, code, Path::new("/")));
         }
     }
     if driver.devices.is_empty() {
@@ -197,48 +202,66 @@ pub fn newest_cuda() -> Option<Version> {
     (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
 }
 
-/// The compute mode of the GPU of this number: 0 where any process may use it. CUDA must have been started.
-pub fn compute_mode(ordinal: usize) -> Option<u32> {
+/// Returns the compute mode of the GPU of this number, if it keeps other processes out. CUDA must have been started.
+pub fn compute_mode(ordinal: usize) -> Option<RestrictedMode> {
     let functions = DriverFunctions::resolve(open().ok()?).ok()?;
     let mut device = 0;
     // SAFETY: `device` outlives the call.
     let code = unsafe { (functions.device)(&mut device, ordinal as c_int) };
     check("cuDeviceGet", code).ok()?;
-    functions.number(COMPUTE_MODE, device).ok()
+    match functions.number(COMPUTE_MODE, device).ok()? {
+        1 => Some(RestrictedMode::Exclusive),
+        2 => Some(RestrictedMode::Prohibited),
+        3 => Some(RestrictedMode::ExclusiveProcess),
+        _ => None,
+    }
 }
 
 /// Opens the driver's library and calls nothing in it.
 pub fn open() -> Result<Library, DriverProblem> {
-    let mut words = match open_whole(DRIVER) {
+    let (mut words, mut not_opened) = match open_whole(DRIVER) {
         Ok(library) => return Ok(library),
-        Err(words) => words,
+        Err(refusal) => refusal,
     };
     // Outside WSL the second place is not there.
     if let Some(other) = DRIVER_IN_WSL.filter(|other| system::is_there(Path::new(other))) {
         match open_whole(other) {
             Ok(library) => return Ok(library),
-            Err(others) => words = format!("{words}\n{others}"),
+            Err((others, defect)) => {
+                words = format!("{words}\n{others}");
+                not_opened = not_opened.or(defect);
+            }
         }
     }
-    let missing = MissingDriver::detect(Path::new("/"), words, driver_release::of_module());
+    let missing = MissingDriver {
+        not_opened,
+        ..MissingDriver::detect(Path::new("/"), words, driver_release::of_module())
+    };
     Err(DriverProblem::Missing(Box::new(missing)))
 }
 
-fn open_whole(name: &str) -> Result<Library, String> {
-    cut_off(name).map_or_else(|| Library::open(name), Err)
+/// Opens a library, or returns the reason why it cannot be opened, with the defect that would end this process.
+fn open_whole(name: &str) -> Result<Library, (String, Option<Defect>)> {
+    match cut_off(name) {
+        Some((path, defect)) => {
+            let words = format!("not asked: `{}` {}", path.display(), defect);
+            Err((words, Some(defect)))
+        }
+        None => Library::open(name).map_err(|words| (words, None)),
+    }
 }
 
-/// That the file which the loader takes for this name is cut short or contradicts itself: to open it would end this
-/// process with SIGBUS.
+/// Returns the file that the loader takes for this name if it is cut short or contradicts itself: to open it would end
+/// this process with SIGBUS.
 #[cfg(not(windows))]
-pub fn cut_off(name: &str) -> Option<String> {
+pub fn cut_off(name: &str) -> Option<(PathBuf, Defect)> {
     if Library::loaded(name).is_some() {
         return None;
     }
     for path in ld_so_cache::candidates(&system::platform::search_path(), name) {
         match Image::open(&path) {
             Err(defect @ (Defect::CutOff(..) | Defect::Garbled)) => {
-                return Some(format!("not asked: `{}` {}", path.display(), defect));
+                return Some((path, defect));
             }
             Err(defect) if defect.is_passed_over() => {}
             _ => break,
@@ -249,7 +272,7 @@ pub fn cut_off(name: &str) -> Option<String> {
 
 /// Windows looks for itself.
 #[cfg(windows)]
-pub fn cut_off(_: &str) -> Option<String> {
+pub fn cut_off(_: &str) -> Option<(PathBuf, Defect)> {
     None
 }
 
@@ -310,15 +333,6 @@ impl DriverFunctions {
     }
 }
 
-impl DriverProblem {
-    fn no_device(driver: Driver) -> Self {
-        DriverProblem::NoDevice {
-            driver,
-            visibility: Box::new(GpuVisibility::detect()),
-        }
-    }
-}
-
 /// The file of the driver that is in this process.
 fn mapped() -> Option<String> {
     let maps = proc::read("self/maps")?;
@@ -330,47 +344,4 @@ fn mapped() -> Option<String> {
             name.starts_with("libcuda.so")
         })
         .map(str::to_string)
-}
-
-/// `CUDA_ERROR_UNKNOWN`
-const UNKNOWN: i32 = 999;
-
-fn with_driver(finding: Finding, driver: &Driver) -> Finding {
-    let finding = finding.with("library", &driver.library);
-    match (&driver.version, driver.cuda) {
-        (Some(release), Some(cuda)) => finding.with(
-            "driver",
-            format!("{}, for CUDA up to {}", release, cuda.short()),
-        ),
-        (Some(release), None) => finding.with("driver", release),
-        (None, Some(cuda)) => finding.with("driver", format!("for CUDA up to {}", cuda.short())),
-        (None, None) => finding,
-    }
-}
-
-/// Returns the finding for a call that failed, on the machine below this root directory.
-pub fn failed(driver: &Driver, call: &str, code: i32, root: &Path) -> Finding {
-    let error = cuda_status::explain(code);
-    let finding = Finding::warning(
-        FindingId::DriverError,
-        format!(
-            "{}: `{}` answered {}",
-            error.words,
-            call,
-            cuda_status::status_name(code)
-        ),
-    );
-    let finding = with_driver(finding, driver);
-    // The release that is told is the module's; the name of the library's file tells its own.
-    let finding = match (code, release_in_name(&driver.library), &driver.version) {
-        (MISMATCH, Some(library), Some(module)) if library != *module => finding.with(
-            "releases",
-            format!("the module is {module}, the library {library}"),
-        ),
-        _ => finding,
-    };
-    match no_gpu::without_uvm(root).filter(|_| code == UNKNOWN) {
-        Some(help) => finding.with("not there", "/dev/nvidia-uvm").help(help),
-        None => finding.help(error.help),
-    }
 }

@@ -1,1 +1,56 @@
 //! The GPUs, and what keeps them from being tested.
+
+use crate::runtime::driver::devices::BusyDevice;
+use crate::runtime::driver::query::RestrictedMode;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::system::by_system;
+
+impl BusyDevice {
+    /// Returns the finding for a GPU that is not tested.
+    pub fn finding(&self) -> Finding {
+        let busy = |summary: String| Finding::warning(FindingId::DeviceBusy, summary);
+        match self {
+            BusyDevice::SharedWithRank { rank, gpu } => busy(format!(
+                "local rank {rank} shares GPU {gpu} with local rank {gpu}, which tests it"
+            ))
+            .help(format!(
+                "set CUDNN_GUARD_DEVICES={gpu} to test the GPU in this process too"
+            )),
+            BusyDevice::Restricted {
+                mode,
+                device,
+                number,
+            } => {
+                let (name, words) = match mode {
+                    RestrictedMode::Exclusive => ("EXCLUSIVE", "one process at a time may use it"),
+                    RestrictedMode::Prohibited => ("PROHIBITED", "no process may use it"),
+                    RestrictedMode::ExclusiveProcess => {
+                        ("EXCLUSIVE_PROCESS", "one process at a time may use it")
+                    }
+                };
+                let finding = busy(format!(
+                    "{device} is in a compute mode in which {words}, so it was not tried"
+                ));
+                finding.with("mode", name).help(match mode {
+                    RestrictedMode::Prohibited => by_system!(
+                        "share the GPU again: `sudo nvidia-smi -c DEFAULT`",
+                        "share the GPU again: `nvidia-smi -c DEFAULT` as administrator"
+                    )
+                    .to_string(),
+                    _ => format!("set CUDNN_GUARD_DEVICES={number} to try it all the same"),
+                })
+            }
+            BusyDevice::Capturing(device) => busy(format!(
+                "this program is capturing work on {device} into a graph, which a convolution would break, so none was tried"
+            ))
+            .help("check cuDNN before the capture begins, or after its end"),
+            BusyDevice::SharedByMps(control) => busy(
+                "other programs may share the GPU through MPS, and a fault while cuDNN is tried would end them too"
+                    .to_string(),
+            )
+            .with("shared by", control.display())
+            .help("set CUDNN_GUARD_DEVICES=0 to try it all the same"),
+        }
+    }
+}

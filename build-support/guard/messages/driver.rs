@@ -1,1 +1,309 @@
 //! NVIDIA's driver.
+
+#[cfg(feature = "runtime")]
+use crate::runtime::binary::defect::{Defect, cpu_name};
+#[cfg(feature = "runtime")]
+use crate::runtime::driver::driver_library::LocatedProblem;
+use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES};
+use crate::runtime::driver::driver_release::release_in_name;
+use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
+use crate::runtime::driver::query::{Driver, DriverProblem, MISMATCH};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+#[cfg(feature = "runtime")]
+use crate::runtime::loader::load_origin::LoadOrigin;
+#[cfg(feature = "runtime")]
+use crate::runtime::loader::not_found::Unfit;
+use crate::runtime::messages::cuda_status;
+use crate::runtime::system::by_system;
+use crate::runtime::system::names::DRIVER;
+#[cfg(feature = "runtime")]
+use crate::runtime::system::platform::LIBRARY_PATH;
+
+impl DriverProblem {
+    /// Returns the finding for the problem.
+    pub fn finding(&self) -> Finding {
+        match self {
+            DriverProblem::Missing(missing) => missing.finding(),
+            DriverProblem::Stub(driver) => Finding::warning(
+                FindingId::DriverStub,
+                format!(
+                    "`{}` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
+                    driver.library
+                ),
+            )
+            .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone")
+            .help("install NVIDIA's driver, if `nvidia-smi` does not run either"),
+            DriverProblem::NoDevice { driver, visibility } => {
+                with_driver(visibility.finding(), driver)
+            }
+            DriverProblem::NotADriver { driver, function } => Finding::warning(
+                FindingId::DriverError,
+                format!(
+                    "`{}` has no `{}`, so it is not NVIDIA's driver",
+                    driver.library, function
+                ),
+            )
+            .help("remove that file from the library path, or install NVIDIA's driver again"),
+            DriverProblem::Failed { driver, call, code, uvm } => {
+                let error = cuda_status::explain(*code);
+                let finding = Finding::warning(
+                    FindingId::DriverError,
+                    format!(
+                        "{}: `{}` answered {}",
+                        error.words,
+                        call,
+                        cuda_status::status_name(*code)
+                    ),
+                );
+                let finding = with_driver(finding, driver);
+                // The release that is told is the module's; the name of the library's file tells its own.
+                let finding = match (*code, release_in_name(&driver.library), &driver.version) {
+                    (MISMATCH, Some(library), Some(module)) if library != *module => finding.with(
+                        "releases",
+                        format!("the module is {module}, the library {library}"),
+                    ),
+                    _ => finding,
+                };
+                let uvm = uvm.map(|uvm| match uvm {
+                    MissingUvm::NotGiven => {
+                        "give the container `/dev/nvidia-uvm` too: `--gpus all` (docker), `--device nvidia.com/gpu=all` (podman)"
+                    }
+                    MissingUvm::NotLoaded => {
+                        "load the module that makes `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`"
+                    }
+                });
+                match uvm {
+                    Some(help) => finding.with("not there", "/dev/nvidia-uvm").help(help),
+                    None => finding.help(error.help),
+                }
+            }
+        }
+    }
+}
+
+fn with_driver(finding: Finding, driver: &Driver) -> Finding {
+    let finding = finding.with("library", &driver.library);
+    match (&driver.version, driver.cuda) {
+        (Some(release), Some(cuda)) => finding.with(
+            "driver",
+            format!("{}, for CUDA up to {}", release, cuda.short()),
+        ),
+        (Some(release), None) => finding.with("driver", release),
+        (None, Some(cuda)) => finding.with("driver", format!("for CUDA up to {}", cuda.short())),
+        (None, None) => finding,
+    }
+}
+
+impl MissingDriver {
+    /// Returns the finding for the missing library.
+    pub fn finding(&self) -> Finding {
+        missing_driver(self, true)
+    }
+}
+
+/// Returns the finding for a missing library, with or without the loader's own words.
+fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
+    let absent = missing.is_absent();
+    let (headline, help) = match (missing.container, &missing.module) {
+        _ if absent && missing.nixos => (
+            format!(
+                "`{DRIVER}`, the library of NVIDIA's driver, is in `{NIXOS}`, where this program does not look"
+            ),
+            [
+                format!("put `{NIXOS}` into LD_LIBRARY_PATH where the program runs"),
+                "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
+            ],
+        ),
+        _ if absent && missing.wsl => (
+            format!("WSL shows a GPU, and `{DRIVER}`, the library of NVIDIA's driver, is not found"),
+            [
+                "install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows".to_string(),
+                format!("put `{WSL_LIBRARIES}` into LD_LIBRARY_PATH, if `{DRIVER}` is in there"),
+            ],
+        ),
+        (Some(_), module) if absent => {
+            let host = match module {
+                Some(_) => ", and its host has the driver",
+                None => "",
+            };
+            (
+                format!("this container has no `{DRIVER}`, the library of NVIDIA's driver{host}"),
+                [
+                    "start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)".to_string(),
+                    "install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver"
+                        .to_string(),
+                ],
+            )
+        }
+        (None, Some(_)) if absent => (
+            format!("NVIDIA's kernel module is loaded, and `{DRIVER}`, the driver's library, is not found"),
+            [
+                "install the libraries of that very release: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
+                 `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
+                    .to_string(),
+                "run `sudo ldconfig`, if they are installed".to_string(),
+            ],
+        ),
+        _ => (
+            format!("`{DRIVER}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used"),
+            [
+                "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
+                by_system!(
+                    "start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's \
+                     libraries in",
+                    "restart Windows, if it was installed just now"
+                )
+                .to_string(),
+            ],
+        ),
+    };
+    let mut finding = Finding::warning(FindingId::DriverMissing, headline);
+    if with_words {
+        finding = finding.with("loader", &missing.words);
+    }
+    if let Some(release) = &missing.module {
+        finding = finding.with(
+            "module",
+            format!("{release} is loaded (/proc/driver/nvidia/version)"),
+        );
+    }
+    if let (Some(file), true) = (missing.container, absent) {
+        finding = finding.with("container", file);
+    }
+    finding.help.extend(help);
+    finding
+}
+
+#[cfg(feature = "runtime")]
+impl LocatedProblem<'_> {
+    /// Returns the finding for the problem and the file that causes it.
+    pub fn finding(&self) -> Finding {
+        let (problem, path, origin, behind) = match self {
+            LocatedProblem::Unlocated(problem) => return problem.finding(),
+            LocatedProblem::Unfit(missing, unfit) => {
+                // The words name the defect for which the file was not opened.
+                let with_words = missing.not_opened.as_ref() != Some(&unfit.defect);
+                return unfit.instead_of_driver(missing_driver(missing, with_words));
+            }
+            LocatedProblem::InPlace {
+                problem,
+                path,
+                origin,
+                behind,
+            } => (problem, path, origin, behind),
+        };
+        let remove = match origin {
+            LoadOrigin::LibraryPath(entry) => {
+                format!("take `{}` out of {}", entry.display(), LIBRARY_PATH)
+            }
+            LoadOrigin::Rpath(entry) | LoadOrigin::Runpath(entry) => format!(
+                "build the program without `{}` in its rpath",
+                entry.display()
+            ),
+            LoadOrigin::Preload => "take it out of LD_PRELOAD".to_string(),
+            _ => format!("remove `{}`", path.display()),
+        };
+        let unlocated = problem.finding();
+        let mut finding =
+            Finding::warning(unlocated.id, unlocated.summary).with("found via", origin);
+        match (behind, problem) {
+            (Some((driver, release)), _) => {
+                let driver = format!("{}, of {}", driver.display(), release);
+                finding = finding.with("there is", driver).help(remove);
+                finding.help.extend(unlocated.help);
+            }
+            (None, DriverProblem::Stub(_)) => {
+                finding = finding.help(format!(
+                    "install NVIDIA's driver, and {remove}: a stub is for linking alone"
+                ));
+            }
+            (None, _) => finding.help = unlocated.help,
+        }
+        finding.evidence.extend(unlocated.evidence);
+        finding
+    }
+}
+
+#[cfg(feature = "runtime")]
+impl Unfit {
+    /// Returns the finding for this file in the driver's place, where none at all would have the finding `missing`.
+    pub fn instead_of_driver(&self, missing: Finding) -> Finding {
+        let summary = format!(
+            "`{}` {}, so no GPU can be used",
+            self.path.display(),
+            self.defect
+        );
+        let mut finding = Finding::warning(missing.id, summary).with("found via", &self.found_via);
+        finding.evidence.extend(missing.evidence);
+        let mut finding = match &self.defect {
+            Defect::Machine(number, own) => {
+                let other = cpu_name(*number).unwrap_or("that processor");
+                finding.help(format!(
+                    "install NVIDIA's driver for {own}, or use a build of this program for {other}"
+                ))
+            }
+            Defect::Forbidden => finding.help(self.defect.help(&self.path)),
+            Defect::CutOff(..) | Defect::Garbled | Defect::Foreign(..) => {
+                return finding.help("install NVIDIA's driver again");
+            }
+            Defect::Empty if cfg!(windows) => return finding.help("install NVIDIA's driver again"),
+            // An empty one is what a container has in its place until the driver's own is mounted over it.
+            _ => finding,
+        };
+        finding.help.extend(missing.help);
+        finding
+    }
+}
+
+impl GpuVisibility {
+    /// Returns the finding for a driver that shows no GPU.
+    pub fn finding(&self) -> Finding {
+        let hiding = self.hiding_entry();
+        let headline = match (hiding, self.closed, self.container) {
+            (Some(entry), ..) if entry.is_empty() || entry.starts_with('-') => {
+                format!("{VISIBLE} hides every GPU from this program")
+            }
+            (Some(entry), ..) => {
+                format!(
+                    "`{entry}` in {VISIBLE} names no GPU, which hides every GPU from this program"
+                )
+            }
+            (None, Some(node), _) => {
+                format!("this process may not open `{node}`, so NVIDIA's driver shows it no GPU")
+            }
+            (None, None, Some(_)) => "this container was started without a GPU".to_string(),
+            (None, None, None) => "NVIDIA's driver shows no GPU".to_string(),
+        };
+        let mut finding = Finding::warning(FindingId::NoGpu, headline);
+        if let Some(value) = &self.visible {
+            finding = match value.as_str() {
+                "" => finding.with("set", format!("{VISIBLE} is set, and empty")),
+                value => finding.with("set", format!("{VISIBLE}={value}")),
+            };
+            let entries = value.split(',');
+            let instances = entries.filter(|entry| entry.trim().starts_with("MIG-"));
+            finding = finding.help(match instances.count() {
+                0 | 1 => format!("unset {VISIBLE}"),
+                _ => format!("set {VISIBLE} to one MIG instance: a process can use no more"),
+            });
+        }
+        if hiding.is_some() {
+            return finding;
+        }
+        let finding = match self.closed {
+            Some(node) => finding.help(format!(
+                "add this user to the group that `ls -l {node}` shows, or give the container the GPU with its rights"
+            )),
+            None => finding.help("run on a machine that has a GPU, or ask the scheduler for one"),
+        };
+        finding.help(if cfg!(windows) {
+            "see in Windows' device manager whether the GPU is enabled, and its driver NVIDIA's"
+        } else if self.is_jetson {
+            "start a container with `--runtime nvidia`, as a Jetson needs it"
+        } else {
+            "start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` \
+             lists GPUs outside it"
+        })
+    }
+}

@@ -7,8 +7,11 @@
 pub mod check;
 #[cfg(feature = "runtime")]
 pub mod child;
+#[cfg(feature = "runtime")]
 pub mod convolution;
+pub mod cuda_status;
 pub mod defect;
+#[cfg(feature = "runtime")]
 pub mod devices;
 pub mod driver;
 pub mod gpu_support;

@@ -4,7 +4,7 @@ use super::program::run;
 use super::tree::{Folder, compile, sound};
 use cudnn_guard::runtime::binary::Image;
 use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
-use cudnn_guard::runtime::driver::query::{Driver, failed};
+use cudnn_guard::runtime::driver::query::{Driver, DriverProblem};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -262,7 +262,10 @@ fn a_machine_without_the_module_for_cuda_is_told_so() {
         cuda: None,
         devices: Vec::new(),
     };
-    let below = |code, root: &Path| failed(&driver, "cuInit", code, root).to_string();
+    let below = |code, root: &Path| {
+        let failed = DriverProblem::failed(driver.clone(), "cuInit", code, root);
+        failed.finding().to_string()
+    };
     let told = |code| below(code, &machine.0);
     let anywhere = below(999, Path::new("/nowhere"));
     assert_eq!(told(999), anywhere);
