@@ -255,11 +255,7 @@ fn run_checks(
         CheckMode::InChild(extent) => (false, extent),
     };
     let asked = env_config.devices.is_asked();
-    let shared = if asked {
-        None
-    } else {
-        devices::shared_by_mps()
-    };
+    let shared = if asked { None } else { devices::find_mps() };
     let scope = Scope {
         extent,
         graph_only: parts.jit_only,

@@ -11,6 +11,7 @@ use crate::runtime::cudnn::status;
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::device_memory::Breach;
 use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::finding::Verdict;
 use crate::runtime::facts::version::Version;
 
 /// The variable that makes cuDNN round single precision, or not, whatever the program says.
@@ -64,16 +65,6 @@ pub enum WrongEverywhere {
     Zero,
     /// Each is rounded as bf16 is.
     Bfloat16,
-}
-
-/// How another engine did.
-pub enum OtherEngine {
-    /// Its numbers are right.
-    Right,
-    /// Its numbers are wrong.
-    Wrong,
-    /// It gave none.
-    Failed,
 }
 
 /// Why there is no right result.
@@ -141,8 +132,8 @@ pub enum CaseFailure {
         allowed: f64,
         /// What is wrong with all of them, if it is the same with all.
         all: Option<WrongEverywhere>,
-        /// How another engine did, if one was asked.
-        other: Option<(Algorithm, OtherEngine)>,
+        /// The verdict on another engine, if one was asked; unknown if it failed.
+        other: Option<(Algorithm, Verdict)>,
     },
 }
 
@@ -214,12 +205,12 @@ impl CaseFailure {
     /// Adds what another engine computed.
     pub fn beside(mut self, by: Algorithm, result: &Result<CaseSuccess, CaseFailure>) -> Self {
         if let CaseFailure::Wrong { other, .. } = &mut self {
-            let how = match result {
-                Ok(_) => OtherEngine::Right,
-                Err(CaseFailure::Wrong { .. }) => OtherEngine::Wrong,
-                Err(_) => OtherEngine::Failed,
+            let verdict = match result {
+                Ok(_) => Verdict::Pass,
+                Err(CaseFailure::Wrong { .. }) => Verdict::Fail,
+                Err(_) => Verdict::Unknown,
             };
-            *other = Some((by, how));
+            *other = Some((by, verdict));
         }
         self
     }

@@ -1,6 +1,5 @@
 //! The GPUs that are tried.
 
-use crate::runtime::driver::query::RestrictedMode;
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
@@ -40,29 +39,17 @@ impl Devices {
 
     /// Those of so many that are tried.
     pub fn selected(&self, count: usize) -> Vec<usize> {
-        let mut selected = Vec::new();
+        let numbers = 0..count;
         match self {
-            Devices::Listed(numbers) => {
-                for number in numbers {
-                    if *number < count {
-                        selected.push(*number);
-                    }
-                }
+            Devices::Listed(listed) => {
+                let listed = listed.iter().copied();
+                listed.filter(|number| numbers.contains(number)).collect()
             }
-            Devices::Rank(rank) => {
-                if self.shared_rank(count).is_none() {
-                    selected.extend(rank.checked_rem(count));
-                }
-            }
-            Devices::First | Devices::All => {
-                for number in 0..count {
-                    if number == 0 || *self == Devices::All {
-                        selected.push(number);
-                    }
-                }
-            }
+            Devices::Rank(_) if self.shared_rank(count).is_some() => Vec::new(),
+            Devices::Rank(rank) => rank.checked_rem(count).into_iter().collect(),
+            Devices::First => numbers.take(1).collect(),
+            Devices::All => numbers.collect(),
         }
-        selected
     }
 
     /// Returns the reason not to test a GPU that this process shares with a lower rank, which tests it.
@@ -81,15 +68,13 @@ impl Devices {
 
     /// Those that are asked for and not there.
     pub fn out_of_range(&self, count: usize) -> Vec<usize> {
-        let mut beyond = Vec::new();
-        if let Devices::Listed(numbers) = self {
-            for number in numbers {
-                if *number >= count {
-                    beyond.push(*number);
-                }
+        match self {
+            Devices::Listed(numbers) => {
+                let numbers = numbers.iter().copied();
+                numbers.filter(|number| *number >= count).collect()
             }
+            _ => Vec::new(),
         }
-        beyond
     }
 }
 
@@ -105,8 +90,8 @@ pub enum BusyDevice {
     },
     /// A compute mode keeps other processes out while the guard uses the GPU.
     Restricted {
-        /// The mode.
-        mode: RestrictedMode,
+        /// The `CUcomputemode`.
+        mode: u32,
         /// The name of the GPU.
         device: String,
         /// Its number.
@@ -140,8 +125,8 @@ pub fn label(name: &str, number: usize) -> String {
     }
 }
 
-/// Detects CUDA's multi-process service, if a process serves its control pipe.
-pub fn shared_by_mps() -> Option<BusyDevice> {
+/// Finds CUDA's multi-process service, if a process serves its control pipe.
+pub fn find_mps() -> Option<BusyDevice> {
     if cfg!(windows) {
         return None;
     }

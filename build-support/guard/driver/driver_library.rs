@@ -54,15 +54,12 @@ pub fn locate(problem: &DriverProblem) -> LocatedProblem<'_> {
 /// Returns the file in the loader's way that has the driver's name and is no library for this program.
 fn unfit(search_path: &SearchPath) -> Option<Unfit> {
     let (path, defect) = match search_path.program_file(DRIVER) {
-        Some(path) => {
-            let defect = Image::open(&path).err()?;
-            (path, defect)
-        }
+        Some(path) => Image::open(&path).err().map(|defect| (path, defect)),
         None => {
             let obstacle = search_path.obstacle(DRIVER);
-            obstacle.filter(|(_, defect)| !matches!(defect, Defect::Closed(_)))?
+            obstacle.filter(|(_, defect)| !matches!(defect, Defect::Closed(_)))
         }
-    };
+    }?;
     Some(Unfit {
         found_via: search_path.to(&path).to_string(),
         path,

@@ -57,17 +57,6 @@ pub struct Driver {
     pub devices: Vec<Device>,
 }
 
-/// A compute mode in which a GPU that is in use keeps other processes out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RestrictedMode {
-    /// One thread of one process at a time. Drivers no longer offer it.
-    Exclusive,
-    /// No process.
-    Prohibited,
-    /// One process at a time.
-    ExclusiveProcess,
-}
-
 /// Why no GPU can be used. None of these is the program's fault, so none stops it by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DriverProblem {
@@ -156,17 +145,10 @@ pub fn ask() -> Result<Driver, DriverProblem> {
             return Err(DriverProblem::NotADriver { driver, function });
         }
     };
-    // SAFETY: both are functions of the driver with the types cuda.h gives them; `number` outlives the call.
-    let (started, known, number) = unsafe {
-        let started = (functions.init)(0);
-        // Answered by a driver without GPUs too.
-        let mut number: c_int = 0;
-        let known = (functions.driver_version)(&mut number);
-        (started, known, number)
-    };
-    if known == 0 && number > 0 {
-        driver.cuda = Some(Version::from_cuda(number.unsigned_abs()));
-    }
+    // SAFETY: the type is that of cuda.h.
+    let started = unsafe { (functions.init)(0) };
+    // Answered by a driver without GPUs too.
+    driver.cuda = functions.cuda();
     match started {
         0 => {}
         STUB => return Err(DriverProblem::Stub(driver)),
@@ -195,26 +177,18 @@ pub fn ask() -> Result<Driver, DriverProblem> {
 
 /// The newest CUDA that the driver serves. CUDA is not started, so that nothing can hang.
 pub fn newest_cuda() -> Option<Version> {
-    let functions = DriverFunctions::resolve(open().ok()?).ok()?;
-    let mut number: c_int = 0;
-    // SAFETY: the type is that of cuda.h; `number` outlives the call.
-    let code = unsafe { (functions.driver_version)(&mut number) };
-    (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
+    DriverFunctions::resolve(open().ok()?).ok()?.cuda()
 }
 
 /// Returns the compute mode of the GPU of this number, if it keeps other processes out. CUDA must have been started.
-pub fn compute_mode(ordinal: usize) -> Option<RestrictedMode> {
+pub fn compute_mode(ordinal: usize) -> Option<u32> {
     let functions = DriverFunctions::resolve(open().ok()?).ok()?;
     let mut device = 0;
     // SAFETY: `device` outlives the call.
     let code = unsafe { (functions.device)(&mut device, ordinal as c_int) };
     check("cuDeviceGet", code).ok()?;
-    match functions.number(COMPUTE_MODE, device).ok()? {
-        1 => Some(RestrictedMode::Exclusive),
-        2 => Some(RestrictedMode::Prohibited),
-        3 => Some(RestrictedMode::ExclusiveProcess),
-        _ => None,
-    }
+    let mode = functions.number(COMPUTE_MODE, device).ok();
+    mode.filter(|mode| matches!(mode, 1..=3))
 }
 
 /// Opens the driver's library and calls nothing in it.
@@ -288,6 +262,13 @@ functions! {
 }
 
 impl DriverFunctions {
+    fn cuda(&self) -> Option<Version> {
+        let mut number: c_int = 0;
+        // SAFETY: the type is that of cuda.h; `number` outlives the call.
+        let code = unsafe { (self.driver_version)(&mut number) };
+        (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
+    }
+
     fn devices(&self) -> Result<Vec<Device>, CallStatus> {
         let mut count = 0;
         // SAFETY: `count` outlives the call.

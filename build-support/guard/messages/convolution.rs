@@ -5,11 +5,10 @@ use crate::runtime::convolution::cudnn_error::{
     CudnnError, LOW_MEMORY, MIB, is_elsewhere, is_hardware, is_memory, is_outside_cudnn,
 };
 use crate::runtime::convolution::failure::{
-    CaseFailure, FailedCase, OVERRIDE, OtherEngine, Unserved, WrongEverywhere,
+    CaseFailure, FailedCase, OVERRIDE, Unserved, WrongEverywhere,
 };
 use crate::runtime::cudnn::shape::{dimensions, indices, pair};
 use crate::runtime::cudnn::status;
-use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::device_memory::Breach;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
@@ -18,20 +17,18 @@ use crate::runtime::messages::cuda_status;
 use crate::runtime::system::by_system;
 
 const BELONG: &str = "install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here";
+/// What shows how cuDNN's work on the GPU ended.
+const WAIT: &str = "cuCtxSynchronize";
 const UPDATE: &str = "update cudnn-guard: it does not know this release";
 
 impl FailedCase<'_> {
     /// Returns the finding for the failure.
     pub fn finding(&self) -> Finding {
-        let FailedCase {
-            version,
-            device,
-            case,
-            ..
-        } = *self;
+        let (version, device, case) = (self.version, self.device, self.case);
         let cudnn = format!("cuDNN {version}");
         let words = case.words();
-        let untried = |summary| self.new(FindingId::ConvolutionFailed, Severity::Warning, summary);
+        let untried =
+            |summary| self.start(FindingId::ConvolutionFailed, Severity::Warning, summary);
         match self.failure {
             CaseFailure::Unserved(reason) => {
                 untried(format!("no {words} was tried: {}", reason.words()))
@@ -50,10 +47,10 @@ impl FailedCase<'_> {
                 "cuDNN",
                 "it was not asked: CUDA takes memory by pieces of 2 MiB",
             ),
-            CaseFailure::Gpu(status) => self.refused_by_gpu(*status),
+            CaseFailure::Gpu(status) => self.refused_by_gpu(status.call, status.code),
             CaseFailure::Cudnn(error) => self.refused_by_cudnn(error),
             CaseFailure::Crashed { code, .. } if is_outside_cudnn(*code) => {
-                self.refused_by_gpu(waited(*code))
+                self.refused_by_gpu(WAIT, Some(*code))
             }
             CaseFailure::Crashed { code, .. } => {
                 let named = cuda_status::status_name(*code);
@@ -139,23 +136,17 @@ impl FailedCase<'_> {
                 let place =
                     format!("{result}[{a}][{b}][{c}][{d}] is {there}, and {expected:.7} is right");
                 let wrong = format!("{} of {} numbers", comparison.wrong, comparison.of);
-                let finding = self
-                    .of_case(FindingId::ConvolutionWrong, Severity::Error, summary)
+                let other = other.map(|(by, verdict)| match verdict {
+                    Verdict::Pass => format!("{by} computes rightly"),
+                    Verdict::Fail => format!("{by} is wrong too"),
+                    Verdict::Unknown => format!("{by} fails"),
+                });
+                self.of_case(FindingId::ConvolutionWrong, Severity::Error, summary)
                     .with("where", place)
-                    .with("wrong", wrong);
-                let finding = match other {
-                    Some((by, OtherEngine::Right)) => {
-                        finding.with("beside it", format!("{by} computes rightly"))
-                    }
-                    Some((by, OtherEngine::Wrong)) => {
-                        finding.with("beside it", format!("{by} is wrong too"))
-                    }
-                    Some((by, OtherEngine::Failed)) => {
-                        finding.with("beside it", format!("{by} fails"))
-                    }
-                    None => finding,
-                };
-                finding.help(BELONG).help(
+                    .with("wrong", wrong)
+                    .with_lines("beside it", other)
+                    .help(BELONG)
+                    .help(
                     "run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory",
                 )
             }
@@ -163,7 +154,7 @@ impl FailedCase<'_> {
     }
 
     /// Creates the finding of a failure; at most a warning that says so, if the failure is in doubt.
-    fn new(&self, id: FindingId, severity: Severity, summary: String) -> Finding {
+    fn start(&self, id: FindingId, severity: Severity, summary: String) -> Finding {
         match self.in_doubt {
             true => Finding::warning(id, summary).with(
                 "where",
@@ -195,21 +186,18 @@ impl FailedCase<'_> {
         if shape.groups != 1 {
             sizes = format!("{}, {} groups", sizes, shape.groups);
         }
-        self.new(id, severity, summary)
+        self.start(id, severity, summary)
             .with("operation", words.join(", "))
             .with("shape", sizes)
     }
 
     /// Returns the finding for what the GPU or its driver refuses, which is not cuDNN's fault, nor the program's.
-    fn refused_by_gpu(&self, status: CallStatus) -> Finding {
-        let CallStatus { call, code } = status;
-        let refused = |id, summary| self.new(id, Severity::Warning, summary);
+    fn refused_by_gpu(&self, call: &str, code: Option<i32>) -> Finding {
+        let device = self.device;
+        let refused = |id, summary| self.start(id, Severity::Warning, summary);
         let Some(code) = code else {
-            return refused(
-                FindingId::DriverError,
-                format!("NVIDIA's driver has no `{call}`, so no convolution was tried"),
-            )
-            .help("update NVIDIA's driver");
+            let summary = format!("NVIDIA's driver has no `{call}`, so no convolution was tried");
+            return refused(FindingId::DriverError, summary).help("update NVIDIA's driver");
         };
         let error = cuda_status::explain(code);
         let answered = format!("`{call}` answered {}", cuda_status::status_name(code));
@@ -221,16 +209,11 @@ impl FailedCase<'_> {
         } else {
             FindingId::DriverError
         };
-        let device = self.device;
-        refused(
-            id,
-            format!(
-                "{device} could not be used for a convolution: {}",
-                error.words
-            ),
-        )
-        .with("driver", answered)
-        .help(error.help)
+        let words = error.words;
+        let summary = format!("{device} could not be used for a convolution: {words}");
+        refused(id, summary)
+            .with("driver", answered)
+            .help(error.help)
     }
 
     /// Returns the finding for too little memory to try anything: so much is free, if that is known.
@@ -247,30 +230,26 @@ impl FailedCase<'_> {
             ),
             None => format!("{device} has too little free memory to try a convolution"),
         };
-        self.new(FindingId::DeviceMemoryLow, Severity::Warning, summary)
+        self.start(FindingId::DeviceMemoryLow, Severity::Warning, summary)
             .with(label, reason)
             .help("free memory on the GPU: `nvidia-smi` shows who holds it")
     }
 
     fn refused_by_cudnn(&self, error: &CudnnError) -> Finding {
-        let FailedCase {
-            version,
-            device,
-            case,
-            ..
-        } = *self;
+        let (version, device, case) = (self.version, self.device, self.case);
         let major = version.major;
         let outside = error.gpu.filter(|code| is_outside_cudnn(*code));
-        let with_words = |finding: Finding| match error.last_error.as_str() {
-            "" => finding,
-            words => finding.with("last error", words),
-        };
+        let words = Some(&error.last_error).filter(|words| !words.is_empty());
+        let with_words = |finding: Finding| finding.with_lines("last error", words);
         let answered = answered(error, major);
         if error.lacks_memory(major) {
             return with_words(self.memory_low(error.low_memory(major), "cuDNN", &answered));
         }
         if let Some(code) = outside {
-            return with_words(self.refused_by_gpu(waited(code)).with("cuDNN", answered));
+            return with_words(
+                self.refused_by_gpu(WAIT, Some(code))
+                    .with("cuDNN", answered),
+            );
         }
         // A program that asks for a graph is ready to be refused, and may have another way.
         let is_fault = case.api == Api::Legacy
@@ -284,21 +263,13 @@ impl FailedCase<'_> {
             status::status_name(error.status, major)
         );
         let mut finding = match error.call {
-            "cudnnCreate" => self.new(FindingId::CudnnCreateFailed, severity, summary),
+            "cudnnCreate" => self.start(FindingId::CudnnCreateFailed, severity, summary),
             _ => self.of_case(FindingId::ConvolutionFailed, severity, summary),
         };
         if let Some(code) = error.gpu {
             finding = finding.with("GPU", cuda_status::status_name(code));
         }
         with_words(finding).help(help(error.status, major))
-    }
-}
-
-/// Returns the answer of the GPU after cuDNN's work.
-fn waited(code: i32) -> CallStatus {
-    CallStatus {
-        call: "cuCtxSynchronize",
-        code: Some(code),
     }
 }
 

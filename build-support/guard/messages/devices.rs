@@ -1,7 +1,6 @@
 //! The GPUs, and what keeps them from being tested.
 
 use crate::runtime::driver::devices::BusyDevice;
-use crate::runtime::driver::query::RestrictedMode;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::system::by_system;
@@ -23,17 +22,15 @@ impl BusyDevice {
                 number,
             } => {
                 let (name, words) = match mode {
-                    RestrictedMode::Exclusive => ("EXCLUSIVE", "one process at a time may use it"),
-                    RestrictedMode::Prohibited => ("PROHIBITED", "no process may use it"),
-                    RestrictedMode::ExclusiveProcess => {
-                        ("EXCLUSIVE_PROCESS", "one process at a time may use it")
-                    }
+                    1 => ("EXCLUSIVE", "one process at a time may use it"),
+                    2 => ("PROHIBITED", "no process may use it"),
+                    _ => ("EXCLUSIVE_PROCESS", "one process at a time may use it"),
                 };
                 let finding = busy(format!(
                     "{device} is in a compute mode in which {words}, so it was not tried"
                 ));
                 finding.with("mode", name).help(match mode {
-                    RestrictedMode::Prohibited => by_system!(
+                    2 => by_system!(
                         "share the GPU again: `sudo nvidia-smi -c DEFAULT`",
                         "share the GPU again: `nvidia-smi -c DEFAULT` as administrator"
                     )

@@ -20,6 +20,8 @@ use crate::runtime::system::names::DRIVER;
 #[cfg(feature = "runtime")]
 use crate::runtime::system::platform::LIBRARY_PATH;
 
+const UVM: &str = "/dev/nvidia-uvm";
+
 impl DriverProblem {
     /// Returns the finding for the problem.
     pub fn finding(&self) -> Finding {
@@ -65,16 +67,13 @@ impl DriverProblem {
                     ),
                     _ => finding,
                 };
-                let uvm = uvm.map(|uvm| match uvm {
-                    MissingUvm::NotGiven => {
-                        "give the container `/dev/nvidia-uvm` too: `--gpus all` (docker), `--device nvidia.com/gpu=all` (podman)"
-                    }
-                    MissingUvm::NotLoaded => {
-                        "load the module that makes `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`"
-                    }
-                });
                 match uvm {
-                    Some(help) => finding.with("not there", "/dev/nvidia-uvm").help(help),
+                    Some(MissingUvm::NotGiven) => finding.with("not there", UVM).help(
+                        "give the container `/dev/nvidia-uvm` too: `--gpus all` (docker), `--device nvidia.com/gpu=all` (podman)",
+                    ),
+                    Some(MissingUvm::NotLoaded) => finding.with("not there", UVM).help(
+                        "load the module that makes `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`",
+                    ),
                     None => finding.help(error.help),
                 }
             }
@@ -83,16 +82,14 @@ impl DriverProblem {
 }
 
 fn with_driver(finding: Finding, driver: &Driver) -> Finding {
-    let finding = finding.with("library", &driver.library);
-    match (&driver.version, driver.cuda) {
-        (Some(release), Some(cuda)) => finding.with(
-            "driver",
-            format!("{}, for CUDA up to {}", release, cuda.short()),
-        ),
-        (Some(release), None) => finding.with("driver", release),
-        (None, Some(cuda)) => finding.with("driver", format!("for CUDA up to {}", cuda.short())),
-        (None, None) => finding,
-    }
+    let cuda = driver
+        .cuda
+        .map(|cuda| format!("for CUDA up to {}", cuda.short()));
+    let facts: Vec<String> = driver.version.clone().into_iter().chain(cuda).collect();
+    let facts = Some(facts.join(", ")).filter(|facts| !facts.is_empty());
+    finding
+        .with("library", &driver.library)
+        .with_lines("driver", facts)
 }
 
 impl MissingDriver {
@@ -158,19 +155,12 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
             ],
         ),
     };
-    let mut finding = Finding::warning(FindingId::DriverMissing, headline);
-    if with_words {
-        finding = finding.with("loader", &missing.words);
-    }
-    if let Some(release) = &missing.module {
-        finding = finding.with(
-            "module",
-            format!("{release} is loaded (/proc/driver/nvidia/version)"),
-        );
-    }
-    if let (Some(file), true) = (missing.container, absent) {
-        finding = finding.with("container", file);
-    }
+    let module = missing.module.as_ref();
+    let module = module.map(|release| format!("{release} is loaded (/proc/driver/nvidia/version)"));
+    let mut finding = Finding::warning(FindingId::DriverMissing, headline)
+        .with_lines("loader", Some(&missing.words).filter(|_| with_words))
+        .with_lines("module", module)
+        .with_lines("container", missing.container.filter(|_| absent));
     finding.help.extend(help);
     finding
 }
@@ -179,49 +169,50 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
 impl LocatedProblem<'_> {
     /// Returns the finding for the problem and the file that causes it.
     pub fn finding(&self) -> Finding {
-        let (problem, path, origin, behind) = match self {
-            LocatedProblem::Unlocated(problem) => return problem.finding(),
+        match self {
+            LocatedProblem::Unlocated(problem) => problem.finding(),
             LocatedProblem::Unfit(missing, unfit) => {
                 // The words name the defect for which the file was not opened.
                 let with_words = missing.not_opened.as_ref() != Some(&unfit.defect);
-                return unfit.instead_of_driver(missing_driver(missing, with_words));
+                unfit.instead_of_driver(missing_driver(missing, with_words))
             }
             LocatedProblem::InPlace {
                 problem,
                 path,
                 origin,
                 behind,
-            } => (problem, path, origin, behind),
-        };
-        let remove = match origin {
-            LoadOrigin::LibraryPath(entry) => {
-                format!("take `{}` out of {}", entry.display(), LIBRARY_PATH)
+            } => {
+                let remove = match origin {
+                    LoadOrigin::LibraryPath(entry) => {
+                        format!("take `{}` out of {}", entry.display(), LIBRARY_PATH)
+                    }
+                    LoadOrigin::Rpath(entry) | LoadOrigin::Runpath(entry) => format!(
+                        "build the program without `{}` in its rpath",
+                        entry.display()
+                    ),
+                    LoadOrigin::Preload => "take it out of LD_PRELOAD".to_string(),
+                    _ => format!("remove `{}`", path.display()),
+                };
+                let unlocated = problem.finding();
+                let finding = Finding::warning(unlocated.id, unlocated.summary);
+                let mut finding = finding.with("found via", origin);
+                match (behind, problem) {
+                    (Some((driver, release)), _) => {
+                        let driver = format!("{}, of {}", driver.display(), release);
+                        finding = finding.with("there is", driver).help(remove);
+                        finding.help.extend(unlocated.help);
+                    }
+                    (None, DriverProblem::Stub(_)) => {
+                        finding = finding.help(format!(
+                            "install NVIDIA's driver, and {remove}: a stub is for linking alone"
+                        ));
+                    }
+                    (None, _) => finding.help = unlocated.help,
+                }
+                finding.evidence.extend(unlocated.evidence);
+                finding
             }
-            LoadOrigin::Rpath(entry) | LoadOrigin::Runpath(entry) => format!(
-                "build the program without `{}` in its rpath",
-                entry.display()
-            ),
-            LoadOrigin::Preload => "take it out of LD_PRELOAD".to_string(),
-            _ => format!("remove `{}`", path.display()),
-        };
-        let unlocated = problem.finding();
-        let mut finding =
-            Finding::warning(unlocated.id, unlocated.summary).with("found via", origin);
-        match (behind, problem) {
-            (Some((driver, release)), _) => {
-                let driver = format!("{}, of {}", driver.display(), release);
-                finding = finding.with("there is", driver).help(remove);
-                finding.help.extend(unlocated.help);
-            }
-            (None, DriverProblem::Stub(_)) => {
-                finding = finding.help(format!(
-                    "install NVIDIA's driver, and {remove}: a stub is for linking alone"
-                ));
-            }
-            (None, _) => finding.help = unlocated.help,
         }
-        finding.evidence.extend(unlocated.evidence);
-        finding
     }
 }
 
