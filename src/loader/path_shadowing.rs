@@ -3,7 +3,6 @@
 
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
@@ -23,63 +22,76 @@ pub struct ShadowingLibrary {
     pub version: Option<Version>,
 }
 
+/// A library that is loaded in place of another one, or may be missing, because of where programs search.
+pub enum PathFault<'a> {
+    /// LD_LIBRARY_PATH leads to another cuDNN.
+    LibraryPath(Shadowed<'a>),
+    /// Windows comes to another cuDNN first.
+    DllPath {
+        /// Both.
+        shadowed: Shadowed<'a>,
+        /// Whether the other one is in Windows' own directory; else it is along PATH.
+        by_system: bool,
+    },
+    /// LD_LIBRARY_PATH leads to a libnvrtc that is older than the toolkit.
+    OlderNvrtc {
+        /// That libnvrtc.
+        first: &'a Nvrtc,
+        /// The toolkit's release.
+        cuda: Version,
+        /// The toolkit's directory of libraries.
+        dir: Option<&'a Path>,
+    },
+    /// The cuDNN is below a directory of PATH.
+    BelowPath {
+        /// Its library.
+        library: &'a Path,
+        /// The directory.
+        dir: &'a Path,
+    },
+    /// The rpath to a conda environment's cuDNN also leads to the environment's C++ library.
+    CondaRpath {
+        /// The directory of the rpath.
+        link_dir: &'a Path,
+        /// The C++ library.
+        cxx: &'a Path,
+    },
+}
+
+/// The chosen cuDNN, and the one that programs come to before it.
+pub struct Shadowed<'a> {
+    /// The other one.
+    pub rival: &'a ShadowingLibrary,
+    /// The chosen one's library.
+    pub library: &'a Path,
+    /// Its release.
+    pub version: Option<Version>,
+}
+
 /// Says which cuDNN will be loaded in place of the chosen one, or which parts in place of its own.
 pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Finding> {
-    let rival = first_rival(cudnn, rivals, !cudnn.files.own_first)?;
-    let reason = if rival.main_library {
-        "the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the system's \
-         directories"
-    } else {
-        "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself"
-    };
-    let help = format!(
-        "take `{}` out of LD_LIBRARY_PATH where the program runs, or put `{}` before it",
-        rival.dir.display(),
-        folder(cudnn.library.as_deref()?)
-    );
-    let finding = rival.finding(cudnn, "LD_LIBRARY_PATH")?;
-    Some(finding.with("reason", reason).help(help))
+    let shadowed = shadowed(cudnn, rivals, !cudnn.files.own_first)?;
+    Some(PathFault::LibraryPath(shadowed).finding())
 }
 
 /// The one that is loaded in place of the chosen cuDNN, or whose parts are, where those count. What comes behind the
 /// chosen directory, or in the system, is not reached.
-fn first_rival<'a>(
-    cudnn: &Cudnn,
+fn shadowed<'a>(
+    cudnn: &'a Cudnn,
     rivals: &'a [ShadowingLibrary],
     parts_count: bool,
-) -> Option<&'a ShadowingLibrary> {
+) -> Option<Shadowed<'a>> {
     let before = || rivals.iter().take_while(|rival| !rival.own);
     let whole = before().find(|rival| rival.main_library);
     let rival = whole.or_else(|| before().find(|rival| parts_count && !rival.parts.is_empty()))?;
     let is_same = rival.version.is_some() && rival.version == cudnn.library_version;
-    (!is_same).then_some(rival)
-}
-
-impl ShadowingLibrary {
-    /// That a variable leads the program to it.
-    fn finding(&self, cudnn: &Cudnn, variable: &str) -> Option<Finding> {
-        let library = cudnn.library.as_deref()?;
-        let file = library.file_name()?.to_str()?;
-        let dir = self.dir.display();
-        let (theirs, ours) = (release(self.version), release(cudnn.linked_version()));
-        let (summary, first) = if self.main_library {
-            let summary = format!(
-                "{variable} leads the program to the cuDNN {theirs} in `{dir}`, and the program is linked to {ours}"
-            );
-            (summary, self.dir.join(file).display().to_string())
-        } else {
-            let summary = format!(
-                "{variable} gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself"
-            );
-            (summary, self.parts.join("\n"))
-        };
-        let finding = Finding::warning(FindingId::LibraryPathHijack, summary);
-        Some(
-            finding
-                .with("linked", library.display())
-                .with("first", first),
-        )
-    }
+    let library = cudnn.library.as_deref().filter(|_| !is_same)?;
+    let version = cudnn.linked_version();
+    Some(Shadowed {
+        rival,
+        library,
+        version,
+    })
 }
 
 /// The libnvrtc that stands first in LD_LIBRARY_PATH.
@@ -101,24 +113,8 @@ pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding>
     if left_out || first.release.major != cuda.major || first.release.minor >= cuda.minor {
         return None;
     }
-    let dir = folder(&first.file);
-    let summary = format!(
-        "LD_LIBRARY_PATH leads cuDNN to the libnvrtc {} in `{dir}`, and the toolkit is CUDA {}",
-        first.release.short(),
-        cuda.short()
-    );
-    let finding = Finding::warning(FindingId::LibraryPathHijack, summary)
-        .with("first", first.file.display())
-        .with(
-            "reason",
-            "cuDNN compiles a part of its code when the program runs, and an older libnvrtc knows no GPU that came after it",
-        );
-    let before = toolkit.link_dirs.first();
-    let before = before.map(|own| format!(", or put `{}` before it", own.display()));
-    Some(finding.help(format!(
-        "take `{dir}` out of LD_LIBRARY_PATH where the program runs{}",
-        before.unwrap_or_default()
-    )))
+    let dir = toolkit.link_dirs.first().map(PathBuf::as_path);
+    Some(PathFault::OlderNvrtc { first, cuda, dir }.finding())
 }
 
 /// [`library_path`] for Windows, which searches its own directory, `system`, and then PATH.
@@ -127,63 +123,28 @@ pub fn dll_path(
     rivals: &[ShadowingLibrary],
     system: Option<&Path>,
 ) -> Option<Finding> {
-    let rival = first_rival(cudnn, rivals, true)?;
-    let (dir, linked) = (rival.dir.display(), folder(cudnn.library.as_deref()?));
-    let by_system = system == Some(&*rival.dir);
-    let remedy = if by_system {
-        format!("delete the files `cudnn*.dll` from `{dir}`")
-    } else {
-        format!("put `{linked}` before `{dir}` in PATH where the program runs")
+    let shadowed = shadowed(cudnn, rivals, true)?;
+    let by_system = system == Some(&*shadowed.rival.dir);
+    let fault = PathFault::DllPath {
+        shadowed,
+        by_system,
     };
-    let finding = rival.finding(cudnn, if by_system { "Windows" } else { "PATH" })?;
-    Some(
-        finding
-            .with("reason", "Windows looks for each DLL beside the program, then in its system directory, then along PATH")
-            .help(remedy)
-            .help(format!("or copy all DLLs of `{linked}` beside the program")),
-    )
+    Some(fault.finding())
 }
 
 /// NVIDIA's installer puts `bin` on PATH, and the DLLs lie in a directory of their CUDA below it. `dirs` are those of
 /// PATH, in none of which the library is found.
 pub fn below_path(cudnn: &Cudnn, dirs: &[PathBuf]) -> Option<Finding> {
     let library = cudnn.library.as_deref()?;
-    let (file, own) = (library.file_name()?.to_str()?, library.parent()?);
+    let own = library.parent()?;
     let above = |dir: &&PathBuf| own.starts_with(dir) && dir.starts_with(&cudnn.root);
-    let dir = dirs.iter().find(above)?.display();
-    let own = own.display();
-    let summary = format!(
-        "PATH has `{dir}`, and `{file}` lies below it in `{own}`, where Windows does not look"
-    );
-    Some(
-        Finding::warning(FindingId::CudnnNotLoadable, summary)
-            .with("library", library.display())
-            .help(format!("add `{own}` to PATH where the program runs"))
-            .help("or copy all DLLs from there beside the program"),
-    )
+    let dir = dirs.iter().find(above)?;
+    Some(PathFault::BelowPath { library, dir }.finding())
 }
 
 /// An rpath serves all libraries of a directory: in a conda environment also the C++ library, for the whole program.
 pub fn conda_rpath(link_dir: &Path, cxx: &Path) -> Finding {
-    let summary = format!(
-        "the rpath to `{}` also gives the program the C++ library of that conda environment",
-        link_dir.display()
-    );
-    Finding::warning(FindingId::LibraryPathHijack, summary)
-        .with("beside", cxx.display())
-        .help("build with the environment's own compilers: `conda install cxx-compiler`")
-        .help("or call `.rpath(false)` in build.rs, and set LD_LIBRARY_PATH where the program runs")
-}
-
-fn release(version: Option<Version>) -> String {
-    version.map_or_else(
-        || "of unknown release".into(),
-        |version| version.to_string(),
-    )
-}
-
-fn folder(library: &Path) -> String {
-    library.parent().unwrap_or(library).display().to_string()
+    PathFault::CondaRpath { link_dir, cxx }.finding()
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRele
 use crate::loader::main_library::cudnn_major;
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::driver_library;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_sub_libraries::Replacement;
@@ -150,11 +149,10 @@ impl InspectionFault<'_> {
                     false => "install NVIDIA's driver, if this machine has a GPU",
                 };
                 let finding = Finding::warning(FindingId::DriverMissing, summary).help(help);
-                let Some(unfit) = &missing.unfit else {
-                    return finding;
-                };
-                let (path, defect) = (&unfit.path, &unfit.defect);
-                driver_library::unfit_finding(finding, path, defect, &unfit.found_via)
+                match &missing.unfit {
+                    Some(unfit) => unfit.instead_of_driver(finding),
+                    None => finding,
+                }
             }
             Self::NoLibrary(missing, also_found, source, cpu) => {
                 let (name, user) = (&missing.name, missing.needed_by.display());

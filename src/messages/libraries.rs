@@ -1,1 +1,188 @@
 //! Libraries that the loader will not find, or finds twice.
+
+use crate::cudnn::consistency::file_name;
+use crate::loader::dll_dependencies::{DllDependencies, DllFault, MissingDll};
+use crate::loader::path_shadowing::{PathFault, Shadowed};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use std::path::Path;
+
+impl PathFault<'_> {
+    /// Returns the finding for the fault.
+    pub fn finding(&self) -> Finding {
+        let hijack = |summary: String| Finding::warning(FindingId::LibraryPathHijack, summary);
+        match self {
+            PathFault::LibraryPath(shadowed) => {
+                let reason = if shadowed.rival.main_library {
+                    "the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the system's \
+                     directories"
+                } else {
+                    "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself"
+                };
+                hijacked("LD_LIBRARY_PATH", shadowed)
+                    .with("reason", reason)
+                    .help(format!(
+                        "take `{}` out of LD_LIBRARY_PATH where the program runs, or put `{}` before it",
+                        shadowed.rival.dir.display(),
+                        folder(shadowed.library)
+                    ))
+            }
+            PathFault::DllPath {
+                shadowed,
+                by_system,
+            } => {
+                let (dir, linked) = (shadowed.rival.dir.display(), folder(shadowed.library));
+                let (by, remedy) = match by_system {
+                    true => ("Windows", format!("delete the files `cudnn*.dll` from `{dir}`")),
+                    false => ("PATH", format!("put `{linked}` before `{dir}` in PATH where the program runs")),
+                };
+                hijacked(by, shadowed)
+                    .with("reason", "Windows looks for each DLL beside the program, then in its system directory, then along PATH")
+                    .help(remedy)
+                    .help(format!("or copy all DLLs of `{linked}` beside the program"))
+            }
+            PathFault::OlderNvrtc { first, cuda, dir } => {
+                let before = dir.map(|own| format!(", or put `{}` before it", own.display()));
+                let (dir, release) = (folder(&first.file), first.release.short());
+                hijack(format!(
+                    "LD_LIBRARY_PATH leads cuDNN to the libnvrtc {release} in `{dir}`, and the toolkit is CUDA {}",
+                    cuda.short()
+                ))
+                .with("first", first.file.display())
+                .with(
+                    "reason",
+                    "cuDNN compiles a part of its code when the program runs, and an older libnvrtc knows no GPU that came after it",
+                )
+                .help(format!(
+                    "take `{dir}` out of LD_LIBRARY_PATH where the program runs{}",
+                    before.unwrap_or_default()
+                ))
+            }
+            PathFault::BelowPath { library, dir } => {
+                let (file, own, dir) = (file_name(library), folder(library), dir.display());
+                let summary = format!(
+                    "PATH has `{dir}`, and `{file}` lies below it in `{own}`, where Windows does not look"
+                );
+                Finding::warning(FindingId::CudnnNotLoadable, summary)
+                    .with("library", library.display())
+                    .help(format!("add `{own}` to PATH where the program runs"))
+                    .help("or copy all DLLs from there beside the program")
+            }
+            PathFault::CondaRpath { link_dir, cxx } => hijack(format!(
+                "the rpath to `{}` also gives the program the C++ library of that conda environment",
+                link_dir.display()
+            ))
+            .with("beside", cxx.display())
+            .help("build with the environment's own compilers: `conda install cxx-compiler`")
+            .help("or call `.rpath(false)` in build.rs, and set LD_LIBRARY_PATH where the program runs"),
+        }
+    }
+}
+
+/// Returns the finding for a cuDNN to which a variable leads the program.
+fn hijacked(
+    by: &str,
+    Shadowed {
+        rival,
+        library,
+        version,
+    }: &Shadowed<'_>,
+) -> Finding {
+    let (dir, file) = (rival.dir.display(), file_name(library));
+    let (theirs, ours) = (release(rival.version), release(*version));
+    let (summary, first) = if rival.main_library {
+        let summary = format!(
+            "{by} leads the program to the cuDNN {theirs} in `{dir}`, and the program is linked to {ours}"
+        );
+        (summary, rival.dir.join(file).display().to_string())
+    } else {
+        let summary =
+            format!("{by} gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself");
+        (summary, rival.parts.join("\n"))
+    };
+    Finding::warning(FindingId::LibraryPathHijack, summary)
+        .with("linked", library.display())
+        .with("first", first)
+}
+
+fn release(version: Option<Version>) -> String {
+    version.map_or_else(
+        || "of unknown release".into(),
+        |version| version.to_string(),
+    )
+}
+
+fn folder(library: &Path) -> String {
+    library.parent().unwrap_or(library).display().to_string()
+}
+
+impl DllFault<'_> {
+    /// Returns the finding for the fault, with the places that were searched.
+    pub fn finding(&self, searched: &DllDependencies) -> Finding {
+        match self {
+            DllFault::MissingZlib(version, dir) => {
+                let summary = format!(
+                    "cuDNN {version} for Windows opens `zlibwapi.dll`, which does not come with it, and none was found"
+                );
+                looked_in(FindingId::CudnnNotLoadable, summary, searched)
+                    .help(format!(
+                        "put the `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 leads to into `{}`",
+                        dir.display()
+                    ))
+                    .help("or move to cuDNN 9, which does without")
+            }
+            DllFault::ForeignZlib(version, path, cpu) => {
+                let path = path.display();
+                let summary = format!(
+                    "`{path}`, which cuDNN {version} opens, is for {cpu}: Windows calls that error 193"
+                );
+                looked_in(FindingId::WrongArchitecture, summary, searched).help(format!(
+                    "put the `zlibwapi.dll` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{path}`"
+                ))
+            }
+            DllFault::MissingPart {
+                needs,
+                library,
+                dir,
+            } => needed(FindingId::PartsMissing, needs, searched).help(format!(
+                "copy every `cudnn*.dll` file of the release of `{}` to `{}`",
+                file_name(library),
+                dir.display()
+            )),
+            DllFault::MissingCuda(needs, major) => {
+                let toolkit =
+                    major.map_or_else(|| "the CUDA".into(), |major| format!("the CUDA {major}"));
+                needed(FindingId::CudnnNotLoadable, needs, searched)
+                    .help("put the directory that holds it on PATH where the program runs")
+                    .help(format!(
+                        "or install {toolkit} that this cuDNN was built for, or copy the file beside the program"
+                    ))
+            }
+        }
+    }
+}
+
+fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> Finding {
+    let pairs = needs.iter().map(|one| (file_name(&one.part), &one.dll));
+    let mut first = pairs.clone();
+    let summary = first.next().map(|(part, dll)| {
+        format!("`{part}` needs `{dll}`, which is not where Windows looks for it")
+    });
+    let all = pairs.filter(|_| needs.len() > 1);
+    looked_in(id, summary.unwrap_or_default(), searched).with_lines(
+        "lacking",
+        all.map(|(part, dll)| format!("{part} needs {dll}")),
+    )
+}
+
+/// Creates a finding. The program may bring the DLL along itself: a warning, and a note if PATH is not known.
+fn looked_in(id: FindingId, summary: String, searched: &DllDependencies) -> Finding {
+    let severity = match searched.path_known {
+        true => Severity::Warning,
+        false => Severity::Note,
+    };
+    let places = searched.places.iter().map(|dir| dir.display().to_string());
+    let path = searched.path_known.then(|| "PATH".to_string());
+    Finding::new(id, severity, summary).with_lines("looked in", places.chain(path))
+}

@@ -22,5 +22,7 @@ mod requirement;
 mod static_link;
 mod system;
 mod targets;
+#[cfg(feature = "cli")]
+mod terminal;
 mod toolkit;
 mod variables;

@@ -83,13 +83,8 @@ impl Toolchain {
     #[cfg(feature = "cli")]
     pub fn examine(&self) -> Report {
         let mut report = self.report();
-        for help in report.findings.iter_mut().flat_map(|one| &mut one.help) {
-            // Who reads this has the program.
-            *help = help.replace(
-                " (from `cargo install --path . --features cli` in a clone of cudnn-guard)",
-                "",
-            );
-        }
+        let findings = report.findings.iter_mut();
+        findings.for_each(Finding::omit_installation);
         let lock = files::read(Path::new("Cargo.lock")).unwrap_or_default();
         report.cudarc = cudarc::in_lock(&lock).map(String::from);
         let platform = &self.host.platform;

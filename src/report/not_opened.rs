@@ -4,14 +4,27 @@ use crate::cudnn::consistency;
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::owner::Installer;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::{Finding, quoted};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::install::dlopen_dependencies;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::search::install_layout::PACKAGES;
 use crate::system::files;
 use crate::toolkit::missing_library;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+/// Libraries of CUDA that a cuDNN opens by name, and that this machine's loader does not find.
+pub struct NotOpened<'a> {
+    /// The cuDNN.
+    pub cudnn: &'a Cudnn,
+    /// The CUDA that it was built for.
+    pub cuda: u32,
+    /// The packages of the libraries, as the installer of the cuDNN names them.
+    pub packages: String,
+    /// The libraries, each with a sub-library that opens it.
+    pub lacking: Vec<(String, &'a str)>,
+    /// Their files, if all of them are in directories that the loader does not search.
+    pub aside: Vec<PathBuf>,
+}
 
 /// Returns the finding for libraries of CUDA that this cuDNN opens by name when it computes, and that are neither beside
 /// it, nor in the toolkit, nor where this machine's loader looks.
@@ -53,45 +66,17 @@ pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
     if is_nowhere {
         lacking.retain(|one| in_wheel(one).is_none());
     }
-    let names: Vec<&str> = lacking.iter().map(|(name, _)| &**name).collect();
-    let all = match names.split_last()? {
-        (last, []) => last.to_string(),
-        (last, rest) => format!("{} and {last}", rest.join(", ")),
-    };
-    let headline = format!(
-        "the cuDNN at `{}` opens {all} when it computes, and {}",
-        cudnn.root.display(),
-        match (is_nowhere, names.len()) {
-            (false, _) => "the loader does not look where that lies",
-            (true, 1) => "nothing here has it",
-            (true, _) => "nothing here has them",
-        }
-    );
-    let asked = lacking.iter().map(|(name, part)| format!("{part}: {name}"));
-    let finding = Finding::warning(FindingId::CudnnNotLoadable, headline);
-    let finding = finding.with_lines("asked by", asked);
-    if !is_nowhere {
-        let dirs = aside.iter().filter_map(|file| file.parent());
-        let dirs = files::dedup(dirs.map(Path::to_path_buf));
-        let dirs: Vec<_> = dirs.iter().map(|dir| dir.to_string_lossy()).collect();
-        let dirs = quoted(&dirs.join(":"));
-        let finding = finding.with_lines("there is", aside.iter().map(|file| file.display()));
-        return Some(finding.help(format!(
-            "run `export LD_LIBRARY_PATH={dirs}` before the program"
-        )));
-    }
     let installer = cudnn.owner.as_deref().map(|owner| owner.installer);
+    let names: Vec<&str> = lacking.iter().map(|(name, _)| &**name).collect();
     let packages = installer.map_or_else(String::new, |it| packages(&names, cuda, it));
-    Some(match installer {
-        Some(Installer::Pip) => finding.help(format!(
-            "install what belongs beside the wheel: `pip install {packages}`"
-        )),
-        Some(Installer::Conda) => finding.help(format!(
-            "install what belongs beside it: `conda install -c conda-forge {packages} cuda-version={cuda}`"
-        )),
-        _ => finding
-            .help("install the toolkit of that CUDA, or put their directory into LD_LIBRARY_PATH"),
-    })
+    let not_opened = NotOpened {
+        cudnn,
+        cuda,
+        packages,
+        lacking,
+        aside: if is_nowhere { Vec::new() } else { aside },
+    };
+    (!not_opened.lacking.is_empty()).then(|| not_opened.finding())
 }
 
 /// Returns the packages of these libraries of CUDA, each once, as a shell takes them.
