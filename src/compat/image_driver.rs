@@ -5,21 +5,34 @@
 use crate::compat;
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 
-const REQUIRE: &str = "NVIDIA_REQUIRE_CUDA";
-const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";
+/// The variable of an image that names the drivers it requires.
+pub const REQUIRE: &str = "NVIDIA_REQUIRE_CUDA";
+/// The variable that turns the requirement off.
+pub const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";
 
-/// Says that this driver meets none of the alternatives, which stand between spaces: `cuda>=12.8
+/// A driver that is older than a container image requires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageNeedsDriver<'a> {
+    /// The newest CUDA that the driver supports.
+    pub driver: Version,
+    /// The least CUDA that the image requires of a driver.
+    pub wanted: Version,
+    /// The value of [`REQUIRE`].
+    pub requirement: &'a str,
+    /// The first driver version that supports the required CUDA, if the tables know it.
+    pub first_driver: Option<&'static str>,
+}
+
+/// Returns the fault if this driver meets none of the alternatives, which stand between spaces: `cuda>=12.8
 /// brand=tesla,driver>=535,driver<536`. What is not understood in one may be met.
-pub fn unmet(
-    env: &Environment,
+pub fn unmet<'a>(
+    env: &'a Environment,
     cuda: Version,
     release: Option<&str>,
     platform: &Platform,
-) -> Option<Finding> {
+) -> Option<ImageNeedsDriver<'a>> {
     let asked = env.var(REQUIRE)?;
     if env.var(DISABLE).is_some() {
         return None;
@@ -50,29 +63,11 @@ pub fn unmet(
         ))
     });
     let wanted = levels.filter(|wanted| *wanted > cuda).min()?;
-    let headline = format!(
-        "the NVIDIA driver serves CUDA {}, and this image asks for a driver that serves CUDA {}",
-        cuda.short(),
-        wanted.short()
-    );
-    let first = compat::driver_for(wanted, platform);
-    let finding = Finding::warning(FindingId::DriverTooOld, headline)
-        .with("asked by", format!("{REQUIRE}={asked}"))
-        .help(match first {
-            Some(first) => format!("install NVIDIA's driver {first} or a later one on the host"),
-            None => "update the NVIDIA driver of the host".to_string(),
-        })
-        .help(format!(
-            "or take an image of CUDA {} or an older one",
-            cuda.short()
-        ));
-    // Within a major, all but PTX runs.
-    Some(if wanted.major == cuda.major {
-        finding.help(format!(
-            "or start the container with {DISABLE}=1, if the program holds machine code for its GPU"
-        ))
-    } else {
-        finding
+    Some(ImageNeedsDriver {
+        driver: cuda,
+        wanted,
+        requirement: asked,
+        first_driver: compat::driver_for(wanted, platform),
     })
 }
 
@@ -84,11 +79,13 @@ fn numbers(text: &str) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::facts::finding::Finding;
 
     fn told(asked: &str, cuda: (u32, u32), release: Option<&str>) -> Option<Finding> {
         let env = Environment::new([(REQUIRE.to_string(), asked.into())]);
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
-        unmet(&env, Version::new(cuda.0, cuda.1, 0), release, &platform)
+        let cuda = Version::new(cuda.0, cuda.1, 0);
+        unmet(&env, cuda, release, &platform).map(|fault| fault.finding())
     }
 
     /// DRV-02

@@ -12,12 +12,38 @@ use crate::runtime::driver::query::Device;
 #[cfg(feature = "cli")]
 use crate::runtime::facts::compute_capability::Code;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::tables::CudnnTargets;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::GpuSupport;
+#[cfg(feature = "cli")]
+use crate::runtime::judge::rules::{DriverTooOld, DriverUser, Gpu, SupportGap};
+use crate::runtime::judge::rules::{
+    KnownBadRelease, NewerPtx, NewerRelease, Product, UnsupportedGpu,
+};
 use crate::runtime::judge::{gpu_support, rules};
+
+/// A toolkit that is newer than the documentation of its cuDNN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndocumentedToolkit {
+    /// The version of the toolkit.
+    pub cuda: Version,
+    /// The version of cuDNN.
+    pub cudnn: Version,
+    /// The newest toolkit that the documentation of this cuDNN names.
+    pub newest: Version,
+}
+
+/// A toolkit whose PTX the driver of this machine does not support.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewerToolkitPtx {
+    /// The PTX of the toolkit, and the driver.
+    pub ptx: NewerPtx,
+    /// The first driver version that supports the PTX, if the tables know it.
+    pub first_driver: Option<&'static str>,
+    /// `false` if the targets have machine code for every GPU of this machine.
+    pub is_needed: bool,
+}
 
 /// Releases that the tables do not know, or know nothing good of. None of it stops a build.
 pub fn releases(
@@ -29,62 +55,42 @@ pub fn releases(
     let version = cudnn.and_then(Cudnn::linked_version);
     let mut findings = Vec::new();
     if let Some(version) = version {
-        findings.extend(rules::known_bad(
-            &compat::known_bad(),
-            version,
-            cuda,
-            None,
-            &[],
-        ));
+        let bad = rules::known_bad(&compat::known_bad(), version, cuda, None, &[]);
+        findings.extend(bad.iter().map(KnownBadRelease::finding));
     }
-    findings.extend(newer(
-        "cuDNN",
-        version,
-        compat::newest_cudnn(&platform.cpu),
-        Version::to_string,
-    ));
-    findings.extend(newer("CUDA", cuda, compat::newest_cuda(), |cuda| {
-        cuda.short()
-    }));
+    let newest_cudnn = compat::newest_cudnn(&platform.cpu);
+    let newer = [
+        newer(Product::Cudnn, version, newest_cudnn),
+        newer(Product::Cuda, cuda, compat::newest_cuda()),
+    ];
+    findings.extend(newer.iter().flatten().map(NewerRelease::finding));
     let flavour = cudnn.and_then(|cudnn| cudnn.cuda_major);
     if let (Some(version), Some(cuda), Some(flavour)) = (version, cuda, flavour) {
-        findings.extend(undocumented(version, cuda, flavour));
+        let fault = undocumented(version, cuda, flavour);
+        findings.extend(fault.map(|fault| fault.finding()));
     }
     findings
 }
 
-fn newer(
-    product: &str,
-    found: Option<Version>,
-    known: Option<Version>,
-    text: impl Fn(&Version) -> String,
-) -> Option<Finding> {
+fn newer(product: Product, found: Option<Version>, known: Option<Version>) -> Option<NewerRelease> {
     let (found, known) = (found?, known?);
     let is_newer = (found.major, found.minor) > (known.major, known.minor);
-    is_newer.then(|| rules::newer(product, &text(&found), &text(&known)))
+    is_newer.then_some(NewerRelease {
+        product,
+        found,
+        known,
+    })
 }
 
-/// A toolkit that came out after the cuDNN: minor-version compatibility makes them fit all the same.
-fn undocumented(cudnn: Version, cuda: Version, flavour: u32) -> Option<Finding> {
+/// Returns the fault of a toolkit that came out after the cuDNN.
+fn undocumented(cudnn: Version, cuda: Version, flavour: u32) -> Option<UndocumentedToolkit> {
     let newest = compat::newest_toolkit(cudnn, flavour)?;
-    if cuda.major != flavour || cuda.minor <= newest.minor {
-        return None;
-    }
-    Some(
-        Finding::note(
-            FindingId::UnknownNewerVersion,
-            format!(
-                "the toolkit is CUDA {}, and cuDNN {cudnn} is documented for CUDA {} at most",
-                cuda.short(),
-                newest.short()
-            ),
-        )
-        .with(
-            "but",
-            "within one CUDA major every toolkit serves every cuDNN",
-        )
-        .help("install a newer cuDNN, if something does not work that should"),
-    )
+    let is_newer = cuda.major == flavour && cuda.minor > newest.minor;
+    is_newer.then_some(UndocumentedToolkit {
+        cuda,
+        cudnn,
+        newest,
+    })
 }
 
 /// GPUs that kernels are compiled for and that the cuDNN does not serve. What is compiled for them may run without
@@ -99,7 +105,9 @@ pub fn targets(
         return Vec::new();
     };
     let rows = rows(cudnn, version, cuda, platform);
-    rules::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by.to_string())
+    let chosen_by = chosen_by.to_string();
+    let faults = rules::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by);
+    faults.iter().map(UnsupportedGpu::finding).collect()
 }
 
 /// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.
@@ -143,42 +151,29 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
     for gpu in gpus {
         if !seen.contains(&gpu.capability) {
             seen.push(gpu.capability);
-            let finding = cudnn.device(&rows, &gpu.name, gpu.capability);
-            findings.extend(finding.map(|one| for_older_cuda(one, &rows, cudnn, gpu)));
+            // Another cuDNN may be there when the program runs.
+            let judged = Gpu {
+                is_required: false,
+                ..Gpu::new(&gpu.name, gpu.capability)
+            };
+            if let Some(mut fault) = cudnn.device(&rows, judged) {
+                add_older_cuda(&mut fault, &rows, gpu.capability);
+                findings.push(fault.finding());
+            }
         }
     }
-    findings.into_iter().map(warned).collect()
+    findings
 }
 
-/// Where no cuDNN for this CUDA ever served the GPU, one for an older CUDA may.
+/// Adds a cuDNN for an older CUDA that supports the GPU, if none for this CUDA ever did.
 #[cfg(feature = "cli")]
-fn for_older_cuda(
-    mut finding: Finding,
-    rows: &[CudnnTargets],
-    cudnn: rules::Cudnn,
-    gpu: &Device,
-) -> Finding {
-    let last = |before: Version, cuda| gpu_support::last_with(rows, before, cuda, gpu.capability);
-    let is_dropped = finding.id == FindingId::ArchDroppedByCudnn;
-    if is_dropped && last(cudnn.version, cudnn.cuda).is_none() {
+fn add_older_cuda(fault: &mut UnsupportedGpu<'_>, rows: &[CudnnTargets], gpu: ComputeCapability) {
+    if let SupportGap::Dropped { last: last @ None } = &mut fault.gap {
         let newest = Version::new(u32::MAX, 0, 0);
-        let mut older = (11..cudnn.cuda).rev();
-        let served = older.find_map(|cuda| Some((cuda, last(newest, cuda)?)));
-        if let Some((cuda, release)) = served {
-            finding.help = vec![format!(
-                "install a toolkit of CUDA {cuda} and cuDNN {release} for CUDA {cuda}, the last that is known to serve it"
-            )];
-        }
+        let mut older = (11..fault.cudnn.cuda).rev();
+        *last =
+            older.find_map(|cuda| Some((gpu_support::last_with(rows, newest, cuda, gpu)?, cuda)));
     }
-    finding
-}
-
-/// Another cuDNN may be there when the program runs.
-fn warned(mut finding: Finding) -> Finding {
-    if finding.severity == Severity::Error {
-        finding.severity = Severity::Warning;
-    }
-    finding
 }
 
 /// What the driver of this machine cannot do for what is built here. The program may run elsewhere, so that it is a
@@ -191,45 +186,38 @@ pub fn driver(
     targets: &[Target],
     gpus: &[Device],
     platform: &Platform,
-) -> Vec<Finding> {
-    let floors = compat::drivers(platform);
+) -> Option<Finding> {
     let cuda = toolkit.and_then(|toolkit| toolkit.version);
     let flavour = cudnn.and_then(|cudnn| cudnn.cuda_major);
-    let mut findings = Vec::new();
-    if let Some(needed) = flavour.filter(|needed| *needed > driver.major) {
-        findings.push(rules::too_old(driver, needed, "the cuDNN is", &floors));
-    } else if let Some(cuda) = cuda.filter(|cuda| cuda.major > driver.major) {
-        findings.push(rules::too_old(
-            driver,
-            cuda.major,
-            "the toolkit is",
-            &floors,
-        ));
-    } else if let Some(cuda) = cuda {
-        let by_ptx = |gpu: &Device| {
-            let mut able = targets
-                .iter()
-                .filter(|target| target.runs_on(gpu.capability));
-            !able.any(|target| target.code == Code::Machine)
-        };
-        let mut finding = ptx(cuda, driver, platform);
-        if let (Some(finding), false) = (&mut finding, gpus.iter().any(by_ptx)) {
-            finding.severity = Severity::Note;
+    let (needed, needed_by) = match (flavour, cuda) {
+        (Some(needed), _) if needed > driver.major => (needed, DriverUser::ChosenCudnn),
+        (_, Some(cuda)) if cuda.major > driver.major => (cuda.major, DriverUser::ChosenToolkit),
+        (_, cuda) => {
+            let has_code = |gpu: &Device| {
+                targets
+                    .iter()
+                    .any(|target| target.code == Code::Machine && target.runs_on(gpu.capability))
+            };
+            let fault = NewerToolkitPtx {
+                is_needed: !gpus.iter().all(has_code),
+                ..ptx(cuda?, driver, platform)?
+            };
+            return Some(fault.finding());
         }
-        findings.extend(finding);
-    }
-    findings.into_iter().map(warned).collect()
+    };
+    let first = compat::drivers(platform);
+    Some(DriverTooOld::new(driver, needed, needed_by, &first).finding())
 }
 
-/// PTX that the driver of this machine does not take.
-pub fn ptx(cuda: Version, driver: Version, platform: &Platform) -> Option<Finding> {
+/// Returns the fault of a toolkit whose PTX the driver of this machine does not support.
+pub fn ptx(cuda: Version, driver: Version, platform: &Platform) -> Option<NewerToolkitPtx> {
     let first = compat::ptx_from(cuda)?;
     if cuda.major > driver.major || driver >= first {
         return None;
     }
-    let finding = warned(rules::ptx(cuda, driver, "the toolkit writes"));
-    Some(match compat::driver_for(first, platform) {
-        Some(release) => finding.with("taken by", format!("driver {release} and later ones")),
-        None => finding,
+    Some(NewerToolkitPtx {
+        ptx: NewerPtx { cuda, driver },
+        first_driver: compat::driver_for(first, platform),
+        is_needed: true,
     })
 }

@@ -1,11 +1,11 @@
 //! What a program says it uses of cuDNN.
 
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::KnownBad;
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::rules;
+use crate::runtime::judge::rules::{self, Impact, KnownBadRelease};
 
 /// A word that is neither a part nor an operation of the tables.
 pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
@@ -31,8 +31,8 @@ pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
 /// What the release that is built with is known to do wrong in an operation that the program uses.
 pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Finding> {
     let mut told = rules::known_bad(rows, cudnn, None, None, words);
-    told.retain(|finding| finding.severity == Severity::Error);
-    told
+    told.retain(|fault| fault.impact == Impact::Used);
+    told.iter().map(KnownBadRelease::finding).collect()
 }
 
 #[cfg(test)]

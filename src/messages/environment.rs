@@ -1,1 +1,65 @@
 //! Releases of the toolkit, cuDNN, driver and host compiler that do not go together.
+
+#[cfg(feature = "cli")]
+use crate::compat::image_driver::{DISABLE, ImageNeedsDriver, REQUIRE};
+use crate::compat::rules::{NewerToolkitPtx, UndocumentedToolkit};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+
+impl UndocumentedToolkit {
+    /// Returns the note: minor-version compatibility makes both fit anyway.
+    pub fn finding(&self) -> Finding {
+        let (cuda, newest) = (self.cuda.short(), self.newest.short());
+        let headline = format!(
+            "the toolkit is CUDA {cuda}, and cuDNN {} is documented for CUDA {newest} at most",
+            self.cudnn
+        );
+        Finding::note(FindingId::UnknownNewerVersion, headline)
+            .with(
+                "but",
+                "within one CUDA major every toolkit serves every cuDNN",
+            )
+            .help("install a newer cuDNN, if something does not work that should")
+    }
+}
+
+impl NewerToolkitPtx {
+    /// Returns the finding, a note if no GPU of this machine needs PTX.
+    pub fn finding(&self) -> Finding {
+        let severity = match self.is_needed {
+            true => Severity::Warning,
+            false => Severity::Note,
+        };
+        let first = self.first_driver;
+        let first = first.map(|release| format!("driver {release} and later ones"));
+        let finding = self.ptx.finding(severity, "the toolkit writes");
+        finding.with_lines("taken by", first)
+    }
+}
+
+#[cfg(feature = "cli")]
+impl ImageNeedsDriver<'_> {
+    /// Returns the warning about the driver.
+    pub fn finding(&self) -> Finding {
+        let (driver, wanted) = (self.driver.short(), self.wanted.short());
+        let headline = format!(
+            "the NVIDIA driver serves CUDA {driver}, and this image asks for a driver that serves CUDA {wanted}"
+        );
+        let finding = Finding::warning(FindingId::DriverTooOld, headline)
+            .with("asked by", format!("{REQUIRE}={}", self.requirement))
+            .help(match self.first_driver {
+                Some(first) => {
+                    format!("install NVIDIA's driver {first} or a later one on the host")
+                }
+                None => "update the NVIDIA driver of the host".to_string(),
+            })
+            .help(format!("or take an image of CUDA {driver} or an older one"));
+        // Within a major, all but PTX runs.
+        match self.wanted.major == self.driver.major {
+            true => finding.help(format!(
+                "or start the container with {DISABLE}=1, if the program holds machine code for its GPU"
+            )),
+            false => finding,
+        }
+    }
+}

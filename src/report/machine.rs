@@ -44,6 +44,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         let driver = machine.driver.as_ref();
         let release = driver.and_then(|driver| driver.version.as_deref());
         let by_image = image_driver::unmet(&toolchain.host.env, cuda, release, platform);
+        let by_image = by_image.map(|fault| fault.finding());
         let said = |id| noticed.iter().any(|finding| finding.id == id);
         findings.extend(by_image.filter(|finding| !said(finding.id)));
         findings.extend(noticed);

@@ -18,7 +18,7 @@ use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
-use crate::runtime::judge::rules;
+use crate::runtime::judge::rules::{self, Gpu, KnownBadRelease, NewerRelease, Product};
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::report::result::Report;
@@ -78,7 +78,8 @@ pub fn judge(
     }
     let flavour = answer
         .cuda_major
-        .and_then(|major| rules::flavour(built, major));
+        .and_then(|major| rules::flavour(built, major))
+        .map(|fault| fault.finding());
     if let (Some(finding), Some(with)) = (flavour, built.cudnn_cuda_major) {
         report
             .findings
@@ -152,15 +153,20 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
         return;
     };
     let tables = &built.tables;
-    let mut bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
-    report.findings.append(&mut bad);
+    let bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
+    let bad = bad.iter().map(KnownBadRelease::finding);
+    report.findings.extend(bad);
     if gpu_support::is_newer(&tables.gpus, version) {
         let mut known = Version::new(0, 0, 0);
         for row in &tables.gpus {
             known = known.max(row.last);
         }
-        let newer = rules::newer("cuDNN", &version.to_string(), &known.to_string());
-        report.findings.push(newer);
+        let newer = NewerRelease {
+            product: Product::Cudnn,
+            found: version,
+            known,
+        };
+        report.findings.push(newer.finding());
     }
 }
 
@@ -179,7 +185,8 @@ fn devices(
     };
     let too_old = driver
         .cuda
-        .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda));
+        .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda))
+        .map(|fault| fault.finding());
     if count == 0 {
         // It is in nobody's way while there is no GPU, and will be when there is one.
         report.findings.extend(too_old.map(Finding::into_warning));
@@ -216,8 +223,10 @@ fn devices(
             .outcomes
             .iter()
             .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
-        let kernels = rules::kernels(built, driver.cuda, name, capability);
-        let served = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, name, capability));
+        let gpu = Gpu::new(name, capability);
+        let kernels = rules::kernels(built, driver.cuda, gpu).map(|fault| fault.finding());
+        let served = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
+        let served = served.map(|fault| fault.finding());
         let is_tried = tried.contains(number);
         let by_ptx = cudnn.is_some_and(|cudnn| {
             let rows = &built.tables.gpus;

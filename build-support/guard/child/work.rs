@@ -13,12 +13,13 @@ use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::driver::{driver_library, nvml};
 use crate::runtime::facts::codec::{self, Fields};
-use crate::runtime::facts::finding::Severity;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::dlopen_dependencies;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::judge::rules;
+use crate::runtime::judge::rules::{self, Gpu, SupportGap};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::loader_words;
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
@@ -209,11 +210,12 @@ fn choose(task: &Task, driver: &Driver, cudnn: Option<rules::Cudnn>) -> Vec<usiz
     let (devices, built) = (&driver.devices, &task.built);
     if task.devices == Devices::First {
         let is_served = |device: &Device| {
-            let (name, gpu) = (&device.name, device.capability);
-            let kernels = rules::kernels(built, driver.cuda, name, gpu);
-            let by_cudnn = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, name, gpu));
-            let mut found = kernels.iter().chain(&by_cudnn);
-            !found.any(|finding| finding.severity == Severity::Error)
+            let gpu = Gpu::new(&device.name, device.capability);
+            let by_cudnn = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
+            rules::kernels(built, driver.cuda, gpu).is_none()
+                && by_cudnn.is_none_or(|fault| {
+                    matches!(fault.gap, SupportGap::Missing { by_ptx: true, .. })
+                })
         };
         if let Some(first) = devices.iter().position(is_served) {
             return vec![first];

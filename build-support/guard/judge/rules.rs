@@ -2,36 +2,213 @@
 
 use crate::runtime::facts::built::{Built, Policy};
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 
-/// The release that is loaded is none that the program can run with.
+/// A loaded cuDNN of a version that the program cannot run with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseMismatch {
-    /// What does not fit, in one sentence.
-    pub headline: String,
-    /// What was built with, and what may be loaded.
-    pub allowed: String,
-    /// What to install: "cuDNN 9.28 or a later 9.x".
-    pub wanted: String,
+    /// The loaded version.
+    pub loaded: Version,
+    /// `true` if only the major of the loaded version is known.
+    pub is_major: bool,
+    /// The versions that the program can run with.
+    pub accepted: AcceptedReleases,
 }
 
-impl ReleaseMismatch {
-    /// The finding, with what is known of the loaded library before what was wanted.
-    pub fn finding(&self, loaded: Vec<(&'static str, String)>) -> Finding {
-        let mut finding = Finding::error(FindingId::CudnnVersionMismatch, self.headline.as_str());
-        finding.evidence = loaded;
-        finding.with("built with", &self.allowed)
+/// The versions of cuDNN that a program can run with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AcceptedReleases {
+    /// Those that meet a requirement: `>=9.1, <10`.
+    Requirement(String),
+    /// Those that a policy accepts for a program that was built with this version.
+    BuiltWith(Version, Policy),
+}
+
+/// A loaded cuDNN for another CUDA major than the program was built with. Both CUDA majors may be installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CudaMajorMismatch {
+    /// The CUDA major of the loaded cuDNN.
+    pub loaded: u32,
+    /// The CUDA major of the cuDNN that the program was built with.
+    pub built_with: u32,
+}
+
+/// A driver whose CUDA is of an older major than what needs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverTooOld {
+    /// The newest CUDA that the driver supports.
+    pub driver: Version,
+    /// The CUDA major that is needed.
+    pub needed: u32,
+    /// What needs it.
+    pub needed_by: DriverUser,
+    /// The first driver version that supports the needed major, if the tables know it.
+    pub first_driver: Option<String>,
+    /// `false` if there is no GPU that the driver could be used for.
+    pub has_gpu: bool,
+}
+
+/// What needs a driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriverUser {
+    /// The cuDNN that a program loads.
+    LoadedCudnn,
+    /// The kernels of a program.
+    Program,
+    /// The cuDNN that a build chose.
+    ChosenCudnn,
+    /// The toolkit that a build chose.
+    ChosenToolkit,
+}
+
+/// A GPU of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gpu<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its compute capability.
+    pub capability: ComputeCapability,
+    /// `false` if the program may run without this GPU.
+    pub is_required: bool,
+    /// What decides which GPU is the first, if the GPUs differ.
+    pub order: Option<DeviceOrder<'a>>,
+}
+
+impl<'a> Gpu<'a> {
+    /// Creates a GPU that the program requires, among GPUs that do not differ.
+    pub fn new(name: &'a str, capability: ComputeCapability) -> Self {
+        Self {
+            name,
+            capability,
+            is_required: true,
+            order: None,
+        }
     }
+}
+
+/// What decides which GPU is the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceOrder<'a> {
+    /// This value of CUDA_DEVICE_ORDER.
+    Variable(&'a str),
+    /// CUDA, which puts the fastest GPU first.
+    Fastest,
+}
+
+/// A GPU that no kernel of the program runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UncoveredGpu<'a> {
+    /// The GPU.
+    pub gpu: Gpu<'a>,
+    /// The targets that the kernels are compiled for.
+    pub targets: &'a [Target],
+    /// The PTX that would run on the GPU if the driver were newer.
+    pub newer_ptx: Option<NewerPtx>,
+}
+
+/// PTX of a CUDA version that the driver does not support.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewerPtx {
+    /// The CUDA version of the PTX.
+    pub cuda: Version,
+    /// The newest CUDA that the driver supports.
+    pub driver: Version,
+}
+
+/// A GPU that a cuDNN has no machine code for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnsupportedGpu<'a> {
+    /// The cuDNN.
+    pub cudnn: Cudnn,
+    /// Where the GPU comes from.
+    pub gpu: JudgedGpu<'a>,
+    /// Why the cuDNN has no machine code for it.
+    pub gap: SupportGap,
+}
+
+/// A GPU that a cuDNN is judged for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JudgedGpu<'a> {
+    /// A GPU of this machine.
+    Device(Gpu<'a>),
+    /// The GPUs of a compute capability that kernels are compiled for.
+    Target {
+        /// The compute capability.
+        capability: ComputeCapability,
+        /// Who chose the targets.
+        chosen_by: &'a str,
+    },
+}
+
+/// Why a cuDNN has no machine code for a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SupportGap {
+    /// The GPU is older than all that the cuDNN supports.
+    Dropped {
+        /// The last cuDNN that is known to support the GPU, and the CUDA major that it is built for.
+        last: Option<(Version, u32)>,
+    },
+    /// The GPU is newer than the cuDNN, or was left out of it.
+    Missing {
+        /// `true` if the cuDNN has PTX that the driver can compile for the GPU.
+        by_ptx: bool,
+        /// The newest GPU that the cuDNN supports, if the judged GPU is newer.
+        newest: Option<ComputeCapability>,
+        /// The first cuDNN that is known to support the GPU, and the CUDA major that it is built for.
+        first: Option<(Version, u32)>,
+    },
+}
+
+/// A cuDNN with a known fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownBadRelease {
+    /// Its version.
+    pub cudnn: Version,
+    /// What it does wrong, as a verb phrase of the table.
+    pub fault: String,
+    /// The first later version without the fault.
+    pub good: Version,
+    /// How the fault affects the program.
+    pub impact: Impact,
+}
+
+/// How a known fault of cuDNN affects a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Impact {
+    /// The program uses the operation that has the fault.
+    Used,
+    /// Every program can meet the fault.
+    General,
+    /// Only an operation that few programs use has the fault, or only a machine with several GPUs shows it.
+    Possible,
+}
+
+/// A version that is newer than the tables, whose newest rows are used for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewerRelease {
+    /// What has the version.
+    pub product: Product,
+    /// The version.
+    pub found: Version,
+    /// The newest version that the tables know.
+    pub known: Version,
+}
+
+/// A product of NVIDIA that the tables have versions of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    /// The CUDA toolkit.
+    Cuda,
+    /// cuDNN.
+    Cudnn,
 }
 
 /// Whether the loaded release is one that the program can run with.
 pub fn version(built: &Built, loaded: Version) -> Result<(), ReleaseMismatch> {
-    check_requirement(built, loaded, &loaded.to_string())
+    check_requirement(built, loaded, false)
 }
 
 /// Whether a cuDNN of this major may be loaded, if no more is known about it.
@@ -39,60 +216,38 @@ pub fn major(built: &Built, loaded: u32) -> Result<(), ReleaseMismatch> {
     if majors(built).contains(&loaded) {
         return Ok(());
     }
-    check_requirement(built, Version::new(loaded, 0, 0), &loaded.to_string())
+    check_requirement(built, Version::new(loaded, 0, 0), true)
 }
 
-fn check_requirement(built: &Built, loaded: Version, name: &str) -> Result<(), ReleaseMismatch> {
-    if let (Policy::Requirement, Some(wanted)) = (built.policy, &built.requirement) {
-        let below = wanted.below.is_none_or(|below| loaded < below);
-        if loaded >= wanted.from && below {
-            return Ok(());
-        }
-        return Err(ReleaseMismatch {
-            headline: format!(
-                "loaded cuDNN {} does not meet the `{}` that this program asks for",
-                name, wanted.text
-            ),
-            allowed: format!("the requirement `{}`", wanted.text),
-            wanted: format!("a cuDNN that meets `{}`", wanted.text),
-        });
-    }
-    let Some(with) = built.cudnn else {
+fn check_requirement(
+    built: &Built,
+    loaded: Version,
+    is_major: bool,
+) -> Result<(), ReleaseMismatch> {
+    let (is_accepted, accepted) = match (built.policy, &built.requirement, built.cudnn) {
+        (Policy::Requirement, Some(wanted), _) => (
+            loaded >= wanted.from && wanted.below.is_none_or(|below| loaded < below),
+            AcceptedReleases::Requirement(wanted.text.clone()),
+        ),
         // Nothing was built with and nothing is asked for: every release will do.
-        return Ok(());
+        (_, _, None) => return Ok(()),
+        (policy, _, Some(with)) => {
+            let has_major = loaded.major == with.major;
+            let is_accepted = match policy {
+                Policy::Compatible | Policy::Requirement => has_major && loaded.minor >= with.minor,
+                Policy::SameMinor => has_major && loaded.minor == with.minor,
+                Policy::Exact => loaded == with,
+            };
+            (is_accepted, AcceptedReleases::BuiltWith(with, policy))
+        }
     };
-    let same_major = loaded.major == with.major;
-    let (fits, range) = match built.policy {
-        Policy::Compatible | Policy::Requirement => (
-            same_major && loaded.minor >= with.minor,
-            format!("{} or a later {}.x", with.short(), with.major),
-        ),
-        Policy::SameMinor => (
-            same_major && loaded.minor == with.minor,
-            format!("any {}", with.short()),
-        ),
-        Policy::Exact => (loaded == with, format!("{with} alone")),
-    };
-    if fits {
+    if is_accepted {
         return Ok(());
     }
-    let relation = if !same_major {
-        "is of another major release than"
-    } else if loaded < with {
-        "is older than"
-    } else {
-        "is newer than"
-    };
     Err(ReleaseMismatch {
-        headline: format!(
-            "loaded cuDNN {name} {relation} the {with} that this program was built with"
-        ),
-        allowed: format!("{with}, so {range} may be loaded"),
-        wanted: match built.policy {
-            Policy::Compatible | Policy::Requirement => format!("cuDNN {range}"),
-            Policy::SameMinor => format!("cuDNN {}", with.short()),
-            Policy::Exact => format!("cuDNN {with}"),
-        },
+        loaded,
+        is_major,
+        accepted,
     })
 }
 
@@ -117,116 +272,89 @@ pub fn majors(built: &Built) -> Vec<u32> {
     }
 }
 
-/// A cuDNN for another CUDA major than the one that was built with. Both may be there, so it is a warning.
-pub fn flavour(built: &Built, loaded: u32) -> Option<Finding> {
-    let with = built.cudnn_cuda_major?;
-    if with == loaded {
-        return None;
-    }
-    Some(
-        Finding::warning(
-            FindingId::CudaFlavourMismatch,
-            format!(
-                "loaded cuDNN is for CUDA {loaded}, and this program was built with one for CUDA {with}"
-            ),
-        )
-        .help(format!("install the cuDNN for CUDA {with}")),
-    )
+/// Returns the fault of a loaded cuDNN that was built for this CUDA major.
+pub fn flavour(built: &Built, loaded: u32) -> Option<CudaMajorMismatch> {
+    let built_with = built.cudnn_cuda_major?;
+    (built_with != loaded).then_some(CudaMajorMismatch { loaded, built_with })
 }
 
-/// A driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a major, every driver
-/// serves every release.
-pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> Option<Finding> {
+/// Returns the fault of a driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a major,
+/// every driver serves every release.
+pub fn driver(
+    built: &Built,
+    cudnn_cuda_major: Option<u32>,
+    driver: Version,
+) -> Option<DriverTooOld> {
     let by_program = built.cuda.map(|cuda| cuda.major);
-    let (needed, what) = match (cudnn_cuda_major, by_program) {
+    let (needed, needed_by) = match (cudnn_cuda_major, by_program) {
         (Some(cudnn), program)
             if cudnn > driver.major && program.is_none_or(|program| program <= cudnn) =>
         {
-            (cudnn, "the loaded cuDNN is")
+            (cudnn, DriverUser::LoadedCudnn)
         }
-        (_, Some(program)) if program > driver.major => (program, "this program is"),
+        (_, Some(program)) if program > driver.major => (program, DriverUser::Program),
         _ => return None,
     };
-    let finding = too_old(driver, needed, what, &built.tables.drivers);
-    Some(finding.help(format!(
-        "or use a program and a cuDNN that are built for CUDA {}",
-        driver.major
-    )))
+    let first = &built.tables.drivers;
+    Some(DriverTooOld::new(driver, needed, needed_by, first))
 }
 
-/// That the driver serves an older CUDA major than what needs it. `first` holds the first driver for each major.
-pub fn too_old(driver: Version, needed: u32, what: &str, first: &[(u32, String)]) -> Finding {
-    let headline = format!(
-        "the NVIDIA driver serves CUDA {}, and {} for CUDA {}",
-        driver.short(),
-        what,
-        needed
-    );
-    Finding::error(FindingId::DriverTooOld, headline).help(
-        match first.iter().find(|row| row.0 == needed) {
-            Some((_, first)) => format!(
-                "install NVIDIA's driver {first} or a later one, which serves CUDA {needed}"
-            ),
-            None => format!("install an NVIDIA driver for CUDA {needed} or later"),
-        },
-    )
+impl DriverTooOld {
+    /// Creates the fault; `first` holds the first driver for each CUDA major.
+    pub fn new(
+        driver: Version,
+        needed: u32,
+        needed_by: DriverUser,
+        first: &[(u32, String)],
+    ) -> Self {
+        let first = first.iter().find(|row| row.0 == needed);
+        Self {
+            driver,
+            needed,
+            needed_by,
+            first_driver: first.map(|row| row.1.clone()),
+            has_gpu: true,
+        }
+    }
 }
 
-/// None of the kernels that are compiled in runs on the device, or only PTX could that the driver does not take.
-pub fn kernels(
-    built: &Built,
+/// Returns the fault if none of the kernels that are compiled in runs on the GPU, or only PTX could that the driver does
+/// not support.
+pub fn kernels<'a>(
+    built: &'a Built,
     driver: Option<Version>,
-    device: &str,
-    capability: ComputeCapability,
-) -> Option<Finding> {
-    if built.targets.is_empty() {
+    gpu: Gpu<'a>,
+) -> Option<UncoveredGpu<'a>> {
+    let targets = &*built.targets;
+    if targets.is_empty() {
         return None;
     }
-    let gpu = device_words(device, capability);
-    let (mut list, mut runs, mut runs_code) = (Vec::new(), false, false);
-    for target in &built.targets {
-        list.push(target.to_string());
-        if target.runs_on(capability) {
+    let (mut runs, mut runs_code) = (false, false);
+    for target in targets {
+        if target.runs_on(gpu.capability) {
             runs = true;
             runs_code |= target.code == Code::Machine;
         }
     }
-    let finding = if !runs {
-        Finding::error(
-            FindingId::KernelsNotCoveringGpu,
-            format!("no kernel of this program runs on {gpu}"),
-        )
-    } else {
-        let (driver, first, cuda) = (driver?, built.tables.ptx?, built.cuda?);
-        if driver >= first || runs_code {
-            return None;
+    let newer_ptx = match runs {
+        true => {
+            let (driver, first, cuda) = (driver?, built.tables.ptx?, built.cuda?);
+            if driver >= first || runs_code {
+                return None;
+            }
+            Some(NewerPtx { cuda, driver })
         }
-        ptx(cuda, driver, &format!("all that could run on {gpu}, is"))
+        false => None,
     };
-    Some(finding.with("compiled", list.join(", ")).help(format!(
-        "build the program with CUDNN_GUARD_ARCHS={capability} set"
-    )))
-}
-
-/// PTX of a CUDA that is newer than the driver, which therefore does not take it.
-pub fn ptx(cuda: Version, driver: Version, what: &str) -> Finding {
-    Finding::error(
-        FindingId::PtxNewerThanDriver,
-        format!(
-            "the NVIDIA driver takes PTX up to that of CUDA {}, and {} PTX of CUDA {}",
-            driver.short(),
-            what,
-            cuda.short()
-        ),
-    )
-    .help(format!(
-        "update the NVIDIA driver, or build with a CUDA toolkit up to {}",
-        driver.short()
-    ))
+    Some(UncoveredGpu {
+        gpu,
+        targets,
+        newer_ptx,
+    })
 }
 
 /// A cuDNN, as far as it matters which GPUs it serves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cudnn {
     /// Its release.
     pub version: Version,
@@ -235,152 +363,94 @@ pub struct Cudnn {
 }
 
 impl Cudnn {
-    fn words(self) -> String {
-        format!("cuDNN {} for CUDA {}", self.version, self.cuda)
-    }
-
-    /// A GPU that this cuDNN has no machine code for.
-    pub fn device(
-        self,
-        rows: &[CudnnTargets],
-        device: &str,
-        capability: ComputeCapability,
-    ) -> Option<Finding> {
-        let served = gpu_support::serves(rows, self.version, self.cuda, capability);
-        let what = device_words(device, capability);
-        self.unserved(rows, served, capability, |verb| {
-            format!("{} {} {}", self.words(), verb, what)
+    /// Returns the fault if this cuDNN has no machine code for the GPU.
+    pub fn device<'a>(self, rows: &[CudnnTargets], gpu: Gpu<'a>) -> Option<UnsupportedGpu<'a>> {
+        let gap = self.gap(rows, gpu.capability)?;
+        Some(UnsupportedGpu {
+            cudnn: self,
+            gpu: JudgedGpu::Device(gpu),
+            gap,
         })
     }
 
-    /// GPUs that kernels are compiled for and that this cuDNN has no machine code for.
-    pub fn targets(
+    /// Returns a fault for each GPU that kernels are compiled for and that this cuDNN has no machine code for.
+    pub fn targets<'a>(
         self,
         rows: &[CudnnTargets],
         targets: &[Target],
-        chosen_by: &str,
-    ) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = Vec::new();
-        let mut seen = Vec::new();
+        chosen_by: &'a str,
+    ) -> Vec<UnsupportedGpu<'a>> {
+        let (mut faults, mut seen) = (Vec::new(), Vec::new());
         let machine = targets.iter().filter(|target| target.code == Code::Machine);
         for capability in machine.map(|target| target.capability) {
-            let served = gpu_support::serves(rows, self.version, self.cuda, capability);
             if seen.contains(&capability) {
                 continue;
             }
             seen.push(capability);
-            let finding = self.unserved(rows, served, capability, |verb| {
-                format!(
-                    "{} {} GPUs of compute capability {}, which kernels are compiled for",
-                    self.words(),
-                    verb,
-                    capability
-                )
-            });
-            findings.extend(finding.map(|mut finding| {
-                finding.severity = Severity::Warning;
-                finding.with("chosen by", chosen_by).help(format!(
-                    "or leave {capability} out of the targets, if no program with cuDNN is to run there"
-                ))
+            faults.extend(self.gap(rows, capability).map(|gap| UnsupportedGpu {
+                cudnn: self,
+                gpu: JudgedGpu::Target {
+                    capability,
+                    chosen_by,
+                },
+                gap,
             }));
         }
-        findings
+        faults
     }
 
-    fn unserved(
-        self,
-        rows: &[CudnnTargets],
-        served: GpuSupport,
-        gpu: ComputeCapability,
-        headline: impl Fn(&str) -> String,
-    ) -> Option<Finding> {
+    fn gap(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<SupportGap> {
         let (cudnn, cuda) = (self.version, self.cuda);
-        let finding = match served {
+        let by_ptx = match gpu_support::serves(rows, cudnn, cuda, gpu) {
             GpuSupport::Yes | GpuSupport::Unknown => return None,
             GpuSupport::No if gpu_support::is_too_old(rows, cudnn, cuda, gpu) => {
-                let finding =
-                    Finding::error(FindingId::ArchDroppedByCudnn, headline("no longer serves"));
-                return Some(match gpu_support::last_with(rows, cudnn, cuda, gpu) {
-                    Some(last) => finding.help(format!(
-                        "install cuDNN {last} for CUDA {cuda}, the last that is known to serve it"
-                    )),
-                    None => finding.help("use a newer GPU, or an older cuDNN that serves this one"),
+                let last = gpu_support::last_with(rows, cudnn, cuda, gpu);
+                return Some(SupportGap::Dropped {
+                    last: last.map(|last| (last, cuda)),
                 });
             }
-            GpuSupport::No => {
-                Finding::error(FindingId::GpuNewerThanCudnn, headline("has no code for"))
-            }
-            GpuSupport::ByPtx => Finding::warning(
-                FindingId::GpuNewerThanCudnn,
-                headline("has only PTX, which the driver has to compile, for"),
-            ),
+            GpuSupport::No => false,
+            GpuSupport::ByPtx => true,
         };
-        let finding = match gpu_support::newest(rows, cudnn, cuda) {
-            Some(newest) if newest < gpu => {
-                finding.with("serves", format!("compute capabilities up to {newest}"))
-            }
-            _ => finding,
-        };
-        Some(match gpu_support::first_with(rows, cudnn, cuda, gpu) {
-            Some((first, cuda)) => finding.help(format!(
-                "install cuDNN {first} or a later one, for CUDA {cuda}"
-            )),
-            None => finding.help("install a newer cuDNN"),
+        Some(SupportGap::Missing {
+            by_ptx,
+            newest: gpu_support::newest(rows, cudnn, cuda).filter(|newest| *newest < gpu),
+            first: gpu_support::first_with(rows, cudnn, cuda, gpu),
         })
     }
 }
 
-fn device_words(device: &str, capability: ComputeCapability) -> String {
-    format!("{device}, whose compute capability is {capability}")
-}
-
-/// What this release is known to do wrong. What shows in one operation alone, which few programs use, is a note, and an
-/// error for a program that says it `needs` it; what shows on several GPUs is a note while nobody knows how many there
-/// will be.
+/// Returns the known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is `None` if the
+/// number of GPUs is not known yet.
 pub fn known_bad(
     rows: &[KnownBad],
     cudnn: Version,
     cublas: Option<Version>,
     gpus: Option<usize>,
     needs: &[String],
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
+) -> Vec<KnownBadRelease> {
+    let mut faults = Vec::new();
     for row in rows {
         if cudnn < row.from || row.below <= cudnn {
             continue;
         }
-        let mut finding = Finding::warning(
-            FindingId::KnownBadRelease,
-            format!("cuDNN {} is known to {}", cudnn, row.what),
-        );
         if let Some(from) = row.cublas {
             let several = gpus.is_none_or(|gpus| gpus > 1);
             if !several || cublas.is_none_or(|cublas| cublas < from) {
                 continue;
             }
         }
-        if row
-            .operation
-            .as_ref()
-            .is_some_and(|operation| needs.contains(operation))
-        {
-            finding.severity = Severity::Error;
-            finding.summary.push_str(", which this program uses");
-        } else if row.operation.is_some() || row.cublas.is_some() && gpus.is_none() {
-            finding.severity = Severity::Note;
-        }
-        findings.push(finding.help(format!("install cuDNN {} or a later one", row.good)));
+        faults.push(KnownBadRelease {
+            cudnn,
+            fault: row.what.clone(),
+            good: row.good,
+            impact: match &row.operation {
+                Some(operation) if needs.contains(operation) => Impact::Used,
+                Some(_) => Impact::Possible,
+                None if row.cublas.is_some() && gpus.is_none() => Impact::Possible,
+                None => Impact::General,
+            },
+        });
     }
-    findings
-}
-
-/// A release newer than all that the tables know, which is judged by the newest of them.
-pub fn newer(product: &str, found: &str, known: &str) -> Finding {
-    Finding::note(
-        FindingId::UnknownNewerVersion,
-        format!(
-            "{product} {found} is newer than {known}, the newest that this cudnn-guard knows, and is judged as that is"
-        ),
-    )
-    .help("update cudnn-guard, if something does not work that should")
+    faults
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::model::environment::Variable;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Suffix};
+use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::finding_id::FindingId;
 
 fn cudnn(major: u32, minor: u32, patch: u32, flavour: u32) -> Cudnn {
@@ -196,7 +197,7 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
             &[gpu(86)],
             &linux(),
         );
-        told(&findings)
+        told(findings.as_slice())
     };
     let all = [machine(80)];
     assert_eq!(

@@ -20,7 +20,7 @@ use crate::runtime::install::mixed_sub_libraries::{
 };
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::judge::rules::{self, ReleaseMismatch};
+use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease, ReleaseMismatch};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::system::files;
@@ -93,7 +93,8 @@ impl PreflightInput {
         let needs = self.guards.iter().flat_map(|guard| &guard.needs);
         let needs: Vec<String> = needs.cloned().collect();
         let bad = rules::known_bad(&compat::known_bad(), version, None, gpus, &needs);
-        findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
+        let bad = bad.iter().filter(|one| one.impact != Impact::Possible);
+        findings.extend(bad.map(KnownBadRelease::finding));
     }
 
     /// What shows in the files of the cuDNN.
@@ -256,7 +257,8 @@ impl PreflightInput {
             findings.push(fault.finding());
         }
         let cuda = cudnn.cuda_major;
-        findings.extend(cuda.and_then(|major| rules::flavour(guard, major)));
+        let mismatch = cuda.and_then(|major| rules::flavour(guard, major));
+        findings.extend(mismatch.map(|fault| fault.finding()));
     }
 
     /// Whether driver and GPUs serve both.
@@ -275,19 +277,17 @@ impl PreflightInput {
         let mut add = |finding: Option<Finding>| {
             findings.extend(finding.filter(|finding| !findings.contains(finding)));
         };
-        add(rules::driver(&built, cudnn.cuda_major, driver));
+        let too_old = rules::driver(&built, cudnn.cuda_major, driver);
+        add(too_old.map(|fault| fault.finding()));
         let Some(gpu) = self.gpus.first() else {
             return;
         };
-        add(rules::kernels(
-            &built,
-            Some(driver),
-            &gpu.name,
-            gpu.capability,
-        ));
+        let gpu = Gpu::new(&gpu.name, gpu.capability);
+        add(rules::kernels(&built, Some(driver), gpu).map(|fault| fault.finding()));
         if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
             let rows = compat::gpus(&self.platform.cpu);
-            add(rules::Cudnn { version, cuda }.device(&rows, &gpu.name, gpu.capability));
+            let unsupported = rules::Cudnn { version, cuda }.device(&rows, gpu);
+            add(unsupported.map(|fault| fault.finding()));
         }
     }
 }

@@ -110,7 +110,8 @@ impl Kernels<'_> {
         let cuda = self.toolchain.cuda_version()?;
         let host = &self.toolchain.host;
         let driver = host.is_target().then(query::newest_cuda)??;
-        crate::compat::rules::ptx(cuda, driver, &host.platform)
+        let newer = crate::compat::rules::ptx(cuda, driver, &host.platform)?;
+        Some(newer.finding())
     }
 }
 

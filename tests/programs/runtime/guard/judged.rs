@@ -5,7 +5,7 @@ use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
 use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use cudnn_guard::runtime::facts::finding::{Finding, Severity};
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::judge::rules::{self, Cudnn};
+use cudnn_guard::runtime::judge::rules::{self, Cudnn, Gpu};
 
 fn release(text: &str) -> Version {
     let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
@@ -78,7 +78,9 @@ fn cudnn(version: &str, cuda: u32) -> Cudnn {
 
 fn on(version: &str, major: u32, minor: u32) -> Option<Finding> {
     let gpu = ComputeCapability::new(major, minor);
-    cudnn(version, 13).device(&tables().gpus, "NVIDIA X", gpu)
+    let gpu = Gpu::new("NVIDIA X", gpu);
+    let fault = cudnn(version, 13).device(&tables().gpus, gpu);
+    fault.map(|fault| fault.finding())
 }
 
 /// ARC-02, ARC-03: the GPU was left behind.
@@ -132,6 +134,7 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
     assert_eq!(
         rules::driver(&built, Some(13), Version::new(12, 2, 0))
             .unwrap()
+            .finding()
             .to_string(),
         "the NVIDIA driver serves CUDA 12.2, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
          = help: install NVIDIA's driver 580.65.06 or a later one, which serves CUDA 13\n  \
@@ -144,6 +147,7 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
     assert_eq!(
         rules::driver(&old, Some(12), Version::new(11, 4, 0))
             .unwrap()
+            .finding()
             .help[0],
         "install NVIDIA's driver 525.60.13 or a later one, which serves CUDA 12"
     );
@@ -171,7 +175,8 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
     built.tables.ptx = Some(Version::new(13, 2, 0));
     let judged = |driver, major, minor| {
         let gpu = ComputeCapability::new(major, minor);
-        rules::kernels(&built, driver, "NVIDIA X", gpu).map(|finding| finding.to_string())
+        let fault = rules::kernels(&built, driver, Gpu::new("NVIDIA X", gpu));
+        fault.map(|fault| fault.finding().to_string())
     };
     let old = Some(Version::new(13, 1, 0));
     assert_eq!(
@@ -215,7 +220,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
             &["any".into()],
         )
         .iter()
-        .map(|finding| finding.severity)
+        .map(|fault| fault.finding().severity)
         .collect::<Vec<_>>()
     };
     assert_eq!(told("9.10.0", "12.9", Some(2)), [Severity::Warning]);
@@ -226,7 +231,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
     assert_eq!(told("9.10.1", "12.9", Some(2)), []);
     let bad = rules::known_bad(&tables().known_bad, release("9.14.0"), None, None, &[]);
     assert_eq!(
-        bad[0].to_string(),
+        bad[0].finding().to_string(),
         "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
     );
     let one = [KnownBad {
@@ -235,7 +240,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
         ..rows[0].clone()
     }];
     let noted = rules::known_bad(&one, release("9.8.0"), None, Some(1), &["adv".into()]);
-    assert_eq!(noted[0].severity, Severity::Note);
+    assert_eq!(noted[0].finding().severity, Severity::Note);
     let used = rules::known_bad(
         &one,
         release("9.8.0"),
@@ -243,9 +248,9 @@ fn known_bad_releases_are_bad_where_it_shows() {
         Some(1),
         &["conv3d-bf16".into()],
     );
-    assert_eq!(used[0].severity, Severity::Error);
+    assert_eq!(used[0].finding().severity, Severity::Error);
     assert_eq!(
-        used[0].summary,
+        used[0].finding().summary,
         "cuDNN 9.8.0 is known to compute wrong numbers on several GPUs beside cuBLAS 12.9 or later, which this program uses"
     );
     assert_eq!(

@@ -141,14 +141,16 @@ fn a_driver_serves_every_release_of_its_major() {
         rules::driver(&built, Some(12), Version::new(14, 0, 0)),
         None
     );
-    let finding = rules::driver(&built, Some(13), Version::new(12, 8, 0)).unwrap();
+    let fault = rules::driver(&built, Some(13), Version::new(12, 8, 0)).unwrap();
+    let finding = fault.finding();
     assert_eq!(
         finding.to_string(),
         "the NVIDIA driver serves CUDA 12.8, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
          = help: install an NVIDIA driver for CUDA 13 or later\n  \
          = help: or use a program and a cuDNN that are built for CUDA 12"
     );
-    let finding = rules::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
+    let fault = rules::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
+    let finding = fault.finding();
     assert_eq!(
         finding.summary,
         "the NVIDIA driver serves CUDA 12.8, and this program is for CUDA 13"
