@@ -1,1 +1,253 @@
 //! Target lists, and the GPUs of this machine.
+
+use crate::model::gencode::Gencode;
+use crate::model::text::joined;
+use crate::runtime::driver::query::Device;
+use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::targets::gpus::{GpuQueryFault, SilentDriver};
+use crate::targets::nvcc_support::Compiler;
+use crate::targets::nvcc_table;
+use crate::targets::select::{RequestFault, RequestProblem, SelectionNote};
+use crate::targets::target_lists::{listed, machine};
+use crate::toolchain::targets::UnlistedTargets;
+
+impl RequestFault<'_> {
+    /// Returns the error about the list.
+    pub fn finding(&self) -> Finding {
+        let from = self.request.from;
+        let error = |id, headline: String| {
+            Finding::error(id, headline).with("found", format!("{from}: {:?}", self.request.text))
+        };
+        let unknown = |headline, meant: &Option<String>| {
+            let finding = error(FindingId::ArchUnknown, headline);
+            let finding = match meant {
+                Some(meant) => finding.help(format!(
+                    "write `{meant}`, with a point, if that is what you mean"
+                )),
+                None => finding,
+            };
+            finding
+                .help(
+                    "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
+                     `all-major`, with spaces, commas or semicolons between them",
+                )
+                .help("or name GPUs: `Ampere`, `H100`, `RTX 4090`")
+        };
+        match &self.problem {
+            RequestProblem::UnknownWord { word, meant } => {
+                unknown(format!("`{word}` in {from} is not a GPU target"), meant)
+            }
+            RequestProblem::Empty => {
+                let headline = format!("{from} names no GPU target: its list is empty");
+                unknown(headline, &None)
+            }
+            RequestProblem::NoGpu { instead, cause } => {
+                let headline = format!("this machine shows no GPU, and {from} asks for `native`");
+                let mut finding = error(FindingId::NoGpu, headline).help(format!(
+                    "set CUDNN_GUARD_ARCHS=\"{}\", or fewer of these",
+                    listed(instead)
+                ));
+                let is_of_driver =
+                    |cause: &&GpuQueryFault| !matches!(cause, GpuQueryFault::SmiNotRun(_));
+                if let Some(cause) = cause.filter(is_of_driver).map(GpuQueryFault::finding) {
+                    finding.evidence.push(("driver", cause.summary));
+                    finding.evidence.extend(cause.evidence);
+                }
+                finding
+            }
+            RequestProblem::Unsound(Gencode { target, via }) => {
+                let headline = format!("{target} cannot be made through {via}, as {from} asks");
+                error(FindingId::ArchUnsupportedByNvcc, headline).help(
+                    match (target.code, via.suffix) {
+                        (Code::Ptx, _) => {
+                            format!("write `{target}` alone: PTX is made as it is")
+                        }
+                        (_, Suffix::Arch) => {
+                            format!("write `{target}` alone: PTX with an `a` serves only itself")
+                        }
+                        _ => format!("write `{target}` alone, or PTX that it runs"),
+                    },
+                )
+            }
+            RequestProblem::Unsupported { compiler, targets } => {
+                let headline = format!(
+                    "{} cannot compile for {}, which {from} asks for",
+                    compiler.name(),
+                    joined(targets, ", ")
+                );
+                error(FindingId::ArchUnsupportedByNvcc, headline)
+                    .with("nvcc knows", compiler.listed())
+                    .with("served by", served_by(targets))
+                    .help("write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME")
+            }
+        }
+    }
+}
+
+impl SelectionNote<'_> {
+    /// Returns the finding, a warning if a GPU of this machine gets no machine code.
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::NoGpu { targets } => Finding::note(
+                FindingId::NoGpu,
+                "this machine shows no GPU, so kernels are compiled for the first GPU of each major compute capability",
+            )
+            .with("compiled", listed(targets))
+            .help("set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less"),
+            Self::GpuTooNew {
+                gpu,
+                targets,
+                compiler,
+            } => {
+                let headline = gpu_and_nvcc(gpu, "newer than what", compiler);
+                let what = match targets {
+                    [_] => "which the driver compiles for that GPU",
+                    _ => "which run on that GPU",
+                };
+                let toolkit = match nvcc_table::first_with(machine(gpu.capability)) {
+                    Some(first) => format!("CUDA {} or newer", first.short()),
+                    None => "a newer CUDA toolkit".to_string(),
+                };
+                Finding::warning(FindingId::GpuNewerThanNvcc, headline)
+                    .with("nvcc knows", compiler.listed())
+                    .with("compiled", format!("{}, {what}", listed(targets)))
+                    .help(format!("install {toolkit} to get machine code for that GPU"))
+            }
+            Self::GpuTooOld { gpu, compiler } => {
+                let headline = gpu_and_nvcc(gpu, "older than all that", compiler);
+                Finding::warning(FindingId::ArchUnsupportedByNvcc, headline)
+                    .with("nvcc knows", compiler.listed())
+                    .with("served by", served_by(&[machine(gpu.capability)]))
+                    .help("install an older CUDA toolkit to compile for that GPU")
+            }
+            Self::Renamed { from, to, compiler } => Finding::note(
+                FindingId::ArchUnsupportedByNvcc,
+                format!(
+                    "{from} is compiled as {to}: {} has that number for the same GPU",
+                    compiler.name()
+                ),
+            ),
+            Self::Rival { kept, dropped } => Finding::note(
+                FindingId::ArchUnsupportedByNvcc,
+                format!(
+                    "{} is left out: nvcc makes only one of it and {}, which runs on the same GPUs",
+                    words(*dropped),
+                    words(*kept)
+                ),
+            ),
+            Self::ThisMachine { targets, left_out } => {
+                let line = |(name, gpus): &(_, Vec<_>)| format!("{name}: {}", joined(gpus, ", "));
+                Finding::note(
+                    FindingId::KernelsNotCoveringGpu,
+                    "this release build compiles kernels for the GPUs of this machine, and not for all others",
+                )
+                .with("compiled", listed(targets))
+                .with_lines("left out", left_out.iter().map(line))
+                .help("set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet")
+            }
+        }
+    }
+}
+
+fn gpu_and_nvcc(gpu: &Device, relation: &str, compiler: &Compiler) -> String {
+    let (name, capability) = (&gpu.name, gpu.capability);
+    let nvcc = compiler.name();
+    format!("`{name}`, compute capability {capability}, is {relation} {nvcc} can compile for")
+}
+
+fn words(gencode: Gencode) -> String {
+    match gencode.is_plain() {
+        true => gencode.target.to_string(),
+        false => format!("{} through {}", gencode.target, gencode.via),
+    }
+}
+
+/// Returns the CUDA versions that support each target, one target a line.
+fn served_by(targets: &[Target]) -> String {
+    let line = |target: &Target| format!("{target}: {}", nvcc_table::served_by(*target));
+    joined(targets.iter().map(line), "\n")
+}
+
+impl UnlistedTargets<'_> {
+    /// Returns the finding. nvcc can list its targets since CUDA 11.5; a newer one that does not has a fault of its own.
+    pub fn finding(self) -> Finding {
+        let taken = self
+            .known
+            .map(|(cuda, known)| format!("those of CUDA {}: {}", cuda.short(), known.listed()));
+        let finding = match self.known {
+            Some((cuda, known)) if cuda < Version::new(11, 5, 0) => {
+                let (name, cuda) = (known.name(), cuda.short());
+                let headline =
+                    format!("{name} is of CUDA {cuda}, which cannot list its GPU targets");
+                Finding::note(FindingId::NvccFailed, headline)
+            }
+            _ => Finding {
+                severity: Severity::Warning,
+                help: match self.temporary_directory {
+                    Some(help) => vec![help],
+                    None => self.cause.help,
+                },
+                ..self.cause
+            },
+        };
+        finding.with_lines("taken", taken)
+    }
+}
+
+impl SilentDriver {
+    /// Returns the warning that GPUs are not known.
+    pub fn finding(&self) -> Finding {
+        let headline = match self {
+            Self::Deadline(limit) => {
+                let limit = limit.as_secs_f64();
+                format!("NVIDIA's driver did not answer within {limit} s")
+            }
+            Self::Panicked => "NVIDIA's driver cannot be asked".to_string(),
+        };
+        Finding::warning(FindingId::DriverError, headline)
+            .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
+    }
+}
+
+impl GpuQueryFault {
+    /// Returns the note that GPUs are not known.
+    pub fn finding(&self) -> Finding {
+        let finding = match self {
+            Self::Silent(silent) => silent
+                .finding()
+                .help("set CUDNN_GUARD_ARCHS, and the driver is not asked"),
+            #[cfg(not(feature = "cudarc"))]
+            Self::Driver(problem) => problem.finding(),
+            #[cfg(feature = "cudarc")]
+            Self::Cudarc(error) => {
+                Finding::note(FindingId::DriverError, "NVIDIA's driver cannot start CUDA")
+                    .with("cudarc", error)
+                    .help("run `nvidia-smi` to see what it says")
+            }
+            Self::SmiNotRun(cause) => {
+                let finding = cause.clone();
+                let finding = match cause.id == FindingId::ProgramTimeout {
+                    true => finding.help(
+                        "or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart",
+                    ),
+                    false => finding,
+                };
+                finding.help("or set CUDNN_GUARD_ARCHS, and the driver is not asked")
+            }
+            Self::SmiFailed { program, output } => {
+                let name = program.display();
+                let headline = format!("`{name}` fails, so this machine shows no GPU");
+                Finding::note(FindingId::DriverError, headline)
+                    .with("it says", output.trim())
+                    .help("run `nvidia-smi`, and install NVIDIA's driver again if it does not run")
+            }
+        };
+        Finding {
+            severity: Severity::Note,
+            ..finding
+        }
+    }
+}

@@ -27,10 +27,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
                 machine.gpus = gpus(&toolchain.host.env).unwrap_or_default();
             }
         }
-        Err(words) => {
-            let help = "run `nvidia-smi`: if it hangs too, restart the machine or its driver";
-            findings.push(Finding::warning(FindingId::DriverError, words).help(help));
-        }
+        Err(silent) => findings.push(silent.finding()),
     }
     if let Some(driver) = &machine.driver {
         machine.gpus.clone_from(&driver.devices);

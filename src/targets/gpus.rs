@@ -2,8 +2,9 @@
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+#[cfg(not(feature = "cudarc"))]
+use crate::runtime::driver::query::DriverProblem;
+use crate::runtime::facts::finding::Finding;
 use crate::system::programs::{Waiting, on_path, run};
 use crate::targets::nvidia_smi;
 use std::path::PathBuf;
@@ -19,30 +20,49 @@ enum DriverAnswer {
     Gpus(Vec<Device>),
     /// It has no library here that can be opened; `nvidia-smi` may know more.
     NoLibrary,
-    Failed(Finding),
+    Failed(GpuQueryFault),
+}
+
+/// A query for the GPUs of this machine that failed. A build needs no GPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GpuQueryFault {
+    /// The driver does not answer.
+    Silent(SilentDriver),
+    /// The driver reports an error.
+    #[cfg(not(feature = "cudarc"))]
+    Driver(DriverProblem),
+    /// CUDA does not start, with the error of cudarc.
+    #[cfg(feature = "cudarc")]
+    Cudarc(String),
+    /// `nvidia-smi` did not run to its end.
+    SmiNotRun(Finding),
+    /// `nvidia-smi` failed.
+    SmiFailed { program: PathBuf, output: String },
+}
+
+/// A driver that does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SilentDriver {
+    /// It takes longer than this.
+    Deadline(Duration),
+    /// The thread that queried it panicked.
+    Panicked,
 }
 
 /// The GPUs that programs see here, in CUDA's order. None is no fault; a driver that fails is a note.
-pub fn gpus(env: &Environment) -> Result<Vec<Device>, Finding> {
+pub fn gpus(env: &Environment) -> Result<Vec<Device>, GpuQueryFault> {
     let deadline = env.program_deadline().unwrap_or(DEADLINE);
-    let found = match within(deadline, ask) {
+    match within(deadline, ask) {
         Ok(DriverAnswer::Gpus(gpus)) => Ok(gpus),
-        Ok(DriverAnswer::Failed(finding)) => Err(finding),
+        Ok(DriverAnswer::Failed(fault)) => Err(fault),
         Ok(DriverAnswer::NoLibrary) => without_library(env, deadline),
-        Err(words) => Err(Finding::note(FindingId::DriverError, words)
-            .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
-            .help("set CUDNN_GUARD_ARCHS, and the driver is not asked")),
-    };
-    found.map_err(|mut finding| {
-        // A build needs no GPU.
-        finding.severity = Severity::Note;
-        finding
-    })
+        Err(silent) => Err(GpuQueryFault::Silent(silent)),
+    }
 }
 
-/// What the driver answers, else why it does not, in words. Starting CUDA can hang for ever inside the driver; the
-/// thread that hangs is left behind.
-pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T, String> {
+/// What the driver answers, else why it does not. Starting CUDA can hang for ever inside the driver; the thread that
+/// hangs is left behind.
+pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T, SilentDriver> {
     let begun = Instant::now();
     let asking = std::thread::spawn(ask);
     let mut waiting = Waiting::default();
@@ -51,25 +71,23 @@ pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T
         std::thread::sleep(Duration::from_millis(5));
     }
     if !asking.is_finished() {
-        let limit = deadline.as_secs_f64();
-        return Err(format!("NVIDIA's driver did not answer within {limit} s"));
+        return Err(SilentDriver::Deadline(deadline));
     }
-    asking
-        .join()
-        .map_err(|_| "NVIDIA's driver cannot be asked".to_string())
+    asking.join().map_err(|_| SilentDriver::Panicked)
 }
 
 #[cfg(not(feature = "cudarc"))]
 fn ask() -> DriverAnswer {
     use crate::runtime::driver::query;
-    use crate::runtime::driver::query::DriverProblem;
     match query::ask() {
         Ok(driver) => DriverAnswer::Gpus(driver.devices),
         Err(DriverProblem::NoDevice { .. }) => DriverAnswer::Gpus(Vec::new()),
         Err(
             DriverProblem::Missing(_) | DriverProblem::Stub(_) | DriverProblem::NotADriver { .. },
         ) => DriverAnswer::NoLibrary,
-        Err(problem @ DriverProblem::Failed { .. }) => DriverAnswer::Failed(problem.finding()),
+        Err(problem @ DriverProblem::Failed { .. }) => {
+            DriverAnswer::Failed(GpuQueryFault::Driver(problem))
+        }
     }
 }
 
@@ -111,16 +129,12 @@ fn ask() -> DriverAnswer {
         Ok(gpus) => DriverAnswer::Gpus(gpus),
         Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => DriverAnswer::Gpus(Vec::new()),
         Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => DriverAnswer::NoLibrary,
-        Err(error) => DriverAnswer::Failed(
-            Finding::note(FindingId::DriverError, "NVIDIA's driver cannot start CUDA")
-                .with("cudarc", format!("{error:?}"))
-                .help("run `nvidia-smi` to see what it says"),
-        ),
+        Err(error) => DriverAnswer::Failed(GpuQueryFault::Cudarc(format!("{error:?}"))),
     }
 }
 
 /// What `nvidia-smi` says, where there is one. Without it there is no GPU here, as in a container.
-fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>, Finding> {
+fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>, GpuQueryFault> {
     let name = format!("nvidia-smi{}", std::env::consts::EXE_SUFFIX);
     let path = env.get(Variable::Path).unwrap_or_default();
     match on_path(&name, path) {
@@ -130,7 +144,11 @@ fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>,
 }
 
 /// An `nvidia-smi` that knows nothing of compute capabilities, or says that something is wrong, is no answer.
-fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<Device>, Finding> {
+fn smi(
+    program: PathBuf,
+    env: &Environment,
+    deadline: Duration,
+) -> Result<Vec<Device>, GpuQueryFault> {
     let question = Invocation {
         program,
         args: [nvidia_smi::QUESTION, "--format=csv,noheader"]
@@ -138,19 +156,12 @@ fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<De
             .to_vec(),
         ..Invocation::default()
     };
-    let output = run(&question, deadline).map_err(|finding| {
-        let wedged = finding.id == FindingId::ProgramTimeout;
-        let dmesg = "or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart";
-        let finding = if wedged { finding.help(dmesg) } else { finding };
-        finding.help("or set CUDNN_GUARD_ARCHS, and the driver is not asked")
-    })?;
+    let output = run(&question, deadline).map_err(GpuQueryFault::SmiNotRun)?;
     if !output.success {
-        let said = format!("{}{}", output.stdout, output.stderr);
-        let name = question.program.display();
-        let summary = format!("`{name}` fails, so this machine shows no GPU");
-        return Err(Finding::note(FindingId::DriverError, summary)
-            .with("it says", said.trim())
-            .help("run `nvidia-smi`, and install NVIDIA's driver again if it does not run"));
+        return Err(GpuQueryFault::SmiFailed {
+            program: question.program,
+            output: format!("{}{}", output.stdout, output.stderr),
+        });
     }
     Ok({
         let visible = env.as_set("CUDA_VISIBLE_DEVICES");
@@ -167,6 +178,7 @@ fn smi(program: PathBuf, env: &Environment, deadline: Duration) -> Result<Vec<De
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+    use crate::runtime::facts::finding::Severity;
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
@@ -184,7 +196,7 @@ mod tests {
             (dies, 5000, "cannot be asked"),
         ] {
             let said = within(Duration::from_millis(limit), ask).unwrap_err();
-            assert_eq!(said, format!("NVIDIA's driver {words}"));
+            assert_eq!(said.finding().summary, format!("NVIDIA's driver {words}"));
         }
     }
 
@@ -237,6 +249,7 @@ mod tests {
         let said = "echo \"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\"; exit 9";
         let program = fake("fails", said);
         let note = without_library(&finds(&program), DEADLINE).unwrap_err();
+        let note = note.finding();
         assert_eq!(note.severity, Severity::Note);
         let told = note
             .to_string()
@@ -273,7 +286,8 @@ mod tests {
         let program = fake("hangs", "sleep 1000");
         let shown = program.display().to_string();
         let begun = Instant::now();
-        let finding = without_library(&finds(&program), Duration::from_millis(300)).unwrap_err();
+        let fault = without_library(&finds(&program), Duration::from_millis(300)).unwrap_err();
+        let finding = fault.finding();
         assert!(begun.elapsed() < Duration::from_secs(5));
         assert_eq!(
             finding.to_string(),
@@ -291,8 +305,8 @@ mod tests {
     #[test]
     fn this_machine_is_asked_without_harm() {
         // With a GPU or without: an answer, or a note.
-        if let Err(finding) = gpus(&Environment::default()) {
-            assert_eq!(finding.severity, Severity::Note);
+        if let Err(fault) = gpus(&Environment::default()) {
+            assert_eq!(fault.finding().severity, Severity::Note);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Which GPUs to compile for: what somebody asked for, else what is in this machine, else what most machines have.
 
-pub mod messages;
 #[cfg(test)]
 mod tests;
 
@@ -10,12 +9,10 @@ use crate::model::target_list::TargetList;
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::targets::dialect::Word;
+use crate::targets::gpu_names;
+use crate::targets::gpus::GpuQueryFault;
 use crate::targets::nvcc_support::Compiler;
-use crate::targets::select::messages::{
-    gpu_too_new, gpu_too_old, native_without_gpu, no_gpu, unreadable, unsound, unsupported,
-};
 use crate::targets::target_lists::{add_all, known, machine, majors, ptx, with_ptx};
 use crate::targets::target_request::TargetRequest;
 use crate::toolkit::nvcc_output::add;
@@ -44,30 +41,108 @@ impl Selection {
     }
 }
 
+/// A target list that cannot be compiled for.
+#[derive(Clone, Debug)]
+pub struct RequestFault<'a> {
+    /// The list.
+    pub request: &'a TargetRequest,
+    /// The reason.
+    pub problem: RequestProblem<'a>,
+}
+
+/// The reason why a target list cannot be compiled for.
+#[derive(Clone, Debug)]
+pub enum RequestProblem<'a> {
+    /// A word is not a target.
+    UnknownWord {
+        /// The word.
+        word: &'a str,
+        /// The number with a point that the list may mean.
+        meant: Option<String>,
+    },
+    /// The list has no word.
+    Empty,
+    /// The list asks for `native`, and this machine has no GPU.
+    NoGpu {
+        /// The targets that the list can name instead.
+        instead: Vec<Target>,
+        /// The reason why no GPU is known.
+        cause: Option<&'a GpuQueryFault>,
+    },
+    /// A target cannot be made through the PTX that the list names for it.
+    Unsound(Gencode),
+    /// nvcc cannot make these targets.
+    Unsupported {
+        /// The nvcc.
+        compiler: &'a Compiler,
+        /// The targets.
+        targets: Vec<Target>,
+    },
+}
+
+impl<'a> RequestFault<'a> {
+    /// Adds the reason why no GPU is known.
+    pub fn with_gpu_query(mut self, fault: Option<&'a GpuQueryFault>) -> Self {
+        if let RequestProblem::NoGpu { cause, .. } = &mut self.problem {
+            *cause = fault;
+        }
+        self
+    }
+}
+
+/// A selection that differs from what the reader may expect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectionNote<'a> {
+    /// This machine has no GPU, so the default targets are compiled.
+    NoGpu { targets: &'a [Target] },
+    /// nvcc does not support a GPU yet, so other targets are compiled for it.
+    GpuTooNew {
+        gpu: &'a Device,
+        targets: &'a [Target],
+        compiler: &'a Compiler,
+    },
+    /// nvcc no longer supports a GPU.
+    GpuTooOld {
+        gpu: &'a Device,
+        compiler: &'a Compiler,
+    },
+    /// nvcc has another number for the GPU of a target.
+    Renamed {
+        from: Target,
+        to: Target,
+        compiler: &'a Compiler,
+    },
+    /// nvcc makes only one of two targets.
+    Rival { kept: Gencode, dropped: Gencode },
+    /// A release build is for the GPUs of this machine only.
+    ThisMachine {
+        targets: &'a [Target],
+        /// The generations with the GPUs that are left out.
+        left_out: Vec<(&'static str, Vec<ComputeCapability>)>,
+    },
+}
+
 /// The targets to compile for, never none. Without a compiler to ask they stand as they are written.
-pub fn select(
-    request: Option<&TargetRequest>,
-    compiler: Option<&Compiler>,
+pub fn select<'a>(
+    request: Option<&'a TargetRequest>,
+    compiler: Option<&'a Compiler>,
     gpus: &[Device],
-) -> Result<Selection, Vec<Finding>> {
+) -> Result<Selection, RequestFault<'a>> {
     match request {
         Some(request) => wished(request, compiler, gpus),
         None => Ok(default_targets(compiler, gpus, &|_| true)),
     }
 }
 
-fn wished(
-    request: &TargetRequest,
-    compiler: Option<&Compiler>,
+fn wished<'a>(
+    request: &'a TargetRequest,
+    compiler: Option<&'a Compiler>,
     gpus: &[Device],
-) -> Result<Selection, Vec<Finding>> {
+) -> Result<Selection, RequestFault<'a>> {
+    let fault = |problem| RequestFault { request, problem };
     let words = request.words().map_err(|word| {
-        let summary = format!("`{word}` in {} is not a GPU target", request.from);
-        vec![unreadable(
-            request,
-            summary,
-            with_point(&request.text, word),
-        )]
+        let meant = with_point(&request.text, word);
+        fault(RequestProblem::UnknownWord { word, meant })
     })?;
     let mut asked: Vec<Gencode> = Vec::new();
     let mut ask = |targets: &[Target]| asked.extend(targets.iter().copied().map(Gencode::plain));
@@ -87,7 +162,10 @@ fn wished(
                 findings.extend(auto.findings);
             }
             Word::Native if gpus.is_empty() => {
-                return Err(vec![native_without_gpu(request, compiler)]);
+                return Err(fault(RequestProblem::NoGpu {
+                    instead: with_ptx(majors(&known(compiler))),
+                    cause: None,
+                }));
             }
             Word::Native => {
                 for gpu in gpus {
@@ -105,7 +183,7 @@ fn wished(
     }
     asked.extend(written);
     if let Some(wrong) = asked.iter().find(|gencode| !gencode.is_sound()) {
-        return Err(vec![unsound(request, *wrong)]);
+        return Err(fault(RequestProblem::Unsound(*wrong)));
     }
     if let Some(compiler) = compiler {
         findings.extend(rename(&mut asked, compiler));
@@ -114,18 +192,17 @@ fn wished(
     asked.dedup();
     findings.extend(settle(&mut asked));
     if asked.is_empty() {
-        let summary = format!("{} names no GPU target: its list is empty", request.from);
-        return Err(vec![unreadable(request, summary, None)]);
+        return Err(fault(RequestProblem::Empty));
     }
     if let Some(compiler) = compiler {
         let lacks = |target: &Target| compiler.can_make(*target) == Some(false);
-        let mut lacking: Vec<Target> = Vec::new();
+        let mut targets: Vec<Target> = Vec::new();
         for gencode in &asked {
             let first = [gencode.target, gencode.via].into_iter().find(lacks);
-            lacking.extend(first.filter(|target| !lacking.contains(target)));
+            targets.extend(first.filter(|target| !targets.contains(target)));
         }
-        if !lacking.is_empty() {
-            return Err(vec![unsupported(compiler, &lacking, request)]);
+        if !targets.is_empty() {
+            return Err(fault(RequestProblem::Unsupported { compiler, targets }));
         }
     }
     findings.dedup();
@@ -162,7 +239,8 @@ pub fn default_targets(
         }
         add_all(&mut targets, &with_ptx(majors(&codes)));
         if gpus.is_empty() {
-            findings.push(no_gpu(&targets));
+            let targets = &targets;
+            findings.push(SelectionNote::NoGpu { targets }.finding());
         }
         ChosenBy::Default
     } else {
@@ -206,14 +284,20 @@ fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Fi
         return (vec![machine(capability)], None);
     }
     let Some(below) = compiler.newest_below(capability) else {
-        return (Vec::new(), Some(gpu_too_old(gpu, compiler)));
+        let finding = SelectionNote::GpuTooOld { gpu, compiler }.finding();
+        return (Vec::new(), Some(finding));
     };
     let both = [machine(below), ptx(below)];
     let targets: Vec<Target> = both
         .into_iter()
         .filter(|target| target.runs_on(capability))
         .collect();
-    let finding = gpu_too_new(gpu, &targets, compiler);
+    let note = SelectionNote::GpuTooNew {
+        gpu,
+        targets: &targets,
+        compiler,
+    };
+    let finding = note.finding();
     (targets, Some(finding))
 }
 
@@ -247,18 +331,14 @@ fn rename(asked: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
         after.via.capability = compiler.renamed(gencode.via.capability);
         if after != *gencode && compiler.can_make(after.target) != Some(false) {
             *gencode = after;
-            let summary = format!(
-                "{before} is compiled as {}: {} has that number for the same GPU",
-                gencode.target,
-                compiler.name()
-            );
-            note = note.or(Some(Finding::note(
-                FindingId::ArchUnsupportedByNvcc,
-                summary,
-            )));
+            note = note.or(Some(SelectionNote::Renamed {
+                from: before,
+                to: after.target,
+                compiler,
+            }));
         }
     }
-    note
+    note.map(|note| note.finding())
 }
 
 /// Leaves one of what nvcc makes only once: the family's machine code runs wherever the one without a letter does.
@@ -278,24 +358,30 @@ fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
             (*rival, gencode)
         };
         *rival = stays;
-        let words = |one: Gencode| {
-            if one.is_plain() {
-                one.target.to_string()
-            } else {
-                format!("{} through {}", one.target, one.via)
-            }
-        };
-        let summary = format!(
-            "{} is left out: nvcc makes only one of it and {}, which runs on the same GPUs",
-            words(goes),
-            words(stays)
-        );
-        note = note.or(Some(Finding::note(
-            FindingId::ArchUnsupportedByNvcc,
-            summary,
-        )));
+        note = note.or(Some(SelectionNote::Rival {
+            kept: stays,
+            dropped: goes,
+        }));
     }
     kept.sort();
     *asked = kept;
-    note
+    note.map(|note| note.finding())
+}
+
+/// Returns the note that a release build is for the GPUs of this machine, if nvcc supports others.
+pub fn left_out<'a>(
+    targets: &'a [Target],
+    compiler: Option<&Compiler>,
+) -> Option<SelectionNote<'a>> {
+    let served = known(compiler);
+    let is_left = |capability: &ComputeCapability| {
+        served.contains(&machine(*capability))
+            && !targets.iter().any(|target| target.runs_on(*capability))
+    };
+    let mut left_out = gpu_names::generations();
+    for (_, members) in &mut left_out {
+        members.retain(is_left);
+    }
+    left_out.retain(|(_, members)| !members.is_empty());
+    (!left_out.is_empty()).then_some(SelectionNote::ThisMachine { targets, left_out })
 }

@@ -65,12 +65,10 @@ impl Row {
                     .map(|one| format!("  [{}]", one.id));
                 format!("{}{}", selection.list(), ids.collect::<String>())
             }
-            Err(errors) => {
-                let texts = errors.iter().map(|one| {
-                    let summary = one.summary.replace("the command line", "the list");
-                    format!("error: {summary}  [{}]", one.id)
-                });
-                texts.collect::<Vec<_>>().join("; ")
+            Err(fault) => {
+                let error = fault.finding();
+                let summary = error.summary.replace("the command line", "the list");
+                format!("error: {summary}  [{}]", error.id)
             }
         }
     }

@@ -4,8 +4,8 @@ use crate::compat::rules;
 use crate::error::Error;
 use crate::model::target_list::TargetList;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::targets::gpus;
 use crate::targets::nvcc_support::Compiler;
@@ -14,6 +14,17 @@ use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::Toolchain;
 use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolkit::nvcc;
+
+/// An nvcc that does not list its targets.
+#[derive(Clone, Debug)]
+pub struct UnlistedTargets<'a> {
+    /// The failure of the query.
+    pub cause: Finding,
+    /// A directory for temporary files that has to exist first.
+    pub temporary_directory: Option<String>,
+    /// The version of nvcc and the targets that are known of it, which are used.
+    pub known: Option<(Version, &'a Compiler)>,
+}
 
 impl Toolchain {
     /// What kernels are compiled for, in numeric order: the list in `CUDNN_GUARD_ARCHS`, else [`Config::archs`], else
@@ -112,19 +123,15 @@ impl Toolchain {
                 Some(Compiler::from_answer(&name, codes, letters))
             }
             Err(fault) => {
-                let mut finding = fault.finding();
                 let release = nvcc::version(path, &self.host.answers).ok();
-                let known =
-                    release.and_then(|cuda| Some((cuda, Compiler::from_table(Some(&name), cuda)?)));
-                finding.severity = Severity::Warning;
-                if let Some(help) = nvcc::temporary_directory(&self.host.env) {
-                    finding.help = vec![help];
-                }
-                noticed.push(match &known {
-                    Some((cuda, known)) => select::messages::unlisted(finding, *cuda, known),
-                    None => finding,
-                });
-                Some(known?.1)
+                let known = release.and_then(|cuda| Compiler::from_table(Some(&name), cuda));
+                let unlisted = UnlistedTargets {
+                    cause: fault.finding(),
+                    temporary_directory: nvcc::temporary_directory(&self.host.env),
+                    known: release.zip(known.as_ref()),
+                };
+                noticed.push(unlisted.finding());
+                known
             }
         }
     }
@@ -146,52 +153,58 @@ pub(crate) fn choose(
     host: &Host,
     noticed: &mut Vec<Finding>,
 ) -> Result<Selection, Vec<Finding>> {
-    let mut gpus = Vec::new();
+    let (mut gpus, mut gpu_fault) = (Vec::new(), None);
     if target_request::needs_gpus(request) {
         match gpus::gpus(&host.env) {
             Ok(found) => gpus = found,
-            Err(finding) => noticed.push(finding),
+            Err(fault) => {
+                noticed.push(fault.finding());
+                gpu_fault = Some(fault);
+            }
         }
     }
     let mut selection = match request {
-        Some(_) => select::select(request, compiler, &gpus)
-            .map_err(|findings| with_driver(findings, noticed))?,
+        Some(_) => select::select(request, compiler, &gpus).map_err(|fault| {
+            let fault = fault.with_gpu_query(gpu_fault.as_ref());
+            vec![fault.finding()]
+        })?,
         None => select::default_targets(compiler, &gpus, is_served),
     };
     if !gpus.is_empty() && host.env.var("PROFILE") == Some("release") {
-        let left_out = select::messages::left_out(&selection.targets, compiler);
+        let left_out = select::left_out(&selection.targets, compiler);
+        let left_out = left_out.map(|note| note.finding());
         selection.findings.extend(left_out);
     }
     Ok(selection)
 }
 
-/// Says beside a `native` without a GPU what the driver said.
-fn with_driver(mut findings: Vec<Finding>, noticed: &[Finding]) -> Vec<Finding> {
-    for finding in findings.iter_mut().filter(|one| one.id == FindingId::NoGpu) {
-        for note in noticed
-            .iter()
-            .filter(|one| one.id == FindingId::DriverError)
-        {
-            finding.evidence.push(("driver", note.summary.clone()));
-            finding.evidence.extend(note.evidence.iter().cloned());
-        }
-    }
-    findings
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::chosen_by::ChosenBy;
+    use crate::targets::dialect::Dialect;
+    use crate::targets::gpus::GpuQueryFault;
 
     #[test]
     fn native_without_a_gpu_says_what_the_driver_said() {
-        let none = Finding::error(FindingId::NoGpu, "this machine shows no GPU");
-        let note =
-            Finding::note(FindingId::DriverError, "`nvidia-smi` fails").with("it says", "no");
-        let told = with_driver(vec![none], &[note]);
+        let request = TargetRequest {
+            from: ChosenBy::BuildScript,
+            dialect: Dialect::Ours,
+            text: "native".to_string(),
+        };
+        let fault = GpuQueryFault::SmiFailed {
+            program: "nvidia-smi".into(),
+            output: "no".to_string(),
+        };
+        let compiler = Compiler::from_table(None, Version::new(11, 8, 0));
+        let none = select::select(Some(&request), compiler.as_ref(), &[]).unwrap_err();
         assert_eq!(
-            told[0].to_string(),
-            "this machine shows no GPU  [no-gpu]\n  driver      `nvidia-smi` fails\n  it says     no"
+            none.with_gpu_query(Some(&fault)).finding().to_string(),
+            "this machine shows no GPU, and the build script asks for `native`  [no-gpu]\n  \
+             = help: set CUDNN_GUARD_ARCHS=\"sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90\", or fewer of these\n  \
+             found       the build script: \"native\"\n  \
+             driver      `nvidia-smi` fails, so this machine shows no GPU\n  \
+             it says     no"
         );
     }
 }

@@ -11,7 +11,6 @@ use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::targets::dialect::Dialect;
-use crate::targets::select::messages::left_out;
 use crate::targets::target_lists::listed;
 use crate::targets::target_request::{needs_gpus, needs_letters, request};
 use crate::toolkit::nvcc_output::parse_help;
@@ -52,9 +51,9 @@ fn gives(request: Option<&str>, gpus: &[u32], wanted: &str) -> Selection {
 
 #[track_caller]
 fn refuses(request: &TargetRequest, gpus: &[Device], wanted: &str) {
-    let findings = select(Some(request), Some(&nvcc()), gpus).unwrap_err();
-    let texts: Vec<String> = findings.iter().map(Finding::to_string).collect();
-    assert_eq!(texts.join("\n\n"), wanted);
+    let compiler = nvcc();
+    let fault = select(Some(request), Some(&compiler), gpus).unwrap_err();
+    assert_eq!(fault.finding().to_string(), wanted);
 }
 
 #[test]
@@ -221,9 +220,11 @@ fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
         .len(),
         1
     );
-    let findings = select(Some(&ours("native")), Some(&nvcc()), &[gpu(61)]).unwrap_err();
+    let finding = select(Some(&ours("native")), Some(&nvcc()), &[gpu(61)])
+        .unwrap_err()
+        .finding();
     assert_eq!(
-        findings[0].summary,
+        finding.summary,
         "`/cuda/bin/nvcc` cannot compile for sm_61, which CUDNN_GUARD_ARCHS asks for"
     );
 }
@@ -246,17 +247,19 @@ fn says_what_cannot_be_read() {
         ("80 9,0a", "9.0a"),
         ("12,0+PTX;8.6", "12.0+PTX"),
     ] {
-        let findings = select(Some(&ours(list)), None, &[]).unwrap_err();
+        let finding = select(Some(&ours(list)), None, &[]).unwrap_err().finding();
         assert_eq!(
-            findings[0].help[0],
+            finding.help[0],
             format!("write `{meant}`, with a point, if that is what you mean")
         );
     }
-    let findings = select(Some(&ours("8, 6")), None, &[]).unwrap_err();
-    assert!(findings[0].help[0].starts_with("write targets as"));
-    let findings = select(Some(&ours(" ; ")), None, &[]).unwrap_err();
+    let finding = select(Some(&ours("8, 6")), None, &[])
+        .unwrap_err()
+        .finding();
+    assert!(finding.help[0].starts_with("write targets as"));
+    let finding = select(Some(&ours(" ; ")), None, &[]).unwrap_err().finding();
     assert_eq!(
-        findings[0].summary,
+        finding.summary,
         "CUDNN_GUARD_ARCHS names no GPU target: its list is empty"
     );
 }

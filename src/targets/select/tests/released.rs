@@ -23,9 +23,11 @@ fn the_table_is_open_at_the_top() {
     of_release("14.0", "", &[150], "sm_150 compute_150");
     let request = ours("70");
     let newer = Compiler::from_table(None, Version::new(14, 0, 0));
-    let findings = select(Some(&request), newer.as_ref(), &[]).unwrap_err();
+    let finding = select(Some(&request), newer.as_ref(), &[])
+        .unwrap_err()
+        .finding();
     assert_eq!(
-        findings[0].summary,
+        finding.summary,
         "CUDA 14.0 cannot compile for sm_70, which CUDNN_GUARD_ARCHS asks for"
     );
 }
@@ -89,9 +91,9 @@ fn what_cannot_be_made_of_that_ptx_is_said() {
             "compute_86 cannot be made through compute_80, as CUDNN_GUARD_ARCHS asks",
         ),
     ] {
-        let findings = select(Some(&ours(list)), None, &[]).unwrap_err();
-        assert_eq!(findings[0].summary, wanted);
-        assert_eq!(findings[0].id, FindingId::ArchUnsupportedByNvcc);
+        let finding = select(Some(&ours(list)), None, &[]).unwrap_err().finding();
+        assert_eq!(finding.summary, wanted);
+        assert_eq!(finding.id, FindingId::ArchUnsupportedByNvcc);
     }
 }
 
@@ -111,8 +113,9 @@ fn a_generation_is_what_nvcc_knows_of_it() {
 #[test]
 fn a_release_build_says_whom_it_leaves_out() {
     let machine = [code(86), ptx(ComputeCapability::new(8, 6))];
+    let note = left_out(&machine, Some(&nvcc())).unwrap();
     assert_eq!(
-        left_out(&machine, Some(&nvcc())).unwrap().to_string(),
+        note.finding().to_string(),
         "this release build compiles kernels for the GPUs of this machine, and not for all others  \
          [kernels-not-covering-gpu]\n  \
          = help: set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet\n  \
