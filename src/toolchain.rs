@@ -37,6 +37,7 @@ use crate::model::guard_state::GuardState;
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::{Finding, Severity};
+#[cfg(feature = "cli")]
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::directive::Directive;
@@ -76,6 +77,15 @@ pub struct Toolchain {
     pub(crate) written: Written,
     /// What its guard is about.
     pub(crate) guard: RefCell<GuardState>,
+}
+
+/// A build that stops although nothing is wrong with what was found.
+#[derive(Clone, Copy, Debug)]
+pub enum ToolchainFault<'a> {
+    /// A toolkit is needed that the build did not require.
+    NoToolkit,
+    /// CUDNN_GUARD_PRINT is set, so the lines of the report are shown.
+    Shown(&'a [&'a str]),
 }
 
 impl Config {
@@ -119,7 +129,8 @@ impl Config {
         let mut toolchain = Toolchain::find(self.clone(), host, needs);
         // What is looked at is where programs run.
         if !toolchain.allowed.contains(FindingId::PartsMissing.as_str()) {
-            environment_checks::stop_at_missing_parts(&mut toolchain.findings);
+            let findings = toolchain.findings.iter_mut();
+            findings.for_each(Finding::stop_at_missing_parts);
         }
         let is_needed =
             |one: &Finding| !is_built_without || one.id != FindingId::CudnnHeadersMissing;
@@ -224,9 +235,7 @@ impl Toolchain {
             (Some(toolkit), _, _) => Ok(toolkit),
             (None, Some(error), _) => Err(error.clone()),
             (None, None, Some(fault)) => Err(fault.clone().into()),
-            (None, None, None) => {
-                Err(Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found").into())
-            }
+            (None, None, None) => Err(ToolchainFault::NoToolkit.finding().into()),
         }
     }
 
@@ -338,10 +347,6 @@ impl Toolchain {
         let lines = report.lines();
         let lines = lines.map(|line| line.strip_prefix("  ").unwrap_or(line));
         let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-        let headline = "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found";
-        Finding::error(FindingId::ConfigInvalid, headline)
-            .with("found", lines.join("\n"))
-            .help("unset CUDNN_GUARD_PRINT to build")
-            .into()
+        ToolchainFault::Shown(&lines).finding().into()
     }
 }

@@ -4,6 +4,7 @@
 //! module, and decides its severity, headline, evidence and help. No other module imports this one. The faults of the
 //! running program have their sentences in `runtime::messages`, in the same form.
 
+mod build_script;
 mod cudnn;
 mod environment;
 #[cfg(feature = "cli")]

@@ -1,1 +1,107 @@
 //! Static linking.
+
+use crate::model::text::joined;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::toolchain::static_link::{ArchiveSource, CudnnInstaller, StaticLinkFault};
+use crate::toolkit::package_names::by_distribution;
+
+const DYNAMIC: &str = "leave `.link(Link::Static)` out of build.rs, and link dynamically";
+
+impl StaticLinkFault<'_> {
+    /// Returns the error.
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::CudnnOnWindows => Finding::error(
+                FindingId::ConfigInvalid,
+                "NVIDIA ships no static cuDNN for Windows",
+            )
+            .help(DYNAMIC)
+            .help("or write `.link(Link::Runtime)`, and open cuDNN in the program"),
+            Self::Cudnn {
+                cudnn,
+                dir,
+                missing,
+                installer,
+            } => {
+                let what = match &missing[..] {
+                    [one] => format!("`{one}`"),
+                    more => format!("{} static parts", more.len()),
+                };
+                let version = cudnn.version().map(|one| format!(" {one}"));
+                let headline = format!(
+                    "the cuDNN{} at `{}` lacks {what}, which `.link(Link::Static)` takes in",
+                    version.unwrap_or_default(),
+                    cudnn.root.display()
+                );
+                Finding::error(FindingId::PartsMissing, headline)
+                    .with("lacking", missing.join("\n"))
+                    .with("looked at", dir.display())
+                    .help(match installer {
+                        CudnnInstaller::System { major: major @ 9.., cuda } => {
+                            format!("install `libcudnn{major}-static-cuda-{cuda}`")
+                        }
+                        CudnnInstaller::System { major, .. } => {
+                            format!("install `libcudnn{major}-dev`")
+                        }
+                        CudnnInstaller::Wheels => "set CUDNN_PATH to an unpacked archive of NVIDIA's: its wheels hold no static cuDNN".to_string(),
+                        CudnnInstaller::Other => "set CUDNN_PATH to an unpacked archive of NVIDIA's, which has the static parts in `lib`".to_string(),
+                    })
+                    .help(format!("or {DYNAMIC}"))
+            }
+            Self::Toolkit {
+                toolkit,
+                missing,
+                needed_by,
+                source,
+            } => {
+                let others = match missing.len() {
+                    0 | 1 => String::new(),
+                    2 => " and one more archive".to_string(),
+                    all => format!(" and {} more archives", all - 1),
+                };
+                let version = match toolkit.version {
+                    Some(version) => format!("CUDA {}", version.short()),
+                    None => "the CUDA".to_string(),
+                };
+                let headline = format!(
+                    "{version} at `{}` has no `{}`{others}, which {needed_by} needs to be linked statically",
+                    toolkit.root.display(),
+                    missing.first().map_or("", String::as_str)
+                );
+                let finding = Finding::error(FindingId::PartialToolkit, headline);
+                let finding = match missing.len() {
+                    0 | 1 => finding,
+                    _ => finding.with("lacking", missing.join("\n")),
+                };
+                let dirs = toolkit.link_dirs.iter().map(|dir| dir.display());
+                let finding = match toolkit.link_dirs.is_empty() {
+                    true => finding.with("looked at", "no directory of libraries"),
+                    false => finding.with_lines("looked at", dirs),
+                };
+                match source {
+                    Some(source) => finding.help(source.help()).help(format!("or {DYNAMIC}")),
+                    None => finding.help(DYNAMIC),
+                }
+            }
+        }
+    }
+}
+
+impl ArchiveSource {
+    fn help(&self) -> String {
+        let all = |names: &[String]| joined(names.iter().map(|name| format!("`{name}`")), " and ");
+        match self {
+            Self::OtherToolkit => {
+                "set CUDA_HOME to a toolkit of NVIDIA's installer or packages: its wheels hold no archive but cudart's"
+                    .to_string()
+            }
+            Self::Conda(names) => format!("install {} from conda-forge", all(names)),
+            Self::Packages(names) => {
+                let debian = all(names);
+                let fedora = debian.replace("-dev-", "-devel-");
+                format!("install {}", by_distribution(&debian, &fedora))
+            }
+        }
+    }
+}

@@ -7,8 +7,7 @@ use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::{Os, Platform};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::Finding;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
@@ -31,7 +30,7 @@ pub fn cudnn_findings(
     let mut findings = consistency::findings(cudnn, &elsewhere);
     // Where the program runs on this machine, what it will end with is known now.
     if host.is_target() && host.root.is_none() {
-        stop_at_missing_parts(&mut findings);
+        findings.iter_mut().for_each(Finding::stop_at_missing_parts);
     }
     if let Some(path) = &dll_path {
         findings.extend(on_windows(cudnn, toolkit, path, &host.platform));
@@ -48,13 +47,6 @@ pub fn cudnn_findings(
         findings.extend(cxx.map(|cxx| path_shadowing::conda_rpath(dir, &cxx)));
     }
     findings
-}
-
-/// Makes missing sub-libraries an error: without one, a program that runs here fails at its first convolution.
-pub fn stop_at_missing_parts(findings: &mut [Finding]) {
-    let missing = findings.iter_mut();
-    let missing = missing.filter(|one| one.id == FindingId::PartsMissing);
-    missing.for_each(|one| one.severity = Severity::Error);
 }
 
 /// Returns the files of sub-libraries that are not beside the library, and that this system's loader finds elsewhere.

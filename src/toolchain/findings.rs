@@ -8,6 +8,32 @@ use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{Host, files};
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// A configuration that is invalid.
+#[derive(Clone, Copy, Debug)]
+pub enum ConfigFault<'a> {
+    /// `.allow(..)` has no id of a finding.
+    AllowedId(&'a str),
+    /// The root is not a directory.
+    Root { path: &'a Path, exists: bool },
+    /// The deadline for programs is not a number of seconds above 0.
+    Deadline { name: &'a str, value: &'a OsStr },
+    /// The target has 32 bits, for which CUDA and cuDNN do not exist.
+    NarrowTarget {
+        triple: &'a str,
+        /// The 64-bit target to build for.
+        instead: &'a str,
+    },
+}
+
+/// A variable that does not lead to a toolkit, while there is no cuDNN either.
+#[derive(Clone, Debug)]
+pub struct UnusableForBoth {
+    /// The finding about the variable.
+    pub cause: Finding,
+}
 
 /// Makes one fault of two with the same cause. cuDNN is looked for in the toolkit, too: if the variable that names the
 /// toolkit leads nowhere, that may be why no cuDNN was found, and a list of all other places would hide it.
@@ -22,8 +48,7 @@ pub fn join(
                 && other.id == FindingId::CudnnNotFound
                 && !allowed.contains(cause.id.as_str()) =>
         {
-            let cause = cause.with("cuDNN", "was looked for there too, and found nowhere else");
-            (Some(cause), None)
+            (Some(UnusableForBoth { cause }.finding()), None)
         }
         apart => apart,
     }
@@ -32,29 +57,19 @@ pub fn join(
 /// Returns what is wrong with the build script's configuration.
 pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut add = |headline: String, help: &str| {
-        findings.push(Finding::error(FindingId::ConfigInvalid, headline).help(help));
-    };
     for id in &config.allow {
         if FindingId::parse(id).is_none() {
-            let help = "copy the id from the brackets behind the headline that is to pass";
-            add(format!("`.allow({id:?})` names no finding"), help);
+            findings.push(ConfigFault::AllowedId(id).finding());
         }
     }
-    if let Some(root) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
-        let help = "name a directory that holds usr/ of the system to look at";
-        let what = match files::exists(root) {
-            true => "is not a directory",
-            false => "does not exist",
-        };
-        add(format!("the root `{}` {what}", root.display()), help);
+    if let Some(path) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
+        let exists = files::exists(path);
+        findings.push(ConfigFault::Root { path, exists }.finding());
     }
     let deadline = Variable::GuardProgramDeadline;
     if let (Some(value), None) = (host.env.get(deadline), host.env.program_deadline()) {
         let name = deadline.name();
-        let headline = format!("{name}={value:?} is not a number of seconds above 0");
-        let help = format!("set it to seconds, as in {name}=60, or unset it");
-        findings.push(Finding::error(FindingId::VariableUnusable, headline).help(help));
+        findings.push(ConfigFault::Deadline { name, value }.finding());
     }
     findings
 }
@@ -78,15 +93,11 @@ pub fn forbids_search(host: &Host) -> Option<Finding> {
 /// Returns the finding for a 32-bit target, for which CUDA and cuDNN do not exist.
 fn too_narrow(host: &Host) -> Option<Finding> {
     let instead = host.platform.instead_of_32_bit()?;
-    let headline = format!(
-        "this build is for {}, a 32-bit system, and CUDA and cuDNN exist for 64-bit ones only",
-        host.platform.triple
-    );
-    Some(
-        Finding::error(FindingId::PlatformUnsupported, headline)
-            .help(format!("build for {instead}"))
-            .help("or call `.optional()` in build.rs, to build without"),
-    )
+    let fault = ConfigFault::NarrowTarget {
+        triple: &host.platform.triple,
+        instead,
+    };
+    Some(fault.finding())
 }
 
 #[cfg(test)]

@@ -1,9 +1,23 @@
 //! The files that one build script has made so far, so that no call overwrites what another one made.
 
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+
+/// A build script that makes one file of different things.
+#[derive(Clone, Copy, Debug)]
+pub enum OutputConflict<'a> {
+    /// A file is made of the same source in two ways.
+    Ways { file: &'a Path, source: &'a Path },
+    /// A file is made of two sources.
+    Sources {
+        file: &'a Path,
+        first: &'a Path,
+        second: &'a Path,
+    },
+    /// A library or a module is made in two ways.
+    Product { kind: &'static str, name: &'a str },
+}
 
 /// Each file with what it was made of, and how.
 #[derive(Debug, Default)]
@@ -17,19 +31,16 @@ impl Written {
         let Some(first) = self.noted(output, source, how) else {
             return Ok(());
         };
-        let name = output.file_name().unwrap_or_default().to_string_lossy();
-        let (source, same) = (source.display(), *source == first);
-        let summary = match same {
-            true => format!("build.rs makes `{name}` of `{source}` twice, and not in the same way"),
-            false => format!(
-                "build.rs makes `{name}` of `{}`, and then again of `{source}`",
-                first.display()
-            ),
+        let file = Path::new(output.file_name().unwrap_or_default());
+        let conflict = match *source == first {
+            true => OutputConflict::Ways { file, source },
+            false => OutputConflict::Sources {
+                file,
+                first: &first,
+                second: source,
+            },
         };
-        Err(Finding::error(FindingId::ConfigInvalid, summary).help(match same {
-            true => "make a second file under another name, which defines the macros and includes this one",
-            false => "name both files in one call, which keeps equal names apart",
-        }))
+        Err(conflict.finding())
     }
 
     /// Notes a library, in the same way.
@@ -42,16 +53,16 @@ impl Written {
         self.once(output, "module", name, text)
     }
 
-    fn once(&self, output: &Path, kind: &str, name: &str, how: &str) -> Result<(), Finding> {
+    fn once(
+        &self,
+        output: &Path,
+        kind: &'static str,
+        name: &str,
+        how: &str,
+    ) -> Result<(), Finding> {
         match self.noted(output, Path::new(name), how) {
             None => Ok(()),
-            Some(_) => Err(Finding::error(
-                FindingId::ConfigInvalid,
-                format!("build.rs makes the {kind} `{name}` twice, and not in the same way"),
-            )
-            .help(format!(
-                "name all its files in one call, or give the second {kind} another name"
-            ))),
+            Some(_) => Err(OutputConflict::Product { kind, name }.finding()),
         }
     }
 

@@ -43,6 +43,13 @@ pub struct Needs {
     pub cudnn: bool,
 }
 
+/// The variables that name the headers and the libraries of a cuDNN.
+#[derive(Clone, Debug)]
+pub struct SplitVariables {
+    /// Their names, two or more.
+    pub names: Vec<String>,
+}
+
 impl Needs {
     /// Returns the kinds that it can do without.
     pub fn unasked(self) -> Vec<Kind> {
@@ -252,7 +259,7 @@ impl Probe<'_> {
         let named = candidate.and_then(|one| named_apart(cudnn, &one.via, self.host));
         let skew = |one: &&mut Finding| one.id == FindingId::HeaderLibrarySkew;
         if let (Some(named), Some(skew)) = (named, findings.iter_mut().find(skew)) {
-            skew.help.splice(..1, [named]);
+            named.explain(skew);
         }
         findings
     }
@@ -275,8 +282,8 @@ impl Probe<'_> {
     }
 }
 
-/// Returns what to do where one variable names the headers and another the libraries, and they are of two releases.
-fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<String> {
+/// Returns the variables of a cuDNN, if one names its headers and another its libraries.
+fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<SplitVariables> {
     let FoundVia::Variables(named) = via else {
         return None;
     };
@@ -286,10 +293,7 @@ fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<String> {
         let include = include.filter(|one| host.env.get(*one).is_some());
         names.extend(include.map(|one| host.env.spelling(one)));
     }
-    let names = (names.len() > 1).then(|| names.join(" and "))?;
-    Some(format!(
-        "let {names} name the headers and the libraries of one release"
-    ))
+    (names.len() > 1).then_some(SplitVariables { names })
 }
 
 /// Returns the chosen toolkit and the chosen cuDNN.

@@ -4,16 +4,60 @@ use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::majors;
 use crate::system::directive::{Directive, Library};
 use crate::system::{Host, files};
 use crate::toolkit::archives;
 use crate::toolkit::archives::Archive;
-use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffix};
+use crate::toolkit::package_names::{is_of_wheels, package_suffix};
 use std::path::{Path, PathBuf};
 
-const DYNAMIC: &str = "or leave `.link(Link::Static)` out of build.rs, and link dynamically";
+/// A static link that is not possible.
+#[derive(Clone, Debug)]
+pub enum StaticLinkFault<'a> {
+    /// NVIDIA ships no static cuDNN for Windows.
+    CudnnOnWindows,
+    /// Archives of cuDNN are missing.
+    Cudnn {
+        cudnn: &'a Cudnn,
+        /// The directory that should contain them.
+        dir: &'a Path,
+        /// The file names of the missing archives.
+        missing: Vec<String>,
+        installer: CudnnInstaller,
+    },
+    /// Archives of the toolkit are missing.
+    Toolkit {
+        toolkit: &'a Toolkit,
+        /// The file names of the missing archives.
+        missing: Vec<String>,
+        /// The library that needs the first of them.
+        needed_by: &'a str,
+        source: Option<ArchiveSource>,
+    },
+}
+
+/// The origin of a cuDNN whose archives are missing.
+#[derive(Clone, Copy, Debug)]
+pub enum CudnnInstaller {
+    /// A package of the system for a major of cuDNN and one of CUDA.
+    System { major: u32, cuda: u32 },
+    /// NVIDIA's wheels, which contain no archives.
+    Wheels,
+    /// Another installer.
+    Other,
+}
+
+/// A source of the archives that are missing in a toolkit.
+#[derive(Clone, Debug)]
+pub enum ArchiveSource {
+    /// NVIDIA's installer or packages: the toolkit is one of wheels.
+    OtherToolkit,
+    /// These packages of conda-forge.
+    Conda(Vec<String>),
+    /// These packages of NVIDIA, by their Debian names.
+    Packages(Vec<String>),
+}
 
 /// What is linked, in its order, and what is missing.
 #[derive(Debug, Default)]
@@ -41,12 +85,8 @@ pub fn find(
     }
     let os = host.platform.os;
     if config.cudnn.is_some() && os == Os::Windows {
-        let headline = "NVIDIA ships no static cuDNN for Windows";
-        all.lacking.push(
-            Finding::error(FindingId::ConfigInvalid, headline)
-                .help(DYNAMIC.trim_start_matches("or "))
-                .help("or write `.link(Link::Runtime)`, and open cuDNN in the program"),
-        );
+        let fault = StaticLinkFault::CudnnOnWindows;
+        all.lacking.push(fault.finding());
         return all;
     }
     let major = cudnn.and_then(|cudnn| Some(cudnn.version()?.major));
@@ -60,7 +100,8 @@ pub fn find(
     let (wanted, shared) = archives::cuda(&config.libs, major, os);
     all.shared = shared;
     let lacking = all.take_each(wanted, &toolkit.link_dirs, os, Library::Static);
-    all.lacking.extend(absent(toolkit, &lacking, os));
+    let missing = absent(toolkit, &lacking, os);
+    all.lacking.extend(missing.map(|fault| fault.finding()));
     if os == Os::Linux {
         // NVIDIA's archives need these of the system; zlib is for cuDNN.
         let zlib = major.is_some().then_some("z");
@@ -117,8 +158,9 @@ impl Archives {
             return self.take(path, Library::Whole(name));
         }
         let lacking = self.take_each(archives::cudnn(major), dirs, Os::Linux, Library::Whole);
-        let finding = lacking_parts(cudnn, dir, &lacking, (major, cuda));
-        self.lacking.extend(finding);
+        let cuda = cudnn.cuda_major.or(cuda).unwrap_or(majors::USUAL_CUDA);
+        let missing = lacking_parts(cudnn, dir, &lacking, (major, cuda));
+        self.lacking.extend(missing.map(|fault| fault.finding()));
     }
 }
 
@@ -142,77 +184,36 @@ fn in_dirs(dirs: &[PathBuf], archive: &Archive, os: Os) -> Option<(PathBuf, Stri
     })
 }
 
-fn lacking_parts(
-    cudnn: &Cudnn,
-    dir: &Path,
+fn lacking_parts<'a>(
+    cudnn: &'a Cudnn,
+    dir: &'a Path,
     lacking: &[Archive],
-    (major, cuda): (u32, Option<u32>),
-) -> Option<Finding> {
-    let names: Vec<String> = named(lacking, Os::Linux);
-    let what = match &names[..] {
-        [] => return None,
-        [one] => format!("`{one}`"),
-        more => format!("{} static parts", more.len()),
-    };
-    let version = cudnn.version().map(|one| format!(" {one}"));
-    let version = version.unwrap_or_default();
-    let headline = format!(
-        "the cuDNN{version} at `{}` lacks {what}, which `.link(Link::Static)` takes in",
-        cudnn.root.display()
-    );
+    (major, cuda): (u32, u32),
+) -> Option<StaticLinkFault<'a>> {
+    let missing = named(lacking, Os::Linux);
     let path = dir.to_string_lossy();
-    let flavour = cudnn.cuda_major.or(cuda).unwrap_or(majors::USUAL_CUDA);
-    let install = if path.contains("-linux-gnu") || path.starts_with("/usr/lib64") {
-        match major {
-            9.. => format!("install `libcudnn{major}-static-cuda-{flavour}`"),
-            _ => format!("install `libcudnn{major}-dev`"),
-        }
+    let installer = if path.contains("-linux-gnu") || path.starts_with("/usr/lib64") {
+        CudnnInstaller::System { major, cuda }
     } else if cudnn.root.ends_with("nvidia/cudnn") {
-        "set CUDNN_PATH to an unpacked archive of NVIDIA's: its wheels hold no static cuDNN".into()
+        CudnnInstaller::Wheels
     } else {
-        "set CUDNN_PATH to an unpacked archive of NVIDIA's, which has the static parts in `lib`"
-            .into()
+        CudnnInstaller::Other
     };
-    Some(
-        Finding::error(FindingId::PartsMissing, headline)
-            .with("lacking", names.join("\n"))
-            .with("looked at", dir.display())
-            .help(install)
-            .help(DYNAMIC),
-    )
+    (!missing.is_empty()).then_some(StaticLinkFault::Cudnn {
+        cudnn,
+        dir,
+        missing,
+        installer,
+    })
 }
 
-fn absent(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<Finding> {
-    let first = lacking.first()?;
-    let names = named(lacking, os);
-    let others = match names.len() - 1 {
-        0 => String::new(),
-        1 => " and one more archive".into(),
-        others => format!(" and {others} more archives"),
-    };
-    let version = toolkit
-        .version
-        .map_or_else(|| "the CUDA".into(), |one| format!("CUDA {}", one.short()));
-    let headline = format!(
-        "{version} at `{}` has no `{}`{others}, which {} needs to be linked statically",
-        toolkit.root.display(),
-        names.first()?,
-        first.by
-    );
-    let finding = Finding::error(FindingId::PartialToolkit, headline);
-    let finding = match names.len() {
-        1 => finding,
-        _ => finding.with("lacking", names.join("\n")),
-    };
-    let dirs = toolkit.link_dirs.iter().map(|dir| dir.display());
-    let finding = match toolkit.link_dirs.is_empty() {
-        true => finding.with("looked at", "no directory of libraries"),
-        false => finding.with_lines("looked at", dirs),
-    };
-    match install(toolkit, lacking, os) {
-        Some(install) => Some(finding.help(install).help(DYNAMIC)),
-        None => Some(finding.help(DYNAMIC.trim_start_matches("or "))),
-    }
+fn absent<'a>(toolkit: &'a Toolkit, lacking: &'a [Archive], os: Os) -> Option<StaticLinkFault<'a>> {
+    Some(StaticLinkFault::Toolkit {
+        toolkit,
+        missing: named(lacking, os),
+        needed_by: &lacking.first()?.by,
+        source: source(toolkit, lacking, os),
+    })
 }
 
 fn named(archives: &[Archive], os: Os) -> Vec<String> {
@@ -220,17 +221,14 @@ fn named(archives: &[Archive], os: Os) -> Vec<String> {
     names.map(|name| file_name(name, os)).collect()
 }
 
-/// What to install; none where NVIDIA has no package, as for most on Windows.
-fn install(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<String> {
+/// Returns the source of these archives; `None` if NVIDIA has no package, as for most on Windows.
+fn source(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<ArchiveSource> {
     let root = &toolkit.root;
     if os == Os::Windows {
         return None;
     }
     if is_of_wheels(root) {
-        return Some(
-            "set CUDA_HOME to a toolkit of NVIDIA's installer or packages: its wheels hold no archive but cudart's"
-                .into(),
-        );
+        return Some(ArchiveSource::OtherToolkit);
     }
     let major = toolkit.version.map(|version| version.major);
     let is_conda = files::is_dir(&root.join("conda-meta"));
@@ -242,18 +240,16 @@ fn install(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<String> {
             continue;
         };
         let name = match is_conda {
-            true => format!("`{conda}`"),
-            false => format!("`{package}{release}`"),
+            true => conda.to_string(),
+            false => format!("{package}{release}"),
         };
         if !names.contains(&name) {
             names.push(name);
         }
     }
-    let debian = names.join(" and ");
-    let fedora = debian.replace("-dev-", "-devel-");
     match is_conda {
         _ if names.is_empty() => None,
-        true => Some(format!("install {debian} from conda-forge")),
-        false => Some(format!("install {}", by_distribution(&debian, &fedora))),
+        true => Some(ArchiveSource::Conda(names)),
+        false => Some(ArchiveSource::Packages(names)),
     }
 }

@@ -1,0 +1,98 @@
+//! Build scripts and variables that configure a build wrongly.
+
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::toolchain::ToolchainFault;
+use crate::toolchain::findings::{ConfigFault, UnusableForBoth};
+use crate::toolchain::output_registry::OutputConflict;
+
+impl ConfigFault<'_> {
+    /// Returns the error.
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::AllowedId(id) => Finding::error(
+                FindingId::ConfigInvalid,
+                format!("`.allow({id:?})` names no finding"),
+            )
+            .help("copy the id from the brackets behind the headline that is to pass"),
+            Self::Root { path, exists } => {
+                let what = match exists {
+                    true => "is not a directory",
+                    false => "does not exist",
+                };
+                let headline = format!("the root `{}` {what}", path.display());
+                Finding::error(FindingId::ConfigInvalid, headline)
+                    .help("name a directory that holds usr/ of the system to look at")
+            }
+            Self::Deadline { name, value } => Finding::error(
+                FindingId::VariableUnusable,
+                format!("{name}={value:?} is not a number of seconds above 0"),
+            )
+            .help(format!("set it to seconds, as in {name}=60, or unset it")),
+            Self::NarrowTarget { triple, instead } => Finding::error(
+                FindingId::PlatformUnsupported,
+                format!(
+                    "this build is for {triple}, a 32-bit system, and CUDA and cuDNN exist for 64-bit ones only"
+                ),
+            )
+            .help(format!("build for {instead}"))
+            .help("or call `.optional()` in build.rs, to build without"),
+        }
+    }
+}
+
+impl UnusableForBoth {
+    /// Returns the finding about the variable.
+    pub fn finding(self) -> Finding {
+        let searched = "was looked for there too, and found nowhere else";
+        self.cause.with("cuDNN", searched)
+    }
+}
+
+impl ToolchainFault<'_> {
+    /// Returns the error.
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::NoToolkit => Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found"),
+            Self::Shown(lines) => Finding::error(
+                FindingId::ConfigInvalid,
+                "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found",
+            )
+            .with("found", lines.join("\n"))
+            .help("unset CUDNN_GUARD_PRINT to build"),
+        }
+    }
+}
+
+impl OutputConflict<'_> {
+    /// Returns the error.
+    pub fn finding(&self) -> Finding {
+        let error = |headline: String| Finding::error(FindingId::ConfigInvalid, headline);
+        match self {
+            Self::Ways { file, source } => {
+                let (file, source) = (file.display(), source.display());
+                error(format!(
+                    "build.rs makes `{file}` of `{source}` twice, and not in the same way"
+                ))
+                .help("make a second file under another name, which defines the macros and includes this one")
+            }
+            Self::Sources {
+                file,
+                first,
+                second,
+            } => error(format!(
+                "build.rs makes `{}` of `{}`, and then again of `{}`",
+                file.display(),
+                first.display(),
+                second.display()
+            ))
+            .help("name both files in one call, which keeps equal names apart"),
+            Self::Product { kind, name } => error(format!(
+                "build.rs makes the {kind} `{name}` twice, and not in the same way"
+            ))
+            .help(format!(
+                "name all its files in one call, or give the second {kind} another name"
+            )),
+        }
+    }
+}
