@@ -18,17 +18,13 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::GpuSupport;
 #[cfg(feature = "cli")]
 use crate::runtime::judge::rules::{DriverTooOld, DriverUser, Gpu, SupportGap};
-use crate::runtime::judge::rules::{
-    KnownBadRelease, NewerPtx, NewerRelease, Product, UnsupportedGpu,
-};
+use crate::runtime::judge::rules::{KnownBadRelease, NewerPtx, NewerRelease, UnsupportedGpu};
 use crate::runtime::judge::{gpu_support, rules};
 
 /// A toolkit that is newer than the documentation of its cuDNN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndocumentedToolkit {
-    /// The version of the toolkit.
     pub cuda: Version,
-    /// The version of cuDNN.
     pub cudnn: Version,
     /// The newest toolkit that the documentation of this cuDNN names.
     pub newest: Version,
@@ -55,13 +51,14 @@ pub fn releases(
     let version = cudnn.and_then(Cudnn::linked_version);
     let mut findings = Vec::new();
     if let Some(version) = version {
-        let bad = rules::known_bad(&compat::known_bad(), version, cuda, None, &[]);
+        let rows = compat::known_bad();
+        let bad = rules::known_bad(&rows, version, cuda, None, &[]);
         findings.extend(bad.iter().map(KnownBadRelease::finding));
     }
     let newest_cudnn = compat::newest_cudnn(&platform.cpu);
     let newer = [
-        newer(Product::Cudnn, version, newest_cudnn),
-        newer(Product::Cuda, cuda, compat::newest_cuda()),
+        newer(NewerRelease::Cudnn, version, newest_cudnn),
+        newer(NewerRelease::Cuda, cuda, compat::newest_cuda()),
     ];
     findings.extend(newer.iter().flatten().map(NewerRelease::finding));
     let flavour = cudnn.and_then(|cudnn| cudnn.cuda_major);
@@ -72,14 +69,14 @@ pub fn releases(
     findings
 }
 
-fn newer(product: Product, found: Option<Version>, known: Option<Version>) -> Option<NewerRelease> {
+fn newer(
+    fault: fn(Version, Version) -> NewerRelease,
+    found: Option<Version>,
+    known: Option<Version>,
+) -> Option<NewerRelease> {
     let (found, known) = (found?, known?);
     let is_newer = (found.major, found.minor) > (known.major, known.minor);
-    is_newer.then_some(NewerRelease {
-        product,
-        found,
-        known,
-    })
+    is_newer.then(|| fault(found, known))
 }
 
 /// Returns the fault of a toolkit that came out after the cuDNN.
@@ -168,7 +165,7 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
 /// Adds a cuDNN for an older CUDA that supports the GPU, if none for this CUDA ever did.
 #[cfg(feature = "cli")]
 fn add_older_cuda(fault: &mut UnsupportedGpu<'_>, rows: &[CudnnTargets], gpu: ComputeCapability) {
-    if let SupportGap::Dropped { last: last @ None } = &mut fault.gap {
+    if let SupportGap::Dropped(last @ None) = &mut fault.gap {
         let newest = Version::new(u32::MAX, 0, 0);
         let mut older = (11..fault.cudnn.cuda).rev();
         *last =

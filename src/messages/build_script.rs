@@ -1,10 +1,11 @@
 //! Build scripts and variables that configure a build wrongly.
 
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::ToolchainFault;
-use crate::toolchain::findings::{ConfigFault, UnusableForBoth};
+use crate::toolchain::findings::ConfigFault;
 use crate::toolchain::output_registry::OutputConflict;
+use std::path::Path;
 
 impl ConfigFault<'_> {
     /// Returns the error.
@@ -15,21 +16,14 @@ impl ConfigFault<'_> {
                 format!("`.allow({id:?})` names no finding"),
             )
             .help("copy the id from the brackets behind the headline that is to pass"),
-            Self::Root { path, exists } => {
-                let what = match exists {
-                    true => "is not a directory",
-                    false => "does not exist",
-                };
-                let headline = format!("the root `{}` {what}", path.display());
-                Finding::error(FindingId::ConfigInvalid, headline)
-                    .help("name a directory that holds usr/ of the system to look at")
-            }
-            Self::Deadline { name, value } => Finding::error(
+            Self::NoRoot(path) => no_root(path, "does not exist"),
+            Self::RootFile(path) => no_root(path, "is not a directory"),
+            Self::Deadline(name, value) => Finding::error(
                 FindingId::VariableUnusable,
                 format!("{name}={value:?} is not a number of seconds above 0"),
             )
             .help(format!("set it to seconds, as in {name}=60, or unset it")),
-            Self::NarrowTarget { triple, instead } => Finding::error(
+            Self::NarrowTarget(triple, instead) => Finding::error(
                 FindingId::PlatformUnsupported,
                 format!(
                     "this build is for {triple}, a 32-bit system, and CUDA and cuDNN exist for 64-bit ones only"
@@ -41,11 +35,31 @@ impl ConfigFault<'_> {
     }
 }
 
-impl UnusableForBoth {
-    /// Returns the finding about the variable.
-    pub fn finding(self) -> Finding {
+fn no_root(path: &Path, what: &str) -> Finding {
+    let headline = format!("the root `{}` {what}", path.display());
+    Finding::error(FindingId::ConfigInvalid, headline)
+        .help("name a directory that holds usr/ of the system to look at")
+}
+
+impl Finding {
+    /// Adds that a variable which is unusable for the toolkit does not lead to a cuDNN either.
+    pub(crate) fn with_no_cudnn(self) -> Self {
         let searched = "was looked for there too, and found nowhere else";
-        self.cause.with("cuDNN", searched)
+        self.with("cuDNN", searched)
+    }
+
+    /// Puts these variables, which name the headers and the libraries, first among the ways to fix a skew of both.
+    pub(crate) fn explain_skew(&mut self, variables: &[String]) {
+        let names = variables.join(" and ");
+        let help = format!("let {names} name the headers and the libraries of one release");
+        self.help.splice(..1, [help]);
+    }
+
+    /// Makes missing sub-libraries an error: without one, a program that runs here fails at its first convolution.
+    pub(crate) fn stop_at_missing_parts(&mut self) {
+        if self.id == FindingId::PartsMissing {
+            self.severity = Severity::Error;
+        }
     }
 }
 
@@ -69,25 +83,21 @@ impl OutputConflict<'_> {
     pub fn finding(&self) -> Finding {
         let error = |headline: String| Finding::error(FindingId::ConfigInvalid, headline);
         match self {
-            Self::Ways { file, source } => {
+            Self::Ways(file, source) => {
                 let (file, source) = (file.display(), source.display());
                 error(format!(
                     "build.rs makes `{file}` of `{source}` twice, and not in the same way"
                 ))
                 .help("make a second file under another name, which defines the macros and includes this one")
             }
-            Self::Sources {
-                file,
-                first,
-                second,
-            } => error(format!(
+            Self::Sources(file, first, second) => error(format!(
                 "build.rs makes `{}` of `{}`, and then again of `{}`",
                 file.display(),
                 first.display(),
                 second.display()
             ))
             .help("name both files in one call, which keeps equal names apart"),
-            Self::Product { kind, name } => error(format!(
+            Self::Product(kind, name) => error(format!(
                 "build.rs makes the {kind} `{name}` twice, and not in the same way"
             ))
             .help(format!(

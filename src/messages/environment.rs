@@ -5,25 +5,6 @@ use crate::compat::image_driver::{DISABLE, ImageNeedsDriver, REQUIRE};
 use crate::compat::rules::{NewerToolkitPtx, UndocumentedToolkit};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::toolchain::probe::SplitVariables;
-
-impl Finding {
-    /// Makes missing sub-libraries an error: without one, a program that runs here fails at its first convolution.
-    pub(crate) fn stop_at_missing_parts(&mut self) {
-        if self.id == FindingId::PartsMissing {
-            self.severity = Severity::Error;
-        }
-    }
-}
-
-impl SplitVariables {
-    /// Puts the variables first among the ways to fix headers and libraries of different versions.
-    pub fn explain(&self, skew: &mut Finding) {
-        let names = self.names.join(" and ");
-        let help = format!("let {names} name the headers and the libraries of one release");
-        skew.help.splice(..1, [help]);
-    }
-}
 
 impl UndocumentedToolkit {
     /// Returns the note: minor-version compatibility makes both fit anyway.

@@ -37,14 +37,14 @@ impl RequestFault<'_> {
                 .help("or name GPUs: `Ampere`, `H100`, `RTX 4090`")
         };
         match &self.problem {
-            RequestProblem::UnknownWord { word, meant } => {
+            RequestProblem::UnknownWord(word, meant) => {
                 unknown(format!("`{word}` in {from} is not a GPU target"), meant)
             }
             RequestProblem::Empty => {
                 let headline = format!("{from} names no GPU target: its list is empty");
                 unknown(headline, &None)
             }
-            RequestProblem::NoGpu { instead, cause } => {
+            RequestProblem::NoGpu(instead, cause) => {
                 let headline = format!("this machine shows no GPU, and {from} asks for `native`");
                 let mut finding = error(FindingId::NoGpu, headline).help(format!(
                     "set CUDNN_GUARD_ARCHS=\"{}\", or fewer of these",
@@ -72,7 +72,7 @@ impl RequestFault<'_> {
                     },
                 )
             }
-            RequestProblem::Unsupported { compiler, targets } => {
+            RequestProblem::Unsupported(compiler, targets) => {
                 let headline = format!(
                     "{} cannot compile for {}, which {from} asks for",
                     compiler.name(),
@@ -91,17 +91,13 @@ impl SelectionNote<'_> {
     /// Returns the finding, a warning if a GPU of this machine gets no machine code.
     pub fn finding(&self) -> Finding {
         match self {
-            Self::NoGpu { targets } => Finding::note(
+            Self::NoGpu(targets) => Finding::note(
                 FindingId::NoGpu,
                 "this machine shows no GPU, so kernels are compiled for the first GPU of each major compute capability",
             )
             .with("compiled", listed(targets))
             .help("set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less"),
-            Self::GpuTooNew {
-                gpu,
-                targets,
-                compiler,
-            } => {
+            Self::GpuTooNew(gpu, targets, compiler) => {
                 let headline = gpu_and_nvcc(gpu, "newer than what", compiler);
                 let what = match targets {
                     [_] => "which the driver compiles for that GPU",
@@ -116,21 +112,21 @@ impl SelectionNote<'_> {
                     .with("compiled", format!("{}, {what}", listed(targets)))
                     .help(format!("install {toolkit} to get machine code for that GPU"))
             }
-            Self::GpuTooOld { gpu, compiler } => {
+            Self::GpuTooOld(gpu, compiler) => {
                 let headline = gpu_and_nvcc(gpu, "older than all that", compiler);
                 Finding::warning(FindingId::ArchUnsupportedByNvcc, headline)
                     .with("nvcc knows", compiler.listed())
                     .with("served by", served_by(&[machine(gpu.capability)]))
                     .help("install an older CUDA toolkit to compile for that GPU")
             }
-            Self::Renamed { from, to, compiler } => Finding::note(
+            Self::Renamed(from, to, compiler) => Finding::note(
                 FindingId::ArchUnsupportedByNvcc,
                 format!(
                     "{from} is compiled as {to}: {} has that number for the same GPU",
                     compiler.name()
                 ),
             ),
-            Self::Rival { kept, dropped } => Finding::note(
+            Self::Rival(kept, dropped) => Finding::note(
                 FindingId::ArchUnsupportedByNvcc,
                 format!(
                     "{} is left out: nvcc makes only one of it and {}, which runs on the same GPUs",
@@ -138,7 +134,7 @@ impl SelectionNote<'_> {
                     words(*kept)
                 ),
             ),
-            Self::ThisMachine { targets, left_out } => {
+            Self::ThisMachine(targets, left_out) => {
                 let line = |(name, gpus): &(_, Vec<_>)| format!("{name}: {}", joined(gpus, ", "));
                 Finding::note(
                     FindingId::KernelsNotCoveringGpu,

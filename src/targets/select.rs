@@ -53,37 +53,22 @@ pub struct RequestFault<'a> {
 /// The reason why a target list cannot be compiled for.
 #[derive(Clone, Debug)]
 pub enum RequestProblem<'a> {
-    /// A word is not a target.
-    UnknownWord {
-        /// The word.
-        word: &'a str,
-        /// The number with a point that the list may mean.
-        meant: Option<String>,
-    },
+    /// This word is not a target. The list may mean the number with a point.
+    UnknownWord(&'a str, Option<String>),
     /// The list has no word.
     Empty,
-    /// The list asks for `native`, and this machine has no GPU.
-    NoGpu {
-        /// The targets that the list can name instead.
-        instead: Vec<Target>,
-        /// The reason why no GPU is known.
-        cause: Option<&'a GpuQueryFault>,
-    },
+    /// The list asks for `native`, and this machine has no GPU: targets to name instead, and why no GPU is known.
+    NoGpu(Vec<Target>, Option<&'a GpuQueryFault>),
     /// A target cannot be made through the PTX that the list names for it.
     Unsound(Gencode),
     /// nvcc cannot make these targets.
-    Unsupported {
-        /// The nvcc.
-        compiler: &'a Compiler,
-        /// The targets.
-        targets: Vec<Target>,
-    },
+    Unsupported(&'a Compiler, Vec<Target>),
 }
 
 impl<'a> RequestFault<'a> {
     /// Adds the reason why no GPU is known.
     pub fn with_gpu_query(mut self, fault: Option<&'a GpuQueryFault>) -> Self {
-        if let RequestProblem::NoGpu { cause, .. } = &mut self.problem {
+        if let RequestProblem::NoGpu(_, cause) = &mut self.problem {
             *cause = fault;
         }
         self
@@ -93,33 +78,18 @@ impl<'a> RequestFault<'a> {
 /// A selection that differs from what the reader may expect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectionNote<'a> {
-    /// This machine has no GPU, so the default targets are compiled.
-    NoGpu { targets: &'a [Target] },
-    /// nvcc does not support a GPU yet, so other targets are compiled for it.
-    GpuTooNew {
-        gpu: &'a Device,
-        targets: &'a [Target],
-        compiler: &'a Compiler,
-    },
+    /// This machine has no GPU, so these targets are compiled by default.
+    NoGpu(&'a [Target]),
+    /// nvcc does not support a GPU yet, so these targets are compiled for it.
+    GpuTooNew(&'a Device, &'a [Target], &'a Compiler),
     /// nvcc no longer supports a GPU.
-    GpuTooOld {
-        gpu: &'a Device,
-        compiler: &'a Compiler,
-    },
-    /// nvcc has another number for the GPU of a target.
-    Renamed {
-        from: Target,
-        to: Target,
-        compiler: &'a Compiler,
-    },
-    /// nvcc makes only one of two targets.
-    Rival { kept: Gencode, dropped: Gencode },
-    /// A release build is for the GPUs of this machine only.
-    ThisMachine {
-        targets: &'a [Target],
-        /// The generations with the GPUs that are left out.
-        left_out: Vec<(&'static str, Vec<ComputeCapability>)>,
-    },
+    GpuTooOld(&'a Device, &'a Compiler),
+    /// nvcc has another number, that of the second target, for the GPU of the first one.
+    Renamed(Target, Target, &'a Compiler),
+    /// nvcc makes only the first of two targets.
+    Rival(Gencode, Gencode),
+    /// A release build is for the GPUs of this machine. The generations with the GPUs that are left out.
+    ThisMachine(&'a [Target], Vec<(&'static str, Vec<ComputeCapability>)>),
 }
 
 /// The targets to compile for, never none. Without a compiler to ask they stand as they are written.
@@ -142,7 +112,7 @@ fn wished<'a>(
     let fault = |problem| RequestFault { request, problem };
     let words = request.words().map_err(|word| {
         let meant = with_point(&request.text, word);
-        fault(RequestProblem::UnknownWord { word, meant })
+        fault(RequestProblem::UnknownWord(word, meant))
     })?;
     let mut asked: Vec<Gencode> = Vec::new();
     let mut ask = |targets: &[Target]| asked.extend(targets.iter().copied().map(Gencode::plain));
@@ -162,10 +132,8 @@ fn wished<'a>(
                 findings.extend(auto.findings);
             }
             Word::Native if gpus.is_empty() => {
-                return Err(fault(RequestProblem::NoGpu {
-                    instead: with_ptx(majors(&known(compiler))),
-                    cause: None,
-                }));
+                let instead = with_ptx(majors(&known(compiler)));
+                return Err(fault(RequestProblem::NoGpu(instead, None)));
             }
             Word::Native => {
                 for gpu in gpus {
@@ -202,7 +170,7 @@ fn wished<'a>(
             targets.extend(first.filter(|target| !targets.contains(target)));
         }
         if !targets.is_empty() {
-            return Err(fault(RequestProblem::Unsupported { compiler, targets }));
+            return Err(fault(RequestProblem::Unsupported(compiler, targets)));
         }
     }
     findings.dedup();
@@ -239,8 +207,7 @@ pub fn default_targets(
         }
         add_all(&mut targets, &with_ptx(majors(&codes)));
         if gpus.is_empty() {
-            let targets = &targets;
-            findings.push(SelectionNote::NoGpu { targets }.finding());
+            findings.push(SelectionNote::NoGpu(&targets).finding());
         }
         ChosenBy::Default
     } else {
@@ -284,7 +251,7 @@ fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Fi
         return (vec![machine(capability)], None);
     }
     let Some(below) = compiler.newest_below(capability) else {
-        let finding = SelectionNote::GpuTooOld { gpu, compiler }.finding();
+        let finding = SelectionNote::GpuTooOld(gpu, compiler).finding();
         return (Vec::new(), Some(finding));
     };
     let both = [machine(below), ptx(below)];
@@ -292,12 +259,7 @@ fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Fi
         .into_iter()
         .filter(|target| target.runs_on(capability))
         .collect();
-    let note = SelectionNote::GpuTooNew {
-        gpu,
-        targets: &targets,
-        compiler,
-    };
-    let finding = note.finding();
+    let finding = SelectionNote::GpuTooNew(gpu, &targets, compiler).finding();
     (targets, Some(finding))
 }
 
@@ -331,11 +293,7 @@ fn rename(asked: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
         after.via.capability = compiler.renamed(gencode.via.capability);
         if after != *gencode && compiler.can_make(after.target) != Some(false) {
             *gencode = after;
-            note = note.or(Some(SelectionNote::Renamed {
-                from: before,
-                to: after.target,
-                compiler,
-            }));
+            note = note.or(Some(SelectionNote::Renamed(before, after.target, compiler)));
         }
     }
     note.map(|note| note.finding())
@@ -358,10 +316,7 @@ fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
             (*rival, gencode)
         };
         *rival = stays;
-        note = note.or(Some(SelectionNote::Rival {
-            kept: stays,
-            dropped: goes,
-        }));
+        note = note.or(Some(SelectionNote::Rival(stays, goes)));
     }
     kept.sort();
     *asked = kept;
@@ -383,5 +338,5 @@ pub fn left_out<'a>(
         members.retain(is_left);
     }
     left_out.retain(|(_, members)| !members.is_empty());
-    (!left_out.is_empty()).then_some(SelectionNote::ThisMachine { targets, left_out })
+    (!left_out.is_empty()).then_some(SelectionNote::ThisMachine(targets, left_out))
 }

@@ -16,23 +16,14 @@ use std::path::Path;
 pub enum ConfigFault<'a> {
     /// `.allow(..)` has no id of a finding.
     AllowedId(&'a str),
+    /// The root does not exist.
+    NoRoot(&'a Path),
     /// The root is not a directory.
-    Root { path: &'a Path, exists: bool },
-    /// The deadline for programs is not a number of seconds above 0.
-    Deadline { name: &'a str, value: &'a OsStr },
-    /// The target has 32 bits, for which CUDA and cuDNN do not exist.
-    NarrowTarget {
-        triple: &'a str,
-        /// The 64-bit target to build for.
-        instead: &'a str,
-    },
-}
-
-/// A variable that does not lead to a toolkit, while there is no cuDNN either.
-#[derive(Clone, Debug)]
-pub struct UnusableForBoth {
-    /// The finding about the variable.
-    pub cause: Finding,
+    RootFile(&'a Path),
+    /// The value of this variable, a deadline, is not a number of seconds above 0.
+    Deadline(&'a str, &'a OsStr),
+    /// The target has 32 bits, for which CUDA and cuDNN do not exist. The second one has 64 bits.
+    NarrowTarget(&'a str, &'a str),
 }
 
 /// Makes one fault of two with the same cause. cuDNN is looked for in the toolkit, too: if the variable that names the
@@ -48,7 +39,7 @@ pub fn join(
                 && other.id == FindingId::CudnnNotFound
                 && !allowed.contains(cause.id.as_str()) =>
         {
-            (Some(UnusableForBoth { cause }.finding()), None)
+            (Some(cause.with_no_cudnn()), None)
         }
         apart => apart,
     }
@@ -63,13 +54,16 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
         }
     }
     if let Some(path) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
-        let exists = files::exists(path);
-        findings.push(ConfigFault::Root { path, exists }.finding());
+        let fault = match files::exists(path) {
+            true => ConfigFault::RootFile(path),
+            false => ConfigFault::NoRoot(path),
+        };
+        findings.push(fault.finding());
     }
     let deadline = Variable::GuardProgramDeadline;
     if let (Some(value), None) = (host.env.get(deadline), host.env.program_deadline()) {
         let name = deadline.name();
-        findings.push(ConfigFault::Deadline { name, value }.finding());
+        findings.push(ConfigFault::Deadline(name, value).finding());
     }
     findings
 }
@@ -93,11 +87,7 @@ pub fn forbids_search(host: &Host) -> Option<Finding> {
 /// Returns the finding for a 32-bit target, for which CUDA and cuDNN do not exist.
 fn too_narrow(host: &Host) -> Option<Finding> {
     let instead = host.platform.instead_of_32_bit()?;
-    let fault = ConfigFault::NarrowTarget {
-        triple: &host.platform.triple,
-        instead,
-    };
-    Some(fault.finding())
+    Some(ConfigFault::NarrowTarget(&host.platform.triple, instead).finding())
 }
 
 #[cfg(test)]

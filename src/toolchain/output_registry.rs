@@ -8,15 +8,11 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug)]
 pub enum OutputConflict<'a> {
     /// A file is made of the same source in two ways.
-    Ways { file: &'a Path, source: &'a Path },
+    Ways(&'a Path, &'a Path),
     /// A file is made of two sources.
-    Sources {
-        file: &'a Path,
-        first: &'a Path,
-        second: &'a Path,
-    },
-    /// A library or a module is made in two ways.
-    Product { kind: &'static str, name: &'a str },
+    Sources(&'a Path, &'a Path, &'a Path),
+    /// A library or a module of this name is made in two ways.
+    Product(&'static str, &'a str),
 }
 
 /// Each file with what it was made of, and how.
@@ -33,12 +29,8 @@ impl Written {
         };
         let file = Path::new(output.file_name().unwrap_or_default());
         let conflict = match *source == first {
-            true => OutputConflict::Ways { file, source },
-            false => OutputConflict::Sources {
-                file,
-                first: &first,
-                second: source,
-            },
+            true => OutputConflict::Ways(file, source),
+            false => OutputConflict::Sources(file, &first, source),
         };
         Err(conflict.finding())
     }
@@ -62,7 +54,7 @@ impl Written {
     ) -> Result<(), Finding> {
         match self.noted(output, Path::new(name), how) {
             None => Ok(()),
-            Some(_) => Err(OutputConflict::Product { kind, name }.finding()),
+            Some(_) => Err(OutputConflict::Product(kind, name).finding()),
         }
     }
 

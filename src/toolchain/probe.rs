@@ -43,13 +43,6 @@ pub struct Needs {
     pub cudnn: bool,
 }
 
-/// The variables that name the headers and the libraries of a cuDNN.
-#[derive(Clone, Debug)]
-pub struct SplitVariables {
-    /// Their names, two or more.
-    pub names: Vec<String>,
-}
-
 impl Needs {
     /// Returns the kinds that it can do without.
     pub fn unasked(self) -> Vec<Kind> {
@@ -259,7 +252,7 @@ impl Probe<'_> {
         let named = candidate.and_then(|one| named_apart(cudnn, &one.via, self.host));
         let skew = |one: &&mut Finding| one.id == FindingId::HeaderLibrarySkew;
         if let (Some(named), Some(skew)) = (named, findings.iter_mut().find(skew)) {
-            named.explain(skew);
+            skew.explain_skew(&named);
         }
         findings
     }
@@ -283,7 +276,7 @@ impl Probe<'_> {
 }
 
 /// Returns the variables of a cuDNN, if one names its headers and another its libraries.
-fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<SplitVariables> {
+fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<String>> {
     let FoundVia::Variables(named) = via else {
         return None;
     };
@@ -293,7 +286,7 @@ fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<SplitVariab
         let include = include.filter(|one| host.env.get(*one).is_some());
         names.extend(include.map(|one| host.env.spelling(one)));
     }
-    (names.len() > 1).then_some(SplitVariables { names })
+    (names.len() > 1).then_some(names)
 }
 
 /// Returns the chosen toolkit and the chosen cuDNN.

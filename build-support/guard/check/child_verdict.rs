@@ -18,7 +18,7 @@ use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
-use crate::runtime::judge::rules::{self, Gpu, KnownBadRelease, NewerRelease, Product};
+use crate::runtime::judge::rules::{self, Gpu, KnownBadRelease, NewerRelease};
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::report::result::Report;
@@ -161,12 +161,9 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
         for row in &tables.gpus {
             known = known.max(row.last);
         }
-        let newer = NewerRelease {
-            product: Product::Cudnn,
-            found: version,
-            known,
-        };
-        report.findings.push(newer.finding());
+        report
+            .findings
+            .push(NewerRelease::Cudnn(version, known).finding());
     }
 }
 

@@ -134,23 +134,16 @@ pub struct UnsupportedGpu<'a> {
 pub enum JudgedGpu<'a> {
     /// A GPU of this machine.
     Device(Gpu<'a>),
-    /// The GPUs of a compute capability that kernels are compiled for.
-    Target {
-        /// The compute capability.
-        capability: ComputeCapability,
-        /// Who chose the targets.
-        chosen_by: &'a str,
-    },
+    /// The GPUs of a compute capability that kernels are compiled for, and who chose the targets.
+    Target(ComputeCapability, &'a str),
 }
 
 /// Why a cuDNN has no machine code for a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SupportGap {
-    /// The GPU is older than all that the cuDNN supports.
-    Dropped {
-        /// The last cuDNN that is known to support the GPU, and the CUDA major that it is built for.
-        last: Option<(Version, u32)>,
-    },
+    /// The GPU is older than all that the cuDNN supports. The last cuDNN that is known to support the GPU, and the CUDA
+    /// major that it is built for.
+    Dropped(Option<(Version, u32)>),
     /// The GPU is newer than the cuDNN, or was left out of it.
     Missing {
         /// `true` if the cuDNN has PTX that the driver can compile for the GPU.
@@ -164,13 +157,11 @@ pub enum SupportGap {
 
 /// A cuDNN with a known fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownBadRelease {
+pub struct KnownBadRelease<'a> {
     /// Its version.
     pub cudnn: Version,
-    /// What it does wrong, as a verb phrase of the table.
-    pub fault: String,
-    /// The first later version without the fault.
-    pub good: Version,
+    /// The fault.
+    pub row: &'a KnownBad,
     /// How the fault affects the program.
     pub impact: Impact,
 }
@@ -186,24 +177,13 @@ pub enum Impact {
     Possible,
 }
 
-/// A version that is newer than the tables, whose newest rows are used for it.
+/// A version that is newer than the tables, whose newest rows are used for it; then the newest that the tables know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewerRelease {
-    /// What has the version.
-    pub product: Product,
-    /// The version.
-    pub found: Version,
-    /// The newest version that the tables know.
-    pub known: Version,
-}
-
-/// A product of NVIDIA that the tables have versions of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Product {
-    /// The CUDA toolkit.
-    Cuda,
-    /// cuDNN.
-    Cudnn,
+pub enum NewerRelease {
+    /// Versions of the CUDA toolkit.
+    Cuda(Version, Version),
+    /// Versions of cuDNN.
+    Cudnn(Version, Version),
 }
 
 /// Whether the loaded release is one that the program can run with.
@@ -389,10 +369,7 @@ impl Cudnn {
             seen.push(capability);
             faults.extend(self.gap(rows, capability).map(|gap| UnsupportedGpu {
                 cudnn: self,
-                gpu: JudgedGpu::Target {
-                    capability,
-                    chosen_by,
-                },
+                gpu: JudgedGpu::Target(capability, chosen_by),
                 gap,
             }));
         }
@@ -405,9 +382,7 @@ impl Cudnn {
             GpuSupport::Yes | GpuSupport::Unknown => return None,
             GpuSupport::No if gpu_support::is_too_old(rows, cudnn, cuda, gpu) => {
                 let last = gpu_support::last_with(rows, cudnn, cuda, gpu);
-                return Some(SupportGap::Dropped {
-                    last: last.map(|last| (last, cuda)),
-                });
+                return Some(SupportGap::Dropped(last.map(|last| (last, cuda))));
             }
             GpuSupport::No => false,
             GpuSupport::ByPtx => true,
@@ -422,13 +397,13 @@ impl Cudnn {
 
 /// Returns the known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is `None` if the
 /// number of GPUs is not known yet.
-pub fn known_bad(
-    rows: &[KnownBad],
+pub fn known_bad<'a>(
+    rows: &'a [KnownBad],
     cudnn: Version,
     cublas: Option<Version>,
     gpus: Option<usize>,
     needs: &[String],
-) -> Vec<KnownBadRelease> {
+) -> Vec<KnownBadRelease<'a>> {
     let mut faults = Vec::new();
     for row in rows {
         if cudnn < row.from || row.below <= cudnn {
@@ -442,8 +417,7 @@ pub fn known_bad(
         }
         faults.push(KnownBadRelease {
             cudnn,
-            fault: row.what.clone(),
-            good: row.good,
+            row,
             impact: match &row.operation {
                 Some(operation) if needs.contains(operation) => Impact::Used,
                 Some(_) => Impact::Possible,

@@ -78,20 +78,20 @@ impl UnsupportedGpu<'_> {
     pub fn finding(&self) -> Finding {
         let Cudnn { version, cuda } = self.cudnn;
         let verb = match self.gap {
-            SupportGap::Dropped { .. } => "no longer serves",
+            SupportGap::Dropped(_) => "no longer serves",
             SupportGap::Missing { by_ptx: false, .. } => "has no code for",
             SupportGap::Missing { .. } => "has only PTX, which the driver has to compile, for",
         };
         let (what, is_required) = match self.gpu {
             JudgedGpu::Device(gpu) => (gpu.words(), gpu.is_required),
-            JudgedGpu::Target { capability, .. } => (
+            JudgedGpu::Target(capability, _) => (
                 format!("GPUs of compute capability {capability}, which kernels are compiled for"),
                 false,
             ),
         };
         let headline = format!("cuDNN {version} for CUDA {cuda} {verb} {what}");
         let finding = match self.gap {
-            SupportGap::Dropped { last } => {
+            SupportGap::Dropped(last) => {
                 let severity = Severity::error_if(is_required);
                 Finding::new(FindingId::ArchDroppedByCudnn, severity, headline).help(match last {
                     Some((last, same)) if same == cuda => format!(
@@ -122,35 +122,31 @@ impl UnsupportedGpu<'_> {
         };
         match self.gpu {
             JudgedGpu::Device(gpu) => gpu.with_order(finding),
-            JudgedGpu::Target {
-                capability,
-                chosen_by,
-            } => finding.with("chosen by", chosen_by).help(format!(
-                "or leave {capability} out of the targets, if no program with cuDNN is to run there"
-            )),
+            JudgedGpu::Target(gpu, chosen_by) => {
+                finding.with("chosen by", chosen_by).help(format!(
+                    "or leave {gpu} out of the targets, if no program with cuDNN is to run there"
+                ))
+            }
         }
     }
 }
 
 impl Gpu<'_> {
     fn words(&self) -> String {
-        let Self {
-            name, capability, ..
-        } = self;
-        format!("{name}, whose compute capability is {capability}")
+        format!(
+            "{}, whose compute capability is {}",
+            self.name, self.capability
+        )
     }
 
     /// Adds what decides which GPU is the first, if that matters.
     fn with_order(&self, finding: Finding) -> Finding {
-        match self.order {
-            None => finding,
-            Some(DeviceOrder::Variable(order)) => {
-                finding.with("order", format!("CUDA_DEVICE_ORDER={order}"))
+        let order = self.order.map(|order| match order {
+            DeviceOrder::Variable(value) => format!("CUDA_DEVICE_ORDER={value}"),
+            DeviceOrder::Fastest => {
+                "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first".to_string()
             }
-            Some(DeviceOrder::Fastest) => finding.with(
-                "order",
-                "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first",
-            ),
-        }
+        });
+        finding.with_lines("order", order)
     }
 }

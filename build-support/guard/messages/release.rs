@@ -5,8 +5,7 @@ use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules::{
-    AcceptedReleases, CudaMajorMismatch, Impact, KnownBadRelease, NewerRelease, Product,
-    ReleaseMismatch,
+    AcceptedReleases, CudaMajorMismatch, Impact, KnownBadRelease, NewerRelease, ReleaseMismatch,
 };
 
 impl ReleaseMismatch {
@@ -83,7 +82,7 @@ impl CudaMajorMismatch {
     }
 }
 
-impl KnownBadRelease {
+impl KnownBadRelease<'_> {
     /// Returns the finding, an error only for what the program uses.
     pub fn finding(&self) -> Finding {
         let (severity, used) = match self.impact {
@@ -91,18 +90,18 @@ impl KnownBadRelease {
             Impact::General => (Severity::Warning, ""),
             Impact::Possible => (Severity::Note, ""),
         };
-        let headline = format!("cuDNN {} is known to {}{used}", self.cudnn, self.fault);
+        let headline = format!("cuDNN {} is known to {}{used}", self.cudnn, self.row.what);
         Finding::new(FindingId::KnownBadRelease, severity, headline)
-            .help(format!("install cuDNN {} or a later one", self.good))
+            .help(format!("install cuDNN {} or a later one", self.row.good))
     }
 }
 
 impl NewerRelease {
     /// Returns the note that older rules are used.
     pub fn finding(&self) -> Finding {
-        let (product, found, known) = match self.product {
-            Product::Cuda => ("CUDA", self.found.short(), self.known.short()),
-            Product::Cudnn => ("cuDNN", self.found.to_string(), self.known.to_string()),
+        let (product, found, known) = match self {
+            Self::Cuda(found, known) => ("CUDA", found.short(), known.short()),
+            Self::Cudnn(found, known) => ("cuDNN", found.to_string(), known.to_string()),
         };
         let headline = format!(
             "{product} {found} is newer than {known}, the newest that this cudnn-guard knows, and is judged as that is"

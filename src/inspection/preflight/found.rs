@@ -92,7 +92,8 @@ impl PreflightInput {
         let gpus = self.driver.map(|_| self.gpus.len());
         let needs = self.guards.iter().flat_map(|guard| &guard.needs);
         let needs: Vec<String> = needs.cloned().collect();
-        let bad = rules::known_bad(&compat::known_bad(), version, None, gpus, &needs);
+        let rows = compat::known_bad();
+        let bad = rules::known_bad(&rows, version, None, gpus, &needs);
         let bad = bad.iter().filter(|one| one.impact != Impact::Possible);
         findings.extend(bad.map(KnownBadRelease::finding));
     }
