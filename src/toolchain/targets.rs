@@ -20,7 +20,7 @@ use crate::toolkit::nvcc;
 pub struct UnlistedTargets<'a> {
     /// The failure of the query.
     pub cause: Finding,
-    /// A directory for temporary files that has to exist first.
+    /// The help if the directory for temporary files does not exist.
     pub temporary_directory: Option<String>,
     /// The version of nvcc and the targets that are known of it, which are used.
     pub known: Option<(Version, &'a Compiler)>,

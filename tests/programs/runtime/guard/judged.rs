@@ -229,8 +229,8 @@ fn known_bad_releases_are_bad_where_it_shows() {
     assert_eq!(told("9.10.0", "12.9", Some(1)), []);
     assert_eq!(told("9.10.0", "12.8", Some(2)), []);
     assert_eq!(told("9.10.1", "12.9", Some(2)), []);
-    let rows = tables().known_bad;
-    let bad = rules::known_bad(&rows, release("9.14.0"), None, None, &[]);
+    let known = tables().known_bad;
+    let bad = rules::known_bad(&known, release("9.14.0"), None, None, &[]);
     assert_eq!(
         bad[0].finding().to_string(),
         "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
