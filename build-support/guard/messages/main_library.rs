@@ -19,7 +19,7 @@ impl UnsuitableMainLibrary<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let mut evidence = self.library.evidence();
-        let mut help = vec![self.replacement.help(&self.mismatch.wanted)];
+        let mut help = vec![self.replacement.help(&self.mismatch.wanted())];
         match &self.remedy {
             Some(Remedy::Hidden(hidden)) => {
                 evidence.push(("there is", hidden.path.display().to_string()));
