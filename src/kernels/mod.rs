@@ -40,7 +40,6 @@ use crate::kernels::inputs::rerun::is_own;
 use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::{Directive, Library};
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::{cargo, job_pool};
@@ -71,6 +70,21 @@ pub struct Kernels<'a> {
     minimum: Option<ComputeCapability>,
     module: Option<String>,
     destination: Option<PathBuf>,
+}
+
+/// A call of [`Kernels`] that cannot be carried out.
+pub enum InvalidCall<'a> {
+    /// A name that no library can have.
+    LibraryName(&'a str),
+    /// A method for files that a program loads, on a library that is linked.
+    LinkedLibrary {
+        /// The name of the library.
+        name: &'a str,
+        /// The method.
+        method: &'static str,
+    },
+    /// A call outside a build script.
+    NoOutDir,
 }
 
 impl Toolchain {
@@ -115,12 +129,7 @@ impl Kernels<'_> {
     fn library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
         let sound = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || !name.chars().all(sound) {
-            return Err(Finding::error(
-                FindingId::ConfigInvalid,
-                format!("{name:?} cannot be the name of a library"),
-            )
-            .help("name it with letters, digits and `_`, as in `.compile(\"kernels\")`")
-            .into());
+            return Err(InvalidCall::LibraryName(name).finding().into());
         }
         if self.module.is_some() || self.destination.is_some() {
             let method = if self.module.is_some() {
@@ -128,14 +137,7 @@ impl Kernels<'_> {
             } else {
                 "out_dir"
             };
-            return Err(Finding::error(
-                FindingId::ConfigInvalid,
-                format!("the library `{name}` is linked, and `.{method}(..)` is for files that a program loads"),
-            )
-            .help(format!(
-                "take `.{method}(..)` out of build.rs, or end the call in `.ptx()`, `.fatbin()` or `.cubin()`"
-            ))
-            .into());
+            return Err(InvalidCall::LinkedLibrary { name, method }.finding().into());
         }
         let objects = self.make(Product::Object, name, lines)?;
         if objects.is_empty() {
@@ -269,13 +271,8 @@ impl Kernels<'_> {
 
     fn output_dir(&self) -> Result<PathBuf, Finding> {
         let named = self.toolchain.host.env.os_var("OUT_DIR");
-        named.map(PathBuf::from).ok_or_else(|| {
-            Finding::error(
-                FindingId::ConfigInvalid,
-                "OUT_DIR is not set, and kernels are written there",
-            )
-            .help("call this from a build script")
-        })
+        let path = named.map(PathBuf::from);
+        path.ok_or_else(|| InvalidCall::NoOutDir.finding())
     }
 }
 

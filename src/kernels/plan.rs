@@ -23,8 +23,8 @@ impl Kernels<'_> {
         sources: &[PathBuf],
         lines: &mut Vec<Directive>,
     ) -> Result<(Plan, Vec<Gencode>), Error> {
-        if let Some(finding) = target_flags::refused(&self.flags) {
-            return Err(finding.into());
+        if let Some(fault) = target_flags::refused(&self.flags) {
+            return Err(fault.finding().into());
         }
         let watched = self.watched(lines)?;
         let toolkit = self.toolchain.need_toolkit()?;
@@ -44,8 +44,8 @@ impl Kernels<'_> {
         };
         let mut selection = self.toolchain.selection_of(&self.archs)?;
         if let Some(minimum) = self.minimum {
-            let noticed = min_capability::apply(minimum, &mut selection);
-            selection.findings.extend(noticed);
+            let lost = min_capability::apply(minimum, &mut selection);
+            selection.findings.extend(lost.map(|lost| lost.finding()));
         }
         selection.findings.extend(refused);
         if is_linked {

@@ -1,10 +1,11 @@
 //! Arguments for nvcc that choose GPU targets.
 
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+/// A flag for nvcc that chooses GPU targets.
+#[derive(Debug, PartialEq)]
+pub struct TargetFlag(pub String);
 
-/// The first of these arguments that chooses targets, as an error: nvcc would compile for both lists, or for neither.
-pub fn refused(flags: &[String]) -> Option<Finding> {
+/// Returns the first of these arguments that chooses targets: nvcc would compile for both lists, or for neither.
+pub fn refused(flags: &[String]) -> Option<TargetFlag> {
     let names = ["gencode", "generate-code", "arch", "gpu-architecture"];
     let chooses = |flag: &String| {
         let name = flag.split_once('=').map_or(&**flag, |(name, _)| name);
@@ -12,18 +13,11 @@ pub fn refused(flags: &[String]) -> Option<Finding> {
     };
     let place = flags.iter().position(chooses)?;
     let flag = &flags[place];
-    let written = match flags.get(place + 1) {
+    Some(TargetFlag(match flags.get(place + 1) {
         // The value may be an argument of its own.
         Some(value) if !flag.contains('=') => format!("{flag} {value}"),
         _ => flag.clone(),
-    };
-    let summary =
-        format!("the flag `{written}` chooses GPU targets, which are `archs` to cudnn-guard");
-    Some(
-        Finding::error(FindingId::ConfigInvalid, summary).help(format!(
-            "take it out of the flags in build.rs, and call `.archs([{written:?}])`"
-        )),
-    )
+    }))
 }
 
 #[cfg(test)]
@@ -51,7 +45,7 @@ mod tests {
         ] {
             let flags: Vec<String> = given.iter().map(ToString::to_string).collect();
             assert_eq!(
-                refused(&flags).unwrap().to_string(),
+                refused(&flags).unwrap().finding().to_string(),
                 format!(
                     "the flag `{named}` chooses GPU targets, which are `archs` to cudnn-guard  [config-invalid]\n  \
                      = help: take it out of the flags in build.rs, and call `.archs([\"{named}\"])`"

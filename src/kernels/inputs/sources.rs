@@ -2,7 +2,6 @@
 
 use crate::kernels::Kernels;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::Directive;
 use crate::system::files;
 use std::path::{Path, PathBuf};
@@ -58,6 +57,20 @@ impl Patterns {
     }
 }
 
+/// Files that build.rs names and that cannot be compiled.
+pub enum InvalidSources<'a> {
+    /// A file to compile that does not exist.
+    Missing(&'a Path),
+    /// A file to watch that does not exist.
+    MissingWatched(&'a Path),
+    /// A pattern that matches no file.
+    NoMatch(&'a str),
+    /// A call that names no file.
+    None,
+    /// A call whose `exclude` matches every file.
+    AllExcluded,
+}
+
 impl Kernels<'_> {
     /// The files to compile, each once, in the order in which they were added.
     pub(in crate::kernels) fn sources(
@@ -81,25 +94,16 @@ impl Kernels<'_> {
         let sources = files::dedup(sources.into_iter());
         for path in &sources {
             if !files::is_file(path) {
-                let summary = format!("`{}` is not there, which build.rs compiles", path.display());
-                return Err(Finding::error(FindingId::ConfigInvalid, summary)
-                    .help("correct the path in build.rs: it is relative to the package"));
+                return Err(InvalidSources::Missing(path).finding());
             }
             lines.push(Directive::RerunIfChanged(path.clone()));
         }
         if sources.is_empty() {
-            return Err(match &self.excluded[..] {
-                [] => Finding::error(
-                    FindingId::ConfigInvalid,
-                    "no kernel is named, and build.rs compiles kernels",
-                )
-                .help("name them: `.kernels().files(\"src/kernels/*.cu\")`"),
-                _ => Finding::error(
-                    FindingId::ConfigInvalid,
-                    "no kernel is left to compile: `exclude` leaves out every file that `files` names",
-                )
-                .help("correct the patterns of `exclude` in build.rs"),
-            });
+            let fault = match &self.excluded[..] {
+                [] => InvalidSources::None,
+                _ => InvalidSources::AllExcluded,
+            };
+            return Err(fault.finding());
         }
         Ok(sources)
     }
@@ -133,10 +137,7 @@ impl Kernels<'_> {
                 }
                 Source::File(path) if files::is_file(&path) => watched.push(path),
                 Source::File(path) => {
-                    let summary =
-                        format!("`{}` is not there, which build.rs watches", path.display());
-                    return Err(Finding::error(FindingId::ConfigInvalid, summary)
-                        .help("correct the path in build.rs: it is relative to the package"));
+                    return Err(InvalidSources::MissingWatched(&path).finding());
                 }
                 Source::Pattern(pattern) => {
                     lines.extend(self.folder_of(&pattern));
@@ -155,11 +156,7 @@ impl Kernels<'_> {
 fn matching(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
     let found = files::glob(pattern)?;
     if found.is_empty() {
-        return Err(Finding::error(
-            FindingId::ConfigInvalid,
-            format!("`{pattern}` matches no file"),
-        )
-        .help("correct the pattern in build.rs: it is relative to the package"));
+        return Err(InvalidSources::NoMatch(pattern).finding());
     }
     Ok(found)
 }

@@ -2,11 +2,18 @@
 
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::Host;
 use crate::system::freshness::build_stamp;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+/// An archiver that failed.
+pub struct FailedArchive<'a> {
+    /// The name of the library.
+    pub name: &'a str,
+    /// The error.
+    pub error: cc::Error,
+}
 
 /// Puts the objects into `lib<name>.a` in `out_dir`, unless these very objects are in it.
 pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Result<(), Finding> {
@@ -34,12 +41,7 @@ pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> R
         .debug(false)
         .objects(objects)
         .try_compile(name)
-        .map_err(|error| {
-            let summary = format!("cannot put the objects of `{name}` into a library");
-            Finding::error(FindingId::IoError, summary)
-                .with("reason", error)
-                .help("install an archiver: `ar` of binutils, or name one in the variable AR")
-        })?;
+        .map_err(|error| FailedArchive { name, error }.finding())?;
     // Nobody but this build script writes the objects, and it is done: they are settled however new they are.
     stamp.write(objects, SystemTime::now() + Duration::from_secs(1));
     Ok(())

@@ -8,11 +8,9 @@ use crate::error::Error;
 use crate::kernels::{Kernels, warnings};
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
-use crate::model::text::joined;
 use crate::runtime::driver::query;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{cargo, files, out_dir};
 use crate::targets::select::Selection;
 use crate::toolkit::nvcc_command::Product;
@@ -115,6 +113,14 @@ impl Kernels<'_> {
     }
 }
 
+/// Targets without machine code, from which no cubin can be made.
+pub struct OnlyPtx<'a> {
+    /// The targets.
+    pub targets: &'a [Gencode],
+    /// The origin of the list of targets.
+    pub chosen_by: ChosenBy,
+}
+
 /// The targets that such a file is made for.
 pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, Finding> {
     let all = selection.list().gencodes().to_vec();
@@ -128,27 +134,16 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
             let mut machine = all.clone();
             machine.retain(|one| one.target.code == Code::Machine);
             if machine.is_empty() {
-                return Err(only_ptx(&all, selection.chosen_by));
+                let chosen_by = selection.chosen_by;
+                return Err(OnlyPtx {
+                    targets: &all,
+                    chosen_by,
+                }
+                .finding());
             }
             Ok(machine)
         }
     }
-}
-
-/// There is nothing to make a cubin of.
-fn only_ptx(targets: &[Gencode], chosen_by: ChosenBy) -> Finding {
-    let summary = format!(
-        "a cubin holds machine code, and there is only PTX to compile for: {}",
-        joined(targets.iter().map(|one| one.target), ", ")
-    );
-    let finding = Finding::error(FindingId::ConfigInvalid, summary).with("chosen by", chosen_by);
-    let number = targets.first().map(|one| one.target.capability.number());
-    finding
-        .help(format!(
-            "set CUDNN_GUARD_ARCHS={} for machine code",
-            number.unwrap_or_default()
-        ))
-        .help("or call `.ptx()` or `.fatbin()` in build.rs, which take PTX")
 }
 
 /// PTX that every target can run: that of the lowest. A letter stays only if it is the only one, since it would tie

@@ -2,7 +2,6 @@
 
 use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use std::path::Path;
 
 /// A constant of the module.
@@ -32,27 +31,37 @@ impl Constant<'_> {
     }
 }
 
+/// A module of kernels that cannot be written.
+pub enum InvalidModule<'a> {
+    /// A name that no module can have.
+    Name(&'a str),
+    /// Two files that get the same constant.
+    SameConstant {
+        /// The name of the module.
+        module: &'a str,
+        /// The name of the constant.
+        constant: &'a str,
+        /// The two files.
+        sources: [&'a Path; 2],
+    },
+}
+
 /// The text of the module.
 pub fn text(module: &str, is_text: bool, constants: &[Constant]) -> Result<String, Finding> {
     let sound = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if module.is_empty() || !module.chars().all(sound) || module == "cudnn_guard" {
-        return Err(Finding::error(
-            FindingId::ConfigInvalid,
-            format!("{module:?} cannot be the name of a module of kernels"),
-        )
-        .help("name it with letters, digits and `_`, as in `.module(\"ptx\")`"));
+        return Err(InvalidModule::Name(module).finding());
     }
     let mut named: Vec<(String, &Constant)> = Vec::new();
     for constant in constants {
         let name = constant.name();
         if let Some((_, other)) = named.iter().find(|(known, _)| *known == name) {
-            let summary = format!(
-                "`{}` and `{}` would both be `{name}` in the module `{module}`",
-                other.source.display(),
-                constant.source.display()
-            );
-            return Err(Finding::error(FindingId::ConfigInvalid, summary)
-                .help("rename one of the two files, or compile it in a call with another module"));
+            let fault = InvalidModule::SameConstant {
+                module,
+                constant: &name,
+                sources: [other.source, constant.source],
+            };
+            return Err(fault.finding());
         }
         named.push((name, constant));
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::kernels::tests::package::Package;
+use crate::runtime::facts::finding_id::FindingId;
 use crate::toolkit::nvcc_output::parse_gpu_codes;
 
 /// What a call makes, and how nvcc was called for it.
