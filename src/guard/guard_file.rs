@@ -1,12 +1,11 @@
 //! `$OUT_DIR/cudnn_guard.rs`: when it is written, and when again.
 
 use crate::error::Error;
+use crate::guard::InvalidGuard;
 use crate::guard::text::text;
 use crate::model::guard_state::GuardState;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{Host, files};
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;
@@ -37,12 +36,7 @@ impl Toolchain {
 /// Writes the file.
 pub fn write(host: &Host, built: &Built, standalone: bool) -> Result<(), Error> {
     let Some(out_dir) = host.env.var("OUT_DIR") else {
-        return Err(Finding::error(
-            FindingId::ConfigInvalid,
-            "the guard can only be written from a build script: `OUT_DIR` is not set",
-        )
-        .help("call this from build.rs")
-        .into());
+        return Err(InvalidGuard::NoOutDir.finding().into());
     };
     let path = PathBuf::from(out_dir).join("cudnn_guard.rs");
     files::write(&path, &text(built, standalone)).map_err(Error::from)

@@ -18,7 +18,6 @@ use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy};
 use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::system::directive::Directive;
@@ -38,6 +37,32 @@ pub struct Guard<'a> {
     /// What is known so far.
     built: Built,
     standalone: bool,
+}
+
+/// A guard that cannot be written.
+pub enum InvalidGuard<'a> {
+    /// A guard without a requirement for cuDNN.
+    NoRequirement,
+    /// A loader that contradicts the way of linking.
+    Loader {
+        /// The loader.
+        loader: Loader,
+        /// The way of linking.
+        link: Link,
+    },
+    /// A policy about the cuDNN of the build, of which `Link::Runtime` has none.
+    Policy(Policy),
+    /// A need that is neither a sub-library of cuDNN nor an operation.
+    UnknownNeed {
+        /// The need.
+        word: &'a str,
+        /// The sub-libraries.
+        sub_libraries: Vec<&'a str>,
+        /// The operations.
+        operations: Vec<&'a str>,
+    },
+    /// A guard outside a build script.
+    NoOutDir,
 }
 
 impl Toolchain {
@@ -105,20 +130,15 @@ impl Guard<'_> {
     pub fn write(self) -> Result<(), Error> {
         let toolchain = self.toolchain;
         let needs = &self.built.needs;
-        if let Some(finding) = needs::unknown(needs, &compat::known_bad()) {
-            return Err(finding.into());
+        if let Some(fault) = needs::unknown(needs, &compat::known_bad()) {
+            return Err(fault.finding().into());
         }
         if let Some(error) = &toolchain.absent {
             return toolchain.write_guard(absent(error, &toolchain.host), self.standalone);
         }
         let config = &toolchain.config;
         let Some(requirement) = toolchain.requirements.cudnn.clone() else {
-            return Err(Finding::error(
-                FindingId::ConfigInvalid,
-                "`guard()` was called, but the build script never asked for a cuDNN",
-            )
-            .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the releases your program works with")
-            .into());
+            return Err(InvalidGuard::NoRequirement.finding().into());
         };
         let runtime = config.link == Link::Runtime;
         let loader = self.loader.unwrap_or(match config.link {
@@ -222,18 +242,10 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
         Link::Runtime => matches!(loader, Loader::Dlopen | Loader::Cudarc),
     };
     if !fits {
-        let headline = format!("`Loader::{loader:?}` contradicts `Link::{link:?}`");
-        return Err(Finding::error(FindingId::ConfigInvalid, headline)
-            .help("leave `.loader(..)` out: it follows from `.link(..)`")
-            .into());
+        return Err(InvalidGuard::Loader { loader, link }.finding().into());
     }
     if link == Link::Runtime && policy != Policy::Requirement {
-        let headline = format!(
-            "`Policy::{policy:?}` needs the cuDNN that was built with, and `Link::Runtime` builds with none"
-        );
-        return Err(Finding::error(FindingId::ConfigInvalid, headline)
-            .help("leave `.policy(..)` out, and say in `.cudnn(..)` which releases may be loaded")
-            .into());
+        return Err(InvalidGuard::Policy(policy).finding().into());
     }
     Ok(())
 }

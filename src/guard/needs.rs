@@ -1,31 +1,28 @@
 //! What a program says it uses of cuDNN.
 
+use crate::guard::InvalidGuard;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::KnownBad;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules::{self, Impact, KnownBadRelease};
 
-/// A word that is neither a part nor an operation of the tables.
-pub fn unknown(words: &[String], rows: &[KnownBad]) -> Option<Finding> {
+/// Returns the fault if a word is neither a sub-library nor an operation of the tables.
+pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidGuard<'a>> {
     let mut operations: Vec<&str> = rows
         .iter()
         .filter_map(|row| row.operation.as_deref())
         .collect();
     operations.dedup();
-    let parts = sub_libraries::words();
-    let known =
-        |word: &&String| parts.contains(&word.as_str()) || operations.contains(&word.as_str());
-    let word = words.iter().find(|word| !known(word))?;
-    let headline =
-        format!("`.needs(..)` names `{word}`, which is neither a part of cuDNN nor an operation");
-    Some(
-        Finding::error(FindingId::ConfigInvalid, headline)
-            .with("parts", parts.join(", "))
-            .with("operations", operations.join(", "))
-            .help("name in build.rs what stands here, and leave out the rest: it needs no name"),
-    )
+    let sub_libraries = sub_libraries::words();
+    let known = |word: &&String| {
+        sub_libraries.contains(&word.as_str()) || operations.contains(&word.as_str())
+    };
+    Some(InvalidGuard::UnknownNeed {
+        word: words.iter().find(|word| !known(word))?,
+        sub_libraries,
+        operations,
+    })
 }
 
 /// What the release that is built with is known to do wrong in an operation that the program uses.
@@ -47,8 +44,8 @@ mod tests {
     #[test]
     fn a_word_that_means_nothing_is_told_what_there_is() {
         let told = |given: &[&str]| {
-            let finding = unknown(&words(given), &compat::known_bad());
-            finding.map(|finding| finding.to_string())
+            let (words, rows) = (words(given), compat::known_bad());
+            unknown(&words, &rows).map(|fault| fault.finding().to_string())
         };
         assert_eq!(
             told(&["adv", "conv4d"]).unwrap(),
