@@ -1,6 +1,6 @@
 //! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
 
-mod lost_rpath;
+pub mod lost_rpath;
 #[cfg(test)]
 mod tests;
 
@@ -78,9 +78,9 @@ impl Toolchain {
             return;
         }
         let of_this_machine = plan.rpaths.iter().find(|dir| dir.is_absolute());
-        let lost = of_this_machine.and_then(|dir| lost_rpath::finding(&self.host.env, dir));
-        let Some((finding, files)) = lost else { return };
-        for line in finding.to_string().lines() {
+        let lost = of_this_machine.and_then(|dir| lost_rpath::find(&self.host.env, dir));
+        let Some((fault, files)) = lost else { return };
+        for line in fault.finding().to_string().lines() {
             plan.add(Directive::Warning(line.to_string()));
         }
         for file in files {
@@ -316,6 +316,14 @@ pub struct Linked {
     directives: Vec<Directive>,
 }
 
+/// A `links` key for which no dependency passed link metadata.
+pub struct MissingLinkMetadata<'a> {
+    /// The key.
+    pub links: &'a str,
+    /// The variable that cargo passes the rpath in.
+    pub variable: &'a str,
+}
+
 impl Linked {
     /// Reads what the dependency with `links = "<links>"` said.
     ///
@@ -332,16 +340,8 @@ impl Linked {
         let known = |key: &&str| host.env.os_var(&format!("{prefix}{key}")).is_some();
         let keys = ["RPATH", "DELAYED", "VERSION", "CUDA_VERSION"];
         if !keys.iter().any(known) {
-            let headline = format!(
-                "no dependency with `links = \"{links}\"` told this build script what it links"
-            );
-            return Err(Finding::error(FindingId::ConfigInvalid, headline)
-                .with("looked at", &variables[0])
-                .help(format!(
-                    "add the crate with `links = \"{links}\"` to [dependencies] of this package itself"
-                ))
-                .help("or call `link()` on the toolchain in that crate's build.rs")
-                .into());
+            let variable = &variables[0];
+            return Err(MissingLinkMetadata { links, variable }.finding().into());
         }
         let [rpath, delayed] = [host.env.var(&variables[0]), host.env.var(&variables[1])];
         let [first, second] = variables.clone();

@@ -1,17 +1,37 @@
 //! An rpath that reaches no program.
 
 use crate::model::environment::Environment;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// Returns the finding that this package has no program of its own, and that cargo tells those above it nothing of
-/// `dir`: they are linked, and end before `main`. With a `links` key their build scripts can ask, and none in the
-/// workspace does. The files are those that the answer depends on.
-pub fn finding(env: &Environment, dir: &Path) -> Option<(Finding, Vec<PathBuf>)> {
+/// A package without a program, whose rpath cargo does not pass on to the programs above it.
+pub struct LostRpath<'a> {
+    /// The name of the package.
+    pub package: &'a str,
+    /// Its `links` key, by which the build scripts of the programs can query the rpath.
+    pub links: Option<&'a str>,
+    /// The directory of the libraries.
+    pub dir: &'a Path,
+}
+
+impl LostRpath<'_> {
+    /// Returns the call by which the build script of a program gets the rpath.
+    pub fn query(&self) -> String {
+        let links = self.links.unwrap_or(self.package);
+        format!("Linked::from_dep(\"{links}\")")
+    }
+}
+
+/// Returns the fault if this package has no program of its own: the programs above it are linked, and end before
+/// `main`. With a `links` key their build scripts can query the rpath; then it is one if none in the workspace does. The
+/// files are those that the answer depends on.
+pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, Vec<PathBuf>)> {
     let package = Path::new(env.os_var("CARGO_MANIFEST_DIR")?);
-    let name = env.var("CARGO_PKG_NAME")?;
+    let fault = LostRpath {
+        package: env.var("CARGO_PKG_NAME")?,
+        links: env.var("CARGO_MANIFEST_LINKS"),
+        dir,
+    };
     let manifest = files::read(&package.join("Cargo.toml")).ok()?;
     let has_program = files::is_file(&package.join("src/main.rs"))
         || files::is_dir(&package.join("src/bin"))
@@ -20,36 +40,13 @@ pub fn finding(env: &Environment, dir: &Path) -> Option<(Finding, Vec<PathBuf>)>
     if has_program {
         return None;
     }
-    if let Some(links) = env.var("CARGO_MANIFEST_LINKS") {
-        let ask = format!("Linked::from_dep(\"{links}\")");
-        let files = scripts_and_manifests(package);
-        if files
-            .iter()
-            .any(|file| files::read(file).is_ok_and(|text| text.contains(&ask)))
-        {
-            return None;
-        }
-        let summary = format!(
-            "programs above `{name}` do not find what lies in `{}` unless their build.rs asks for its rpath",
-            dir.display()
-        );
-        let finding = Finding::warning(FindingId::LibraryNotFound, summary)
-            .help(format!("write `cudnn_guard::{ask}?.link()` in the build.rs of each program"))
-            .help("or call `.allow(\"library-not-found\")` in this build.rs, where programs elsewhere do so");
-        return Some((finding, files));
+    if fault.links.is_none() {
+        return Some((fault, Vec::new()));
     }
-    let summary = format!(
-        "programs above the library `{name}` do not get its rpath to `{}`: cargo passes on what is linked, and no \
-         arguments of the linker",
-        dir.display()
-    );
-    let ask = format!("cudnn_guard::Linked::from_dep(\"{name}\")?.link()");
-    let finding = Finding::warning(FindingId::LibraryNotFound, summary)
-            .help(format!(
-                "write `links = \"{name}\"` under [package] in its Cargo.toml, and `{ask}` in the build.rs of each program"
-            ))
-            .help("or call `.rpath(false)` in its build.rs, where LD_LIBRARY_PATH or ld.so.conf names that directory");
-    Some((finding, Vec::new()))
+    let files = scripts_and_manifests(package);
+    let query = fault.query();
+    let queries = |file: &PathBuf| files::read(file).is_ok_and(|text| text.contains(&query));
+    (!files.iter().any(queries)).then_some((fault, files))
 }
 
 /// Returns the build scripts and manifests of the workspace that this package is a member of.
