@@ -9,7 +9,6 @@ use crate::model::environment::Variable;
 use crate::model::invocation::Invocation;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::probe_cache::DEADLINE;
 use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
@@ -41,10 +40,22 @@ pub fn ask(
     Ok(said.and_then(|output| read(&output, host)))
 }
 
-/// An nvcc that is to call itself as its host compiler, which would call itself again, without end: who named it. It is
-/// asked what it is, since a script may lead to it.
-pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<Finding> {
-    let (who, name) = compiler_choice::named(choice, flags, &host.env)?;
+/// An nvcc that is named as its own host compiler and would start itself without end.
+pub struct NvccAsHostCompiler {
+    /// The variable or argument that names it.
+    pub named_by: String,
+    /// Its name there.
+    pub name: String,
+    /// `true` if an argument names it.
+    pub is_flag: bool,
+    /// The line with its release.
+    pub release: String,
+}
+
+/// Returns the fault if nvcc is named as its own host compiler. The program is run, since it may be a script that calls
+/// nvcc.
+pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<NvccAsHostCompiler> {
+    let (named_by, name) = compiler_choice::named(choice, flags, &host.env)?;
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let question = Invocation {
         program: on_path(&name, path).filter(|program| files::is_file(program))?,
@@ -56,19 +67,12 @@ pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<Fin
     let release = tells
         .lines()
         .find(|line| line.contains("Cuda compilation tools"))?;
-    let headline = format!(
-        "{who} names `{name}` as nvcc's host compiler, and that is nvcc again, which would start itself without end"
-    );
-    Some(
-        Finding::error(FindingId::ConfigInvalid, headline)
-            .with("it says", release)
-            .help(match choice {
-                Choice::Flag => {
-                    "name a C++ compiler there, `g++` for example, or leave it out".to_string()
-                }
-                _ => format!("set {who} to a C++ compiler, `g++` for example, or unset it"),
-            }),
-    )
+    Some(NvccAsHostCompiler {
+        named_by,
+        name,
+        is_flag: *choice == Choice::Flag,
+        release: release.to_string(),
+    })
 }
 
 /// What nvcc says where it gives no answer.

@@ -72,47 +72,35 @@ pub fn named(choice: &Choice, flags: &[String], env: &Environment) -> Option<(St
     }
 }
 
-/// What mends it, where nvcc says that it cannot start its host compiler: by who named that.
-pub fn missing(said: &str, choice: &Choice, env: &Environment) -> Option<String> {
-    if said.contains(NO_CL) {
-        return Some(match choice {
-            Choice::Nobody => "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget install \
-                 Microsoft.VisualStudio.2022.BuildTools --override \"--passive --add Microsoft.VisualStudio.Workload.VCTools \
-                 --includeRecommended\"`"
-                .into(),
-            Choice::Variable(variable, name) => format!(
-                "set {} to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows takes no other compiler, and \
-                 it names `{name}`",
-                env.spelling(*variable)
-            ),
-            Choice::Flag => "name Visual Studio's `cl.exe` by its path in `-ccbin`, or leave that out: nvcc on Windows takes \
-                             no other compiler"
-                .into(),
-        });
-    }
-    if !said.contains("Failed to preprocess host compiler properties") {
+/// A host compiler that nvcc cannot start.
+pub struct MissingHostCompiler<'a> {
+    /// `true` if nvcc for Windows searched `cl.exe`.
+    pub is_cl: bool,
+    /// The origin of its name.
+    pub choice: Choice,
+    /// The environment that nvcc ran in.
+    pub env: &'a Environment,
+    /// The program, if it is the g++ for another processor.
+    pub cross_gcc: Option<&'a str>,
+}
+
+/// Returns the fault if this output of nvcc is that it cannot start its host compiler.
+pub fn missing<'a>(
+    said: &'a str,
+    choice: &Choice,
+    env: &'a Environment,
+) -> Option<MissingHostCompiler<'a>> {
+    let is_cl = said.contains(NO_CL);
+    if !is_cl && !said.contains("Failed to preprocess host compiler properties") {
         return None;
     }
-    Some(match choice {
-        Choice::Variable(variable, name) => format!(
-            "set {} to a compiler that is there, or unset it: it names `{name}`",
-            env.spelling(*variable)
-        ),
-        Choice::Flag => "correct the `-ccbin` that nvcc is given in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: \
-                         there is no such compiler"
-            .into(),
-        Choice::Nobody => {
-            let mut lines = said.lines();
-            let program = lines.find_map(|line| line.strip_suffix(": No such file or directory"));
-            // One for another processor, as Debian's packages have it.
-            match program.and_then(|name| Some((name, name.strip_suffix("-g++")?))) {
-                Some((name, processor)) => format!(
-                    "install `{name}`, on Debian and Ubuntu with `sudo apt install g++-{processor}`, or set NVCC_CCBIN to \
-                     another compiler for that processor: nvcc cannot start it"
-                ),
-                None => "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler".into(),
-            }
-        }
+    let mut lines = said.lines();
+    let program = lines.find_map(|line| line.strip_suffix(": No such file or directory"));
+    Some(MissingHostCompiler {
+        is_cl,
+        choice: choice.clone(),
+        env,
+        cross_gcc: program.filter(|name| name.ends_with("-g++")),
     })
 }
 

@@ -1,13 +1,23 @@
 //! Whether the C library's headers and those of CUDA can be read together.
 
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use std::path::Path;
 
 /// What glibc declares with `noexcept`, and from which release on; CUDA declares the same for device code.
 /// https://sourceware.org/git/?p=glibc.git;a=blob;f=math/bits/mathcalls.h
 const REDECLARED: [(&str, u32); 3] = [("cospi", 41), ("sinpi", 41), ("rsqrt", 42)];
+
+/// Headers of glibc and of CUDA that contradict each other.
+pub struct ContradictingHeaders<'a> {
+    /// CUDA's header.
+    pub header: &'a Path,
+    /// The functions that both declare.
+    pub names: &'a [&'a str],
+    /// The release of glibc.
+    pub glibc: Version,
+    /// `CUDA 12.9`
+    pub cuda: &'a str,
+}
 
 /// The functions that this glibc declares with `noexcept`, and `crt/math_functions.h` of the toolkit without, which is
 /// an error in every source. The header decides, not the release: distributions patch it.
@@ -30,26 +40,6 @@ fn is_bare(text: &str, name: &str) -> bool {
         whole.then(|| behind.trim())
     });
     declared.next() == Some(";")
-}
-
-/// The finding for it.
-pub fn finding(header: &Path, names: &[&str], glibc: Version, cuda: &str) -> Finding {
-    let glibc = glibc.short();
-    let names = names.join("`, `");
-    let fixed = if names.contains("rsqrt") {
-        "13.2"
-    } else {
-        "13.0"
-    };
-    Finding::error(
-        FindingId::HostHeadersIncompatible,
-        format!("the headers of glibc {glibc} and of {cuda} contradict each other, so that no kernel compiles"),
-    )
-    .with("in CUDA", format!("`{names}` without `noexcept`: {}", header.display()))
-    .with("in glibc", format!("`{names}` with `noexcept`, whichever compiler reads them"))
-    .help(format!("install CUDA {fixed} or newer, whose headers fit this glibc"))
-    .help("or build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04")
-    .help("or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it")
 }
 
 #[cfg(test)]
@@ -83,10 +73,18 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sinco
     /// CMP-06
     #[test]
     fn the_remedies_are_named() {
-        let header = Path::new("/cuda/include/crt/math_functions.h");
+        let text = |names: &[&str], minor, cuda| {
+            let fault = ContradictingHeaders {
+                header: Path::new("/cuda/include/crt/math_functions.h"),
+                names,
+                glibc: Version::new(2, minor, 0),
+                cuda,
+            };
+            fault.finding().to_string()
+        };
         let names = contradictions(BARE, Version::new(2, 41, 0));
         assert_eq!(
-            finding(header, &names, Version::new(2, 41, 0), "CUDA 12.9").to_string(),
+            text(&names, 41, "CUDA 12.9"),
             "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
              = help: install CUDA 13.0 or newer, whose headers fit this glibc\n  \
              = help: or build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04\n  \
@@ -94,7 +92,7 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sinco
              in CUDA     `cospi`, `sinpi` without `noexcept`: /cuda/include/crt/math_functions.h\n  \
              in glibc    `cospi`, `sinpi` with `noexcept`, whichever compiler reads them"
         );
-        let text = finding(header, &["rsqrt"], Version::new(2, 42, 0), "CUDA 13.0").to_string();
+        let text = text(&["rsqrt"], 42, "CUDA 13.0");
         assert!(text.contains("install CUDA 13.2 or newer"), "{text}");
     }
 }

@@ -9,11 +9,8 @@ pub mod limits;
 mod tests;
 
 use crate::host_compiler::compiler_choice::Choice;
-use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
-use crate::model::text::joined;
+use crate::host_compiler::limits::{Limits, Make, Misfit};
 use crate::model::text::pattern::{Pattern, pattern};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
@@ -175,142 +172,34 @@ pub struct HostCompilerCheck<'a> {
     pub rivals: &'a [AlternativeCompiler],
 }
 
+/// A host compiler that is incompatible with CUDA.
+#[derive(Clone, Copy, Debug)]
+pub enum IncompatibleCompiler<'a> {
+    /// A release that CUDA does not accept.
+    Unsupported {
+        /// The side of the limits that it is on.
+        misfit: Misfit,
+        /// `false` if nvcc is told to accept it.
+        is_checked: bool,
+    },
+    /// A release that CUDA does not accept, in place of which another compiler is used.
+    Replaced {
+        /// The side of the limits that it is on.
+        misfit: Misfit,
+        /// The compiler that is used.
+        by: &'a AlternativeCompiler,
+    },
+    /// A gcc 11 whose C++ library CUDA before 11.6 accepts and cannot compile.
+    Libstdcxx11,
+}
+
 impl HostCompilerCheck<'_> {
-    /// Returns the finding that the compiler cannot be taken.
-    pub fn unsupported(&self, misfit: Misfit, severity: Severity) -> Finding {
-        let mut finding = Finding::new(
-            FindingId::HostCompilerUnsupported,
-            severity,
-            format!(
-                "{} at `{}` is {misfit} than {} accepts, which is {}",
-                self.compiler.named(),
-                self.program.display(),
-                self.cuda,
-                self.takes()
-            ),
-        );
-        finding = self.evidence(finding);
-        match (self.rivals, self.compiler.make) {
-            ([best, ..], _) => {
-                let program = best.program.display();
-                finding = finding.help(match self.choice {
-                    Choice::Flag => format!("name it instead: `-ccbin={program}`"),
-                    _ => format!("set NVCC_CCBIN={program}"),
-                });
-            }
-            ([], Make::Gcc) => {
-                let last = self.limits.gcc.unwrap_or_default();
-                finding = finding.help(format!(
-                    "install `g++-{last}` (Debian, Ubuntu), `gcc{last}` (Arch) or `gcc{last}-c++` (Fedora, openSUSE), \
-                     and set NVCC_CCBIN to its path"
-                ));
-            }
-            ([], Make::Clang) => {
-                let last = self.limits.clang.unwrap_or_default().saturating_sub(1);
-                finding = finding.help(format!(
-                    "install `clang-{last}` or a g++ that {} accepts, and set NVCC_CCBIN to its path",
-                    self.cuda
-                ));
-            }
-            ([], Make::Msvc) => {
-                let (first, above) = self.limits.msvc.unwrap_or_default();
-                let toolset = |number: u32| format!("14.{:02}", number % 100);
-                let (which, toolset) = match misfit {
-                    Misfit::Newer => ("older than", toolset(above)),
-                    Misfit::Older => ("not older than", toolset(first)),
-                };
-                finding = finding.help(format!(
-                    "add an MSVC toolset {which} {toolset} with the Visual Studio Installer, and build in a prompt that \
-                     `vcvarsall.bat x64 -vcvars_ver=14.x` opens with it"
-                ));
-            }
-        }
-        let first = first_with(self.compiler.make, self.compiler.number());
-        if let (Some(first), Misfit::Newer) = (first, misfit) {
-            let first = first.short();
-            finding = finding.help(format!(
-                "or install CUDA {first}, the first toolkit that accepts this compiler"
-            ));
-        }
-        finding.help("or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same")
-    }
-
-    /// The compiler is not taken, and another one compiles.
-    pub fn replaced(&self, misfit: Misfit, by: &AlternativeCompiler) -> Finding {
-        let program = by.program.display();
-        let finding = Finding::warning(
-            FindingId::HostCompilerUnsupported,
-            format!(
-                "{} at `{}` is {misfit} than {} accepts, so `{program}` compiles the kernels",
-                self.compiler.named(),
-                self.program.display(),
-                self.cuda
-            ),
-        );
-        self.evidence(finding).help(format!(
-            "set NVCC_CCBIN={program} to make that your own choice"
-        ))
-    }
-
-    /// A pair that the header lets pass and that fails on much of C++'s library. It never stops a build: sources that
-    /// include little of it compile.
-    pub fn known_bad(&self, release: Version) -> Option<Finding> {
-        let old = release < Version::new(11, 6, 0);
-        if self.compiler.make != Make::Gcc || self.compiler.number() != 11 || !old {
-            return None;
-        }
-        let finding = Finding::warning(
-            FindingId::HostCompilerUnsupported,
-            format!(
-                "{} at `{}` brings a C++ library that {} cannot compile wholly",
-                self.compiler.named(),
-                self.program.display(),
-                self.cuda
-            ),
-        )
-        .with(
-            "seen as",
-            "std_function.h:435:145: error: parameter packs not expanded with '...'",
-        );
-        Some(
-            finding
-                .help("install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10")
-                .help("or take CUDA 11.6 or newer"),
-        )
-    }
-
-    fn evidence(&self, finding: Finding) -> Finding {
-        let named = match self.choice {
-            Choice::Variable(variable, name) => format!("{}={name}", variable.name()),
-            Choice::Flag => "an argument of nvcc, `-ccbin`".to_string(),
-            Choice::Nobody => "nobody: the first that nvcc finds on PATH".to_string(),
-        };
-        let limit = match &self.compiler.host_config {
-            Some(header) => header.display().to_string(),
-            None => format!("NVIDIA's own header of {}", self.cuda),
-        };
-        let finding = finding.with("named by", named).with("limit in", limit);
-        if self.rivals.is_empty() {
-            return finding;
-        }
-        let rival =
-            |one: &AlternativeCompiler| format!("{} in {}", one.release, one.program.display());
-        finding.with("also found", joined(self.rivals.iter().map(rival), "\n"))
-    }
-
-    /// `gcc 14 or older`
-    fn takes(&self) -> String {
-        let Limits { gcc, clang, msvc } = self.limits;
-        let cl = |number: u32| format!("{}.{:02}", number / 100, number % 100);
-        let older = |name: &str, last: u32| format!("{name} {last} or older");
-        let known = match self.compiler.make {
-            Make::Gcc => gcc.map(|last| older("gcc", last)),
-            Make::Clang => clang.map(|above| older("clang", above.saturating_sub(1))),
-            Make::Msvc => msvc.map(|(first, above)| {
-                format!("cl {} to {}", cl(first), cl(above.saturating_sub(1)))
-            }),
-        };
-        known.unwrap_or_else(|| "another".to_string())
+    /// Returns the fault if CUDA's header allows the compiler, but much of its C++ library fails to compile.
+    pub fn known_bad(&self, release: Version) -> Option<IncompatibleCompiler<'static>> {
+        let is_bad = self.compiler.make == Make::Gcc
+            && self.compiler.number() == 11
+            && release < Version::new(11, 6, 0);
+        is_bad.then_some(IncompatibleCompiler::Libstdcxx11)
     }
 }
 

@@ -106,7 +106,11 @@ fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> 
         rivals: &[],
     };
     let misfit = limits.misfit(compiler.make, compiler.number())?;
-    Some(context.unsupported(misfit, Severity::Error).to_string())
+    let fault = IncompatibleCompiler::Unsupported {
+        misfit,
+        is_checked: true,
+    };
+    Some(fault.finding(&context).to_string())
 }
 
 /// CMP-07: nvcc says "unsupported Microsoft Visual Studio version!"
@@ -230,7 +234,8 @@ fn nvcc_is_told_where_visual_studio_is() {
 #[test]
 fn without_microsofts_compiler_it_is_said_how_to_get_it() {
     let said = format!("nvcc fatal   : {NO_CL}");
-    let help = |choice| missing(&said, &choice, &Environment::default()).unwrap();
+    let env = Environment::default();
+    let help = |choice| missing(&said, &choice, &env).unwrap().help();
     assert_eq!(
         help(Choice::Nobody),
         "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget install \
@@ -252,7 +257,8 @@ fn without_microsofts_compiler_it_is_said_how_to_get_it() {
 fn a_compiler_for_another_processor_that_is_not_there_is_named() {
     let said = "aarch64-linux-gnu-g++: No such file or directory\n\
         nvcc fatal   : Failed to preprocess host compiler properties.\n";
-    let help = |said| missing(said, &Choice::Nobody, &Environment::default()).unwrap();
+    let env = Environment::default();
+    let help = |said| missing(said, &Choice::Nobody, &env).unwrap().help();
     assert_eq!(
         help(said),
         "install `aarch64-linux-gnu-g++`, on Debian and Ubuntu with `sudo apt install g++-aarch64-linux-gnu`, or set \

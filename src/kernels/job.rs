@@ -2,14 +2,13 @@
 
 use crate::kernels::inputs::depfile_source::DepfileSource;
 use crate::kernels::inputs::sources::within;
-use crate::kernels::nvcc::diagnostics::Failure;
+use crate::kernels::nvcc::diagnostics::{Failure, FailureCause};
 use crate::kernels::nvcc::wrapper::OBJECTS_OWN_FOLDER;
 use crate::kernels::setup::Setup;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::{File, StatCache};
@@ -43,6 +42,18 @@ pub struct JobOutput {
     pub command: String,
     /// How long it took.
     pub time: Duration,
+}
+
+/// A compilation that failed.
+pub struct FailedCompilation<'a> {
+    /// The `.cu` file.
+    pub source: &'a Path,
+    /// The command.
+    pub command: &'a Invocation,
+    /// The output of nvcc and its host compiler.
+    pub said: &'a str,
+    /// The cause, if it is known.
+    pub cause: Option<FailureCause<'a>>,
 }
 
 impl Job {
@@ -184,26 +195,6 @@ impl Job {
         }
         let said = output.stdout + &output.stderr;
         if !output.success || !files::is_file(&self.output) {
-            let source = self.source.display();
-            // Its empty lines tell nothing, and cargo puts the name of the package before each.
-            let words: Vec<&str> = said
-                .lines()
-                .filter(|line| !line.trim().is_empty())
-                .collect();
-            let words = match &*words {
-                [] => "nothing".to_string(),
-                words => words.join("\n"),
-            };
-            let mut finding = Finding::error(
-                FindingId::NvccFailed,
-                format!("nvcc could not compile `{source}`"),
-            )
-            .with("command", &command);
-            if !command.env.is_empty() {
-                let prompt = "the developer prompt of Visual Studio: it was given that PATH, LIB and INCLUDE";
-                finding = finding.with("works in", prompt);
-            }
-            finding = finding.with("nvcc says", words);
             let failure = Failure {
                 said: &said,
                 env: &setup.host.env,
@@ -212,10 +203,13 @@ impl Job {
                 release: setup.release,
                 others: &setup.others,
             };
-            if let Some(help) = failure.help() {
-                finding = finding.help(help);
-            }
-            return Err(finding);
+            let fault = FailedCompilation {
+                source: &self.source,
+                command: &command,
+                said: &said,
+                cause: failure.cause(),
+            };
+            return Err(fault.finding());
         }
         if !files.is_empty() {
             files.extend(setup.plan.watched.iter().cloned());
@@ -254,8 +248,8 @@ impl Job {
             Some((wrapper, failed)) => {
                 let mut output = programs::run_to_end(&command)?;
                 if output.success {
-                    let finding = wrapper.give_up(&self.source, &failed);
-                    let text = finding.map(|finding| format!("\n\n{finding}\n"));
+                    let fault = wrapper.give_up(&self.source, &failed);
+                    let text = fault.map(|fault| format!("\n\n{}\n", fault.finding()));
                     output.stderr += &text.unwrap_or_default();
                 }
                 Ok((command, output))

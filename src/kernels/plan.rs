@@ -4,12 +4,12 @@ use crate::error::Error;
 use crate::host_compiler::ask::{cross_compiler, nvcc_itself, visual_studio};
 use crate::host_compiler::compiler_choice::{self, Choice};
 use crate::kernels::link::device_link;
-use crate::kernels::nvcc::missing;
+use crate::kernels::nvcc::missing::{self, UnpassablePath};
 use crate::kernels::{Kernels, min_capability, product, target_flags, warnings};
 use crate::model::environment::Variable;
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
-use crate::runtime::facts::finding::Severity;
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::system::directive::Directive;
 use crate::system::path_encoding::nvcc_cannot_take;
 use crate::toolchain::Toolchain;
@@ -29,8 +29,11 @@ impl Kernels<'_> {
         let watched = self.watched(lines)?;
         let toolkit = self.toolchain.need_toolkit()?;
         let is_linked = product == Product::Object;
-        let refused = is_linked.then(|| missing::msvc(self.toolchain));
-        let refused = refused.flatten();
+        let mut refused: Vec<Finding> = Vec::new();
+        if is_linked {
+            refused.extend(missing::msvc(self.toolchain).map(|fault| fault.finding()));
+        }
+        self.toolchain.allowed.apply(&mut refused);
         let builder = match toolkit.nvcc {
             Some(_) => None,
             None => self.toolchain.of_builder(),
@@ -38,19 +41,20 @@ impl Kernels<'_> {
         lines.extend(builder.as_ref().map_or(Vec::new(), Toolchain::reruns));
         let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
         let Some(nvcc) = found.map(Path::to_path_buf) else {
-            let stop = refused.filter(|finding| finding.severity == Severity::Error);
-            let absent = || missing::nvcc(self.toolchain, builder.as_ref(), sources);
-            return Err(stop.unwrap_or_else(absent).into());
+            refused.retain(|finding| finding.severity == Severity::Error);
+            let absent = || missing::nvcc(self.toolchain, builder.as_ref(), sources).finding();
+            return Err(refused.pop().unwrap_or_else(absent).into());
         };
         let mut selection = self.toolchain.selection_of(&self.archs)?;
         if let Some(minimum) = self.minimum {
             let lost = min_capability::apply(minimum, &mut selection);
             selection.findings.extend(lost.map(|lost| lost.finding()));
         }
-        selection.findings.extend(refused);
         if is_linked {
-            selection.findings.extend(missing::runtime(self.toolchain));
+            refused.extend(missing::runtime(self.toolchain).map(|fault| fault.finding()));
         }
+        self.toolchain.allowed.apply(&mut refused);
+        selection.findings.extend(refused);
         let (stop, findings): (Vec<_>, Vec<_>) = std::mem::take(&mut selection.findings)
             .into_iter()
             .partition(|finding| finding.severity == Severity::Error);
@@ -77,14 +81,14 @@ impl Kernels<'_> {
         }
         let mut paths = paths.iter();
         if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
-            return Err(missing::untaken(path, sign).into());
+            return Err(UnpassablePath { path, sign }.finding().into());
         }
         let host = &self.toolchain.host;
         let mut choice = compiler_choice::choice(&host.env, &flags);
         match (nvcc_itself(&choice, &flags, host), &choice) {
             // That is for others: `nvcc_wrapper` of Kokkos, for one.
             (Some(_), Choice::Variable(Variable::Cxx, _)) => choice = Choice::Nobody,
-            (Some(finding), _) => return Err(finding.into()),
+            (Some(fault), _) => return Err(fault.finding().into()),
             (None, _) => {}
         }
         let (mut ccbin, env) = compiler_choice::ccbin(&choice, &host.platform, visual_studio);

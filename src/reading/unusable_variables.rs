@@ -89,7 +89,7 @@ pub fn without_host_compiler(fault: &NvccFault, host: &Host) -> Option<String> {
         return None;
     };
     let choice = compiler_choice::choice_of_nvcc(&host.env);
-    compiler_choice::missing(output, &choice, &host.env)
+    Some(compiler_choice::missing(output, &choice, &host.env)?.help())
 }
 
 /// Returns the targets of a toolkit if all of them are for other systems.

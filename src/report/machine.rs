@@ -72,7 +72,8 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
     if let Some(nvcc) = toolchain.nvcc() {
         let toolkit = toolchain.toolkit();
         let host = &toolchain.host;
-        findings.extend(toolkit.and_then(|one| diagnostics::without_cicc(one, host)));
+        let missing = toolkit.and_then(|one| diagnostics::without_cicc(one, host));
+        findings.extend(missing.map(|fault| fault.finding()));
         if let Some((compiler, noticed)) = host_compiler_check::survey(toolchain, nvcc) {
             machine.host_compiler = Some(compiler);
             findings.extend(noticed);

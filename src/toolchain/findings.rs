@@ -81,7 +81,7 @@ impl Config {
 /// Returns why nothing is searched: no place could be used by this build, or nvcc would never answer.
 pub fn forbids_search(host: &Host) -> Option<Finding> {
     let choice = compiler_choice::choice_of_nvcc(&host.env);
-    too_narrow(host).or_else(|| nvcc_itself(&choice, &[], host))
+    too_narrow(host).or_else(|| Some(nvcc_itself(&choice, &[], host)?.finding()))
 }
 
 /// Returns the finding for a 32-bit target, for which CUDA and cuDNN do not exist.

@@ -188,10 +188,11 @@ mod tests {
     }
 }
 
-/// Returns the help if nvcc can do nothing for want of a directory for its temporary files.
-pub fn temporary_directory(env: &Environment) -> Option<String> {
+/// A directory for temporary files that TMPDIR names and that does not exist.
+pub struct MissingTemporaryDirectory<'a>(pub &'a Path);
+
+/// Returns the directory for temporary files if nvcc can do nothing because it does not exist.
+pub fn temporary_directory(env: &Environment) -> Option<MissingTemporaryDirectory<'_>> {
     let dir = Path::new(env.os_var("TMPDIR")?);
-    let text = dir.display();
-    (!files::is_dir(dir))
-        .then(|| format!("set TMPDIR to a directory that is there, or unset it: `{text}` is not"))
+    (!files::is_dir(dir)).then_some(MissingTemporaryDirectory(dir))
 }

@@ -8,19 +8,17 @@ pub mod tests;
 use crate::error::Error;
 use crate::host_compiler::compiler_choice::{Choice, choice};
 #[cfg(feature = "cli")]
-use crate::host_compiler::compiler_choice::{ccbin, missing};
+use crate::host_compiler::compiler_choice::{MissingHostCompiler, ccbin, missing};
+use crate::host_compiler::headers::{ContradictingHeaders, contradictions};
 use crate::host_compiler::limits::Make;
-use crate::host_compiler::{HostCompilerCheck, ask as host, headers, limits};
+use crate::host_compiler::{HostCompilerCheck, IncompatibleCompiler, ask as host, limits};
 use crate::model::candidate::Toolkit;
 use crate::runtime::facts::finding::{Finding, Severity};
-#[cfg(feature = "cli")]
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::files;
 #[cfg(feature = "cli")]
 use crate::system::out_dir::{create_dir, in_scratch};
 use crate::toolchain::Toolchain;
-#[cfg(feature = "cli")]
-use crate::toolkit::nvcc::SAYS;
 #[cfg(feature = "cli")]
 use crate::toolkit::nvcc_command::Product;
 use crate::toolkit::nvcc_command::{Plan, all_flags};
@@ -72,30 +70,39 @@ pub fn host_compiler(
         let unchecked = all_flags(&plan.flags, &machine.env)
             .iter()
             .any(|flag| flag.trim_start_matches('-') == UNCHECKED);
-        let mut finding = context.unsupported(misfit, Severity::error_if(!unchecked));
+        let is_checked = !unchecked;
+        let mut fault = IncompatibleCompiler::Unsupported { misfit, is_checked };
+        let id = FindingId::HostCompilerUnsupported;
         match rivals.first() {
             _ if unchecked => {}
             // nvcc has to be told as well.
-            _ if allowed.contains(finding.id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
+            _ if allowed.contains(id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(rival)
                 if choice == Choice::Nobody
                     && compiler.make == Make::Gcc
                     && machine.is_target() =>
             {
                 plan.ccbin = Some(rival.program.to_string_lossy().into_owned());
-                finding = context.replaced(misfit, rival);
+                fault = IncompatibleCompiler::Replaced { misfit, by: rival };
             }
             _ => {}
         }
-        findings.push(finding);
+        findings.push(fault.finding(&context));
     }
-    findings.extend(release.and_then(|release| context.known_bad(release)));
+    let known_bad = release.and_then(|release| context.known_bad(release));
+    findings.extend(known_bad.map(|fault| fault.finding(&context)));
     let math = header.map(|header| header.with_file_name("math_functions.h"));
     if let (Some(math), Some(glibc)) = (math, compiler.glibc) {
         let text = files::read(&math).unwrap_or_default();
-        let names = headers::contradictions(&text, glibc);
+        let names = contradictions(&text, glibc);
         if !names.is_empty() {
-            findings.push(headers::finding(&math, &names, glibc, &cuda));
+            let fault = ContradictingHeaders {
+                header: &math,
+                names: &names,
+                glibc,
+                cuda: &cuda,
+            };
+            findings.push(fault.finding());
         }
     }
     allowed.apply(&mut findings);
@@ -104,6 +111,17 @@ pub fn host_compiler(
         return Err(Error::new(findings.into_iter().filter(stops).collect()));
     }
     Ok(findings)
+}
+
+/// An nvcc that cannot start its host compiler.
+#[cfg(feature = "cli")]
+pub struct UnstartedCompiler<'a> {
+    /// The nvcc.
+    pub nvcc: &'a Path,
+    /// Its output.
+    pub said: &'a str,
+    /// The host compiler.
+    pub missing: MissingHostCompiler<'a>,
 }
 
 /// What this nvcc takes for host code where a build script adds nothing, in words, and what is wrong with it: warnings,
@@ -130,20 +148,19 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
         match host::ask(&plan, machine, &folder(dir)) {
             Ok(Some((compiler, program))) => {
                 let noticed = host_compiler(&mut plan, toolchain, dir);
-                let mut noticed = noticed.unwrap_or_else(|error| error.findings().to_vec());
-                for finding in &mut noticed {
-                    finding.severity = Severity::Warning;
-                }
+                let noticed = noticed.unwrap_or_else(|error| error.findings().to_vec());
+                let noticed = noticed.into_iter().map(Finding::until_kernels_compile);
                 let words = format!("{} at {}", compiler.named(), program.display());
-                Some((words, noticed))
+                Some((words, noticed.collect()))
             }
             Ok(None) => {
                 let said = host::words(&plan, machine, &folder(dir))?;
-                let help = missing(&said, &choice, env)?;
-                let headline = format!("`{}` cannot start its host compiler", nvcc.display());
-                let finding = Finding::warning(FindingId::HostCompilerUnsupported, headline);
-                let finding = finding.help(help).with(SAYS, said.trim_end());
-                Some(("none that starts".into(), vec![finding]))
+                let fault = UnstartedCompiler {
+                    nvcc,
+                    said: &said,
+                    missing: missing(&said, &choice, env)?,
+                };
+                Some(("none that starts".into(), vec![fault.finding()]))
             }
             Err(_) => None,
         }

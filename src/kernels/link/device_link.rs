@@ -3,9 +3,9 @@
 
 use crate::kernels::setup::Setup;
 use crate::model::gencode::Gencode;
+use crate::model::invocation::Invocation;
 use crate::runtime::facts::compute_capability::Code;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::freshness::build_stamp::Artifact;
 use crate::system::{files, programs};
 use crate::toolkit::nvcc_command;
@@ -34,6 +34,14 @@ pub fn is_asked(flags: &[String]) -> bool {
         || flags
             .windows(2)
             .any(|pair| pairs.contains(&&*pair.join(" ")))
+}
+
+/// A device link that failed.
+pub struct FailedDeviceLink<'a> {
+    /// The command.
+    pub command: &'a Invocation,
+    /// The output of nvcc.
+    pub said: String,
 }
 
 /// The object, in the folder of those that it links, made anew where one of them was.
@@ -71,11 +79,11 @@ pub fn link(
     made.remove();
     let ran = programs::run_to_end(&command)?;
     if !ran.success || !files::is_file(&output) {
-        let summary = "nvcc could not link the device code of these kernels";
-        let said = ran.stdout + &ran.stderr;
-        return Err(Finding::error(FindingId::NvccFailed, summary)
-            .with("command", &command)
-            .with("nvcc says", said.trim()));
+        let fault = FailedDeviceLink {
+            command: &command,
+            said: ran.stdout + &ran.stderr,
+        };
+        return Err(fault.finding());
     }
     // Nobody but this build script writes the objects, and it is done: they are settled however new they are.
     made.write(objects, SystemTime::now() + Duration::from_secs(1));

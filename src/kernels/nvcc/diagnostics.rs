@@ -1,18 +1,18 @@
 //! What nvcc's words mean, where they tell little to somebody who reads them for the first time.
 
-use crate::host_compiler::compiler_choice::{Choice, NO_CL, choice, missing as missing_compiler};
+use crate::host_compiler::compiler_choice::{
+    Choice, MissingHostCompiler, NO_CL, choice, missing as missing_compiler,
+};
 use crate::model::candidate::Toolkit;
 use crate::model::environment::Environment;
-#[cfg(feature = "cli")]
-use crate::runtime::facts::finding::Finding;
-#[cfg(feature = "cli")]
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 #[cfg(feature = "cli")]
 use crate::system::Host;
 use crate::system::files;
-use crate::toolkit::nvcc;
+use crate::toolkit::nvcc::{self, MissingTemporaryDirectory};
 use std::path::Path;
+#[cfg(feature = "cli")]
+use std::path::PathBuf;
 
 /// A compilation that failed, and what it was made with.
 #[derive(Clone, Copy)]
@@ -29,6 +29,73 @@ pub struct Failure<'a> {
     pub release: Option<Version>,
     /// Other toolkits of this machine.
     pub others: &'a [&'a Toolkit],
+}
+
+/// A cause of a failure that the output of nvcc shows.
+pub enum FailureCause<'a> {
+    /// A directory for temporary files that does not exist.
+    TemporaryDirectory(MissingTemporaryDirectory<'a>),
+    /// A program that nvcc runs and that does not exist.
+    MissingTool {
+        /// The program.
+        tool: &'static str,
+        /// The compiler.
+        nvcc: &'a Path,
+        /// The requirement that pip installs it by.
+        wheel: Option<String>,
+    },
+    /// A header that another toolkit has.
+    HeaderElsewhere {
+        /// The header.
+        header: &'a str,
+        /// The root of the other toolkit.
+        root: &'a Path,
+    },
+    /// A header that no toolkit has.
+    MissingHeader {
+        /// The header.
+        header: &'a str,
+        /// The package of NVIDIA that has it, without the prefix and suffix of distributions.
+        package: &'static str,
+        /// The release of the toolkit.
+        release: Option<Version>,
+        /// The requirement that pip installs it by.
+        wheel: Option<String>,
+    },
+    /// A host compiler that nvcc cannot start.
+    HostCompiler(MissingHostCompiler<'a>),
+    /// Words that always mean the same.
+    Known(KnownFailure),
+}
+
+/// A failure that a fixed message of nvcc or its host compiler identifies.
+#[derive(Clone, Copy)]
+pub enum KnownFailure {
+    /// Debian's nvcc finds no compiler that it supports.
+    NoSupportedGcc,
+    /// nvcc cannot start its host compiler.
+    NoHostCompiler,
+    /// CUDA before 11.6 cannot compile the C++ library of gcc 11.
+    Libstdcxx11,
+    /// An unsupported gcc.
+    UnsupportedGcc,
+    /// An unsupported clang.
+    UnsupportedClang,
+    /// An unsupported MSVC.
+    UnsupportedMsvc,
+    /// cuDNN's header, without a request for cuDNN.
+    NoCudnnHeader,
+}
+
+/// A toolkit whose compiler for device code is missing.
+#[cfg(feature = "cli")]
+pub struct MissingCicc<'a> {
+    /// The compiler.
+    pub nvcc: &'a Path,
+    /// The place where it expects `cicc`.
+    pub cicc: PathBuf,
+    /// The cause, which has the remedy.
+    pub cause: FailureCause<'a>,
 }
 
 /// The programs that nvcc runs, and the wheels that they are in.
@@ -64,9 +131,9 @@ const OF_RELEASE: [&str; 4] = [
     "nvidia-cuda-runtime",
 ];
 
-/// That the compiler for device code is not where this nvcc looks for it, so that it can compile no kernel.
+/// Returns the fault if the compiler for device code is not where this nvcc looks for it.
 #[cfg(feature = "cli")]
-pub fn without_cicc(toolkit: &Toolkit, host: &Host) -> Option<Finding> {
+pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<MissingCicc<'a>> {
     let nvcc = toolkit.nvcc.as_deref()?;
     let real = files::canonical(nvcc, None).ok()?;
     let bin = real.parent()?;
@@ -89,29 +156,22 @@ pub fn without_cicc(toolkit: &Toolkit, host: &Host) -> Option<Finding> {
         release: toolkit.version,
         others: &[],
     };
-    let headline = format!(
-        "`{}` has no `cicc`, without which it compiles no kernel",
-        nvcc.display()
-    );
-    let finding = Finding::warning(FindingId::NvccFailed, headline);
-    Some(
-        finding
-            .help(failure.missing_tool()?)
-            .with("missed", cicc.display()),
-    )
+    let cause = failure.missing_tool()?;
+    Some(MissingCicc { nvcc, cicc, cause })
 }
 
-impl Failure<'_> {
-    /// What to do about it.
-    pub fn help(&self) -> Option<String> {
+impl<'a> Failure<'a> {
+    /// Returns the cause, if the output shows it.
+    pub fn cause(&self) -> Option<FailureCause<'a>> {
         nvcc::temporary_directory(self.env)
+            .map(FailureCause::TemporaryDirectory)
             .or_else(|| self.missing_tool())
             .or_else(|| self.missing_header())
-            .or_else(|| self.missing_compiler())
-            .or_else(|| known(self.said).map(String::from))
+            .or_else(|| self.missing_compiler().map(FailureCause::HostCompiler))
+            .or_else(|| known(self.said).map(FailureCause::Known))
     }
 
-    fn missing_tool(&self) -> Option<String> {
+    fn missing_tool(&self) -> Option<FailureCause<'a>> {
         let is_missing = |line: &str, tool: &str| {
             let missing = line.contains("not found") || line.contains("No such file");
             let mut words = line.split([' ', ':', '/', '\'', '"']);
@@ -119,18 +179,14 @@ impl Failure<'_> {
         };
         let tool = |(tool, _): &&(&str, &str)| self.said.lines().any(|line| is_missing(line, tool));
         let (tool, wheel) = TOOLS.iter().find(tool)?;
-        Some(match self.pip(wheel) {
-            Some(command) => format!("run `{command}`, which brings `{tool}`"),
-            None => {
-                let nvcc = self.nvcc.display();
-                format!(
-                    "install the package of `{nvcc}` again, with all that it depends on: `{tool}` is missing"
-                )
-            }
+        Some(FailureCause::MissingTool {
+            tool,
+            nvcc: self.nvcc,
+            wheel: self.pip(wheel),
         })
     }
 
-    fn missing_header(&self) -> Option<String> {
+    fn missing_header(&self) -> Option<FailureCause<'a>> {
         let header = self.said.lines().find_map(absent_header)?;
         let (_, wheel) = HEADERS
             .iter()
@@ -140,25 +196,21 @@ impl Failure<'_> {
             toolkit.nvcc.is_some() && dirs.any(|dir| files::is_file(&dir.join(header)))
         };
         if let Some(other) = self.others.iter().find(has) {
-            let root = other.root.display();
-            return Some(format!("set CUDA_HOME to `{root}`, which has `{header}`"));
+            let root = &other.root;
+            return Some(FailureCause::HeaderElsewhere { header, root });
         }
         let package = wheel
             .trim_start_matches("nvidia-")
             .trim_start_matches("cuda-");
-        let release = self
-            .release
-            .map_or_else(String::new, |one| format!("-{}-{}", one.major, one.minor));
-        Some(match self.pip(wheel) {
-            Some(command) => format!("run `{command}`, which brings `{header}`"),
-            None => format!(
-                "install `{header}`: `lib{package}-dev{release}` (Debian, Ubuntu), `lib{package}-devel{release}` \
-                 (Fedora, RHEL), or the whole toolkit"
-            ),
+        Some(FailureCause::MissingHeader {
+            header,
+            package,
+            release: self.release,
+            wheel: self.pip(wheel),
         })
     }
 
-    /// Where the wheels of CUDA 13 brought this nvcc, the command for another of them.
+    /// Where the wheels of CUDA 13 brought this nvcc, the requirement for another of them.
     fn pip(&self, wheel: &str) -> Option<String> {
         let release = self.release.filter(|release| release.major >= 13)?;
         let top = self.nvcc.parent()?.parent()?;
@@ -167,16 +219,16 @@ impl Failure<'_> {
             true => format!("=={}.*", release.short()),
             false => String::new(),
         };
-        is_wheels.then(|| format!("pip install '{wheel}{version}'"))
+        is_wheels.then(|| format!("{wheel}{version}"))
     }
 
-    fn missing_compiler(&self) -> Option<String> {
+    fn missing_compiler(&self) -> Option<MissingHostCompiler<'a>> {
         let choice = choice(self.env, self.flags);
-        let help = missing_compiler(self.said, &choice, self.env)?;
+        let missing = missing_compiler(self.said, &choice, self.env)?;
         // Without these words, Debian's own choice among its compilers may have failed.
-        let missing = self.said.contains("No such file or directory");
+        let is_absent = self.said.contains("No such file or directory");
         let windows = self.said.contains(NO_CL);
-        (windows || missing && choice != Choice::Nobody).then_some(help)
+        (windows || is_absent && choice != Choice::Nobody).then_some(missing)
     }
 }
 
@@ -194,38 +246,35 @@ fn absent_header(line: &str) -> Option<&str> {
         .or_else(|| name.contains('/').then_some(name))
 }
 
-/// Words of nvcc or its host compiler, and what to do.
-const KNOWN: &[(&str, &str)] = &[
+/// Messages of nvcc or its host compiler, and their meaning.
+const KNOWN: &[(&str, KnownFailure)] = &[
     (
         "No supported gcc/g++ host compiler found",
-        "install a g++ that this CUDA takes, or set NVCC_CCBIN to one",
+        KnownFailure::NoSupportedGcc,
     ),
     (
         "Failed to preprocess host compiler properties",
-        "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler",
+        KnownFailure::NoHostCompiler,
     ),
     (
         "parameter packs not expanded with",
-        "install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10: CUDA before 11.6 cannot compile the C++ library of gcc 11",
+        KnownFailure::Libstdcxx11,
     ),
-    ("unsupported GNU version!", "set NVCC_CCBIN to an older g++"),
-    (
-        "unsupported clang version!",
-        "set NVCC_CCBIN to an older clang or to a g++",
-    ),
+    ("unsupported GNU version!", KnownFailure::UnsupportedGcc),
+    ("unsupported clang version!", KnownFailure::UnsupportedClang),
     (
         "unsupported Microsoft Visual Studio version!",
-        "build in the developer prompt of another MSVC toolset",
+        KnownFailure::UnsupportedMsvc,
     ),
     (
         "cudnn.h: No such file or directory",
-        "ask for cuDNN in build.rs, so that its headers are found: `.cudnn(\">=9\")`",
+        KnownFailure::NoCudnnHeader,
     ),
 ];
 
-fn known(said: &str) -> Option<&'static str> {
+fn known(said: &str) -> Option<KnownFailure> {
     let known = KNOWN.iter().find(|(words, _)| said.contains(words));
-    known.map(|(_, help)| *help)
+    known.map(|(_, failure)| *failure)
 }
 
 #[cfg(test)]
@@ -250,7 +299,7 @@ mod tests {
             release: Some(Version::new(13, 5, 0)),
             others,
         };
-        failure.help()
+        failure.cause().map(|cause| cause.help())
     }
 
     /// Each text is what nvcc 13.5 of the wheels said.
@@ -299,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_that_named_what_is_not_there_is_told() {
+    fn the_variable_that_named_what_is_not_there_is_absent() {
         let said = "/usr/bin/g++-99: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.";
         let env = [("NVCC_CCBIN", "/usr/bin/g++-99")];
         assert_eq!(
@@ -356,6 +405,7 @@ mod tests {
             "gcc: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.",
             "install g++",
         );
-        assert_eq!(known("a.cu(1): error: identifier \"y\" is undefined"), None);
+        let other = "a.cu(1): error: identifier \"y\" is undefined";
+        assert_eq!(with_env(other, &[], &[]), None);
     }
 }

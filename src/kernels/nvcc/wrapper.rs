@@ -3,11 +3,19 @@
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::programs::{self, Output};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A wrapper that fails when nvcc itself does not.
+pub struct FailedWrapper<'a> {
+    /// The wrapper.
+    pub program: &'a Path,
+    /// The file that was compiled.
+    pub source: &'a Path,
+    /// The output of the wrapper.
+    pub said: String,
+}
 
 /// The wrapper of a build.
 pub struct NvccWrapper {
@@ -51,21 +59,14 @@ impl NvccWrapper {
     }
 
     /// That it failed where nvcc alone does not, said once; the rest goes on without it.
-    pub fn give_up(&self, source: &Path, output: &Output) -> Option<Finding> {
+    pub fn give_up<'a>(&'a self, source: &'a Path, output: &Output) -> Option<FailedWrapper<'a>> {
         if self.has_failed.swap(true, Ordering::Relaxed) {
             return None;
         }
-        let (program, source) = (self.program.display(), source.display());
-        let summary = format!(
-            "`{program}` fails where nvcc alone compiles `{source}`: these kernels are compiled without it"
-        );
-        let said = format!("{}{}", output.stdout, output.stderr);
-        let finding = Finding::warning(FindingId::NvccFailed, summary).help(format!(
-            "install a release of `{program}` that works with this nvcc"
-        ));
-        Some(match said.trim() {
-            "" => finding,
-            said => finding.with("it says", said),
+        Some(FailedWrapper {
+            program: &self.program,
+            source,
+            said: format!("{}{}", output.stdout, output.stderr),
         })
     }
 }
