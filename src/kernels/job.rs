@@ -2,7 +2,7 @@
 
 use crate::kernels::inputs::depfile_source::DepfileSource;
 use crate::kernels::inputs::sources::within;
-use crate::kernels::nvcc::diagnostics::{Failure, FailureCause};
+use crate::kernels::nvcc::diagnostics::{Failure, ToolFailure};
 use crate::kernels::nvcc::wrapper::OBJECTS_OWN_FOLDER;
 use crate::kernels::setup::Setup;
 use crate::model::gencode::Gencode;
@@ -42,18 +42,6 @@ pub struct JobOutput {
     pub command: String,
     /// How long it took.
     pub time: Duration,
-}
-
-/// A compilation that failed.
-pub struct FailedCompilation<'a> {
-    /// The `.cu` file.
-    pub source: &'a Path,
-    /// The command.
-    pub command: &'a Invocation,
-    /// The output of nvcc and its host compiler.
-    pub said: &'a str,
-    /// The cause, if it is known.
-    pub cause: Option<FailureCause<'a>>,
 }
 
 impl Job {
@@ -203,7 +191,7 @@ impl Job {
                 release: setup.release,
                 others: &setup.others,
             };
-            let fault = FailedCompilation {
+            let fault = ToolFailure::Compilation {
                 source: &self.source,
                 command: &command,
                 said: &said,

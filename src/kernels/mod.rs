@@ -37,6 +37,8 @@ pub mod tests;
 
 use crate::error::Error;
 use crate::kernels::inputs::rerun::is_own;
+use crate::model::chosen_by::ChosenBy;
+use crate::model::gencode::Gencode;
 use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
@@ -53,7 +55,7 @@ use link::{archive, device_link, runtime};
 use setup::Setup;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Kernels to compile, from [`Toolchain::kernels`].
@@ -72,18 +74,32 @@ pub struct Kernels<'a> {
     destination: Option<PathBuf>,
 }
 
-/// A call of [`Kernels`] that cannot be carried out.
-pub enum InvalidCall<'a> {
+/// A request for kernels that cannot be fulfilled.
+#[derive(Debug, PartialEq)]
+pub enum InvalidRequest<'a> {
     /// A name that no library can have.
     LibraryName(&'a str),
-    /// A method for files that a program loads, on a library that is linked.
-    LinkedLibrary {
-        /// The name of the library.
-        name: &'a str,
-        /// The method.
-        method: &'static str,
-    },
-    /// A call outside a build script.
+    /// A library, with a method that is for files which a program loads.
+    LinkedLibrary(&'a str, &'static str),
+    /// A name that no module can have.
+    ModuleName(&'a str),
+    /// A module and a constant that two files would get in it.
+    SameConstant(&'a str, String, [&'a Path; 2]),
+    /// A file to compile that does not exist.
+    MissingSource(&'a Path),
+    /// A file to watch that does not exist.
+    MissingWatched(&'a Path),
+    /// A pattern that matches no file.
+    NoMatch(&'a str),
+    /// No file to compile.
+    NoSource,
+    /// Only files that `exclude` matches.
+    AllExcluded,
+    /// A flag for nvcc that chooses GPU targets.
+    TargetFlag(String),
+    /// Cubins of targets that are only PTX.
+    OnlyPtx(&'a [Gencode], ChosenBy),
+    /// A request outside a build script.
     NoOutDir,
 }
 
@@ -129,7 +145,7 @@ impl Kernels<'_> {
     fn library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
         let sound = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if name.is_empty() || !name.chars().all(sound) {
-            return Err(InvalidCall::LibraryName(name).finding().into());
+            return Err(InvalidRequest::LibraryName(name).finding().into());
         }
         if self.module.is_some() || self.destination.is_some() {
             let method = if self.module.is_some() {
@@ -137,7 +153,7 @@ impl Kernels<'_> {
             } else {
                 "out_dir"
             };
-            return Err(InvalidCall::LinkedLibrary { name, method }.finding().into());
+            return Err(InvalidRequest::LinkedLibrary(name, method).finding().into());
         }
         let objects = self.make(Product::Object, name, lines)?;
         if objects.is_empty() {
@@ -272,7 +288,7 @@ impl Kernels<'_> {
     fn output_dir(&self) -> Result<PathBuf, Finding> {
         let named = self.toolchain.host.env.os_var("OUT_DIR");
         let path = named.map(PathBuf::from);
-        path.ok_or_else(|| InvalidCall::NoOutDir.finding())
+        path.ok_or_else(|| InvalidRequest::NoOutDir.finding())
     }
 }
 

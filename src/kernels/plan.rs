@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::host_compiler::ask::{cross_compiler, nvcc_itself, visual_studio};
 use crate::host_compiler::compiler_choice::{self, Choice};
 use crate::kernels::link::device_link;
-use crate::kernels::nvcc::missing::{self, UnpassablePath};
+use crate::kernels::nvcc::missing::{self, UnusableToolkit};
 use crate::kernels::{Kernels, min_capability, product, target_flags, warnings};
 use crate::model::environment::Variable;
 use crate::model::gencode::Gencode;
@@ -42,8 +42,12 @@ impl Kernels<'_> {
         let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
         let Some(nvcc) = found.map(Path::to_path_buf) else {
             refused.retain(|finding| finding.severity == Severity::Error);
-            let absent = || missing::nvcc(self.toolchain, builder.as_ref(), sources).finding();
-            return Err(refused.pop().unwrap_or_else(absent).into());
+            let absent = UnusableToolkit::NoNvcc {
+                toolchain: self.toolchain,
+                builder: builder.as_ref(),
+                sources,
+            };
+            return Err(refused.pop().unwrap_or_else(|| absent.finding()).into());
         };
         let mut selection = self.toolchain.selection_of(&self.archs)?;
         if let Some(minimum) = self.minimum {
@@ -81,7 +85,7 @@ impl Kernels<'_> {
         }
         let mut paths = paths.iter();
         if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
-            return Err(UnpassablePath { path, sign }.finding().into());
+            return Err(UnusableToolkit::Path(path, sign).finding().into());
         }
         let host = &self.toolchain.host;
         let mut choice = compiler_choice::choice(&host.env, &flags);

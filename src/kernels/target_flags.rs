@@ -1,11 +1,9 @@
 //! Arguments for nvcc that choose GPU targets.
 
-/// A flag for nvcc that chooses GPU targets.
-#[derive(Debug, PartialEq)]
-pub struct TargetFlag(pub String);
+use crate::kernels::InvalidRequest;
 
 /// Returns the first of these arguments that chooses targets: nvcc would compile for both lists, or for neither.
-pub fn refused(flags: &[String]) -> Option<TargetFlag> {
+pub fn refused(flags: &[String]) -> Option<InvalidRequest<'static>> {
     let names = ["gencode", "generate-code", "arch", "gpu-architecture"];
     let chooses = |flag: &String| {
         let name = flag.split_once('=').map_or(&**flag, |(name, _)| name);
@@ -13,7 +11,7 @@ pub fn refused(flags: &[String]) -> Option<TargetFlag> {
     };
     let place = flags.iter().position(chooses)?;
     let flag = &flags[place];
-    Some(TargetFlag(match flags.get(place + 1) {
+    Some(InvalidRequest::TargetFlag(match flags.get(place + 1) {
         // The value may be an argument of its own.
         Some(value) if !flag.contains('=') => format!("{flag} {value}"),
         _ => flag.clone(),

@@ -1,6 +1,6 @@
 //! Which files are compiled, and which besides decide what comes out.
 
-use crate::kernels::Kernels;
+use crate::kernels::{InvalidRequest, Kernels};
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::Directive;
 use crate::system::files;
@@ -57,20 +57,6 @@ impl Patterns {
     }
 }
 
-/// Files that build.rs names and that cannot be compiled.
-pub enum InvalidSources<'a> {
-    /// A file to compile that does not exist.
-    Missing(&'a Path),
-    /// A file to watch that does not exist.
-    MissingWatched(&'a Path),
-    /// A pattern that matches no file.
-    NoMatch(&'a str),
-    /// A call that names no file.
-    None,
-    /// A call whose `exclude` matches every file.
-    AllExcluded,
-}
-
 impl Kernels<'_> {
     /// The files to compile, each once, in the order in which they were added.
     pub(in crate::kernels) fn sources(
@@ -94,14 +80,14 @@ impl Kernels<'_> {
         let sources = files::dedup(sources.into_iter());
         for path in &sources {
             if !files::is_file(path) {
-                return Err(InvalidSources::Missing(path).finding());
+                return Err(InvalidRequest::MissingSource(path).finding());
             }
             lines.push(Directive::RerunIfChanged(path.clone()));
         }
         if sources.is_empty() {
             let fault = match &self.excluded[..] {
-                [] => InvalidSources::None,
-                _ => InvalidSources::AllExcluded,
+                [] => InvalidRequest::NoSource,
+                _ => InvalidRequest::AllExcluded,
             };
             return Err(fault.finding());
         }
@@ -137,7 +123,7 @@ impl Kernels<'_> {
                 }
                 Source::File(path) if files::is_file(&path) => watched.push(path),
                 Source::File(path) => {
-                    return Err(InvalidSources::MissingWatched(&path).finding());
+                    return Err(InvalidRequest::MissingWatched(&path).finding());
                 }
                 Source::Pattern(pattern) => {
                     lines.extend(self.folder_of(&pattern));
@@ -156,7 +142,7 @@ impl Kernels<'_> {
 fn matching(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
     let found = files::glob(pattern)?;
     if found.is_empty() {
-        return Err(InvalidSources::NoMatch(pattern).finding());
+        return Err(InvalidRequest::NoMatch(pattern).finding());
     }
     Ok(found)
 }

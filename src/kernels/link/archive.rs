@@ -1,19 +1,12 @@
 //! The static library that the objects are put into.
 
+use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::system::Host;
 use crate::system::freshness::build_stamp;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-
-/// An archiver that failed.
-pub struct FailedArchive<'a> {
-    /// The name of the library.
-    pub name: &'a str,
-    /// The error.
-    pub error: cc::Error,
-}
 
 /// Puts the objects into `lib<name>.a` in `out_dir`, unless these very objects are in it.
 pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Result<(), Finding> {
@@ -41,7 +34,7 @@ pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> R
         .debug(false)
         .objects(objects)
         .try_compile(name)
-        .map_err(|error| FailedArchive { name, error }.finding())?;
+        .map_err(|error| ToolFailure::Archive(name, error).finding())?;
     // Nobody but this build script writes the objects, and it is done: they are settled however new they are.
     stamp.write(objects, SystemTime::now() + Duration::from_secs(1));
     Ok(())

@@ -1,9 +1,9 @@
 //! Relocatable device code. What a kernel calls in another file is linked by nvcc before the host's linker sees the
 //! objects: the object that comes of it goes into the library with them.
 
+use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::setup::Setup;
 use crate::model::gencode::Gencode;
-use crate::model::invocation::Invocation;
 use crate::runtime::facts::compute_capability::Code;
 use crate::runtime::facts::finding::Finding;
 use crate::system::freshness::build_stamp::Artifact;
@@ -34,14 +34,6 @@ pub fn is_asked(flags: &[String]) -> bool {
         || flags
             .windows(2)
             .any(|pair| pairs.contains(&&*pair.join(" ")))
-}
-
-/// A device link that failed.
-pub struct FailedDeviceLink<'a> {
-    /// The command.
-    pub command: &'a Invocation,
-    /// The output of nvcc.
-    pub said: String,
 }
 
 /// The object, in the folder of those that it links, made anew where one of them was.
@@ -79,11 +71,8 @@ pub fn link(
     made.remove();
     let ran = programs::run_to_end(&command)?;
     if !ran.success || !files::is_file(&output) {
-        let fault = FailedDeviceLink {
-            command: &command,
-            said: ran.stdout + &ran.stderr,
-        };
-        return Err(fault.finding());
+        let said = ran.stdout + &ran.stderr;
+        return Err(ToolFailure::DeviceLink(&command, said).finding());
     }
     // Nobody but this build script writes the objects, and it is done: they are settled however new they are.
     made.write(objects, SystemTime::now() + Duration::from_secs(1));

@@ -5,6 +5,7 @@ use crate::host_compiler::compiler_choice::{
 };
 use crate::model::candidate::Toolkit;
 use crate::model::environment::Environment;
+use crate::model::invocation::Invocation;
 use crate::runtime::facts::version::Version;
 #[cfg(feature = "cli")]
 use crate::system::Host;
@@ -31,71 +32,53 @@ pub struct Failure<'a> {
     pub others: &'a [&'a Toolkit],
 }
 
-/// A cause of a failure that the output of nvcc shows.
+/// A cause of a failure, with what it takes to remove it.
 pub enum FailureCause<'a> {
     /// A directory for temporary files that does not exist.
     TemporaryDirectory(MissingTemporaryDirectory<'a>),
-    /// A program that nvcc runs and that does not exist.
-    MissingTool {
-        /// The program.
-        tool: &'static str,
-        /// The compiler.
-        nvcc: &'a Path,
-        /// The requirement that pip installs it by.
-        wheel: Option<String>,
-    },
-    /// A header that another toolkit has.
-    HeaderElsewhere {
-        /// The header.
-        header: &'a str,
-        /// The root of the other toolkit.
-        root: &'a Path,
-    },
-    /// A header that no toolkit has.
-    MissingHeader {
-        /// The header.
-        header: &'a str,
-        /// The package of NVIDIA that has it, without the prefix and suffix of distributions.
-        package: &'static str,
-        /// The release of the toolkit.
-        release: Option<Version>,
-        /// The requirement that pip installs it by.
-        wheel: Option<String>,
-    },
+    /// A missing program or header, and the requirement by which pip installs it.
+    InWheel(&'a str, String),
+    /// A missing program of this nvcc.
+    MissingTool(&'static str, &'a Path),
+    /// A missing header, and the root of a toolkit that has it.
+    InToolkit(&'a str, &'a Path),
+    /// A missing header, the name of NVIDIA's package between `lib` and `-dev`, and the release of the toolkit.
+    MissingHeader(&'a str, &'static str, Option<Version>),
     /// A host compiler that nvcc cannot start.
     HostCompiler(MissingHostCompiler<'a>),
-    /// Words that always mean the same.
-    Known(KnownFailure),
+    /// No other than what this output says.
+    Output(&'a str),
 }
 
-/// A failure that a fixed message of nvcc or its host compiler identifies.
-#[derive(Clone, Copy)]
-pub enum KnownFailure {
-    /// Debian's nvcc finds no compiler that it supports.
-    NoSupportedGcc,
-    /// nvcc cannot start its host compiler.
-    NoHostCompiler,
-    /// CUDA before 11.6 cannot compile the C++ library of gcc 11.
-    Libstdcxx11,
-    /// An unsupported gcc.
-    UnsupportedGcc,
-    /// An unsupported clang.
-    UnsupportedClang,
-    /// An unsupported MSVC.
-    UnsupportedMsvc,
-    /// cuDNN's header, without a request for cuDNN.
-    NoCudnnHeader,
-}
-
-/// A toolkit whose compiler for device code is missing.
-#[cfg(feature = "cli")]
-pub struct MissingCicc<'a> {
-    /// The compiler.
-    pub nvcc: &'a Path,
-    /// The place where it expects `cicc`.
-    pub cicc: PathBuf,
-    /// The cause, which has the remedy.
-    pub cause: FailureCause<'a>,
+/// A program that fails at kernels.
+pub enum ToolFailure<'a> {
+    /// nvcc, at a file.
+    Compilation {
+        /// The file.
+        source: &'a Path,
+        /// The command.
+        command: &'a Invocation,
+        /// Its output.
+        said: &'a str,
+        /// The cause.
+        cause: FailureCause<'a>,
+    },
+    /// nvcc, at linking device code, with its output.
+    DeviceLink(&'a Invocation, String),
+    /// The archiver, at this library.
+    Archive(&'a str, cc::Error),
+    /// A wrapper, at a file that nvcc itself compiles.
+    Wrapper {
+        /// The wrapper.
+        program: &'a Path,
+        /// The file.
+        source: &'a Path,
+        /// Its output.
+        said: String,
+    },
+    /// nvcc, at all of them: its `cicc` is missing.
+    #[cfg(feature = "cli")]
+    NoCicc(&'a Path, PathBuf, FailureCause<'a>),
 }
 
 /// The programs that nvcc runs, and the wheels that they are in.
@@ -133,7 +116,7 @@ const OF_RELEASE: [&str; 4] = [
 
 /// Returns the fault if the compiler for device code is not where this nvcc looks for it.
 #[cfg(feature = "cli")]
-pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<MissingCicc<'a>> {
+pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<ToolFailure<'a>> {
     let nvcc = toolkit.nvcc.as_deref()?;
     let real = files::canonical(nvcc, None).ok()?;
     let bin = real.parent()?;
@@ -156,19 +139,18 @@ pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<MissingC
         release: toolkit.version,
         others: &[],
     };
-    let cause = failure.missing_tool()?;
-    Some(MissingCicc { nvcc, cicc, cause })
+    Some(ToolFailure::NoCicc(nvcc, cicc, failure.missing_tool()?))
 }
 
 impl<'a> Failure<'a> {
-    /// Returns the cause, if the output shows it.
-    pub fn cause(&self) -> Option<FailureCause<'a>> {
+    /// Finds the cause.
+    pub fn cause(&self) -> FailureCause<'a> {
         nvcc::temporary_directory(self.env)
             .map(FailureCause::TemporaryDirectory)
             .or_else(|| self.missing_tool())
             .or_else(|| self.missing_header())
-            .or_else(|| self.missing_compiler().map(FailureCause::HostCompiler))
-            .or_else(|| known(self.said).map(FailureCause::Known))
+            .or_else(|| self.missing_compiler())
+            .unwrap_or(FailureCause::Output(self.said))
     }
 
     fn missing_tool(&self) -> Option<FailureCause<'a>> {
@@ -179,10 +161,9 @@ impl<'a> Failure<'a> {
         };
         let tool = |(tool, _): &&(&str, &str)| self.said.lines().any(|line| is_missing(line, tool));
         let (tool, wheel) = TOOLS.iter().find(tool)?;
-        Some(FailureCause::MissingTool {
-            tool,
-            nvcc: self.nvcc,
-            wheel: self.pip(wheel),
+        Some(match self.pip(wheel) {
+            Some(wheel) => FailureCause::InWheel(tool, wheel),
+            None => FailureCause::MissingTool(tool, self.nvcc),
         })
     }
 
@@ -196,17 +177,14 @@ impl<'a> Failure<'a> {
             toolkit.nvcc.is_some() && dirs.any(|dir| files::is_file(&dir.join(header)))
         };
         if let Some(other) = self.others.iter().find(has) {
-            let root = &other.root;
-            return Some(FailureCause::HeaderElsewhere { header, root });
+            return Some(FailureCause::InToolkit(header, &other.root));
         }
         let package = wheel
             .trim_start_matches("nvidia-")
             .trim_start_matches("cuda-");
-        Some(FailureCause::MissingHeader {
-            header,
-            package,
-            release: self.release,
-            wheel: self.pip(wheel),
+        Some(match self.pip(wheel) {
+            Some(wheel) => FailureCause::InWheel(header, wheel),
+            None => FailureCause::MissingHeader(header, package, self.release),
         })
     }
 
@@ -222,13 +200,14 @@ impl<'a> Failure<'a> {
         is_wheels.then(|| format!("{wheel}{version}"))
     }
 
-    fn missing_compiler(&self) -> Option<MissingHostCompiler<'a>> {
+    fn missing_compiler(&self) -> Option<FailureCause<'a>> {
         let choice = choice(self.env, self.flags);
         let missing = missing_compiler(self.said, &choice, self.env)?;
         // Without these words, Debian's own choice among its compilers may have failed.
         let is_absent = self.said.contains("No such file or directory");
         let windows = self.said.contains(NO_CL);
-        (windows || is_absent && choice != Choice::Nobody).then_some(missing)
+        let is_cause = windows || is_absent && choice != Choice::Nobody;
+        is_cause.then_some(FailureCause::HostCompiler(missing))
     }
 }
 
@@ -244,37 +223,6 @@ fn absent_header(line: &str) -> Option<&str> {
     name.contains(".h")
         .then_some(name)
         .or_else(|| name.contains('/').then_some(name))
-}
-
-/// Messages of nvcc or its host compiler, and their meaning.
-const KNOWN: &[(&str, KnownFailure)] = &[
-    (
-        "No supported gcc/g++ host compiler found",
-        KnownFailure::NoSupportedGcc,
-    ),
-    (
-        "Failed to preprocess host compiler properties",
-        KnownFailure::NoHostCompiler,
-    ),
-    (
-        "parameter packs not expanded with",
-        KnownFailure::Libstdcxx11,
-    ),
-    ("unsupported GNU version!", KnownFailure::UnsupportedGcc),
-    ("unsupported clang version!", KnownFailure::UnsupportedClang),
-    (
-        "unsupported Microsoft Visual Studio version!",
-        KnownFailure::UnsupportedMsvc,
-    ),
-    (
-        "cudnn.h: No such file or directory",
-        KnownFailure::NoCudnnHeader,
-    ),
-];
-
-fn known(said: &str) -> Option<KnownFailure> {
-    let known = KNOWN.iter().find(|(words, _)| said.contains(words));
-    known.map(|(_, failure)| *failure)
 }
 
 #[cfg(test)]
@@ -299,7 +247,7 @@ mod tests {
             release: Some(Version::new(13, 5, 0)),
             others,
         };
-        failure.cause().map(|cause| cause.help())
+        failure.cause().help()
     }
 
     /// Each text is what nvcc 13.5 of the wheels said.

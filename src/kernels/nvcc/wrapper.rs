@@ -1,21 +1,12 @@
 //! A program in front of nvcc, as sccache stands in front of rustc: what it kept, or what another machine compiled,
 //! serves in place of nvcc's work.
 
+use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
 use crate::system::programs::{self, Output};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// A wrapper that fails when nvcc itself does not.
-pub struct FailedWrapper<'a> {
-    /// The wrapper.
-    pub program: &'a Path,
-    /// The file that was compiled.
-    pub source: &'a Path,
-    /// The output of the wrapper.
-    pub said: String,
-}
 
 /// The wrapper of a build.
 pub struct NvccWrapper {
@@ -59,11 +50,11 @@ impl NvccWrapper {
     }
 
     /// That it failed where nvcc alone does not, said once; the rest goes on without it.
-    pub fn give_up<'a>(&'a self, source: &'a Path, output: &Output) -> Option<FailedWrapper<'a>> {
+    pub fn give_up<'a>(&'a self, source: &'a Path, output: &Output) -> Option<ToolFailure<'a>> {
         if self.has_failed.swap(true, Ordering::Relaxed) {
             return None;
         }
-        Some(FailedWrapper {
+        Some(ToolFailure::Wrapper {
             program: &self.program,
             source,
             said: format!("{}{}", output.stdout, output.stderr),

@@ -5,8 +5,7 @@ pub mod module;
 pub mod tests;
 
 use crate::error::Error;
-use crate::kernels::{Kernels, warnings};
-use crate::model::chosen_by::ChosenBy;
+use crate::kernels::{InvalidRequest, Kernels, warnings};
 use crate::model::gencode::Gencode;
 use crate::runtime::driver::query;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
@@ -113,14 +112,6 @@ impl Kernels<'_> {
     }
 }
 
-/// Targets without machine code, from which no cubin can be made.
-pub struct OnlyPtx<'a> {
-    /// The targets.
-    pub targets: &'a [Gencode],
-    /// The origin of the list of targets.
-    pub chosen_by: ChosenBy,
-}
-
 /// The targets that such a file is made for.
 pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, Finding> {
     let all = selection.list().gencodes().to_vec();
@@ -134,12 +125,7 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
             let mut machine = all.clone();
             machine.retain(|one| one.target.code == Code::Machine);
             if machine.is_empty() {
-                let chosen_by = selection.chosen_by;
-                return Err(OnlyPtx {
-                    targets: &all,
-                    chosen_by,
-                }
-                .finding());
+                return Err(InvalidRequest::OnlyPtx(&all, selection.chosen_by).finding());
             }
             Ok(machine)
         }

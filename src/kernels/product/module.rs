@@ -1,5 +1,6 @@
 //! A Rust module that includes what was compiled.
 
+use crate::kernels::InvalidRequest;
 use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use std::path::Path;
@@ -31,36 +32,18 @@ impl Constant<'_> {
     }
 }
 
-/// A module of kernels that cannot be written.
-pub enum InvalidModule<'a> {
-    /// A name that no module can have.
-    Name(&'a str),
-    /// Two files that get the same constant.
-    SameConstant {
-        /// The name of the module.
-        module: &'a str,
-        /// The name of the constant.
-        constant: &'a str,
-        /// The two files.
-        sources: [&'a Path; 2],
-    },
-}
-
 /// The text of the module.
 pub fn text(module: &str, is_text: bool, constants: &[Constant]) -> Result<String, Finding> {
     let sound = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if module.is_empty() || !module.chars().all(sound) || module == "cudnn_guard" {
-        return Err(InvalidModule::Name(module).finding());
+        return Err(InvalidRequest::ModuleName(module).finding());
     }
     let mut named: Vec<(String, &Constant)> = Vec::new();
     for constant in constants {
         let name = constant.name();
         if let Some((_, other)) = named.iter().find(|(known, _)| *known == name) {
-            let fault = InvalidModule::SameConstant {
-                module,
-                constant: &name,
-                sources: [other.source, constant.source],
-            };
+            let sources = [other.source, constant.source];
+            let fault = InvalidRequest::SameConstant(module, name, sources);
             return Err(fault.finding());
         }
         named.push((name, constant));
