@@ -44,23 +44,11 @@ pub enum InvalidGuard<'a> {
     /// A guard without a requirement for cuDNN.
     NoRequirement,
     /// A loader that contradicts the way of linking.
-    Loader {
-        /// The loader.
-        loader: Loader,
-        /// The way of linking.
-        link: Link,
-    },
+    Loader(Loader, Link),
     /// A policy about the cuDNN of the build, of which `Link::Runtime` has none.
     Policy(Policy),
-    /// A need that is neither a sub-library of cuDNN nor an operation.
-    UnknownNeed {
-        /// The need.
-        word: &'a str,
-        /// The sub-libraries.
-        sub_libraries: Vec<&'a str>,
-        /// The operations.
-        operations: Vec<&'a str>,
-    },
+    /// A need that is neither a sub-library of cuDNN nor one of these operations.
+    UnknownNeed(&'a str, Vec<&'a str>),
     /// A guard outside a build script.
     NoOutDir,
 }
@@ -242,7 +230,7 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
         Link::Runtime => matches!(loader, Loader::Dlopen | Loader::Cudarc),
     };
     if !fits {
-        return Err(InvalidGuard::Loader { loader, link }.finding().into());
+        return Err(InvalidGuard::Loader(loader, link).finding().into());
     }
     if link == Link::Runtime && policy != Policy::Requirement {
         return Err(InvalidGuard::Policy(policy).finding().into());

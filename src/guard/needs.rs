@@ -14,15 +14,11 @@ pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidG
         .filter_map(|row| row.operation.as_deref())
         .collect();
     operations.dedup();
-    let sub_libraries = sub_libraries::words();
-    let known = |word: &&String| {
-        sub_libraries.contains(&word.as_str()) || operations.contains(&word.as_str())
-    };
-    Some(InvalidGuard::UnknownNeed {
-        word: words.iter().find(|word| !known(word))?,
-        sub_libraries,
-        operations,
-    })
+    let parts = sub_libraries::words();
+    let known =
+        |word: &&String| parts.contains(&word.as_str()) || operations.contains(&word.as_str());
+    let word = words.iter().find(|word| !known(word))?;
+    Some(InvalidGuard::UnknownNeed(word, operations))
 }
 
 /// What the release that is built with is known to do wrong in an operation that the program uses.

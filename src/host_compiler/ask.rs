@@ -3,7 +3,8 @@
 use crate::host_compiler::compiler_choice::{self, Choice, VisualStudio};
 use crate::host_compiler::limits::{Limits, Make};
 use crate::host_compiler::{
-    AlternativeCompiler, HostCompiler, QUESTION, headers, parse_answer, parse_command,
+    AlternativeCompiler, HostCompiler, HostCompilerFault, QUESTION, headers, parse_answer,
+    parse_command,
 };
 use crate::model::environment::Variable;
 use crate::model::invocation::Invocation;
@@ -40,21 +41,13 @@ pub fn ask(
     Ok(said.and_then(|output| read(&output, host)))
 }
 
-/// An nvcc that is named as its own host compiler and would start itself without end.
-pub struct NvccAsHostCompiler {
-    /// The variable or argument that names it.
-    pub named_by: String,
-    /// Its name there.
-    pub name: String,
-    /// `true` if an argument names it.
-    pub is_flag: bool,
-    /// The line with its release.
-    pub release: String,
-}
-
 /// Returns the fault if nvcc is named as its own host compiler. The program is run, since it may be a script that calls
 /// nvcc.
-pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<NvccAsHostCompiler> {
+pub fn nvcc_itself(
+    choice: &Choice,
+    flags: &[String],
+    host: &Host,
+) -> Option<HostCompilerFault<'static>> {
     let (named_by, name) = compiler_choice::named(choice, flags, &host.env)?;
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let question = Invocation {
@@ -67,7 +60,7 @@ pub fn nvcc_itself(choice: &Choice, flags: &[String], host: &Host) -> Option<Nvc
     let release = tells
         .lines()
         .find(|line| line.contains("Cuda compilation tools"))?;
-    Some(NvccAsHostCompiler {
+    Some(HostCompilerFault::NvccItself {
         named_by,
         name,
         is_flag: *choice == Choice::Flag,

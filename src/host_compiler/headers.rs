@@ -1,23 +1,10 @@
 //! Whether the C library's headers and those of CUDA can be read together.
 
 use crate::runtime::facts::version::Version;
-use std::path::Path;
 
 /// What glibc declares with `noexcept`, and from which release on; CUDA declares the same for device code.
 /// https://sourceware.org/git/?p=glibc.git;a=blob;f=math/bits/mathcalls.h
 const REDECLARED: [(&str, u32); 3] = [("cospi", 41), ("sinpi", 41), ("rsqrt", 42)];
-
-/// Headers of glibc and of CUDA that contradict each other.
-pub struct ContradictingHeaders<'a> {
-    /// CUDA's header.
-    pub header: &'a Path,
-    /// The functions that both declare.
-    pub names: &'a [&'a str],
-    /// The release of glibc.
-    pub glibc: Version,
-    /// `CUDA 12.9`
-    pub cuda: &'a str,
-}
 
 /// The functions that this glibc declares with `noexcept`, and `crt/math_functions.h` of the toolkit without, which is
 /// an error in every source. The header decides, not the release: distributions patch it.
@@ -45,6 +32,8 @@ fn is_bare(text: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_compiler::HostCompilerFault;
+    use std::path::Path;
 
     const BARE: &str = "
 /* rsqrt(double x); cospi(double x); */
@@ -73,13 +62,10 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sinco
     /// CMP-06
     #[test]
     fn the_remedies_are_named() {
-        let text = |names: &[&str], minor, cuda| {
-            let fault = ContradictingHeaders {
-                header: Path::new("/cuda/include/crt/math_functions.h"),
-                names,
-                glibc: Version::new(2, minor, 0),
-                cuda,
-            };
+        let text = |names: &[&'static str], minor, cuda| {
+            let header = Path::new("/cuda/include/crt/math_functions.h");
+            let glibc = Version::new(2, minor, 0);
+            let fault = HostCompilerFault::Headers(header, names, glibc, cuda);
             fault.finding().to_string()
         };
         let names = contradictions(BARE, Version::new(2, 41, 0));

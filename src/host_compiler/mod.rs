@@ -9,6 +9,8 @@ pub mod limits;
 mod tests;
 
 use crate::host_compiler::compiler_choice::Choice;
+#[cfg(feature = "cli")]
+use crate::host_compiler::compiler_choice::MissingHostCompiler;
 use crate::host_compiler::limits::{Limits, Make, Misfit};
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::version::Version;
@@ -172,35 +174,30 @@ pub struct HostCompilerCheck<'a> {
     pub rivals: &'a [AlternativeCompiler],
 }
 
-/// A host compiler that is incompatible with CUDA.
-#[derive(Clone, Copy, Debug)]
-pub enum IncompatibleCompiler<'a> {
-    /// A release that CUDA does not accept.
-    Unsupported {
-        /// The side of the limits that it is on.
-        misfit: Misfit,
-        /// `false` if nvcc is told to accept it.
-        is_checked: bool,
+/// A host compiler that nvcc cannot use, or only in part.
+pub enum HostCompilerFault<'a> {
+    /// A release that CUDA does not accept; `false` if nvcc is told to accept it.
+    Unsupported(HostCompilerCheck<'a>, Misfit, bool),
+    /// A release that CUDA does not accept, and the compiler that is used instead.
+    Replaced(HostCompilerCheck<'a>, Misfit, &'a AlternativeCompiler),
+    /// A gcc that CUDA accepts, with a C++ library much of which it cannot compile.
+    Libstdcxx11(HostCompilerCheck<'a>),
+    /// Functions that this header of CUDA and this glibc declare differently.
+    Headers(&'a Path, &'a [&'static str], Version, &'a str),
+    /// nvcc itself, which would start itself without end.
+    NvccItself {
+        /// The variable or argument that names it.
+        named_by: String,
+        /// Its name there.
+        name: String,
+        /// `true` if an argument names it.
+        is_flag: bool,
+        /// The line of its output with its release.
+        release: String,
     },
-    /// A release that CUDA does not accept, in place of which another compiler is used.
-    Replaced {
-        /// The side of the limits that it is on.
-        misfit: Misfit,
-        /// The compiler that is used.
-        by: &'a AlternativeCompiler,
-    },
-    /// A gcc 11 whose C++ library CUDA before 11.6 accepts and cannot compile.
-    Libstdcxx11,
-}
-
-impl HostCompilerCheck<'_> {
-    /// Returns the fault if CUDA's header allows the compiler, but much of its C++ library fails to compile.
-    pub fn known_bad(&self, release: Version) -> Option<IncompatibleCompiler<'static>> {
-        let is_bad = self.compiler.make == Make::Gcc
-            && self.compiler.number() == 11
-            && release < Version::new(11, 6, 0);
-        is_bad.then_some(IncompatibleCompiler::Libstdcxx11)
-    }
+    /// A compiler that this nvcc cannot start, as its output says.
+    #[cfg(feature = "cli")]
+    NotStarted(&'a Path, String, MissingHostCompiler<'a>),
 }
 
 /// More than any toolkit takes majors of gcc.

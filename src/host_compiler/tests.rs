@@ -97,7 +97,7 @@ fn msvc(number: u32) -> HostCompiler {
 }
 
 fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> {
-    let context = HostCompilerCheck {
+    let check = HostCompilerCheck {
         compiler,
         program: Path::new("C:\\VC\\cl.exe"),
         choice: &Choice::Nobody,
@@ -106,11 +106,8 @@ fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> 
         rivals: &[],
     };
     let misfit = limits.misfit(compiler.make, compiler.number())?;
-    let fault = IncompatibleCompiler::Unsupported {
-        misfit,
-        is_checked: true,
-    };
-    Some(fault.finding(&context).to_string())
+    let fault = HostCompilerFault::Unsupported(check, misfit, true);
+    Some(fault.finding().to_string())
 }
 
 /// CMP-07: nvcc says "unsupported Microsoft Visual Studio version!"

@@ -3,6 +3,7 @@
 use crate::guard::InvalidGuard;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::sub_libraries;
 
 impl InvalidGuard<'_> {
     pub fn finding(&self) -> Finding {
@@ -10,7 +11,7 @@ impl InvalidGuard<'_> {
         match self {
             InvalidGuard::NoRequirement => error("`guard()` was called, but the build script never asked for a cuDNN")
                 .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the releases your program works with"),
-            InvalidGuard::Loader { loader, link } => {
+            InvalidGuard::Loader(loader, link) => {
                 error(&format!("`Loader::{loader:?}` contradicts `Link::{link:?}`"))
                     .help("leave `.loader(..)` out: it follows from `.link(..)`")
             }
@@ -18,14 +19,10 @@ impl InvalidGuard<'_> {
                 "`Policy::{policy:?}` needs the cuDNN that was built with, and `Link::Runtime` builds with none"
             ))
             .help("leave `.policy(..)` out, and say in `.cudnn(..)` which releases may be loaded"),
-            InvalidGuard::UnknownNeed {
-                word,
-                sub_libraries,
-                operations,
-            } => error(&format!(
+            InvalidGuard::UnknownNeed(word, operations) => error(&format!(
                 "`.needs(..)` names `{word}`, which is neither a part of cuDNN nor an operation"
             ))
-            .with("parts", sub_libraries.join(", "))
+            .with("parts", sub_libraries::words().join(", "))
             .with("operations", operations.join(", "))
             .help("name in build.rs what stands here, and leave out the rest: it needs no name"),
             InvalidGuard::NoOutDir => {

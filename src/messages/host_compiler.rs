@@ -1,177 +1,188 @@
 //! The host compiler and its headers.
 
-use crate::host_compiler::ask::NvccAsHostCompiler;
 use crate::host_compiler::compiler_choice::{Choice, MissingHostCompiler};
-use crate::host_compiler::headers::ContradictingHeaders;
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
-use crate::host_compiler::{AlternativeCompiler, HostCompilerCheck, IncompatibleCompiler};
-#[cfg(feature = "cli")]
-use crate::kernels::host_compiler_check::UnstartedCompiler;
-use crate::runtime::facts::finding::Finding;
-#[cfg(feature = "cli")]
-use crate::runtime::facts::finding::Severity;
+use crate::host_compiler::{AlternativeCompiler, HostCompilerCheck, HostCompilerFault};
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 
-impl IncompatibleCompiler<'_> {
-    /// Returns the finding about the compiler of this check.
-    pub fn finding(&self, check: &HostCompilerCheck) -> Finding {
-        let id = FindingId::HostCompilerUnsupported;
-        let compiler = format!(
-            "{} at `{}`",
-            check.compiler.named(),
-            check.program.display()
-        );
-        let cuda = check.cuda;
+impl HostCompilerFault<'_> {
+    pub fn finding(&self) -> Finding {
+        let unsupported = FindingId::HostCompilerUnsupported;
         match self {
-            IncompatibleCompiler::Unsupported { misfit, is_checked } => {
+            HostCompilerFault::Unsupported(check, misfit, is_checked) => {
                 let headline = format!(
-                    "{compiler} is {misfit} than {cuda} accepts, which is {}",
-                    accepted(check)
+                    "{} is {misfit} than {} accepts, which is {}",
+                    check.described(),
+                    check.cuda,
+                    check.accepted()
                 );
-                let mut finding = match is_checked {
-                    true => Finding::error(id, headline),
-                    false => Finding::warning(id, headline),
-                };
-                finding = with_origin(finding, check).help(supported_compiler(check, *misfit));
+                let severity = Severity::error_if(*is_checked);
+                let mut finding = Finding::new(unsupported, severity, headline);
+                finding = check
+                    .add_origin(finding)
+                    .help(check.supported_compiler(*misfit));
                 let first = first_with(check.compiler.make, check.compiler.number());
                 if let (Some(first), Misfit::Newer) = (first, misfit) {
+                    let first = first.short();
                     finding = finding.help(format!(
-                        "or install CUDA {}, the first toolkit that accepts this compiler",
-                        first.short()
+                        "or install CUDA {first}, the first toolkit that accepts this compiler"
                     ));
                 }
                 finding.help(
                     "or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same",
                 )
             }
-            IncompatibleCompiler::Replaced { misfit, by } => {
+            HostCompilerFault::Replaced(check, misfit, by) => {
                 let program = by.program.display();
                 let headline = format!(
-                    "{compiler} is {misfit} than {cuda} accepts, so `{program}` compiles the kernels"
+                    "{} is {misfit} than {} accepts, so `{program}` compiles the kernels",
+                    check.described(),
+                    check.cuda
                 );
-                with_origin(Finding::warning(id, headline), check).help(format!(
+                let finding = Finding::warning(unsupported, headline);
+                check.add_origin(finding).help(format!(
                     "set NVCC_CCBIN={program} to make that your own choice"
                 ))
             }
             // It never stops a build: sources that include little of the library compile.
-            IncompatibleCompiler::Libstdcxx11 => Finding::warning(
-                id,
-                format!("{compiler} brings a C++ library that {cuda} cannot compile wholly"),
-            )
-            .with(
-                "seen as",
-                "std_function.h:435:145: error: parameter packs not expanded with '...'",
-            )
-            .help("install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10")
-            .help("or take CUDA 11.6 or newer"),
-        }
-    }
-}
-
-/// Returns the help that names a compiler which CUDA accepts.
-fn supported_compiler(check: &HostCompilerCheck, misfit: Misfit) -> String {
-    match (check.rivals, check.compiler.make) {
-        ([best, ..], _) => {
-            let program = best.program.display();
-            match check.choice {
-                Choice::Flag => format!("name it instead: `-ccbin={program}`"),
-                _ => format!("set NVCC_CCBIN={program}"),
+            HostCompilerFault::Libstdcxx11(check) => {
+                let headline = format!(
+                    "{} brings a C++ library that {} cannot compile wholly",
+                    check.described(),
+                    check.cuda
+                );
+                let seen = "std_function.h:435:145: error: parameter packs not expanded with '...'";
+                Finding::warning(unsupported, headline)
+                    .with("seen as", seen)
+                    .help("install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10")
+                    .help("or take CUDA 11.6 or newer")
+            }
+            HostCompilerFault::Headers(header, names, glibc, cuda) => {
+                let (glibc, header) = (glibc.short(), header.display());
+                let fixed = match names.contains(&"rsqrt") {
+                    true => "13.2",
+                    false => "13.0",
+                };
+                let names = names.join("`, `");
+                let headline = format!(
+                    "the headers of glibc {glibc} and of {cuda} contradict each other, so that no kernel compiles"
+                );
+                Finding::error(FindingId::HostHeadersIncompatible, headline)
+                    .with("in CUDA", format!("`{names}` without `noexcept`: {header}"))
+                    .with("in glibc", format!("`{names}` with `noexcept`, whichever compiler reads them"))
+                    .help(format!("install CUDA {fixed} or newer, whose headers fit this glibc"))
+                    .help("or build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04")
+                    .help("or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it")
+            }
+            HostCompilerFault::NvccItself {
+                named_by,
+                name,
+                is_flag,
+                release,
+            } => {
+                let headline = format!(
+                    "{named_by} names `{name}` as nvcc's host compiler, and that is nvcc again, which would start itself without end"
+                );
+                let help = match is_flag {
+                    true => {
+                        "name a C++ compiler there, `g++` for example, or leave it out".to_string()
+                    }
+                    false => {
+                        format!("set {named_by} to a C++ compiler, `g++` for example, or unset it")
+                    }
+                };
+                Finding::error(FindingId::ConfigInvalid, headline)
+                    .with("it says", release)
+                    .help(help)
+            }
+            #[cfg(feature = "cli")]
+            HostCompilerFault::NotStarted(nvcc, said, missing) => {
+                let headline = format!("`{}` cannot start its host compiler", nvcc.display());
+                Finding::warning(unsupported, headline)
+                    .help(missing.help())
+                    .with("nvcc says", said.trim_end())
             }
         }
-        ([], Make::Gcc) => {
-            let last = check.limits.gcc.unwrap_or_default();
-            format!(
-                "install `g++-{last}` (Debian, Ubuntu), `gcc{last}` (Arch) or `gcc{last}-c++` (Fedora, openSUSE), \
+    }
+}
+
+impl HostCompilerCheck<'_> {
+    fn described(&self) -> String {
+        format!("{} at `{}`", self.compiler.named(), self.program.display())
+    }
+
+    /// Returns the help that names a compiler which CUDA accepts.
+    fn supported_compiler(&self, misfit: Misfit) -> String {
+        match (self.rivals, self.compiler.make) {
+            ([best, ..], _) => {
+                let program = best.program.display();
+                match self.choice {
+                    Choice::Flag => format!("name it instead: `-ccbin={program}`"),
+                    _ => format!("set NVCC_CCBIN={program}"),
+                }
+            }
+            ([], Make::Gcc) => {
+                let last = self.limits.gcc.unwrap_or_default();
+                format!(
+                    "install `g++-{last}` (Debian, Ubuntu), `gcc{last}` (Arch) or `gcc{last}-c++` (Fedora, openSUSE), \
                  and set NVCC_CCBIN to its path"
-            )
-        }
-        ([], Make::Clang) => {
-            let last = check.limits.clang.unwrap_or_default().saturating_sub(1);
-            format!(
-                "install `clang-{last}` or a g++ that {} accepts, and set NVCC_CCBIN to its path",
-                check.cuda
-            )
-        }
-        ([], Make::Msvc) => {
-            let (first, above) = check.limits.msvc.unwrap_or_default();
-            let toolset = |number: u32| format!("14.{:02}", number % 100);
-            let (which, toolset) = match misfit {
-                Misfit::Newer => ("older than", toolset(above)),
-                Misfit::Older => ("not older than", toolset(first)),
-            };
-            format!(
-                "add an MSVC toolset {which} {toolset} with the Visual Studio Installer, and build in a prompt that \
+                )
+            }
+            ([], Make::Clang) => {
+                let last = self.limits.clang.unwrap_or_default().saturating_sub(1);
+                format!(
+                    "install `clang-{last}` or a g++ that {} accepts, and set NVCC_CCBIN to its path",
+                    self.cuda
+                )
+            }
+            ([], Make::Msvc) => {
+                let (first, above) = self.limits.msvc.unwrap_or_default();
+                let toolset = |number: u32| format!("14.{:02}", number % 100);
+                let (which, toolset) = match misfit {
+                    Misfit::Newer => ("older than", toolset(above)),
+                    Misfit::Older => ("not older than", toolset(first)),
+                };
+                format!(
+                    "add an MSVC toolset {which} {toolset} with the Visual Studio Installer, and build in a prompt that \
                  `vcvarsall.bat x64 -vcvars_ver=14.x` opens with it"
-            )
+                )
+            }
         }
     }
-}
 
-/// Adds the origin of the compiler and of the limits, and the compilers in its place.
-fn with_origin(finding: Finding, check: &HostCompilerCheck) -> Finding {
-    let named = match check.choice {
-        Choice::Variable(variable, name) => format!("{}={name}", variable.name()),
-        Choice::Flag => "an argument of nvcc, `-ccbin`".to_string(),
-        Choice::Nobody => "nobody: the first that nvcc finds on PATH".to_string(),
-    };
-    let limit = match &check.compiler.host_config {
-        Some(header) => header.display().to_string(),
-        None => format!("NVIDIA's own header of {}", check.cuda),
-    };
-    let rival = |one: &AlternativeCompiler| format!("{} in {}", one.release, one.program.display());
-    finding
-        .with("named by", named)
-        .with("limit in", limit)
-        .with_lines("also found", check.rivals.iter().map(rival))
-}
-
-/// Returns the accepted releases: `gcc 14 or older`.
-fn accepted(check: &HostCompilerCheck) -> String {
-    let Limits { gcc, clang, msvc } = check.limits;
-    let cl = |number: u32| format!("{}.{:02}", number / 100, number % 100);
-    let older = |name: &str, last: u32| format!("{name} {last} or older");
-    let known = match check.compiler.make {
-        Make::Gcc => gcc.map(|last| older("gcc", last)),
-        Make::Clang => clang.map(|above| older("clang", above.saturating_sub(1))),
-        Make::Msvc => msvc
-            .map(|(first, above)| format!("cl {} to {}", cl(first), cl(above.saturating_sub(1)))),
-    };
-    known.unwrap_or_else(|| "another".to_string())
-}
-
-impl ContradictingHeaders<'_> {
-    pub fn finding(&self) -> Finding {
-        let (glibc, cuda) = (self.glibc.short(), self.cuda);
-        let names = self.names.join("`, `");
-        let fixed = match self.names.contains(&"rsqrt") {
-            true => "13.2",
-            false => "13.0",
+    /// Adds the origin of the compiler and of the limits, and the compilers in its place.
+    fn add_origin(&self, finding: Finding) -> Finding {
+        let named = match self.choice {
+            Choice::Variable(variable, name) => format!("{}={name}", variable.name()),
+            Choice::Flag => "an argument of nvcc, `-ccbin`".to_string(),
+            Choice::Nobody => "nobody: the first that nvcc finds on PATH".to_string(),
         };
-        Finding::error(
-            FindingId::HostHeadersIncompatible,
-            format!("the headers of glibc {glibc} and of {cuda} contradict each other, so that no kernel compiles"),
-        )
-        .with("in CUDA", format!("`{names}` without `noexcept`: {}", self.header.display()))
-        .with("in glibc", format!("`{names}` with `noexcept`, whichever compiler reads them"))
-        .help(format!("install CUDA {fixed} or newer, whose headers fit this glibc"))
-        .help("or build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04")
-        .help("or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it")
+        let limit = match &self.compiler.host_config {
+            Some(header) => header.display().to_string(),
+            None => format!("NVIDIA's own header of {}", self.cuda),
+        };
+        let rival =
+            |one: &AlternativeCompiler| format!("{} in {}", one.release, one.program.display());
+        finding
+            .with("named by", named)
+            .with("limit in", limit)
+            .with_lines("also found", self.rivals.iter().map(rival))
     }
-}
 
-impl NvccAsHostCompiler {
-    pub fn finding(&self) -> Finding {
-        let (who, name) = (&self.named_by, &self.name);
-        let headline = format!(
-            "{who} names `{name}` as nvcc's host compiler, and that is nvcc again, which would start itself without end"
-        );
-        let help = match self.is_flag {
-            true => "name a C++ compiler there, `g++` for example, or leave it out".to_string(),
-            false => format!("set {who} to a C++ compiler, `g++` for example, or unset it"),
+    /// Returns the accepted releases: `gcc 14 or older`.
+    fn accepted(&self) -> String {
+        let Limits { gcc, clang, msvc } = self.limits;
+        let cl = |number: u32| format!("{}.{:02}", number / 100, number % 100);
+        let older = |name: &str, last: u32| format!("{name} {last} or older");
+        let known = match self.compiler.make {
+            Make::Gcc => gcc.map(|last| older("gcc", last)),
+            Make::Clang => clang.map(|above| older("clang", above.saturating_sub(1))),
+            Make::Msvc => msvc.map(|(first, above)| {
+                format!("cl {} to {}", cl(first), cl(above.saturating_sub(1)))
+            }),
         };
-        Finding::error(FindingId::ConfigInvalid, headline)
-            .with("it says", &self.release)
-            .help(help)
+        known.unwrap_or_else(|| "another".to_string())
     }
 }
 
@@ -212,16 +223,6 @@ impl MissingHostCompiler<'_> {
                 None => NO_GCC.into(),
             },
         }
-    }
-}
-
-#[cfg(feature = "cli")]
-impl UnstartedCompiler<'_> {
-    pub fn finding(&self) -> Finding {
-        let headline = format!("`{}` cannot start its host compiler", self.nvcc.display());
-        Finding::warning(FindingId::HostCompilerUnsupported, headline)
-            .help(self.missing.help())
-            .with("nvcc says", self.said.trim_end())
     }
 }
 

@@ -8,13 +8,14 @@ pub mod tests;
 use crate::error::Error;
 use crate::host_compiler::compiler_choice::{Choice, choice};
 #[cfg(feature = "cli")]
-use crate::host_compiler::compiler_choice::{MissingHostCompiler, ccbin, missing};
-use crate::host_compiler::headers::{ContradictingHeaders, contradictions};
+use crate::host_compiler::compiler_choice::{ccbin, missing};
+use crate::host_compiler::headers::contradictions;
 use crate::host_compiler::limits::Make;
-use crate::host_compiler::{HostCompilerCheck, IncompatibleCompiler, ask as host, limits};
+use crate::host_compiler::{HostCompilerCheck, HostCompilerFault, ask as host, limits};
 use crate::model::candidate::Toolkit;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::system::files;
 #[cfg(feature = "cli")]
 use crate::system::out_dir::{create_dir, in_scratch};
@@ -56,7 +57,7 @@ pub fn host_compiler(
         None => Vec::new(),
     };
     let cuda = name_of(toolkit);
-    let context = HostCompilerCheck {
+    let check = HostCompilerCheck {
         compiler: &compiler,
         program: &program,
         choice: &choice,
@@ -70,8 +71,7 @@ pub fn host_compiler(
         let unchecked = all_flags(&plan.flags, &machine.env)
             .iter()
             .any(|flag| flag.trim_start_matches('-') == UNCHECKED);
-        let is_checked = !unchecked;
-        let mut fault = IncompatibleCompiler::Unsupported { misfit, is_checked };
+        let mut fault = HostCompilerFault::Unsupported(check, misfit, !unchecked);
         let id = FindingId::HostCompilerUnsupported;
         match rivals.first() {
             _ if unchecked => {}
@@ -83,25 +83,22 @@ pub fn host_compiler(
                     && machine.is_target() =>
             {
                 plan.ccbin = Some(rival.program.to_string_lossy().into_owned());
-                fault = IncompatibleCompiler::Replaced { misfit, by: rival };
+                fault = HostCompilerFault::Replaced(check, misfit, rival);
             }
             _ => {}
         }
-        findings.push(fault.finding(&context));
+        findings.push(fault.finding());
     }
-    let known_bad = release.and_then(|release| context.known_bad(release));
-    findings.extend(known_bad.map(|fault| fault.finding(&context)));
+    let is_old = release.is_some_and(|release| release < Version::new(11, 6, 0));
+    if is_old && compiler.make == Make::Gcc && compiler.number() == 11 {
+        findings.push(HostCompilerFault::Libstdcxx11(check).finding());
+    }
     let math = header.map(|header| header.with_file_name("math_functions.h"));
     if let (Some(math), Some(glibc)) = (math, compiler.glibc) {
         let text = files::read(&math).unwrap_or_default();
         let names = contradictions(&text, glibc);
         if !names.is_empty() {
-            let fault = ContradictingHeaders {
-                header: &math,
-                names: &names,
-                glibc,
-                cuda: &cuda,
-            };
+            let fault = HostCompilerFault::Headers(&math, &names, glibc, &cuda);
             findings.push(fault.finding());
         }
     }
@@ -111,17 +108,6 @@ pub fn host_compiler(
         return Err(Error::new(findings.into_iter().filter(stops).collect()));
     }
     Ok(findings)
-}
-
-/// An nvcc that cannot start its host compiler.
-#[cfg(feature = "cli")]
-pub struct UnstartedCompiler<'a> {
-    /// The nvcc.
-    pub nvcc: &'a Path,
-    /// Its output.
-    pub said: &'a str,
-    /// The host compiler.
-    pub missing: MissingHostCompiler<'a>,
 }
 
 /// What this nvcc takes for host code where a build script adds nothing, in words, and what is wrong with it: warnings,
@@ -155,11 +141,8 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
             }
             Ok(None) => {
                 let said = host::words(&plan, machine, &folder(dir))?;
-                let fault = UnstartedCompiler {
-                    nvcc,
-                    said: &said,
-                    missing: missing(&said, &choice, env)?,
-                };
+                let missing = missing(&said, &choice, env)?;
+                let fault = HostCompilerFault::NotStarted(nvcc, said.clone(), missing);
                 Some(("none that starts".into(), vec![fault.finding()]))
             }
             Err(_) => None,
