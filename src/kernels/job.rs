@@ -191,12 +191,7 @@ impl Job {
                 release: setup.release,
                 others: &setup.others,
             };
-            let fault = ToolFailure::Compilation {
-                source: &self.source,
-                command: &command,
-                said: &said,
-                cause: failure.cause(),
-            };
+            let fault = ToolFailure::Compilation(&self.source, &command, &said, failure.cause());
             return Err(fault.finding());
         }
         if !files.is_empty() {

@@ -42,11 +42,7 @@ impl Kernels<'_> {
         let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
         let Some(nvcc) = found.map(Path::to_path_buf) else {
             refused.retain(|finding| finding.severity == Severity::Error);
-            let absent = UnusableToolkit::NoNvcc {
-                toolchain: self.toolchain,
-                builder: builder.as_ref(),
-                sources,
-            };
+            let absent = UnusableToolkit::NoNvcc(self.toolchain, builder.as_ref(), sources);
             return Err(refused.pop().unwrap_or_else(|| absent.finding()).into());
         };
         let mut selection = self.toolchain.selection_of(&self.archs)?;

@@ -11,12 +11,9 @@ impl HostCompilerFault<'_> {
         let unsupported = FindingId::HostCompilerUnsupported;
         match self {
             HostCompilerFault::Unsupported(check, misfit, is_checked) => {
-                let headline = format!(
-                    "{} is {misfit} than {} accepts, which is {}",
-                    check.described(),
-                    check.cuda,
-                    check.accepted()
-                );
+                let (compiler, cuda, accepted) = (check.described(), check.cuda, check.accepted());
+                let headline =
+                    format!("{compiler} is {misfit} than {cuda} accepts, which is {accepted}");
                 let severity = Severity::error_if(*is_checked);
                 let mut finding = Finding::new(unsupported, severity, headline);
                 finding = check
@@ -35,10 +32,9 @@ impl HostCompilerFault<'_> {
             }
             HostCompilerFault::Replaced(check, misfit, by) => {
                 let program = by.program.display();
+                let (compiler, cuda) = (check.described(), check.cuda);
                 let headline = format!(
-                    "{} is {misfit} than {} accepts, so `{program}` compiles the kernels",
-                    check.described(),
-                    check.cuda
+                    "{compiler} is {misfit} than {cuda} accepts, so `{program}` compiles the kernels"
                 );
                 let finding = Finding::warning(unsupported, headline);
                 check.add_origin(finding).help(format!(
@@ -47,11 +43,9 @@ impl HostCompilerFault<'_> {
             }
             // It never stops a build: sources that include little of the library compile.
             HostCompilerFault::Libstdcxx11(check) => {
-                let headline = format!(
-                    "{} brings a C++ library that {} cannot compile wholly",
-                    check.described(),
-                    check.cuda
-                );
+                let (compiler, cuda) = (check.described(), check.cuda);
+                let headline =
+                    format!("{compiler} brings a C++ library that {cuda} cannot compile wholly");
                 let seen = "std_function.h:435:145: error: parameter packs not expanded with '...'";
                 Finding::warning(unsupported, headline)
                     .with("seen as", seen)

@@ -18,11 +18,9 @@ impl UnusableToolkit<'_> {
                 .help("or compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`")
         };
         match self {
-            UnusableToolkit::NoNvcc {
-                toolchain,
-                builder,
-                sources,
-            } => no_nvcc(toolchain, *builder, sources),
+            UnusableToolkit::NoNvcc(toolchain, builder, sources) => {
+                no_nvcc(toolchain, *builder, sources)
+            }
             UnusableToolkit::GnuLinker(target) => unsupported(
                 format!(
                     "nvcc compiles host code for Windows with Microsoft's `cl.exe` alone, which a program for `{}` cannot be linked with",
@@ -141,12 +139,7 @@ impl ToolFailure<'_> {
     pub fn finding(&self) -> Finding {
         let id = FindingId::NvccFailed;
         match self {
-            ToolFailure::Compilation {
-                source,
-                command,
-                said,
-                cause,
-            } => {
+            ToolFailure::Compilation(source, command, said, cause) => {
                 let headline = format!("nvcc could not compile `{}`", source.display());
                 let mut finding = Finding::error(id, headline).with("command", command);
                 if !command.env.is_empty() {

@@ -52,17 +52,8 @@ pub enum FailureCause<'a> {
 
 /// A program that fails at kernels.
 pub enum ToolFailure<'a> {
-    /// nvcc, at a file.
-    Compilation {
-        /// The file.
-        source: &'a Path,
-        /// The command.
-        command: &'a Invocation,
-        /// Its output.
-        said: &'a str,
-        /// The cause.
-        cause: FailureCause<'a>,
-    },
+    /// nvcc, at this file, with its command, its output and the cause.
+    Compilation(&'a Path, &'a Invocation, &'a str, FailureCause<'a>),
     /// nvcc, at linking device code, with its output.
     DeviceLink(&'a Invocation, String),
     /// The archiver, at this library.

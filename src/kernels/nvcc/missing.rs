@@ -8,15 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// A toolkit that cannot compile kernels for a program.
 pub enum UnusableToolkit<'a> {
-    /// There is no nvcc.
-    NoNvcc {
-        /// The toolchain of the target.
-        toolchain: &'a Toolchain,
-        /// The toolchain of the system that builds, if that is another one.
-        builder: Option<&'a Toolchain>,
-        /// The files to compile.
-        sources: &'a [PathBuf],
-    },
+    /// No nvcc for these files: in the toolchain of the target, or in that of the system that builds, if it is another.
+    NoNvcc(&'a Toolchain, Option<&'a Toolchain>, &'a [PathBuf]),
     /// A program for Windows whose linker is GNU's.
     GnuLinker(&'a Platform),
     /// A program for Windows, which is built on this other system.
