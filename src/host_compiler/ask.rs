@@ -48,7 +48,11 @@ pub fn nvcc_itself(
     flags: &[String],
     host: &Host,
 ) -> Option<HostCompilerFault<'static>> {
-    let (named_by, name) = compiler_choice::named(choice, flags, &host.env)?;
+    let (variable, name) = match choice {
+        Choice::Variable(variable, name) => (Some(host.env.spelling(*variable)), name.clone()),
+        Choice::Flag => (None, compiler_choice::flag(flags, &host.env)?),
+        Choice::Nobody => return None,
+    };
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let question = Invocation {
         program: on_path(&name, path).filter(|program| files::is_file(program))?,
@@ -61,9 +65,8 @@ pub fn nvcc_itself(
         .lines()
         .find(|line| line.contains("Cuda compilation tools"))?;
     Some(HostCompilerFault::NvccItself {
-        named_by,
+        variable,
         name,
-        is_flag: *choice == Choice::Flag,
         release: release.to_string(),
     })
 }

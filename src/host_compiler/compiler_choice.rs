@@ -46,7 +46,7 @@ pub fn choice(env: &Environment, flags: &[String]) -> Choice {
 }
 
 /// The compiler that nvcc is given in its arguments, `-ccbin=g++-12` or in two words; empty where nothing follows.
-fn flag(flags: &[String], env: &Environment) -> Option<String> {
+pub fn flag(flags: &[String], env: &Environment) -> Option<String> {
     let all = all_flags(flags, env);
     let mut words = all.iter().map(|word| word.trim_start_matches('-'));
     let is_it = |word: &str| matches!(word, "ccbin" | "compiler-bindir");
@@ -58,18 +58,6 @@ fn flag(flags: &[String], env: &Environment) -> Option<String> {
         }
     }
     None
-}
-
-/// Who named the compiler, in words for a person, and its name.
-pub fn named(choice: &Choice, flags: &[String], env: &Environment) -> Option<(String, String)> {
-    match choice {
-        Choice::Variable(variable, name) => Some((env.spelling(*variable), name.clone())),
-        Choice::Flag => Some((
-            "an argument of nvcc, `-ccbin`,".to_string(),
-            flag(flags, env)?,
-        )),
-        Choice::Nobody => None,
-    }
 }
 
 /// A host compiler that nvcc cannot start.
@@ -84,7 +72,7 @@ pub struct MissingHostCompiler<'a> {
     pub cross_gcc: Option<&'a str>,
 }
 
-/// Returns the fault if this output of nvcc is that it cannot start its host compiler.
+/// Returns the fault if nvcc printed that it cannot start its host compiler.
 pub fn missing<'a>(
     said: &'a str,
     choice: &Choice,

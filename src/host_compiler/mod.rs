@@ -176,7 +176,7 @@ pub struct HostCompilerCheck<'a> {
 
 /// A host compiler that nvcc cannot use, or only in part.
 pub enum HostCompilerFault<'a> {
-    /// A release that CUDA does not accept; `false` if nvcc is told to accept it.
+    /// A release that CUDA does not accept; `false` if a flag makes nvcc accept it.
     Unsupported(HostCompilerCheck<'a>, Misfit, bool),
     /// A release that CUDA does not accept, and the compiler that is used instead.
     Replaced(HostCompilerCheck<'a>, Misfit, &'a AlternativeCompiler),
@@ -186,16 +186,14 @@ pub enum HostCompilerFault<'a> {
     Headers(&'a Path, &'a [&'static str], Version, &'a str),
     /// nvcc itself, which would start itself without end.
     NvccItself {
-        /// The variable or argument that names it.
-        named_by: String,
+        /// The variable that names it; none if an argument of nvcc does.
+        variable: Option<String>,
         /// Its name there.
         name: String,
-        /// `true` if an argument names it.
-        is_flag: bool,
         /// The line of its output with its release.
         release: String,
     },
-    /// A compiler that this nvcc cannot start, as its output says.
+    /// A compiler that this nvcc cannot start, with the output of nvcc.
     #[cfg(feature = "cli")]
     NotStarted(&'a Path, String, MissingHostCompiler<'a>),
 }

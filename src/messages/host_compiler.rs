@@ -70,22 +70,23 @@ impl HostCompilerFault<'_> {
                     .help("or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it")
             }
             HostCompilerFault::NvccItself {
-                named_by,
+                variable,
                 name,
-                is_flag,
                 release,
             } => {
-                let headline = format!(
-                    "{named_by} names `{name}` as nvcc's host compiler, and that is nvcc again, which would start itself without end"
-                );
-                let help = match is_flag {
-                    true => {
-                        "name a C++ compiler there, `g++` for example, or leave it out".to_string()
-                    }
-                    false => {
-                        format!("set {named_by} to a C++ compiler, `g++` for example, or unset it")
-                    }
+                let (by, help) = match variable {
+                    Some(variable) => (
+                        variable.as_str(),
+                        format!("set {variable} to a C++ compiler, `g++` for example, or unset it"),
+                    ),
+                    None => (
+                        "an argument of nvcc, `-ccbin`,",
+                        "name a C++ compiler there, `g++` for example, or leave it out".to_string(),
+                    ),
                 };
+                let headline = format!(
+                    "{by} names `{name}` as nvcc's host compiler, and that is nvcc again, which would start itself without end"
+                );
                 Finding::error(FindingId::ConfigInvalid, headline)
                     .with("it says", release)
                     .help(help)

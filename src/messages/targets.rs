@@ -180,14 +180,17 @@ impl UnlistedTargets<'_> {
                     format!("{name} is of CUDA {cuda}, which cannot list its GPU targets");
                 Finding::note(FindingId::NvccFailed, headline)
             }
-            _ => Finding {
-                severity: Severity::Warning,
-                help: match self.temporary_directory {
-                    Some(help) => vec![help],
-                    None => self.cause.help,
-                },
-                ..self.cause
-            },
+            _ => {
+                let cause = self.cause.finding();
+                Finding {
+                    severity: Severity::Warning,
+                    help: match self.temporary_directory {
+                        Some(missing) => vec![missing.help()],
+                        None => cause.help,
+                    },
+                    ..cause
+                }
+            }
         };
         finding.with_lines("taken", taken)
     }

@@ -13,15 +13,15 @@ use crate::targets::select::{self, Selection};
 use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::Toolchain;
 use crate::toolchain::environment_checks::compiler_skew;
-use crate::toolkit::nvcc;
+use crate::toolkit::nvcc::{self, MissingTemporaryDirectory, NvccFault};
 
 /// An nvcc that does not list its targets.
 #[derive(Clone, Debug)]
 pub struct UnlistedTargets<'a> {
     /// The failure of the query.
-    pub cause: Finding,
-    /// The help if the directory for temporary files does not exist.
-    pub temporary_directory: Option<String>,
+    pub cause: NvccFault,
+    /// The directory for temporary files, if it does not exist.
+    pub temporary_directory: Option<MissingTemporaryDirectory<'a>>,
     /// The version of nvcc and the targets that are known of it, which are used.
     pub known: Option<(Version, &'a Compiler)>,
 }
@@ -122,11 +122,11 @@ impl Toolchain {
                 };
                 Some(Compiler::from_answer(&name, codes, letters))
             }
-            Err(fault) => {
+            Err(cause) => {
                 let release = nvcc::version(path, &self.host.answers).ok();
                 let known = release.and_then(|cuda| Compiler::from_table(Some(&name), cuda));
                 let unlisted = UnlistedTargets {
-                    cause: fault.finding(),
+                    cause,
                     temporary_directory: nvcc::temporary_directory(&self.host.env),
                     known: release.zip(known.as_ref()),
                 };

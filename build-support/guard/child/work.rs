@@ -13,8 +13,6 @@ use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::driver::{driver_library, nvml};
 use crate::runtime::facts::codec::{self, Fields};
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::dlopen_dependencies;

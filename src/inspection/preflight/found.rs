@@ -9,7 +9,7 @@ use crate::model::candidate::Cudnn;
 use crate::model::linkage::{Missing, Object};
 use crate::model::platform::Os;
 use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::tables::Tables;

@@ -46,19 +46,19 @@ pub enum FailureCause<'a> {
     MissingHeader(&'a str, &'static str, Option<Version>),
     /// A host compiler that nvcc cannot start.
     HostCompiler(MissingHostCompiler<'a>),
-    /// No other than what this output says.
+    /// A cause that only this output shows.
     Output(&'a str),
 }
 
-/// A program that fails at kernels.
+/// A program that fails when kernels are compiled.
 pub enum ToolFailure<'a> {
-    /// nvcc, at this file, with its command, its output and the cause.
+    /// nvcc, with the file, the command, its output and the cause.
     Compilation(&'a Path, &'a Invocation, &'a str, FailureCause<'a>),
-    /// nvcc, at linking device code, with its output.
+    /// nvcc, when it links device code, with the command and its output.
     DeviceLink(&'a Invocation, String),
-    /// The archiver, at this library.
+    /// The archiver, with the name of the library.
     Archive(&'a str, cc::Error),
-    /// A wrapper, at a file that nvcc itself compiles.
+    /// A wrapper, with a file that nvcc itself compiles.
     Wrapper {
         /// The wrapper.
         program: &'a Path,
@@ -67,7 +67,7 @@ pub enum ToolFailure<'a> {
         /// Its output.
         said: String,
     },
-    /// nvcc, at all of them: its `cicc` is missing.
+    /// nvcc, with the path where its `cicc` is missing.
     #[cfg(feature = "cli")]
     NoCicc(&'a Path, PathBuf, FailureCause<'a>),
 }
