@@ -48,7 +48,11 @@ fuzz_target!(|bytes: &[u8]| {
     assert!((1..=libs.len()).contains(&paths.len()), "{paths:?}");
     let _ = file_name::parse(Path::new(&*text));
     let library = Path::new("/opt/cudnn/libcudnn.so.9");
-    expect_printable(&dlerror_messages::refused(library, &text).finding().to_string());
+    expect_printable(
+        &dlerror_messages::refused(library, &text)
+            .finding()
+            .to_string(),
+    );
     let _ = dlerror_messages::missed_function(&text);
     let _ = dlerror_messages::no_memory(&text);
 });

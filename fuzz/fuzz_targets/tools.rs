@@ -79,7 +79,7 @@ fuzz_target!(|bytes: &[u8]| {
         release: None,
         others: &[],
     };
-    if let Some(help) = failure.help() {
+    if let Some(help) = failure.cause().help() {
         assert!(!help.contains('\n'), "{help:?}");
     }
 });

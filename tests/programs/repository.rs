@@ -6,4 +6,6 @@ pub mod documents;
 #[cfg(unix)]
 pub mod fault_matrix;
 #[cfg(unix)]
+pub mod messages;
+#[cfg(unix)]
 pub mod unsafe_code;

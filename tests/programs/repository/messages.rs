@@ -1,0 +1,44 @@
+//! Sentences are written in `messages` alone.
+
+use super::fault_matrix::shipped;
+
+/// What makes a finding, or changes one.
+const WRITES: [&str; 12] = [
+    "Finding::error(",
+    "Finding::warning(",
+    "Finding::note(",
+    "Finding::new(",
+    "Finding {",
+    ".severity = ",
+    ".summary = ",
+    ".summary +=",
+    ".help = ",
+    ".evidence = ",
+    ".help.push(",
+    ".evidence.push(",
+];
+/// The type itself, and the child protocol, which carries findings from one process to the other.
+const EXCEPTIONS: [&str; 2] = [
+    "build-support/guard/facts/finding.rs",
+    "build-support/guard/child/protocol.rs",
+];
+
+#[test]
+fn findings_are_made_in_messages_alone() {
+    let (mut made, mut wrong) = (0, Vec::new());
+    for (file, code) in shipped() {
+        let is_home = file.contains("/messages/");
+        for line in code.lines() {
+            let code = line.replace("-> Finding {", "").replace("BuiltFinding {", "");
+            if line.contains("impl ") || !WRITES.iter().any(|write| code.contains(write)) {
+                continue;
+            }
+            made += 1;
+            if !is_home && !EXCEPTIONS.contains(&file.as_str()) {
+                wrong.push(format!("{file}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(made > 150, "{made}");
+    assert!(wrong.is_empty(), "not in messages:\n{}", wrong.join("\n"));
+}
