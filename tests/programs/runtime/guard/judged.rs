@@ -4,7 +4,9 @@ use super::program::{self, tables};
 use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
 use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use cudnn_guard::runtime::facts::finding::{Finding, Severity};
+use cudnn_guard::runtime::facts::tables::CudnnTargets;
 use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::judge::gpu_support::{self, GpuSupport};
 use cudnn_guard::runtime::judge::rules::{self, Cudnn, Gpu};
 
 fn release(text: &str) -> Version {
@@ -122,6 +124,43 @@ fn a_gpu_that_is_newer_is_named_with_the_first_release_that_serves_it() {
     );
     assert_eq!(on("9.14.0", 10, 3), None);
     assert_eq!(on("9.99.0", 13, 0), None);
+}
+
+fn row(first: &str, last: &str, cuda: u32, code: &str) -> CudnnTargets {
+    CudnnTargets {
+        first: release(first),
+        last: release(last),
+        cuda,
+        code: Target::parse_all(code),
+    }
+}
+
+#[test]
+fn a_release_between_two_known_ones_is_judged_by_the_nearest() {
+    let rows = [
+        row("9.1.0", "9.1.1", 12, "sm_80"),
+        row("9.9.0", "9.9.0", 12, "sm_90"),
+        row("9.5.0", "9.5.0", 12, "sm_80"),
+    ];
+    let serves = |version, major| {
+        let gpu = ComputeCapability::new(major, 0);
+        gpu_support::serves(&rows, release(version), 12, gpu)
+    };
+    assert_eq!(serves("9.3.0", 8), GpuSupport::Yes);
+    assert_eq!(serves("9.3.0", 9), GpuSupport::No);
+    assert_eq!(serves("9.7.0", 8), GpuSupport::Unknown);
+}
+
+#[test]
+fn no_older_release_is_named_for_a_newer_gpu() {
+    let rows = [
+        row("9.14.0", "9.14.0", 12, "sm_80"),
+        row("9.10.0", "9.10.0", 13, "sm_80 sm_100"),
+    ];
+    let gpu = ComputeCapability::new(10, 0);
+    let first = |version| gpu_support::first_with(&rows, release(version), 12, gpu);
+    assert_eq!(first("9.14.0"), None);
+    assert_eq!(first("9.10.0"), Some((release("9.10.0"), 13)));
 }
 
 /// DRV-01, VER-06: the first driver of a CUDA is named.
