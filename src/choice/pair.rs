@@ -109,13 +109,14 @@ fn refusal(
 
 /// Returns the candidates of this kind that may be chosen, the most certain first, else in the order of the search.
 fn eligible(kind: Kind, candidates: &[Candidate], rejections: &[Option<Rejection>]) -> Vec<usize> {
-    let mut eligible = Vec::new();
+    let mut eligible: Vec<(usize, usize)> = Vec::new();
     for (index, (candidate, rejected)) in candidates.iter().zip(rejections).enumerate() {
         if candidate.kind() == kind && rejected.is_none() {
-            eligible.push((uncertainty(candidate), index));
+            let uncertainty = uncertainty(candidate);
+            let place = eligible.iter().position(|(other, _)| *other > uncertainty);
+            eligible.insert(place.unwrap_or(eligible.len()), (uncertainty, index));
         }
     }
-    eligible.sort_unstable();
     eligible.into_iter().map(|(_, index)| index).collect()
 }
 

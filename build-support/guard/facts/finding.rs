@@ -132,14 +132,14 @@ impl Finding {
         label: &'static str,
         lines: impl IntoIterator<Item = impl fmt::Display>,
     ) -> Self {
-        // A loop: this is compiled for every iterator that it is called with.
-        let mut texts = Vec::new();
+        // Short, since this is compiled for every iterator that it is called with.
+        let mut text = None;
         for line in lines {
-            texts.push(line.to_string());
+            add_line(&mut text, &line);
         }
-        match texts.is_empty() {
-            true => self,
-            false => self.with(label, texts.join("\n")),
+        match text {
+            Some(text) => self.with(label, text),
+            None => self,
         }
     }
 
@@ -188,6 +188,17 @@ impl Finding {
             ("evidence", Json::object(&evidence)),
             ("help", Json::list(&self.help, |help| Json::text(help))),
         ])
+    }
+}
+
+fn add_line(text: &mut Option<String>, line: &dyn fmt::Display) {
+    let line = line.to_string();
+    match text {
+        Some(text) => {
+            text.push('\n');
+            text.push_str(&line);
+        }
+        None => *text = Some(line),
     }
 }
 
