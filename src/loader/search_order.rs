@@ -152,6 +152,7 @@ fn folders(entry: &str, origin: Option<&Path>, ground: &LoaderEnv) -> Vec<(PathB
 mod tests {
     use super::*;
     use crate::model::linkage::Linkage;
+    use crate::runtime::loader::elf::search_list::preloads;
     use crate::runtime::loader::search_path::SearchPath;
 
     fn object(path: &str, rpath: Option<&str>, runpath: Option<&str>) -> Object {
@@ -233,6 +234,12 @@ mod tests {
                 "program ."
             ]
         );
+    }
+
+    #[test]
+    fn preloaded_files_are_listed_without_comments() {
+        let text = "/a.so\t/b.so # /c.so\n#/d.so\n /e.so:/f.so\n";
+        assert_eq!(preloads(text), ["/a.so", "/b.so", "/e.so", "/f.so"]);
     }
 
     #[test]
