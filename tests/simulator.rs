@@ -55,14 +55,14 @@ const QUICK: Scope = Scope {
     extent: Extent::Quick,
     graph_only: false,
     in_program: false,
-    asked: false,
+    is_explicit: false,
     newest_gpu: None,
 };
 const GRAPH_ONLY: Scope = Scope {
     extent: Extent::Thorough,
     graph_only: true,
     in_program: false,
-    asked: false,
+    is_explicit: false,
     newest_gpu: None,
 };
 /// All of it is newer than the tables.
@@ -74,7 +74,7 @@ const THOROUGH: Scope = Scope {
     extent: Extent::Thorough,
     graph_only: false,
     in_program: false,
-    asked: false,
+    is_explicit: false,
     newest_gpu: None,
 };
 

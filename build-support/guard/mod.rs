@@ -1,18 +1,18 @@
-//! The guard of a program: whether the cuDNN that it really loads fits what it was built with, and works.
+//! The runtime guard: checks that the cuDNN that a program loads is compatible with the program's build, and works.
 //!
-//! The build script writes `$OUT_DIR/cudnn_guard.rs` (`cudnn_guard::Toolchain::guard`, feature `build`), and the program
-//! includes it:
+//! The build script writes `$OUT_DIR/cudnn_guard.rs` (`cudnn_guard::Toolchain::guard`, feature `build`), and the
+//! program includes it:
 //!
 //! ```ignore
 //! mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
 //!
 //! fn main() {
-//!     gpu::startup();              // fail: prints and exits with 78. unknown: a few lines, and goes on. pass: silent
+//!     gpu::startup();              // fail: prints and exits with 78. unknown: prints and returns. pass: silent
 //! }
 //! ```
 //!
-//! The file holds what the build knew as `BUILT`, and four functions that hand it to those here: `startup()`,
-//! `check()`, `check_thoroughly()` and `check_version()`. Programs call them there; nobody else makes a [`Built`].
+//! The file contains what the build knew as `BUILT`, and four functions that pass it to those here: `startup()`,
+//! `check()`, `check_thoroughly()` and `check_version()`. Programs call them there; nothing else makes a [`Built`].
 //!
 //! ```ignore
 //! match gpu::check() {             // never panics, never exits
@@ -23,37 +23,37 @@
 //!
 //! # What happens
 //!
-//! 1. The cuDNN to judge is the one in the process, else the one that the program would open, by the same names. In a
-//!    library that is loaded into a process (a Python extension) what is there is judged, and nothing is opened.
-//! 2. The file of each part is read (present, of this processor, not cut short, its release) before a line of cuDNN runs.
-//! 3. Its release is held against [`Built`] under the [`Policy`], with the CUDA that it was built for.
-//! 4. In a child process: the driver, the GPUs, cuDNN's handle, and small convolutions whose numbers are compared with
-//!    those computed here. What crashes or hangs there does not take the program along. The parent never starts CUDA.
-//! 5. After a pass the parent opens the very files that the child found to work.
+//! 1. The cuDNN to check is the one in the process, or else the one that the program would open, by the same names. A
+//!    library that is loaded into a process (a Python extension) only checks a cuDNN in the process, and opens nothing.
+//! 2. The file of each sub-library is read before code of cuDNN runs: existence, architecture, truncation, version.
+//! 3. The version, and the CUDA that cuDNN was built for, are compared with [`Built`] under the [`Policy`].
+//! 4. A child process tests the driver, the GPUs, cuDNN's handle, and small convolutions, whose results are compared
+//!    with those of the CPU. A crash or a hang there does not stop the program. The parent never starts CUDA.
+//! 5. After a pass the parent opens the files that worked in the child.
 //!
-//! What fails in the child is tried again in a second one, and stops a program only if it fails there too.
+//! After a failure in the child a second child repeats the test. The program is stopped only if that one fails too.
 //!
-//! What does not fit is [`Verdict::Fail`]. What could not be checked is [`Verdict::Unknown`], and unknown goes on: no GPU,
-//! a busy one, no child, a deadline, a system that is neither Linux with glibc, on x86_64 or aarch64, nor Windows on x86_64
-//! (`platform-unsupported`), a program that was built without CUDA (`built-without-cuda`).
+//! An incompatibility is [`Verdict::Fail`]. If something cannot be checked, the verdict is [`Verdict::Unknown`], and the
+//! program continues: no GPU, a busy one, no child, a deadline, a system other than Linux with glibc (x86_64 or
+//! aarch64) and Windows (x86_64) (`platform-unsupported`), a program built without CUDA (`built-without-cuda`).
 //!
 //! # Variables
 //!
 //! | variable | |
 //! |---|---|
-//! | `CUDNN_GUARD=deny\|warn\|off` | whether `startup()` ends the program; `deny` unless set |
-//! | `CUDNN_GUARD_REPORT=file.json` | the report is written there; `%p` is the process id |
-//! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs that are tried, or `all`; unless set the first one, or the one of this rank (`LOCAL_RANK`, `OMPI_COMM_WORLD_LOCAL_RANK`, `MPI_LOCALRANKID`, `PMI_LOCAL_RANK`, `PALS_LOCAL_RANKID`, `FLUX_TASK_LOCAL_ID`, `SLURM_LOCALID`, the first that is set) |
-//! | `CUDNN_GUARD_DEADLINE=seconds` | how long the child may take; 60 unless set, and 300 for `check_thoroughly()` |
-//! | `CUDNN_GUARD_REQUIRE_GPU=1` | no GPU, no driver that answers, or no cuDNN is a failure; `strict`: so is everything else that is unknown |
-//! | `CUDNN_GUARD_ALLOW=id,id` | findings that are let pass, visibly |
+//! | `CUDNN_GUARD=deny\|warn\|off` | whether `startup()` exits on a failure; default: `deny` |
+//! | `CUDNN_GUARD_REPORT=file.json` | file for the report; `%p` is the process id |
+//! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs that are tested, or `all`; default: the first one, or the one of this rank (`LOCAL_RANK`, `OMPI_COMM_WORLD_LOCAL_RANK`, `MPI_LOCALRANKID`, `PMI_LOCAL_RANK`, `PALS_LOCAL_RANKID`, `FLUX_TASK_LOCAL_ID`, `SLURM_LOCALID`, the first that is set) |
+//! | `CUDNN_GUARD_DEADLINE=seconds` | how long the child may take; default: 60, and 300 for `check_thoroughly()` |
+//! | `CUDNN_GUARD_REQUIRE_GPU=1` | no GPU, no driver that answers, or no cuDNN is a failure; `strict`: everything else that is unknown is a failure too |
+//! | `CUDNN_GUARD_ALLOW=id,id` | findings that are allowed; they are still shown |
 //!
 //! # Where things are
 //!
-//! `facts` what the build knew, and its record · `judge` the rules · `system` the operating system · `binary` files read
-//! as bytes · `loader` where libraries are looked for · `install` the cuDNN that is taken, and its sub-libraries · `driver`,
-//! `cudnn` NVIDIA's functions · `convolution` what is computed · `child` the process in which it is · `report` what came
-//! of it · `check` the steps · `messages` the sentences. A room uses those before it.
+//! `facts` what the build knew, and its record · `judge` the rules · `system` the operating system · `binary` files
+//! read as bytes · `loader` the search for libraries · `install` the selected cuDNN and its sub-libraries · `driver`,
+//! `cudnn` NVIDIA's functions · `convolution` the tests · `child` the process that runs them · `report` the results ·
+//! `check` the steps · `messages` the sentences. A module uses only those before it.
 
 #[doc(hidden)]
 pub mod binary;

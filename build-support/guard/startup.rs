@@ -1,4 +1,4 @@
-//! The guard as the first line of `main`: the only file that prints, and the only one that ends the program.
+//! The guard as the first line of `main`: the only file that prints, and the only one that exits.
 
 use crate::runtime::check::{self, CheckMode};
 use crate::runtime::child::in_process::on_enough_stack;
@@ -14,13 +14,13 @@ use std::io::Write;
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
 const EXIT: i32 = 78;
 
-/// Checks; silent on pass, at most four lines on unknown, and a line for what is let pass. On fail the reason is printed and, unless `CUDNN_GUARD=warn` is
-/// set, the program ends with 78.
+/// Checks the cuDNN of this program. A pass is silent. Unknown prints at most four lines, and each allowed finding one.
+/// A failure prints its reason and exits with 78, unless `CUDNN_GUARD=warn` is set.
 pub fn startup(built: &Built) {
     startup_with(built, REAL);
 }
 
-/// [`startup`] with these functions in place of those that ask the driver and cuDNN.
+/// Like [`startup`], but calls the driver and cuDNN through `functions`.
 pub fn startup_with(built: &Built, functions: Functions) {
     on_enough_stack(&|| start(built, functions));
 }
@@ -41,8 +41,8 @@ fn start(built: &Built, functions: Functions) {
     );
     let failure = match result {
         Err(failure) if failure.verdict() == Verdict::Fail => failure,
-        goes_on => {
-            let (report, unknown) = match &goes_on {
+        result => {
+            let (report, unknown) = match &result {
                 Ok(report) => (report, None),
                 Err(failure) => (failure.report(), Some(failure.brief())),
             };
@@ -74,7 +74,7 @@ fn start(built: &Built, functions: Functions) {
         std::process::exit(EXIT);
     }
     let hint = "  = help: set CUDNN_GUARD=warn to start the program all the same";
-    // Under the cause, before the report.
+    // The hint goes under the cause, before the report.
     match text.split_once("\n\n") {
         Some((cause, rest)) => write_stderr(&format!("{cause}\n{hint}\n\n{rest}")),
         None => write_stderr(&format!("{text}\n{hint}")),
@@ -82,11 +82,11 @@ fn start(built: &Built, functions: Functions) {
     std::process::exit(EXIT);
 }
 
-/// A closed stderr is no reason to panic, nor to end.
+/// Writes a line to stderr. A closed stderr is no reason to panic or to exit.
 fn write_stderr(text: &str) {
     if !platform::stderr_is_open() {
         return;
     }
-    // In one piece, since other processes may write there too.
+    // A single write, since other processes may write there too.
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }

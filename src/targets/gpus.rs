@@ -119,10 +119,10 @@ fn ask() -> DriverAnswer {
         (0..result::device::get_count()?).map(describe).collect()
     }
 
-    let cut_off = |name| query::cut_off(name).is_some();
+    let truncated = |name| query::truncated_file(name).is_some();
     // SAFETY: this opens the driver's library by its usual names, as CUDA itself does. Without it every other call
     // of cudarc panics.
-    if ["libcuda.so", DRIVER].into_iter().any(cut_off) || !unsafe { is_culib_present() } {
+    if ["libcuda.so", DRIVER].into_iter().any(truncated) || !unsafe { is_culib_present() } {
         return DriverAnswer::NoLibrary;
     }
     match devices() {

@@ -254,13 +254,13 @@ fn run_checks(
         CheckMode::Anywhere(extent) => (true, extent),
         CheckMode::InChild(extent) => (false, extent),
     };
-    let asked = env_config.devices.is_asked();
-    let shared = if asked { None } else { devices::find_mps() };
+    let is_explicit = env_config.devices.is_explicit();
+    let shared = (!is_explicit).then(devices::find_mps).flatten();
     let scope = Scope {
         extent,
         graph_only: parts.jit_only,
         in_program: false,
-        asked,
+        is_explicit,
         newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, report.release()),
     };
     // Untold, such a cuDNN may look for the other parts, and end the process for want of them.

@@ -57,7 +57,7 @@ pub struct ToldTask {
 }
 
 #[cfg(windows)]
-row!(Scope: extent, graph_only, asked, newest_gpu; in_program: false);
+row!(Scope: extent, graph_only, is_explicit, newest_gpu; in_program: false);
 #[cfg(windows)]
 row!(SubLibraryFile: name, path, needed; version: None, told_by: None, defect: None);
 

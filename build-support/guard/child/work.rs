@@ -152,7 +152,7 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
     stage(sink, Stage::AskingDriver);
     let modes = nvml::modes();
     let is_confidential = modes.is_some_and(|modes| modes.is_confidential);
-    if is_confidential && !task.devices.is_asked() && !in_process::cuda_is_started() {
+    if is_confidential && !task.devices.is_explicit() && !in_process::cuda_is_started() {
         tell(sink, "problem", &ConfidentialGpu.finding());
         return false;
     }

@@ -1,4 +1,4 @@
-//! Which convolutions are tried.
+//! The convolutions that are tested.
 
 use crate::runtime::convolution::case_result::{Api, SuiteEvent};
 use crate::runtime::cudnn::algorithm::Algorithm;
@@ -6,42 +6,37 @@ use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::shape::{Layout, Shape, quotient};
 
-/// One convolution.
+/// A convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// By which interface.
     pub api: Api,
-    /// What is computed.
     pub operation: Operation,
-    /// In which format.
     pub data_type: DataType,
-    /// In which order the numbers stand.
     pub layout: Layout,
-    /// Of which sizes.
     pub shape: Shape,
-    /// Whether it is computed once more, of numbers whose results take all bits of the format.
+    /// Whether it is repeated with numbers whose results need all bits of the format.
     pub fills: bool,
 }
 
 impl Case {
-    /// Its name in a sentence.
+    /// Returns the name for use in a sentence.
     pub fn words(&self) -> String {
         let (operation, through) = (self.operation.words(), self.api.api_words());
         format!("{} in {}{}", operation, self.data_type.name(), through)
     }
 
-    /// Returns its name with the order of the numbers.
+    /// Returns the name with the layout.
     pub fn title(&self) -> String {
         format!("{} ({})", self.words(), self.layout.name())
     }
 
-    /// Returns the event that it is computed next, by this algorithm.
+    /// Returns the event that an algorithm computes it next.
     pub fn running(&self, by: Algorithm) -> SuiteEvent {
         let (words, layout) = (self.words(), self.layout.name());
         SuiteEvent::cudnn(format!("running the {words} ({layout}, {by})"))
     }
 
-    /// The dimensions of what it gives.
+    /// Returns the dimensions of the result.
     pub fn result(&self) -> [usize; 4] {
         match self.operation {
             Operation::Forward | Operation::Fused => self.shape.y(),
@@ -50,7 +45,7 @@ impl Case {
         }
     }
 
-    /// Products that are summed for one number of the result, at most.
+    /// Returns the largest number of products in a sum.
     pub fn products(&self) -> usize {
         let shape = self.shape;
         let [k, c, r, s] = shape.filter();
@@ -62,13 +57,13 @@ impl Case {
         }
     }
 
-    /// Whether it is the one that every cuDNN computes on every GPU: to refuse it is a fault.
+    /// Returns `true` if every cuDNN computes this convolution on every GPU, so that a refusal is a fault.
     pub fn is_basic(&self) -> bool {
         *self == FIRST
     }
 }
 
-/// Large enough for engines that work in tiles, small enough to cost nothing: 72 products for each of 3136 numbers.
+/// Large enough for engines that work in tiles, small enough to be fast: 72 products for each of 3136 numbers.
 const BASE: Shape = Shape {
     n: 2,
     c: 8,
@@ -82,9 +77,9 @@ const BASE: Shape = Shape {
     dilation: [1, 1],
     groups: 1,
 };
-/// A smaller shape, in which no sum of small whole numbers is too large for any format.
+/// A smaller shape, in which every format can represent the sums of small whole numbers.
 pub const SMALL: Shape = Shape { h: 8, w: 8, ..BASE };
-/// Height and width differ in everything, and the filter skips places.
+/// Height and width differ everywhere, and the filter skips positions.
 const STEPS: Shape = Shape {
     n: 1,
     h: 13,
@@ -95,7 +90,7 @@ const STEPS: Shape = Shape {
     stride: [2, 3],
     ..BASE
 };
-/// No neighbours: a plain matrix product.
+/// No neighbors: a plain matrix product.
 const POINT: Shape = Shape {
     c: 32,
     h: 6,
@@ -115,7 +110,7 @@ const HOLES: Shape = Shape {
     dilation: [2, 3],
     ..BASE
 };
-/// As a network begins: three channels, which no engine's vectors fit.
+/// The first layer of a network: three channels, which is no multiple of any engine's vectors.
 const IMAGE: Shape = Shape {
     n: 1,
     c: 3,
@@ -137,10 +132,10 @@ const GROUPS: Shape = Shape {
     groups: 2,
     ..BASE
 };
-/// Each channel by itself.
+/// A group for each channel.
 const DEPTH: Shape = Shape { groups: 8, ..SMALL };
 
-/// What is always tried, and before all others.
+/// The convolution that is always tested first.
 pub const FIRST: Case = Case {
     api: Api::Legacy,
     operation: Operation::Forward,
@@ -156,7 +151,7 @@ const TRAINING: [Operation; 3] = [
 ];
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
 
-/// One shape for each format, as inference without a change of layout has it.
+/// A convolution for each format, as in inference without a change of layout.
 pub fn quick() -> Vec<Case> {
     let mut cases = vec![FIRST];
     for data_type in TYPES.iter().skip(1) {
@@ -169,7 +164,7 @@ pub fn quick() -> Vec<Case> {
     cases
 }
 
-/// Every operation in every format and layout, and every operation in every format on shapes that other engines take.
+/// Every operation in every format and layout, and every operation in every format on shapes for other engines.
 pub fn thorough() -> Vec<Case> {
     let mut kinds = vec![FIRST];
     for data_type in &TYPES {
@@ -205,7 +200,7 @@ fn legacy(operation: Operation, data_type: DataType, layout: Layout, shape: Shap
     }
 }
 
-/// Through the graph: what networks run, and what every program may.
+/// Through the graph API: the format of most networks, and the default one.
 pub fn quick_graph() -> Vec<Case> {
     vec![
         graph(Operation::Forward, DataType::F16),
@@ -213,7 +208,7 @@ pub fn quick_graph() -> Vec<Case> {
     ]
 }
 
-/// Through the graph, everything that trains a network.
+/// Through the graph API, the operations that train a network.
 pub fn thorough_graph() -> Vec<Case> {
     let mut cases = Vec::new();
     for operation in &TRAINING {
@@ -227,7 +222,7 @@ pub fn thorough_graph() -> Vec<Case> {
     cases
 }
 
-/// In the order of numbers that most engines take.
+/// Uses the layout that most engines support.
 fn graph(operation: Operation, data_type: DataType) -> Case {
     Case {
         api: Api::Graph,
@@ -239,7 +234,7 @@ fn graph(operation: Operation, data_type: DataType) -> Case {
     }
 }
 
-/// Those of which every algorithm is tried that cuDNN offers.
+/// The convolutions that are tested with every algorithm that cuDNN offers.
 pub fn every_algorithm() -> Vec<Case> {
     let mut cases = quick();
     for case in &mut cases {

@@ -1,21 +1,21 @@
-//! How a convolution went, as a report shows it.
+//! The result of a convolution in a report.
 
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Verdict};
 
-/// By which of cuDNN's interfaces. Programs use one, the other or both, and they fail differently.
+/// An API of cuDNN. Programs use either or both, and they fail differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
-    /// One function for each operation.
+    /// A function for each operation.
     Legacy,
-    /// Descriptors of a graph, and an engine that computes it: since 8, and in 9 what is taken care of first.
+    /// Descriptors of a graph, and an engine that computes it; since 8, and in 9 the main API.
     Graph,
 }
 
 impl Api {
-    /// What is added to a sentence; nothing for what everybody means.
+    /// Returns the words to append to a sentence; empty for the default API.
     pub fn api_words(self) -> &'static str {
         match self {
             Api::Legacy => "",
@@ -29,32 +29,31 @@ named!(Api {
     Graph = "graph",
 });
 
-/// What is tried of a cuDNN.
+/// The parameters of a test of cuDNN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// How much.
     pub extent: Extent,
-    /// Whether its graph interface is all there is: what is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
+    /// Whether this cuDNN has only the graph API, as shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     pub graph_only: bool,
-    /// Whether the program itself uses the GPU's context, so that an error there may be its own.
+    /// Whether the program itself uses the GPU's context, so that an error there may be the program's.
     pub in_program: bool,
-    /// Whether it was said on which GPU.
-    pub asked: bool,
-    /// The newest GPU that the tables know, 0.0 where the release itself is newer than they are; none without tables.
+    /// Whether the user chose the GPU.
+    pub is_explicit: bool,
+    /// The newest GPU in the tables, 0.0 if this cuDNN is newer than the tables; `None` without tables.
     pub newest_gpu: Option<ComputeCapability>,
 }
 
 impl Scope {
-    /// Whether this GPU, or the release, came after the tables.
+    /// Returns `true` if the GPU or this cuDNN is newer than the tables.
     pub fn is_new(&self, gpu: ComputeCapability) -> bool {
         self.newest_gpu.is_some_and(|newest| gpu > newest)
     }
 }
 
-/// How much is tried.
+/// The extent of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// One convolution for each number format: what a program can afford whenever it starts.
+    /// A convolution for each data type: fast enough for every start of a program.
     Quick,
     /// Every operation, layout and format, and every algorithm that cuDNN offers.
     Thorough,
@@ -65,41 +64,36 @@ named!(Extent {
     Thorough = "thorough",
 });
 
-/// How one convolution went.
+/// The result of a convolution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseResult {
     /// The GPU; empty if there is none.
     pub device: String,
-    /// By which interface.
     pub api: Api,
-    /// What was computed.
     pub operation: &'static str,
-    /// In which format.
     pub data_type: &'static str,
-    /// In which order the numbers stood.
     pub layout: &'static str,
-    /// By which of cuDNN's algorithms or engines; empty if it did not come to that.
+    /// The algorithm or engine; empty if none was chosen.
     pub algorithm: String,
-    /// Pass: the numbers are right. Unknown: it could not be tried.
+    /// Pass: the numbers are right. Unknown: it could not be tested.
     pub verdict: Verdict,
     /// The largest distance from the CPU's result, if there is a result.
     pub largest_error: Option<f64>,
-    /// How long it took.
     pub milliseconds: f64,
-    /// How long it took before, for the first one.
+    /// The times before the first convolution.
     pub start: Option<SetupTimes>,
-    /// Whether single precision was rounded to TF32, where that can be told.
+    /// Whether single precision was rounded to TF32, if that can be determined.
     pub tf32: Option<bool>,
-    /// Why it was left out, if this GPU or this cuDNN does not serve it.
+    /// The reason why it was left out, if this GPU or this cuDNN does not support it.
     pub left_out: Option<String>,
-    /// Whether cuDNN declined it, and the graph API may compute it all the same.
+    /// Whether cuDNN declined it, although the graph API may compute it.
     pub declined: bool,
-    /// Why it did not pass.
+    /// The reason why it did not pass.
     pub finding: Option<Finding>,
 }
 
-/// Makes unknown what the legacy API declined where the graph API computes in the same format. A GPU's first
-/// convolution is one that every cuDNN computes: where it is excused, others are too.
+/// Makes unknown what the legacy API declined, if the graph API computes in the same format. A GPU's first
+/// convolution is the one that every cuDNN computes: if it is excused, others are too.
 pub fn excuse_declined(rows: &mut [CaseResult]) {
     let mut excused = Vec::new();
     for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.declined) {
@@ -121,25 +115,25 @@ pub fn excuse_declined(rows: &mut [CaseResult]) {
     }
 }
 
-/// What is done once before all convolutions, in milliseconds.
+/// The times of the steps before all convolutions, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SetupTimes {
-    /// The GPU's context.
+    /// Creating the GPU's context.
     pub context: f64,
-    /// cuDNN's handle.
+    /// Creating cuDNN's handle.
     pub handle: f64,
 }
 
-/// What is told while convolutions are tried.
+/// An event during the tests.
 pub enum SuiteEvent {
-    /// What comes next.
+    /// The next step begins.
     Next(Stage),
-    /// How it went.
+    /// A convolution is done.
     Done(Box<CaseResult>),
 }
 
 impl SuiteEvent {
-    /// Returns the event that cuDNN is asked for this next.
+    /// Returns the event that a call into cuDNN begins.
     pub fn cudnn(words: impl Into<String>) -> Self {
         SuiteEvent::Next(Stage::Cudnn(words.into()))
     }

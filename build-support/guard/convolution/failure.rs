@@ -1,6 +1,6 @@
-//! How a convolution can go wrong, and what that means for the program.
+//! The failures of a convolution.
 //!
-//! Only what cuDNN itself does wrong or refuses fails; what CUDA refuses, or a lack of memory, leaves it unknown.
+//! Only faults and refusals of cuDNN itself fail. Errors of CUDA and a lack of memory leave the verdict unknown.
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::cudnn_error::CudnnError;
@@ -14,40 +14,37 @@ use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Verdict;
 use crate::runtime::facts::version::Version;
 
-/// The variable that makes cuDNN round single precision, or not, whatever the program says.
+/// The variable that makes cuDNN round single precision, or not, whatever the program requests.
 pub const OVERRIDE: &str = "NVIDIA_TF32_OVERRIDE";
 
-/// A result that is right.
+/// A right result.
 pub struct CaseSuccess {
-    /// The largest distance from the CPU's.
+    /// The largest distance from the CPU's result.
     pub largest_error: f64,
-    /// How it was computed.
     pub algorithm: Algorithm,
-    /// Whether single precision was rounded, where that can be told.
+    /// Whether single precision was rounded to TF32, if that can be determined.
     pub tf32: Option<bool>,
 }
 
-/// A convolution without a right result, with what decides how much that matters.
+/// A convolution without a right result, with the context that decides the severity.
 pub struct FailedCase<'a> {
-    /// The failure.
     pub failure: &'a CaseFailure,
-    /// The release of cuDNN.
+    /// The version of cuDNN.
     pub version: Version,
     /// The name of the GPU.
     pub device: &'a str,
-    /// The convolution.
     pub case: &'a Case,
-    /// Whether a refusal is a fault: one that is none stops no program.
+    /// Whether a refusal counts as a fault, which stops the program.
     pub counts: bool,
     /// Whether the program's own work in the same context may have failed instead.
     pub in_doubt: bool,
 }
 
-/// Why a convolution was not tried.
+/// The reason why a convolution is not supported.
 pub enum Unserved {
-    /// The data type begins with a later compute capability than this one.
+    /// The data type requires a higher compute capability than this one.
     Capability(ComputeCapability, DataType),
-    /// The data type begins with a later cuDNN.
+    /// The data type requires a later cuDNN.
     Release(DataType),
     /// The sub-library of this file name is missing.
     MissingPart(String),
@@ -57,7 +54,7 @@ pub enum Unserved {
     Rounds(Algorithm),
 }
 
-/// What all numbers of a wrong result have in common.
+/// A pattern in all numbers of a wrong result.
 pub enum WrongEverywhere {
     /// None was written.
     Unwritten,
@@ -67,86 +64,74 @@ pub enum WrongEverywhere {
     Bfloat16,
 }
 
-/// Why there is no right result.
+/// The reason why there is no right result.
 pub enum CaseFailure {
-    /// It was not tried.
+    /// It was not tested.
     Unserved(Unserved),
-    /// This cuDNN has no such function.
-    Lacks(&'static str),
-    /// It wants too much room to work in.
-    Workspace {
-        /// So much.
-        bytes: usize,
-        /// What was to run.
-        algorithm: Algorithm,
-    },
-    /// The GPU's memory is taken, so cuDNN was not asked.
+    /// This cuDNN is missing a function.
+    MissingFunction(&'static str),
+    /// The workspace would be too large.
+    Workspace { bytes: usize, algorithm: Algorithm },
+    /// The GPU's memory is full, so cuDNN was not called.
     Full {
-        /// Bytes that are left.
+        /// Free bytes.
         free: usize,
     },
-    /// CUDA refused, before cuDNN was asked to convolve.
+    /// CUDA failed before the call of cuDNN.
     Gpu(CallStatus),
-    /// cuDNN refused.
+    /// cuDNN failed or refused.
     Cudnn(CudnnError),
-    /// cuDNN was content, and then the GPU was not.
+    /// cuDNN succeeded, but then the GPU failed.
     Crashed {
-        /// What CUDA says of the GPU.
+        /// The `CUresult`.
         code: i32,
-        /// What ran.
         algorithm: Algorithm,
     },
-    /// Other dimensions than a convolution has.
+    /// cuDNN reports these wrong dimensions of the output.
     Dimensions([usize; 4]),
-    /// It wrote where it may not.
+    /// cuDNN wrote outside a buffer.
     Breach {
         /// The buffer's use.
         buffer: &'static str,
-        /// On which side of it.
         place: Breach,
-        /// What ran.
         algorithm: Algorithm,
     },
-    /// Single precision came out as TF32.
+    /// Single precision was rounded to TF32.
     Rounded {
-        /// By how much.
         comparison: Comparison,
-        /// How much is allowed at the worst place.
+        /// The tolerance at the worst place.
         allowed: f64,
-        /// Whether the variable [`OVERRIDE`] asks for it.
-        is_asked: bool,
-        /// What ran.
+        /// Whether the variable [`OVERRIDE`] requests it.
+        is_requested: bool,
         algorithm: Algorithm,
     },
     /// The numbers are wrong.
     Wrong {
-        /// By how much.
         comparison: Comparison,
-        /// What ran.
         algorithm: Algorithm,
-        /// What came out at the worst place.
-        there: f32,
-        /// What should have come out there.
+        /// The number at the worst place.
+        found: f32,
+        /// The right number there.
         expected: f64,
-        /// How much is allowed there.
+        /// The tolerance there.
         allowed: f64,
-        /// What is wrong with all of them, if it is the same with all.
+        /// The pattern in all numbers, if there is one.
         all: Option<WrongEverywhere>,
-        /// The verdict on another engine, if one was asked; unknown if it failed.
+        /// The verdict on another engine, if one was tested; unknown if it failed.
         other: Option<(Algorithm, Verdict)>,
     },
 }
 
 impl CaseFailure {
-    /// Whether cuDNN would not compute it so: by another algorithm or engine it may.
+    /// Returns `true` if cuDNN did not compute it, although another algorithm or engine may.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            CaseFailure::Cudnn(_) | CaseFailure::Workspace { .. } | CaseFailure::Lacks(_)
+            CaseFailure::Cudnn(_) | CaseFailure::Workspace { .. } | CaseFailure::MissingFunction(_)
         )
     }
 
-    /// Whether cuDNN says no more than that it does not offer this.
+    /// Returns `true` if cuDNN only reports that it does not offer this.
     pub fn is_not_supported(&self, version: Version) -> bool {
         match self {
             CaseFailure::Cudnn(error) => status::is_not_supported(error.status, version.major),
@@ -155,7 +140,7 @@ impl CaseFailure {
         }
     }
 
-    /// Whether the legacy API declined what the graph API may compute.
+    /// Returns `true` if the legacy API declined, although the graph API may compute it.
     pub fn is_declined(&self, version: Version) -> bool {
         match self {
             CaseFailure::Cudnn(error) => {
@@ -165,12 +150,11 @@ impl CaseFailure {
         }
     }
 
-    /// Whether single precision was rounded.
     pub fn is_rounded(&self) -> bool {
         matches!(self, CaseFailure::Rounded { .. })
     }
 
-    /// What ran, or was to run.
+    /// Returns the algorithm that ran or should have run.
     pub fn algorithm(&self) -> Option<Algorithm> {
         match self {
             CaseFailure::Cudnn(error) => error.algorithm,
@@ -183,7 +167,7 @@ impl CaseFailure {
         }
     }
 
-    /// The largest distance from what is right, if there is a result.
+    /// Returns the largest distance from the right result, if there is a result.
     pub fn largest_error(&self) -> Option<f64> {
         match self {
             CaseFailure::Rounded { comparison, .. } | CaseFailure::Wrong { comparison, .. } => {
@@ -193,7 +177,7 @@ impl CaseFailure {
         }
     }
 
-    /// Whether nothing can be computed after it: an error of the GPU stays with the context.
+    /// Returns `true` if nothing can be computed afterwards: an error of the GPU stays with the context.
     pub fn ends_the_context(&self) -> bool {
         match self {
             CaseFailure::Cudnn(error) => error.gpu.is_some(),
@@ -202,8 +186,8 @@ impl CaseFailure {
         }
     }
 
-    /// Adds what another engine computed.
-    pub fn beside(mut self, by: Algorithm, result: &Result<CaseSuccess, CaseFailure>) -> Self {
+    /// Adds the verdict on another engine.
+    pub fn with_other(mut self, by: Algorithm, result: &Result<CaseSuccess, CaseFailure>) -> Self {
         if let CaseFailure::Wrong { other, .. } = &mut self {
             let verdict = match result {
                 Ok(_) => Verdict::Pass,

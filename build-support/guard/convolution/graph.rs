@@ -1,20 +1,20 @@
-//! A convolution for cuDNN's graph interface: described, the engines that cuDNN would take for it, and their plans.
+//! A convolution for cuDNN's graph API: its descriptors, its engines and their plans.
 //!
-//! A broken cuDNN ends the process in any of these: they are called in the child.
+//! A broken cuDNN may crash the process in any of these functions: they are called in the child.
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, data_type_number};
 use crate::runtime::cudnn::functions::DeviceTensors;
 use crate::runtime::cudnn::graph_signatures::{
-    BackendFunctions, Node, {self as is},
+    BackendFunctions, Node, {self as backend},
 };
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::system::platform::Library;
 
-/// `cudnnBackendHeurMode_t`: what cuDNN thinks is fast, and what serves where nothing fast does.
+/// `cudnnBackendHeurMode_t`: fast engines, and engines for convolutions that no fast engine supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeuristicMode {
     /// `CUDNN_HEUR_MODE_A`
@@ -24,7 +24,6 @@ pub enum HeuristicMode {
 }
 
 impl HeuristicMode {
-    /// Its number.
     pub fn as_number(self) -> i32 {
         match self {
             HeuristicMode::Fast => 3,
@@ -33,8 +32,8 @@ impl HeuristicMode {
     }
 }
 
-// Of `cudnnBackendNumericalNote_t`. Whoever wants strict single precision leaves out engines with the first two, as
-// PyTorch does; the others say that an engine computes with something else than the numbers themselves.
+// `cudnnBackendNumericalNote_t`. For strict single precision engines with the first two are left out, as in PyTorch.
+// Engines with the others compute with transformed numbers.
 pub const TENSOR_CORE: i32 = 0;
 pub const DOWN_CONVERT_INPUTS: i32 = 1;
 pub const FFT: i32 = 3;
@@ -44,20 +43,20 @@ pub const WINOGRAD_TILE_13X13: i32 = 8;
 /// `CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION`
 pub const RUNTIME_COMPILATION: i32 = 0;
 
-/// A wider alignment than that no engine asks for; buffers have more.
+/// No engine requires a wider alignment; buffers have more.
 const ALIGNED: i64 = 16;
-/// Engines are asked for by so many, best first.
+/// The number of engines to request, best first.
 const MOST_ENGINES: usize = 16;
-/// Any numbers will do, as long as no two tensors share one.
+/// Any numbers, different for each tensor.
 const IDS: [i64; 3] = [1, 2, 3];
 
-/// cuDNN's graph interface, ready to be called.
+/// cuDNN's graph API.
 #[derive(Clone, Copy)]
 pub struct Graph {
     functions: BackendFunctions,
 }
 
-/// A convolution as it was described. What is made of others stands before them, and so goes away first.
+/// The descriptors of a convolution. Each is before those that it contains, and so is dropped first.
 pub struct ConvolutionGraph {
     graph: Node,
     _operation: Node,
@@ -69,82 +68,79 @@ pub struct ConvolutionGraph {
 pub struct Engine {
     config: Node,
     _engine: Node,
-    /// Which one.
     pub algorithm: Algorithm,
-    /// Whether it gives up bits of single precision.
+    /// Whether it loses bits of single precision.
     pub rounds: bool,
-    /// Whether it has to be compiled first, which takes seconds.
+    /// Whether cuDNN has to compile it first, which takes seconds.
     pub compiles: bool,
 }
 
-/// An engine, ready to compute.
+/// An engine that is ready to compute.
 pub struct Plan {
     plan: Node,
-    /// Bytes that it needs to work in.
+    /// Bytes of workspace.
     pub workspace: usize,
 }
 
 impl Graph {
-    /// The graph API of a main library.
     pub fn open(main_library: Library) -> Result<Self, CallStatus> {
         BackendFunctions::resolve(main_library).map(|functions| Self { functions })
     }
 
-    fn node(&self, sort: &'static is::DescriptorKind) -> Result<Node, CallStatus> {
-        Node::new(self.functions, sort)
+    fn node(&self, kind: &'static backend::DescriptorKind) -> Result<Node, CallStatus> {
+        Node::new(self.functions, kind)
     }
 
-    /// A tensor.
     pub fn tensor(&self, case: &Case, dims: [usize; 4], id: i64) -> Result<Node, CallStatus> {
-        let tensor = self.node(&is::TENSOR)?;
-        tensor.word(is::TENSOR_TYPE, data_type_number(case.data_type))?;
-        tensor.numbers(is::DIMENSIONS, &whole(&dims))?;
-        tensor.numbers(is::STRIDES, &whole(&case.layout.strides(dims)))?;
-        tensor.numbers(is::UNIQUE_ID, &[id])?;
-        tensor.numbers(is::ALIGNMENT, &[ALIGNED])?;
+        let tensor = self.node(&backend::TENSOR)?;
+        tensor.set_enum(backend::TENSOR_TYPE, data_type_number(case.data_type))?;
+        tensor.set_numbers(backend::DIMENSIONS, &whole(&dims))?;
+        tensor.set_numbers(backend::STRIDES, &whole(&case.layout.strides(dims)))?;
+        tensor.set_numbers(backend::UNIQUE_ID, &[id])?;
+        tensor.set_numbers(backend::ALIGNMENT, &[ALIGNED])?;
         tensor.finalize()?;
         Ok(tensor)
     }
 
-    /// A convolution that sums in single precision. Groups are told by the tensors' channels.
+    /// Creates a convolution that sums in single precision. Its groups follow from the tensors' channels.
     pub fn convolution(&self, case: &Case) -> Result<Node, CallStatus> {
-        let (shape, convolution) = (case.shape, self.node(&is::CONVOLUTION)?);
+        let (shape, convolution) = (case.shape, self.node(&backend::CONVOLUTION)?);
         let pad = whole(&shape.pad);
-        convolution.word(is::COMP_TYPE, FLOAT)?;
-        convolution.word(is::CONV_MODE, CROSS_CORRELATION)?;
-        convolution.numbers(is::SPATIAL_DIMS, &[2])?;
-        convolution.numbers(is::PRE_PADDINGS, &pad)?;
-        convolution.numbers(is::POST_PADDINGS, &pad)?;
-        convolution.numbers(is::DILATIONS, &whole(&shape.dilation))?;
-        convolution.numbers(is::FILTER_STRIDES, &whole(&shape.stride))?;
+        convolution.set_enum(backend::COMP_TYPE, FLOAT)?;
+        convolution.set_enum(backend::CONV_MODE, CROSS_CORRELATION)?;
+        convolution.set_numbers(backend::SPATIAL_DIMS, &[2])?;
+        convolution.set_numbers(backend::PRE_PADDINGS, &pad)?;
+        convolution.set_numbers(backend::POST_PADDINGS, &pad)?;
+        convolution.set_numbers(backend::DILATIONS, &whole(&shape.dilation))?;
+        convolution.set_numbers(backend::FILTER_STRIDES, &whole(&shape.stride))?;
         convolution.finalize()?;
         Ok(convolution)
     }
 
-    /// What is computed of which tensors: `x`, `w` and `y`, or their gradients.
+    /// Creates an operation on the tensors `x`, `w` and `y`, or on their gradients.
     pub fn operation(
         &self,
         operation: Operation,
         convolution: &Node,
         [x, w, y]: [&Node; 3],
     ) -> Result<Node, CallStatus> {
-        let (sort, of) = match operation {
-            Operation::Forward | Operation::Fused => (&is::FORWARD, is::OF_FORWARD),
-            Operation::BackwardData => (&is::BACKWARD_DATA, is::OF_BACKWARD_DATA),
-            Operation::BackwardFilter => (&is::BACKWARD_FILTER, is::OF_BACKWARD_FILTER),
+        let (kind, attributes) = match operation {
+            Operation::Forward | Operation::Fused => (&backend::FORWARD, backend::OF_FORWARD),
+            Operation::BackwardData => (&backend::BACKWARD_DATA, backend::OF_BACKWARD_DATA),
+            Operation::BackwardFilter => (&backend::BACKWARD_FILTER, backend::OF_BACKWARD_FILTER),
         };
-        let node = self.node(sort)?;
-        node.pointers(of.convolution, &[convolution.pointer()])?;
-        node.pointers(of.x, &[x.pointer()])?;
-        node.pointers(of.w, &[w.pointer()])?;
-        node.pointers(of.y, &[y.pointer()])?;
-        node.factor(of.alpha, 1.0)?;
-        node.factor(of.beta, 0.0)?;
+        let node = self.node(kind)?;
+        node.set_pointers(attributes.convolution, &[convolution.pointer()])?;
+        node.set_pointers(attributes.x, &[x.pointer()])?;
+        node.set_pointers(attributes.w, &[w.pointer()])?;
+        node.set_pointers(attributes.y, &[y.pointer()])?;
+        node.set_factor(attributes.alpha, 1.0)?;
+        node.set_factor(attributes.beta, 0.0)?;
         node.finalize()?;
         Ok(node)
     }
 
-    /// Describes a convolution to the cuDNN of this handle.
+    /// Creates the descriptors of a convolution.
     pub fn describe(
         &self,
         handle: &OwnedDescriptor,
@@ -156,9 +152,9 @@ impl Graph {
         let y = self.tensor(case, shape.y(), y)?;
         let convolution = self.convolution(case)?;
         let operation = self.operation(case.operation, &convolution, [&x, &w, &y])?;
-        let graph = self.node(&is::OPERATIONGRAPH)?;
-        graph.pointers(is::GRAPH_HANDLE, &[handle.what])?;
-        graph.pointers(is::GRAPH_OPS, &[operation.pointer()])?;
+        let graph = self.node(&backend::OPERATIONGRAPH)?;
+        graph.set_pointers(backend::GRAPH_HANDLE, &[handle.pointer])?;
+        graph.set_pointers(backend::GRAPH_OPS, &[operation.pointer()])?;
         graph.finalize()?;
         Ok(ConvolutionGraph {
             graph,
@@ -168,22 +164,22 @@ impl Graph {
         })
     }
 
-    /// The engines that cuDNN's heuristic offers, in its order.
+    /// Returns the engines that cuDNN's heuristic offers, in its order.
     pub fn engines(
         &self,
         with: &ConvolutionGraph,
         mode: HeuristicMode,
     ) -> Result<Vec<Engine>, CallStatus> {
-        let heuristic = self.node(&is::ENGINEHEUR)?;
-        heuristic.pointers(is::HEUR_GRAPH, &[with.graph.pointer()])?;
-        heuristic.word(is::HEUR_BY, mode.as_number())?;
+        let heuristic = self.node(&backend::ENGINEHEUR)?;
+        heuristic.set_pointers(backend::HEUR_GRAPH, &[with.graph.pointer()])?;
+        heuristic.set_enum(backend::HEUR_BY, mode.as_number())?;
         heuristic.finalize()?;
-        let mut room = Vec::new();
+        let mut configs = Vec::new();
         for _ in 0..MOST_ENGINES {
-            room.push(self.node(&is::ENGINECFG)?);
+            configs.push(self.node(&backend::ENGINECFG)?);
         }
         let mut engines = Vec::new();
-        for config in heuristic.nodes(is::HEUR_RESULTS, room)? {
+        for config in heuristic.get_nodes(backend::HEUR_RESULTS, configs)? {
             if let Some(engine) = self.engine(config)? {
                 engines.push(engine);
             }
@@ -191,21 +187,23 @@ impl Graph {
         Ok(engines)
     }
 
-    /// Which engine a configuration is of; none if it does not say.
+    /// Returns the engine of a configuration, if the configuration contains it.
     fn engine(&self, config: Node) -> Result<Option<Engine>, CallStatus> {
-        let room = vec![self.node(&is::ENGINE)?];
-        let mut engines = config.nodes(is::CFG_ENGINE, room)?;
+        let engines = vec![self.node(&backend::ENGINE)?];
+        let mut engines = config.get_nodes(backend::CFG_ENGINE, engines)?;
         let Some(engine) = engines.pop() else {
             return Ok(None);
         };
-        let Some(index) = engine.number(is::ENGINE_INDEX)? else {
+        let Some(index) = engine.get_number(backend::ENGINE_INDEX)? else {
             return Ok(None);
         };
-        let notes = engine.words(is::ENGINE_NOTES)?;
-        let has = |wanted: &[i32]| notes.iter().any(|note| wanted.contains(note));
+        let notes = engine.get_enums(backend::ENGINE_NOTES)?;
+        let has = |any: &[i32]| notes.iter().any(|note| any.contains(note));
         let winograd = |note: &i32| (WINOGRAD..=WINOGRAD_TILE_13X13).contains(note);
         let transforms = has(&[FFT]) || notes.iter().any(winograd);
-        let behavior = engine.words(is::ENGINE_BEHAVIOR).unwrap_or_default();
+        let behavior = engine
+            .get_enums(backend::ENGINE_BEHAVIOR)
+            .unwrap_or_default();
         Ok(Some(Engine {
             compiles: behavior.contains(&RUNTIME_COMPILATION),
             config,
@@ -215,13 +213,13 @@ impl Graph {
         }))
     }
 
-    /// Makes an engine ready, which may take a compiler.
+    /// Makes an engine ready. cuDNN may compile it.
     pub fn plan(&self, handle: &OwnedDescriptor, engine: &Engine) -> Result<Plan, CallStatus> {
-        let plan = self.node(&is::EXECUTION_PLAN)?;
-        plan.pointers(is::PLAN_CONFIG, &[engine.config.pointer()])?;
-        plan.pointers(is::PLAN_HANDLE, &[handle.what])?;
+        let plan = self.node(&backend::EXECUTION_PLAN)?;
+        plan.set_pointers(backend::PLAN_CONFIG, &[engine.config.pointer()])?;
+        plan.set_pointers(backend::PLAN_HANDLE, &[handle.pointer])?;
         plan.finalize()?;
-        let bytes = plan.number(is::PLAN_WORKSPACE)?.unwrap_or(0);
+        let bytes = plan.get_number(backend::PLAN_WORKSPACE)?.unwrap_or(0);
         let bytes: Result<usize, _> = std::convert::TryFrom::try_from(bytes);
         let workspace = bytes.unwrap_or(0);
         Ok(Plan { plan, workspace })
@@ -237,18 +235,17 @@ impl Graph {
         plan: &Plan,
         data: &DeviceTensors,
     ) -> Result<(), CallStatus> {
-        let pack = self.node(&is::VARIANT_PACK)?;
-        pack.numbers(is::PACK_IDS, &IDS)?;
-        pack.pointers(is::PACK_POINTERS, &[data.x, data.w, data.y])?;
-        pack.pointers(is::PACK_WORKSPACE, &[data.workspace])?;
+        let pack = self.node(&backend::VARIANT_PACK)?;
+        pack.set_numbers(backend::PACK_IDS, &IDS)?;
+        pack.set_pointers(backend::PACK_POINTERS, &[data.x, data.w, data.y])?;
+        pack.set_pointers(backend::PACK_WORKSPACE, &[data.workspace])?;
         pack.finalize()?;
         // SAFETY: the caller vouches for the pointers.
-        unsafe { plan.plan.execute(handle.what, &pack) }
+        unsafe { plan.plan.execute(handle.pointer, &pack) }
     }
 }
 
-/// Our own sizes are small.
+/// Converts sizes of the guard's own convolutions: all are small.
 fn whole(sizes: &[usize]) -> Vec<i64> {
-    let numbers: Vec<_> = sizes.iter().map(|size| *size as i64).collect();
-    numbers
+    sizes.iter().map(|size| *size as i64).collect()
 }

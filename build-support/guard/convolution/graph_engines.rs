@@ -1,4 +1,4 @@
-//! A convolution through cuDNN's graph interface: engines are tried in turn, as programs do it.
+//! A convolution through cuDNN's graph API: its engines are tested in turn, as in programs.
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
@@ -9,11 +9,11 @@ use crate::runtime::convolution::reference::{Expected, Operands};
 use crate::runtime::convolution::run_case::{CaseRunner, MOST_WORKSPACE};
 
 impl CaseRunner<'_> {
-    /// Computes by the first engine that takes it, and compares.
+    /// Computes with the first engine that does not refuse, and compares the result.
     ///
-    /// An engine that refuses is passed over, whatever its reason and whether it was being made ready or computed:
-    /// programs go on to the next one as well. Numbers that are wrong stay so, since a program may get that engine;
-    /// one more engine is asked, and it is told which were wrong.
+    /// A refusal of an engine is skipped, whatever its reason and whether in the plan or in the computation: programs
+    /// continue with the next engine too. Wrong numbers remain a failure, since a program may get that engine. One
+    /// more engine is tested, for the report.
     pub fn by_engines(
         &self,
         case: &Case,
@@ -38,7 +38,7 @@ impl CaseRunner<'_> {
                     continue;
                 }
             };
-            // Where time matters, those that are ready come first.
+            // If time matters, engines without compilation come first.
             let (mut ready, mut others) = (Vec::new(), Vec::new());
             for engine in engines {
                 if engine.compiles && self.is_quick {
@@ -72,7 +72,7 @@ impl CaseRunner<'_> {
                     operands,
                     expected,
                     &|data| {
-                        // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan asks.
+                        // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan's.
                         unsafe { graph.convolve(self.handle, &plan, data) }
                     },
                 );
@@ -80,7 +80,7 @@ impl CaseRunner<'_> {
                     Err(CaseFailure::Rounded { .. }) => rounding_failure(&engine),
                     Err(failure) if failure.is_refusal() && !failure.ends_the_context() => failure,
                     done => match (wrong, done) {
-                        (Some(first), other) => return Err(first.beside(algorithm, &other)),
+                        (Some(first), other) => return Err(first.with_other(algorithm, &other)),
                         (None, Err(first @ CaseFailure::Wrong { .. })) => {
                             wrong = Some(first);
                             continue;
@@ -106,7 +106,7 @@ impl CaseRunner<'_> {
     }
 }
 
-/// An engine says so beforehand, or its numbers do.
+/// Creates the failure of an engine that rounds, by its notes or by its numbers.
 fn rounding_failure(engine: &Engine) -> CaseFailure {
     CaseFailure::Unserved(Unserved::Rounds(engine.algorithm))
 }

@@ -1,4 +1,4 @@
-//! Small convolutions on the GPU, held against the same numbers computed here.
+//! Small convolutions on the GPU, compared with the CPU's results.
 
 pub mod case;
 pub mod case_result;

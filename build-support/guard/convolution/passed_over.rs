@@ -1,24 +1,25 @@
-//! Algorithms and engines that refused a convolution, before another one took it or none did.
+//! The refusals of algorithms and engines before another one computes a convolution.
 
 use crate::runtime::convolution::failure::{CaseFailure, Unserved};
 use crate::runtime::cudnn::status;
 use crate::runtime::facts::version::Version;
 
-/// What was said of the algorithms or engines that were passed over; what shows a fault counts more than what shows
-/// none, and what was said first more than what was said later.
+/// The most important refusal so far: the clearest fault, and the first of equals.
 pub struct PassedOver {
     version: Version,
     most: Option<CaseFailure>,
 }
 
 impl PassedOver {
-    /// None yet.
     pub fn new(version: Version) -> Self {
         let most = None;
         Self { version, most }
     }
 
-    /// Goes on, unless the GPU itself has failed.
+    /// Adds a refusal.
+    ///
+    /// # Errors
+    /// The failure itself, if nothing can be computed after it.
     pub fn add(&mut self, failure: CaseFailure) -> Result<(), CaseFailure> {
         if failure.ends_the_context() {
             return Err(failure);
@@ -38,7 +39,7 @@ impl PassedOver {
         Ok(())
     }
 
-    /// What tells most.
+    /// Returns the most important refusal.
     pub fn into_failure(self) -> CaseFailure {
         let none = || CaseFailure::Unserved(Unserved::NoEngine);
         self.most.unwrap_or_else(none)

@@ -1,24 +1,24 @@
-//! What a convolution must give: plain loops in double precision.
+//! The right results of a convolution, computed by plain loops in double precision.
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::shape::{count, divide, indices, quotient};
 use std::rc::Rc;
 
-/// What goes into a convolution, in NCHW order; each operation takes two of the first three.
+/// The operands of a convolution, in NCHW order; each operation uses two of the first three.
 pub struct Operands {
-    /// What goes in.
+    /// The input.
     pub x: Vec<f32>,
     /// The filters.
     pub w: Vec<f32>,
-    /// What comes out; the gradient of it, that is.
+    /// The gradient of the output.
     pub y: Vec<f32>,
-    /// One number for each channel that comes out.
+    /// A number for each output channel.
     pub bias: Vec<f32>,
 }
 
 impl Operands {
-    /// Numbers for a kind.
+    /// Creates the numbers for a case.
     ///
     /// Single precision gets numbers that need all its bits, so that rounding to TF32 shows. The two short formats
     /// get small whole ones: as long as no sum of their magnitudes is above `2^precision`, each partial sum can be
@@ -44,7 +44,7 @@ impl Operands {
         }
     }
 
-    /// Numbers for a kind in a short format whose results need all of its bits.
+    /// Creates numbers for a case in a short format whose results need all of its bits.
     ///
     /// They are whole and none is negative, so a result is the sum of its magnitudes. One factor is 1 or 2; the other
     /// one, and the bias, is `r t / r_max`, cut to a whole number, for random `r`. With `M` the largest sum of
@@ -101,7 +101,7 @@ fn whole(count: usize, start: u32, most: u32) -> Vec<f32> {
     })
 }
 
-/// Made of 16 bits each.
+/// Creates random numbers of 16 bits each.
 fn random(count: usize, start: u32, number: &dyn Fn(u32) -> f32) -> Vec<f32> {
     let mut state = start;
     let mut numbers = Vec::with_capacity(count);
@@ -113,29 +113,27 @@ fn random(count: usize, start: u32, number: &dyn Fn(u32) -> f32) -> Vec<f32> {
     numbers
 }
 
-/// One number that must come out.
+/// A right number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expected {
     /// The sum of the products.
     pub value: f64,
-    /// The sum of their magnitudes: what the error of a sound result is measured by.
+    /// The sum of their magnitudes, to which the tolerance is proportional.
     pub magnitude: f64,
 }
 
-/// What goes into a convolution and what must come out: the same for every interface and order of the numbers, and for
-/// both formats of a length, but for numbers whose results fill the format.
+/// The operands and right results of a convolution. They are the same for every API and layout, and for both formats of
+/// a length, except numbers whose results fill the format.
 pub struct Reference {
     case: Case,
     fills: bool,
-    /// What goes in.
     pub operands: Operands,
-    /// What must come out.
     pub expected: Vec<Expected>,
 }
 
 impl Reference {
-    /// One that is known already, or computed now.
-    pub fn of(known: &mut Vec<Rc<Self>>, case: &Case, fills: bool) -> Rc<Self> {
+    /// Returns the reference for a case from `known`, or computes and adds it.
+    pub fn get(known: &mut Vec<Rc<Self>>, case: &Case, fills: bool) -> Rc<Self> {
         let key = |case: &Case, fills: bool| {
             let data_type = case.data_type;
             let format = (data_type.is_short(), fills.then_some(data_type));
@@ -162,8 +160,8 @@ impl Reference {
     }
 }
 
-/// Convolves in double precision; the result is in NCHW order. Every product of a convolution belongs to one number
-/// of `x`, one of `w` and one of `y`: the operations differ only in which of the three is asked for.
+/// Convolves in double precision; the result is in NCHW order. Every product of a convolution belongs to a number of
+/// `x`, one of `w` and one of `y`: the operations differ only in which of the three is the result.
 pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
     let shape = case.shape;
     let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
@@ -176,7 +174,7 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
         Operation::BackwardData => (&operands.y, &operands.w),
         Operation::BackwardFilter => (&operands.x, &operands.y),
     };
-    // How far the three stand from their next ones in a line of the filter.
+    // The steps of the three indices along a line of the filter.
     let (to_step, one_step, other_step) = match case.operation {
         Operation::Forward | Operation::Fused => (0, wide_w, 1),
         Operation::BackwardData => (wide_w, 0, 1),
@@ -190,10 +188,10 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
             for place in 0..out_h * out_w {
                 let (row, column) = divide(place, out_w);
                 let y = ((n * filters + k) * out_h + row) * out_w + column;
-                // Without a call: a program that is not optimized does this too, before its own first line.
+                // Loops without calls, since unoptimized programs run them at every start.
                 let (mut c, mut r) = (0, 0);
                 while c < channels {
-                    // Counted from the padding's edge, so that no number is negative.
+                    // Relative to the padding's edge, so that no number is negative.
                     let (down, mut right) = (row * step_h + r * wide_h, column * step_w);
                     let mut w = ((k * channels + c) * shape.r + r) * shape.s;
                     let end = w + shape.s;

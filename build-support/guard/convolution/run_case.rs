@@ -1,4 +1,4 @@
-//! One convolution: described to cuDNN, computed, read back and compared.
+//! A convolution: set up, computed, read back and compared.
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
@@ -23,29 +23,27 @@ use crate::runtime::loader::file_name;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 
-/// The guard itself takes no more than 64 MiB; the rest of its buffers are small.
+/// Limits the guard's own GPU memory to 64 MiB; its other buffers are small.
 pub const MOST_WORKSPACE: usize = 48 * MIB;
 
-/// What every convolution takes.
+/// The state that all convolutions share.
 pub struct CaseRunner<'a> {
-    /// Ready to be called.
     pub cudnn: Cudnn,
     /// From [`Cudnn::handle`].
     pub handle: &'a OwnedDescriptor,
-    /// The GPU in use.
     pub current: &'a CurrentContext,
-    /// The release that it says it is.
+    /// The version that cuDNN reports.
     pub version: Version,
-    /// What the GPU is.
     pub capability: ComputeCapability,
-    /// Whether it is one of the few that a program waits for.
+    /// Whether a program waits for the test.
     pub is_quick: bool,
-    /// The GPU's memory before what is computed now: others may take memory and give it back.
+    /// The GPU's memory before the current convolution: others may take memory and give it back.
     pub memory_before: Cell<Option<Memory>>,
 }
 
 impl CaseRunner<'_> {
-    /// What cuDNN offers for a kind beside what is tried in any case. A heuristic that refuses offers nothing.
+    /// Returns the algorithms that cuDNN offers for a case, except the one that is always tested; empty if the
+    /// heuristic fails.
     pub fn offered_algorithms(
         &self,
         case: &Case,
@@ -66,7 +64,7 @@ impl CaseRunner<'_> {
         offers
     }
 
-    /// Why this GPU or this cuDNN is not even asked.
+    /// Returns the reason why this GPU or this cuDNN does not support a case, if known beforehand.
     pub fn unsupported_reason(&self, case: &Case) -> Option<Unserved> {
         let data_type = case.data_type;
         if self.capability < data_type.since() {
@@ -75,10 +73,10 @@ impl CaseRunner<'_> {
         if self.version < data_type.first_release() {
             return Some(Unserved::Release(data_type));
         }
-        // In 8 it has parts of its own, without which the main library ends the process.
+        // In 8 it has its own sub-libraries, without which the main library ends the process.
         let part = file_name::of_part("cnn_train", 8);
-        let wants = case.operation == Operation::BackwardFilter && self.version.major == 8;
-        if wants && Library::open(&part).is_err() {
+        let is_required = case.operation == Operation::BackwardFilter && self.version.major == 8;
+        if is_required && Library::open(&part).is_err() {
             return Some(Unserved::MissingPart(part));
         }
         None
@@ -102,7 +100,7 @@ impl CaseRunner<'_> {
         })
     }
 
-    /// Computes and compares.
+    /// Computes through the legacy API, and compares the result.
     pub fn attempt(
         &self,
         case: &Case,
@@ -117,10 +115,10 @@ impl CaseRunner<'_> {
             case.title()
         )));
         let with = self.describe(case).map_err(refused)?;
-        let told = self.cudnn.output(&with.x, &with.w, &with.convolution);
-        let told = told.map_err(refused)?;
-        if told != case.shape.y() {
-            return Err(CaseFailure::Dimensions(told));
+        let dims = self.cudnn.output(&with.x, &with.w, &with.convolution);
+        let dims = dims.map_err(refused)?;
+        if dims != case.shape.y() {
+            return Err(CaseFailure::Dimensions(dims));
         }
         let mut by = |algorithm: Algorithm| {
             emit(case.running(algorithm));
@@ -139,7 +137,7 @@ impl CaseRunner<'_> {
                 result => return result,
             }
         }
-        // What programs do that ask cuDNN itself.
+        // Programs may use the heuristic's algorithms too.
         if matches!(case.operation, Operation::Forward | Operation::Fused) {
             let offers = self.cudnn.heuristic_algorithms(&with).unwrap_or_default();
             for (algorithm, math) in offers {
@@ -155,7 +153,7 @@ impl CaseRunner<'_> {
         Err(passed_over.into_failure())
     }
 
-    /// Strict single precision stays strict, whatever goes with the algorithm.
+    /// Sets the math type of an algorithm, unless the case requires strict single precision.
     fn set_math(&self, case: &Case, with: &Descriptors<'_>, math: i32) -> Result<(), CallStatus> {
         if case.data_type.is_strict() {
             return Ok(());
@@ -178,12 +176,12 @@ impl CaseRunner<'_> {
         }
         self.compute(case, algorithm, bytes, operands, expected, &|data| {
             let (operation, cudnn) = (case.operation, &self.cudnn);
-            // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN asked for.
+            // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN requires.
             unsafe { cudnn.convolve(operation, with, algorithm, data, bytes) }
         })
     }
 
-    /// Computes on the GPU with this much to work in, and compares. `convolve` starts it.
+    /// Computes on the GPU with a workspace of `bytes`, and compares the result. `convolve` starts the computation.
     pub fn compute(
         &self,
         case: &Case,
@@ -232,7 +230,7 @@ impl CaseRunner<'_> {
             workspace: workspace.pointer(),
         };
         convolve(&data).map_err(|status| self.refused(status, Some(algorithm)))?;
-        // From here on it is cuDNN's code on the GPU that fails.
+        // From here on, errors are those of cuDNN's code on the GPU.
         let crashed = |status: CallStatus| match status.code {
             Some(code) => CaseFailure::Crashed { code, algorithm },
             None => CaseFailure::Gpu(status),
@@ -265,14 +263,14 @@ impl CaseRunner<'_> {
         near.map_or(Ok(right), Err)
     }
 
-    /// cuDNN's refusal, with what can be asked after it.
+    /// Creates the failure of a call, with cuDNN's message and the GPU's state.
     pub fn refused(&self, status: CallStatus, algorithm: Option<Algorithm>) -> CaseFailure {
         let before = self.memory_before.get();
         refused_by(&self.cudnn, self.current, status, algorithm, before)
     }
 }
 
-/// cuDNN's refusal, with what can be asked after it.
+/// Like [`CaseRunner::refused`], but before there is a handle.
 pub fn refused_by(
     cudnn: &Cudnn,
     current: &CurrentContext,
@@ -281,7 +279,7 @@ pub fn refused_by(
     before: Option<Memory>,
 ) -> CaseFailure {
     let Some(status) = code else {
-        return CaseFailure::Lacks(call);
+        return CaseFailure::MissingFunction(call);
     };
     CaseFailure::Cudnn(CudnnError {
         call,
@@ -297,7 +295,7 @@ pub fn refused_by(
     })
 }
 
-/// Whether a result is right.
+/// Compares a result with the right one.
 fn compare(
     case: &Case,
     bytes: &[u8],
@@ -314,8 +312,8 @@ fn compare(
     let tf32 = if case.data_type.is_short() || algorithm.transforms() {
         None
     } else {
-        // Not one number beyond single precision's bound, but all over the result: each that is rounded is off by more
-        // with a chance of one half or so, and a fault that leaves no number off by more than TF32 is rare.
+        // Rounding puts about half of the numbers beyond single precision's bound. A fault rarely leaves all numbers
+        // within the bound of TF32.
         let strict = Tolerance::in_type(DataType::F32, case, false, expected);
         let off = tolerance::compare(&result, expected, &strict).wrong;
         let loose = Tolerance::in_type(DataType::Tf32, case, false, expected);
@@ -338,14 +336,14 @@ fn compare(
         return Err(CaseFailure::Rounded {
             comparison,
             allowed: allowed.bound(&expected),
-            is_asked: std::env::var(OVERRIDE).is_ok_and(|value| value == "1"),
+            is_requested: std::env::var(OVERRIDE).is_ok_and(|value| value == "1"),
             algorithm,
         });
     }
     Err(CaseFailure::Wrong {
         comparison,
         algorithm,
-        there: result.get(worst).copied().unwrap_or(f32::NAN),
+        found: result.get(worst).copied().unwrap_or(f32::NAN),
         expected: expected.value,
         allowed: allowed.bound(&expected),
         all: if bytes.iter().all(|byte| *byte == POISON) {
@@ -361,7 +359,7 @@ fn compare(
     })
 }
 
-/// Whether a half is what a bfloat16 of the same number would be, all over the result.
+/// Returns `true` if every half of the result is the bfloat16 of the right number.
 fn is_as_bfloat16(case: &Case, result: &[f32], expected: &[Expected]) -> bool {
     let rounded = |it: &Expected| from_bfloat16(to_bfloat16(it.value as f32));
     let mut pairs = result.iter().zip(expected);

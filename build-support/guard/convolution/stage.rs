@@ -1,25 +1,24 @@
-//! What is done with cuDNN, step by step: where the child stopped tells who stopped it.
+//! The steps of a test. The last step of a child shows what stopped it.
 
 use std::fmt;
 
-/// What is done next. Its text follows "while".
+/// A step of a test. Its text follows "while".
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing yet.
     #[default]
     Starting,
-    /// The driver is asked for its GPUs.
+    /// Query the driver for its GPUs.
     AskingDriver,
-    /// The driver makes the context on a GPU.
+    /// Create the context on a GPU.
     MakingContext,
-    /// The loader opens this file of cuDNN's.
+    /// Load a file of cuDNN.
     Opening(String),
-    /// cuDNN is asked for something.
+    /// Call cuDNN.
     Cudnn(String),
 }
 
 impl Stage {
-    /// The stage with this text.
+    /// Parses the text of a stage.
     pub fn parse(text: &str) -> Self {
         let known = [Stage::Starting, Stage::AskingDriver, Stage::MakingContext];
         if let Some(stage) = known.into_iter().find(|stage| stage.to_string() == text) {
@@ -31,7 +30,7 @@ impl Stage {
         }
     }
 
-    /// Returns `true` if cuDNN, or the loader on its behalf, is at work.
+    /// Returns `true` in cuDNN, or in the loader on its behalf.
     pub fn is_in_cudnn(&self) -> bool {
         matches!(self, Stage::Opening(_) | Stage::Cudnn(_))
     }

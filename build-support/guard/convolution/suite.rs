@@ -1,10 +1,9 @@
-//! Small convolutions, computed by cuDNN on the GPU and held against the CPU.
+//! Small convolutions, computed by cuDNN on the GPU and compared with the CPU's results.
 //!
-//! Only this shows a missing or foreign engine part: no version check of cuDNN's looks at those. It runs in the
-//! child, since a cuDNN that does not fit may end the process or never return.
+//! Only these show a missing or foreign engine sub-library, which cuDNN's version checks do not cover. They run in the
+//! child, since an incompatible cuDNN may crash or hang.
 //!
-//! Both of cuDNN's interfaces are tried: the older one, with a function for each operation, and the graph. A row of the
-//! report says by which it was.
+//! Both of cuDNN's APIs are tested: the legacy API, with a function for each operation, and the graph API.
 
 use crate::runtime::convolution::case::{self, Case};
 use crate::runtime::convolution::case_result::{
@@ -26,14 +25,14 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// When so many have failed, the rest would only say the same.
+/// After this many failures the rest would show nothing new.
 const MOST_FAILED: usize = 3;
 
-/// CUDA takes a GPU's memory in pieces of 2 MiB, and every handle and kernel wants some. How much more a handle needs
-/// is nowhere promised: with more than this cuDNN itself is asked.
+/// CUDA takes a GPU's memory in pieces of 2 MiB, and every handle and kernel needs some. How much more a handle needs
+/// is not documented: with more than this, cuDNN itself is called.
 const LEAST_MEMORY: usize = 2 << 20;
 
-/// Convolves on the visible GPU of this number with the cuDNN of this main library and release, and tells how each one went.
+/// Runs the convolutions of `scope` on a visible GPU, and emits the result of each.
 pub fn run(
     main_library: Library,
     version: Version,
@@ -53,7 +52,7 @@ pub fn run(
         kinds.clear();
         by_every_algorithm.clear();
     }
-    // What the graph of 8 could do changed from release to release; programs took it where they had no other way.
+    // In 8 the graph API differed between versions, and programs used it only without an alternative.
     if version.major >= 9 {
         kinds.extend(graph);
     }
@@ -67,7 +66,7 @@ pub fn run(
     );
 }
 
-/// Runs these kinds, and the kinds of the second list by every algorithm that cuDNN offers for them.
+/// Runs `kinds`, and runs `by_every_algorithm` with every algorithm that cuDNN offers.
 pub fn run_kinds(
     main_library: Library,
     version: Version,
@@ -90,9 +89,8 @@ pub fn run_kinds(
     };
     let name = devices::label(&device.name, number);
     first.outcome.device.clone_from(&name);
-    // Asked before there is a context, which may be all that such a GPU allows.
-    let mode = query::compute_mode(number).filter(|_| !scope.asked);
-    if let Some(mode) = mode {
+    // Before there is a context, since such a GPU may allow only one.
+    if let (false, Some(mode)) = (scope.is_explicit, query::compute_mode(number)) {
         let device = name.clone();
         let busy = BusyDevice::Restricted {
             mode,
@@ -115,7 +113,7 @@ pub fn run_kinds(
         first.conclude(BusyDevice::Capturing(name).finding());
         return first.emit(emit, clock);
     }
-    // Asked before cuDNN is, which may end the process for lack of it.
+    // Before cuDNN is called, which may end the process for lack of memory.
     let memory = current.memory();
     let free = memory.map(|memory| memory.free);
     if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
@@ -156,7 +154,7 @@ pub fn run_kinds(
     suite.run_cases(kinds, by_every_algorithm, start, emit);
 }
 
-/// A row of the report while it is made.
+/// A row of the report under construction.
 struct ResultRow {
     case: Case,
     outcome: CaseResult,
@@ -215,7 +213,7 @@ impl ResultRow {
     }
 }
 
-/// By which algorithm there is trouble, if one was chosen.
+/// Returns the name of the failed algorithm, if one was chosen.
 fn algorithm_words(failure: &CaseFailure) -> String {
     let algorithm = failure.algorithm();
     algorithm.map_or_else(String::new, |algorithm| algorithm.to_string())
@@ -231,12 +229,12 @@ struct Suite<'a> {
     device: &'a str,
     /// Whether the program works in the same context.
     in_program: bool,
-    /// Whether the tables know neither this GPU nor a later one, or not this release.
+    /// Whether this GPU or this cuDNN is newer than the tables.
     is_new: bool,
-    /// Whether the one has failed that every cuDNN computes: then other refusals count too.
+    /// Whether the convolution that every cuDNN computes has failed: then other refusals count too.
     first_failed: Cell<bool>,
-    /// The formats that the legacy interface refused, a bit each: then the graph's refusal counts too. All, where there
-    /// is nothing but the graph.
+    /// The formats that the legacy API refused, a bit each: then the graph API's refusal counts too. All bits, if there
+    /// is only the graph API.
     refused: Cell<u8>,
 }
 
@@ -250,7 +248,7 @@ impl Suite<'_> {
     ) {
         let (mut start, mut failed, mut known) = (Some(start), 0, Vec::new());
         let mut declined = 0;
-        let mut goes_on = |case: &Case, offer, emit: &mut dyn FnMut(SuiteEvent)| {
+        let mut continues = |case: &Case, offer, emit: &mut dyn FnMut(SuiteEvent)| {
             if case.api == Api::Legacy && declined == MOST_FAILED {
                 return true;
             }
@@ -267,20 +265,20 @@ impl Suite<'_> {
                 Control::Ended => false,
             }
         };
-        if !kinds.iter().all(|case| goes_on(case, None, emit)) {
+        if !kinds.iter().all(|case| continues(case, None, emit)) {
             return;
         }
-        // Asked for one by one: a GPU that has failed is not asked.
+        // Queried for each case in turn: a GPU that has failed is not queried.
         for case in by_every_algorithm {
             for offer in self.runner.offered_algorithms(case, emit) {
-                if !goes_on(case, Some(offer), emit) {
+                if !continues(case, Some(offer), emit) {
                     return;
                 }
             }
         }
     }
 
-    /// One convolution, by the algorithm and arithmetic that are given or by those that are usual.
+    /// Runs a convolution with the offered algorithm and math type, or with the usual ones.
     fn run_case(
         &self,
         case: Case,
@@ -292,7 +290,7 @@ impl Suite<'_> {
         let version = self.runner.version;
         let mut row = ResultRow::new(self.device.to_string(), case);
         row.outcome.start = start;
-        let reference = Reference::of(known, &case, false);
+        let reference = Reference::get(known, &case, false);
         let clock = Instant::now();
         let memory = self.runner.current.memory();
         self.runner.memory_before.set(memory);
@@ -305,7 +303,7 @@ impl Suite<'_> {
             None => compute(&reference.operands, &reference.expected),
         };
         if case.fills && result.is_ok() {
-            let filling = Reference::of(known, &case, true);
+            let filling = Reference::get(known, &case, true);
             result = compute(&filling.operands, &filling.expected);
         }
         let control = match result {
@@ -352,8 +350,8 @@ impl Suite<'_> {
         control
     }
 
-    /// Whether a refusal shows a fault, if it is not one in any case: that of the convolution which every cuDNN
-    /// computes, and others beside it. What is new may not be offered yet.
+    /// Returns `true` if a refusal counts as a fault: a refusal of the convolution that every cuDNN computes, and later
+    /// ones. On new GPUs or versions cuDNN may not offer it yet.
     fn counts(&self, case: &Case, is_basic: bool, failure: &CaseFailure) -> bool {
         let version = self.runner.version;
         let bit = 1 << case.data_type as u8;
@@ -367,14 +365,14 @@ impl Suite<'_> {
     }
 }
 
-/// What becomes of the convolutions after one.
+/// The consequence of a convolution for the next ones.
 enum Control {
     /// It passed or was left out.
     On,
     /// The legacy API declined it, and the graph API may compute it.
     Declined,
-    /// It failed, and others may tell more.
+    /// It failed, and others may show more.
     Failed,
-    /// There is no use in going on.
+    /// The others would fail too.
     Ended,
 }

@@ -1,10 +1,10 @@
-//! How far a sound result may be off, and whether a result is.
+//! The tolerances of right results, and the comparison of results.
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::reference::Expected;
 use crate::runtime::cudnn::data_type::DataType;
 
-/// The most that a sound result is off.
+/// The largest error of a right result.
 ///
 /// Let `K` be the number of products in a sum, `m` the sum of their magnitudes, and `u` half the distance from 1 to
 /// the next number of a format: `2^-24` for single precision, `2^-11` for halves, `2^-8` for bfloat16.
@@ -29,19 +29,19 @@ use crate::runtime::cudnn::data_type::DataType;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     data_type: DataType,
-    /// Times the magnitude.
+    /// The bound, relative to the magnitude.
     factor: f64,
-    /// Where the magnitude is not the number's own.
+    /// The largest magnitude of the result, if it is used for all numbers.
     magnitude: Option<f64>,
 }
 
 impl Tolerance {
-    /// For a kind, computed by an algorithm that transforms or by one that does not.
+    /// Returns the bounds for a case, computed by an algorithm that transforms or by one that does not.
     pub fn for_case(case: &Case, transforms: bool, expected: &[Expected]) -> Self {
         Self::in_type(case.data_type, case, transforms, expected)
     }
 
-    /// Returns the bounds for a kind if it were computed in this format.
+    /// Like [`Tolerance::for_case`], but for another format.
     pub fn in_type(
         data_type: DataType,
         case: &Case,
@@ -67,7 +67,7 @@ impl Tolerance {
         }
     }
 
-    /// For one number.
+    /// Returns the bound for a number.
     pub fn bound(&self, expected: &Expected) -> f64 {
         let magnitude = self.magnitude.unwrap_or(expected.magnitude);
         let exact = 2f64.powi(self.data_type.precision());
@@ -78,20 +78,20 @@ impl Tolerance {
     }
 }
 
-/// How a result compares.
+/// The comparison of a result with the right one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// The largest distance; infinite if one of them is not a number.
+    /// The largest distance; infinite if a number is not finite or missing.
     pub largest_error: f64,
-    /// The place of the number that is furthest beyond its tolerance, if any is beyond it.
+    /// The index of the number that is furthest beyond its tolerance.
     pub worst: Option<usize>,
-    /// How many are beyond it.
+    /// The number of wrong numbers.
     pub wrong: usize,
-    /// How many there should be.
+    /// The number of all numbers.
     pub of: usize,
 }
 
-/// Compares a result, number by number. One that is not finite is wrong, and so is one that is missing.
+/// Compares a result, number by number. Numbers that are not finite or missing are wrong.
 pub fn compare(result: &[f32], expected: &[Expected], tolerance: &Tolerance) -> Comparison {
     let mut comparison = Comparison {
         largest_error: 0.0,

@@ -1,20 +1,20 @@
-//! How cuDNN computes a convolution, by cuDNN's own names.
+//! The algorithms and engines of cuDNN, by cuDNN's own names.
 
 use crate::runtime::cudnn::operation::Operation;
 use std::fmt;
 
-/// One of `cudnnConvolutionFwdAlgo_t`, `cudnnConvolutionBwdDataAlgo_t` or `cudnnConvolutionBwdFilterAlgo_t`; or an
-/// engine of the graph interface.
+/// A `cudnnConvolutionFwdAlgo_t`, `cudnnConvolutionBwdDataAlgo_t` or `cudnnConvolutionBwdFilterAlgo_t`, or an engine of
+/// the graph API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Algorithm {
-    /// Its number among those of the operation.
+    /// Its number among the algorithms of its operation.
     pub number: i32,
-    /// Its name; "unknown" for one that came after this was written. Engines have none, their numbers are known.
+    /// Its name; "unknown" for an algorithm that this code does not know. Engines have only numbers.
     name: Option<&'static str>,
     transforms: bool,
 }
 
-/// The algorithms of an operation, each at the place of its number.
+/// The algorithms of a forward convolution, each at the index of its number.
 pub const FORWARD: &[&str] = &[
     "IMPLICIT_GEMM",
     "IMPLICIT_PRECOMP_GEMM",
@@ -46,15 +46,14 @@ pub const BACKWARD_FILTER: &[&str] = &[
 ];
 
 impl Algorithm {
-    /// The algorithm of this number.
     pub fn from_number(operation: Operation, number: i32) -> Self {
         let names = match operation {
             Operation::Forward | Operation::Fused => FORWARD,
             Operation::BackwardData => BACKWARD_DATA,
             Operation::BackwardFilter => BACKWARD_FILTER,
         };
-        let place: Result<usize, _> = std::convert::TryFrom::try_from(number);
-        let name = place.ok().and_then(|place| names.get(place)).copied();
+        let index: Result<usize, _> = std::convert::TryFrom::try_from(number);
+        let name = index.ok().and_then(|index| names.get(index)).copied();
         let name = name.unwrap_or("unknown");
         Self {
             number,
@@ -65,7 +64,7 @@ impl Algorithm {
         }
     }
 
-    /// The engine of this index, of which cuDNN itself says whether it transforms.
+    /// Creates an engine. cuDNN itself reports whether it transforms.
     pub fn engine(number: i32, transforms: bool) -> Self {
         Self {
             number,
@@ -74,8 +73,8 @@ impl Algorithm {
         }
     }
 
-    /// The two that are tried in turn. Number 1 of each operation sums in one order and may want a workspace; number
-    /// 0 wants none, and every cuDNN offers it on every GPU where it offers the operation at all.
+    /// Returns the two algorithms that are tested in turn. Number 1 of each operation sums in one order and may need a
+    /// workspace. Number 0 needs none, and every cuDNN offers it on every GPU where it offers the operation at all.
     pub fn usual(operation: Operation) -> [Self; 2] {
         [
             Self::from_number(operation, 1),
@@ -83,7 +82,7 @@ impl Algorithm {
         ]
     }
 
-    /// Whether it computes with something else than the numbers themselves, and so loses more of them.
+    /// Returns `true` if the algorithm computes with transformed numbers, and so loses more of their precision.
     pub fn transforms(self) -> bool {
         self.transforms
     }

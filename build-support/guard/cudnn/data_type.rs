@@ -1,11 +1,10 @@
-//! The number formats in which a GPU convolves. The two of 16 bits are converted by hand: the standard library has
-//! neither.
+//! The data types of the convolutions. The two of 16 bits are converted here: the standard library has neither.
 
 use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 
-/// A format, with the arithmetic that goes with it.
+/// A number format and its arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataType {
     /// Single precision throughout.
@@ -26,7 +25,7 @@ named!(DataType {
 });
 
 impl DataType {
-    /// Bits of one number's significand, the hidden one included, in memory.
+    /// Returns the bits of a number's significand in memory, including the hidden bit.
     pub fn precision(self) -> i32 {
         match self {
             DataType::F32 | DataType::Tf32 => 24,
@@ -35,17 +34,17 @@ impl DataType {
         }
     }
 
-    /// Whether a number takes two bytes.
+    /// Returns `true` if a number takes two bytes.
     pub fn is_short(self) -> bool {
         matches!(self, DataType::F16 | DataType::Bf16)
     }
 
-    /// Bytes of this many numbers.
+    /// Returns the size of `count` numbers in bytes.
     pub fn bytes(self, count: usize) -> usize {
         count.saturating_mul(if self.is_short() { 2 } else { 4 })
     }
 
-    /// The first GPUs that compute in it.
+    /// Returns the oldest compute capability that supports the type.
     pub fn since(self) -> ComputeCapability {
         match self {
             DataType::F32 | DataType::Tf32 => ComputeCapability::new(0, 0),
@@ -54,7 +53,7 @@ impl DataType {
         }
     }
 
-    /// The first cuDNN that has it.
+    /// Returns the first cuDNN that supports the type.
     pub fn first_release(self) -> Version {
         match self {
             DataType::F32 | DataType::Tf32 | DataType::F16 => Version::new(0, 0, 0),
@@ -62,12 +61,12 @@ impl DataType {
         }
     }
 
-    /// Whether no bit of single precision may be given up.
+    /// Returns `true` if no bit of single precision may be lost.
     pub fn is_strict(self) -> bool {
         self == DataType::F32
     }
 
-    /// Numbers as they lie in memory.
+    /// Encodes numbers as they are in memory.
     pub fn pack(self, values: &[f32]) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.bytes(values.len()));
         for value in values {
@@ -80,7 +79,7 @@ impl DataType {
         bytes
     }
 
-    /// The numbers that lie there.
+    /// Decodes numbers from memory.
     pub fn unpack(self, bytes: &[u8]) -> Vec<f32> {
         let mut numbers = Vec::new();
         for bytes in bytes.chunks(self.bytes(1)) {
@@ -97,7 +96,7 @@ impl DataType {
     }
 }
 
-/// Rounds to the nearest half, to the even one of two.
+/// Rounds to the nearest half, ties to even.
 pub fn to_half(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = bits >> 16 & 0x8000;
@@ -108,7 +107,7 @@ pub fn to_half(value: f32) -> u16 {
     } else if magnitude >= 0x4780_0000 {
         0x7C00
     } else if magnitude < 0x3880_0000 {
-        // Below 2^-14 a half counts in steps of 2^-24. Adding 2^23 leaves no room for a fraction: the sum is rounded.
+        // Below 2^-14 the steps of a half are 2^-24. Adding 2^23 leaves no bits for a fraction: the sum is rounded.
         let steps = f32::from_bits(magnitude) * 16_777_216.0 + 8_388_608.0;
         (steps - 8_388_608.0) as u32
     } else {
@@ -119,7 +118,7 @@ pub fn to_half(value: f32) -> u16 {
     (sign | half) as u16
 }
 
-/// The number that a half is.
+/// Converts a half to single precision.
 pub fn from_half(half: u16) -> f32 {
     let bits = u32::from(half);
     let (sign, exponent, fraction) = (bits >> 15 << 31, bits >> 10 & 0x1F, bits & 0x3FF);
@@ -133,7 +132,7 @@ pub fn from_half(half: u16) -> f32 {
     }
 }
 
-/// Rounds to the nearest bfloat16, to the even one of two.
+/// Rounds to the nearest bfloat16, ties to even.
 pub fn to_bfloat16(value: f32) -> u16 {
     let bits = value.to_bits();
     if value.is_nan() {
@@ -142,7 +141,7 @@ pub fn to_bfloat16(value: f32) -> u16 {
     (bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16) as u16
 }
 
-/// The number that a bfloat16 is: the upper half of a single.
+/// Converts a bfloat16, which is the upper half of a single-precision number.
 pub fn from_bfloat16(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }

@@ -1,4 +1,4 @@
-//! Handles and descriptors of cuDNN: what a convolution is told by.
+//! The descriptors of a convolution.
 
 use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::functions::Cudnn;
@@ -12,7 +12,7 @@ use crate::runtime::driver::call::{CallStatus, check};
 use std::ffi::c_int;
 use std::mem::transmute;
 
-// Constants of cudnn_graph.h and cudnn_ops.h (cudnn_ops_infer.h in 8), held against them by
+// Constants of cudnn_graph.h and cudnn_ops.h (cudnn_ops_infer.h in 8), compared with them by
 // tests/programs/real/signatures.rs.
 /// `cudnnDataType_t` of single precision.
 pub const FLOAT: c_int = 0;
@@ -29,7 +29,6 @@ const TENSOR_OP_MATH: c_int = 1;
 const FMA_MATH: c_int = 3;
 
 impl Cudnn {
-    /// A tensor.
     pub fn tensor(
         &self,
         dims: [usize; 4],
@@ -44,7 +43,6 @@ impl Cudnn {
         self.sized(calls, [order(layout), data_type_number(data_type)], dims)
     }
 
-    /// Filters.
     pub fn filter(
         &self,
         dims: [usize; 4],
@@ -56,7 +54,7 @@ impl Cudnn {
             "cudnnDestroyFilterDescriptor",
             "cudnnSetFilter4dDescriptor",
         ];
-        // Type and order stand the other way round than for a tensor.
+        // The order of type and layout is the reverse of a tensor's.
         self.sized(calls, [data_type_number(data_type), order(layout)], dims)
     }
 
@@ -66,17 +64,17 @@ impl Cudnn {
         [first, second]: [c_int; 2],
         [a, b, c, d]: [usize; 4],
     ) -> Result<OwnedDescriptor, CallStatus> {
-        let made = self.create(create, destroy)?;
+        let descriptor = self.create(create, destroy)?;
         let (a, b, c, d) = (int(a), int(b), int(c), int(d));
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(set, unsafe {
             let set: SetDimensions = transmute(self.find(set)?);
-            set(made.what, first, second, a, b, c, d)
+            set(descriptor.pointer, first, second, a, b, c, d)
         })?;
-        Ok(made)
+        Ok(descriptor)
     }
 
-    /// A convolution that sums in single precision.
+    /// Creates a convolution that sums in single precision.
     pub fn convolution(
         &self,
         shape: &Shape,
@@ -92,18 +90,16 @@ impl Cudnn {
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
             let set: SetConvolution = transmute(self.find(call)?);
-            let (mode, sum) = (CROSS_CORRELATION, FLOAT);
-            let what = convolution.what;
             set(
-                what,
+                convolution.pointer,
                 int(pad_h),
                 int(pad_w),
                 int(step_h),
                 int(step_w),
                 int(wide_h),
                 int(wide_w),
-                mode,
-                sum,
+                CROSS_CORRELATION,
+                FLOAT,
             )
         })?;
         if shape.groups != 1 {
@@ -123,7 +119,7 @@ impl Cudnn {
         Ok(convolution)
     }
 
-    /// With another kind of arithmetic, one that cuDNN itself named.
+    /// Sets the `cudnnMathType_t`.
     pub fn set_math(&self, convolution: &OwnedDescriptor, math: i32) -> Result<(), CallStatus> {
         self.set("cudnnSetConvolutionMathType", convolution, math)
     }
@@ -136,11 +132,11 @@ impl Cudnn {
     ) -> Result<(), CallStatus> {
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
-            transmute::<Opaque, SetNumber>(self.find(call)?)(convolution.what, value)
+            transmute::<Opaque, SetNumber>(self.find(call)?)(convolution.pointer, value)
         })
     }
 
-    /// What makes negative numbers 0. Any other treatment of NaN is refused in a fused convolution.
+    /// Creates a ReLU. A fused convolution refuses any other treatment of NaN.
     pub fn relu(&self) -> Result<OwnedDescriptor, CallStatus> {
         let relu = self.create(
             "cudnnCreateActivationDescriptor",
@@ -150,7 +146,7 @@ impl Cudnn {
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
             transmute::<Opaque, SetActivation>(self.find(call)?)(
-                relu.what,
+                relu.pointer,
                 RELU,
                 NOT_PROPAGATE_NAN,
                 0.0,
@@ -160,7 +156,7 @@ impl Cudnn {
     }
 }
 
-/// Its `cudnnDataType_t`.
+/// Returns the `cudnnDataType_t`.
 pub fn data_type_number(data_type: DataType) -> c_int {
     match data_type {
         DataType::F32 | DataType::Tf32 => FLOAT,

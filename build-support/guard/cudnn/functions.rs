@@ -1,6 +1,6 @@
-//! The few functions of cuDNN that convolutions take, found in the library that is judged.
+//! The functions of cuDNN that convolutions need.
 //!
-//! A broken cuDNN ends the process in any of them: they are called in the child.
+//! A broken cuDNN may crash the process in any of them: they are called in the child.
 
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::operation::Operation;
@@ -15,20 +15,18 @@ use crate::runtime::system::platform::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 
-/// More than there are algorithms.
+/// More than the number of algorithms.
 const MOST_OFFERS: usize = 16;
 
 /// cuDNN, ready to be called.
 #[derive(Clone, Copy)]
 pub struct Cudnn {
-    /// Its first library.
     pub main_library: Library,
-    /// Since 9.0; in 8 there is nothing of the kind.
+    /// Available since 9.0.
     last_error: Option<LastError>,
 }
 
 impl Cudnn {
-    /// The functions of a main library.
     pub fn open(main_library: Library) -> Self {
         let last_error = main_library.symbol("cudnnGetLastErrorString");
         Self {
@@ -38,47 +36,46 @@ impl Cudnn {
         }
     }
 
-    /// The address of a function of it.
     pub(crate) fn find(&self, call: &'static str) -> Result<Opaque, CallStatus> {
         address(self.main_library, call)
     }
 
-    /// What cuDNN says of the last call that failed on this thread, on one line; empty if it says nothing.
+    /// Returns cuDNN's message about the last failed call on this thread, on one line; empty if there is none.
     pub fn last_error(&self) -> String {
-        let Some(ask) = self.last_error else {
+        let Some(get_message) = self.last_error else {
             return String::new();
         };
         let mut text = [0u8; 1024];
-        // SAFETY: cuDNN writes at most as many bytes as it is given, the last of them NUL.
-        unsafe { ask(text.as_mut_ptr().cast::<c_char>(), text.len()) };
+        // SAFETY: cuDNN writes at most `text.len()` bytes, the last of them NUL.
+        unsafe { get_message(text.as_mut_ptr().cast::<c_char>(), text.len()) };
         let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
         text.to_string_lossy().trim().to_string()
     }
 
-    /// What one call makes and another one destroys.
+    /// Creates a handle or descriptor with one call, which another call destroys.
     pub(crate) fn create(
         &self,
         create: &'static str,
         destroy: &'static str,
     ) -> Result<OwnedDescriptor, CallStatus> {
-        let mut what: Opaque = std::ptr::null_mut();
-        // SAFETY: the types are those of cudnn.h, and `what` outlives the call.
+        let mut pointer: Opaque = std::ptr::null_mut();
+        // SAFETY: the types are those of cudnn.h, and `pointer` outlives the call.
         unsafe {
             let destroy: Destroy = transmute(self.find(destroy)?);
             check(
                 create,
-                transmute::<Opaque, Create>(self.find(create)?)(&mut what),
+                transmute::<Opaque, Create>(self.find(create)?)(&mut pointer),
             )?;
-            Ok(OwnedDescriptor { what, destroy })
+            Ok(OwnedDescriptor { pointer, destroy })
         }
     }
 
-    /// A handle on the GPU whose context is current.
+    /// Creates a handle on the GPU of the current context.
     pub fn handle(&self) -> Result<OwnedDescriptor, CallStatus> {
         self.create("cudnnCreate", "cudnnDestroy")
     }
 
-    /// The dimensions that cuDNN says come out.
+    /// Returns the dimensions of the output that cuDNN reports.
     pub fn output(
         &self,
         x: &OwnedDescriptor,
@@ -90,15 +87,17 @@ impl Cudnn {
         let [n, c, height, width] = &mut out;
         // SAFETY: the type is that of cudnn.h, the descriptors are alive, and the numbers outlive the call.
         check(call, unsafe {
-            let ask: OutputDim = transmute(self.find(call)?);
-            ask(convolution.what, x.what, w.what, n, c, height, width)
+            let get_dims: OutputDim = transmute(self.find(call)?);
+            let (x, w) = (x.pointer, w.pointer);
+            get_dims(convolution.pointer, x, w, n, c, height, width)
         })?;
         let size = |number: c_int| number.unsigned_abs() as usize;
         let [n, c, height, width] = out;
         Ok([size(n), size(c), size(height), size(width)])
     }
 
-    /// The algorithms that cuDNN's heuristic offers for a forward convolution, each with its kind of arithmetic.
+    /// Returns the algorithms that cuDNN's heuristic offers for a forward convolution, each with its
+    /// `cudnnMathType_t`.
     pub fn heuristic_algorithms(
         &self,
         with: &Descriptors,
@@ -106,14 +105,14 @@ impl Cudnn {
         let call = "cudnnGetConvolutionForwardAlgorithm_v7";
         let mut offers = [AlgorithmPerf::default(); MOST_OFFERS];
         let mut count: c_int = 0;
-        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and there is room for all answers.
+        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and `offers` has `MOST_OFFERS` places.
         check(call, unsafe {
             transmute::<Opaque, GetAlgorithms>(self.find(call)?)(
-                with.handle.what,
-                with.x.what,
-                with.w.what,
-                with.convolution.what,
-                with.y.what,
+                with.handle.pointer,
+                with.x.pointer,
+                with.w.pointer,
+                with.convolution.pointer,
+                with.y.pointer,
                 int(MOST_OFFERS),
                 &mut count,
                 offers.as_mut_ptr(),
@@ -129,14 +128,14 @@ impl Cudnn {
         Ok(algorithms)
     }
 
-    /// Bytes of workspace that an algorithm needs.
+    /// Returns the bytes of workspace that an algorithm needs.
     pub fn workspace(
         &self,
         operation: Operation,
         with: &Descriptors,
         by: Algorithm,
     ) -> Result<usize, CallStatus> {
-        let (x, w, y) = (with.x.what, with.w.what, with.y.what);
+        let (x, w, y) = (with.x.pointer, with.w.pointer, with.y.pointer);
         let (call, one, other, to) = match operation {
             Operation::Forward | Operation::Fused => {
                 ("cudnnGetConvolutionForwardWorkspaceSize", x, w, y)
@@ -146,12 +145,12 @@ impl Cudnn {
                 ("cudnnGetConvolutionBackwardFilterWorkspaceSize", x, y, w)
             }
         };
-        let (handle, convolution) = (with.handle.what, with.convolution.what);
+        let (handle, convolution) = (with.handle.pointer, with.convolution.pointer);
         let mut bytes = 0;
         // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the number outlives the call.
         check(call, unsafe {
-            let ask: WorkspaceSize = transmute(self.find(call)?);
-            ask(handle, one, other, convolution, to, by.number, &mut bytes)
+            let get_size: WorkspaceSize = transmute(self.find(call)?);
+            get_size(handle, one, other, convolution, to, by.number, &mut bytes)
         })?;
         Ok(bytes)
     }
@@ -159,7 +158,8 @@ impl Cudnn {
     /// Convolves.
     ///
     /// # Safety
-    /// The pointers are memory of the current GPU, as large as the descriptors say and the workspace as `bytes` says.
+    /// The pointers are memory of the current GPU. The tensors are as large as the descriptors state, and the workspace
+    /// has `bytes` bytes.
     pub unsafe fn convolve(
         &self,
         operation: Operation,
@@ -172,12 +172,12 @@ impl Cudnn {
         let (one, zero): (*const f32, *const f32) = (&one, &zero);
         let (one, zero) = (one.cast::<c_void>(), zero.cast::<c_void>());
         let (x, w, y) = (
-            (with.x.what, data.x),
-            (with.w.what, data.w),
-            (with.y.what, data.y),
+            (with.x.pointer, data.x),
+            (with.w.pointer, data.w),
+            (with.y.pointer, data.y),
         );
-        let (handle, convolution) = (with.handle.what, with.convolution.what);
-        let room = data.workspace;
+        let (handle, convolution) = (with.handle.pointer, with.convolution.pointer);
+        let workspace = data.workspace;
         let (call, first, second, to) = match operation {
             Operation::Forward => ("cudnnConvolutionForward", x, w, y),
             Operation::BackwardData => ("cudnnConvolutionBackwardData", w, y, x),
@@ -187,9 +187,9 @@ impl Cudnn {
                 let Some([bias, relu]) = &with.fused else {
                     return Err(CallStatus { call, code: None });
                 };
-                let (bias, relu) = (bias.what, relu.what);
+                let (bias, relu) = (bias.pointer, relu.pointer);
                 // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for
-                // the rest. What is added is multiplied by 0, and of the kind of the output.
+                // the rest. `z`, which is multiplied by 0 and added, has the output's descriptor.
                 return check(call, unsafe {
                     transmute::<Opaque, Fuse>(self.find(call)?)(
                         handle,
@@ -200,7 +200,7 @@ impl Cudnn {
                         w.1,
                         convolution,
                         by.number,
-                        room,
+                        workspace,
                         bytes,
                         zero,
                         y.0,
@@ -225,7 +225,7 @@ impl Cudnn {
                 second.1,
                 convolution,
                 by.number,
-                room,
+                workspace,
                 bytes,
                 zero,
                 to.0,
@@ -235,18 +235,17 @@ impl Cudnn {
     }
 }
 
-/// Where the data of a convolution lies on the GPU.
+/// The data of a convolution on the GPU.
 pub struct DeviceTensors {
-    /// What goes in, or its gradient.
+    /// The input, or its gradient.
     pub x: *mut c_void,
     /// The filters, or their gradient.
     pub w: *mut c_void,
-    /// What comes out, or its gradient.
+    /// The output, or its gradient.
     pub y: *mut c_void,
-    /// For a fused one: as many numbers as `y`, times 0.
+    /// For a fused convolution: as many numbers as `y`, which are multiplied by 0.
     pub z: *mut c_void,
-    /// For a fused one.
+    /// For a fused convolution.
     pub bias: *mut c_void,
-    /// Room to work in.
     pub workspace: *mut c_void,
 }

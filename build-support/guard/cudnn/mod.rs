@@ -1,4 +1,4 @@
-//! cuDNN's functions, with their types as NVIDIA's headers have them.
+//! cuDNN's functions, with their types in NVIDIA's headers.
 
 pub mod algorithm;
 pub mod data_type;

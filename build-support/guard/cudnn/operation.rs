@@ -1,17 +1,17 @@
-//! What is computed: a convolution, one of its gradients, or one with what follows it.
+//! The operations of the convolutions.
 
 use crate::runtime::facts::codec::{Fields, named};
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// What comes out.
+    /// The output.
     Forward,
-    /// The gradient of what went in.
+    /// The gradient of the input.
     BackwardData,
     /// The gradient of the filters.
     BackwardFilter,
-    /// What comes out, with a bias and ReLU in the same call.
+    /// The output, with a bias and ReLU in the same call.
     Fused,
 }
 
@@ -23,7 +23,7 @@ named!(Operation {
 });
 
 impl Operation {
-    /// Its name in a sentence.
+    /// Returns the name for use in a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Operation::Forward => "forward convolution",
@@ -33,7 +33,7 @@ impl Operation {
         }
     }
 
-    /// What the tensors `x`, `w` and `y` are to it.
+    /// Returns the meanings of the tensors `x`, `w` and `y`.
     pub fn buffers(self) -> [&'static str; 3] {
         match self {
             Operation::Forward | Operation::Fused => ["input", "filter", "output"],
@@ -42,7 +42,7 @@ impl Operation {
         }
     }
 
-    /// The name of what it gives.
+    /// Returns the name of the result's tensor.
     pub fn result(self) -> &'static str {
         match self {
             Operation::Forward | Operation::Fused => "y",

@@ -1,32 +1,31 @@
-//! Handles and descriptors of cuDNN, destroyed when they go away.
+//! Handles and descriptors of cuDNN, destroyed when dropped.
 
 use crate::runtime::cudnn::signatures::{Destroy, Opaque};
 
-/// All that a convolution takes, but for its data. For a gradient, `x`, `w` and `y` describe the gradients too.
+/// The arguments of a convolution without its data. For a gradient, `x`, `w` and `y` describe the gradients too.
 pub struct Descriptors<'a> {
     /// From `Cudnn::handle`.
     pub handle: &'a OwnedDescriptor,
-    /// The tensor that goes in.
+    /// The input.
     pub x: OwnedDescriptor,
     /// The filters.
     pub w: OwnedDescriptor,
-    /// The tensor that comes out.
+    /// The output.
     pub y: OwnedDescriptor,
-    /// The convolution.
     pub convolution: OwnedDescriptor,
-    /// For a fused one: a number for each channel that comes out, and what `Cudnn::relu` gives.
+    /// For a fused convolution: the bias, a number for each output channel, and `Cudnn::relu`.
     pub fused: Option<[OwnedDescriptor; 2]>,
 }
 
-/// A handle or descriptor, destroyed when it goes away.
+/// A handle or descriptor.
 pub struct OwnedDescriptor {
-    pub(crate) what: Opaque,
+    pub(crate) pointer: Opaque,
     pub(crate) destroy: Destroy,
 }
 
 impl Drop for OwnedDescriptor {
     fn drop(&mut self) {
         // SAFETY: created once, destroyed once.
-        unsafe { (self.destroy)(self.what) };
+        unsafe { (self.destroy)(self.pointer) };
     }
 }

@@ -1,19 +1,19 @@
-//! The sizes of a two-dimensional convolution, and which of its numbers stands where.
+//! The sizes of a two-dimensional convolution, and the memory layouts of its tensors.
 
 use crate::runtime::facts::codec::{Fields, named};
 
-/// A convolution (cross-correlation, as networks mean it). Pairs are height first, then width.
+/// A convolution (a cross-correlation, as in neural networks). Pairs are height first, then width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Images.
     pub n: usize,
-    /// Channels that go in.
+    /// Input channels.
     pub c: usize,
-    /// Height that goes in.
+    /// Height of the input.
     pub h: usize,
-    /// Width that goes in.
+    /// Width of the input.
     pub w: usize,
-    /// Channels that come out.
+    /// Output channels.
     pub k: usize,
     /// Height of the filter.
     pub r: usize,
@@ -23,24 +23,24 @@ pub struct Shape {
     pub pad: [usize; 2],
     /// Step between two positions of the filter.
     pub stride: [usize; 2],
-    /// Step between two numbers that the filter takes: 1 leaves none out.
+    /// Step between two numbers under the filter: 1 skips none.
     pub dilation: [usize; 2],
-    /// Into how many parts the channels fall that know nothing of each other.
+    /// The number of independent groups of channels.
     pub groups: usize,
 }
 
 impl Shape {
-    /// What goes in: images, channels, height, width.
+    /// Returns the dimensions of the input: images, channels, height, width.
     pub const fn x(&self) -> [usize; 4] {
         [self.n, self.c, self.h, self.w]
     }
 
-    /// The filters: channels that come out, channels of one group that go in, height, width.
+    /// Returns the dimensions of the filters: output channels, input channels of a group, height, width.
     pub fn filter(&self) -> [usize; 4] {
         [self.k, quotient(self.c, self.groups), self.r, self.s]
     }
 
-    /// What comes out: images, channels, height, width.
+    /// Returns the dimensions of the output: images, channels, height, width.
     pub fn y(&self) -> [usize; 4] {
         let ([pad_h, pad_w], [step_h, step_w]) = (self.pad, self.stride);
         let [wide_h, wide_w] = self.dilation;
@@ -59,12 +59,12 @@ impl Shape {
     }
 }
 
-/// The order in which a tensor's numbers stand in memory.
+/// The order of a tensor's numbers in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Channel by channel.
     Nchw,
-    /// All channels of a place side by side.
+    /// All channels of a pixel side by side.
     Nhwc,
 }
 
@@ -74,7 +74,7 @@ named!(Layout {
 });
 
 impl Layout {
-    /// Brings numbers from NCHW order into this one.
+    /// Reorders numbers from NCHW to this layout.
     pub fn arrange(self, dims: [usize; 4], values: &[f32]) -> Vec<f32> {
         let mut out = vec![0.0; values.len()];
         for (value, to) in values.iter().zip(self.offsets(dims)) {
@@ -85,7 +85,7 @@ impl Layout {
         out
     }
 
-    /// Brings numbers from this order into NCHW. One that is missing is not a number.
+    /// Reorders numbers from this layout to NCHW. A missing number becomes NaN.
     pub fn restore(self, dims: [usize; 4], values: &[f32]) -> Vec<f32> {
         let mut out = Vec::with_capacity(values.len());
         for from in &self.offsets(dims) {
@@ -94,7 +94,7 @@ impl Layout {
         out
     }
 
-    /// How far two neighbours stand apart, for each of the four dimensions.
+    /// Returns the distance of two neighbors in memory, for each of the four dimensions.
     pub fn strides(self, [_, b, c, d]: [usize; 4]) -> [usize; 4] {
         match self {
             Layout::Nchw => [b * c * d, c * d, d, 1],
@@ -102,14 +102,14 @@ impl Layout {
         }
     }
 
-    /// For each number in NCHW order, its place in this one.
+    /// Returns the offset in this layout of each number in NCHW order.
     fn offsets(self, [a, b, c, d]: [usize; 4]) -> Vec<usize> {
-        let mut places = Vec::with_capacity(a * b * c * d);
+        let mut offsets = Vec::with_capacity(a * b * c * d);
         for i in 0..a {
             for j in 0..b {
                 for k in 0..c {
                     for l in 0..d {
-                        places.push(match self {
+                        offsets.push(match self {
                             Layout::Nchw => ((i * b + j) * c + k) * d + l,
                             Layout::Nhwc => ((i * c + k) * d + l) * b + j,
                         });
@@ -117,16 +117,16 @@ impl Layout {
                 }
             }
         }
-        places
+        offsets
     }
 }
 
-/// How many numbers there are.
+/// Returns the number of elements.
 pub fn count(dims: [usize; 4]) -> usize {
     dims.iter().product()
 }
 
-/// The four indices of a number in NCHW order.
+/// Returns the four indices of a number in NCHW order.
 pub fn indices(dims: [usize; 4], index: usize) -> [usize; 4] {
     let [_, b, c, d] = dims;
     let (rest, l) = divide(index, d);
@@ -135,13 +135,13 @@ pub fn indices(dims: [usize; 4], index: usize) -> [usize; 4] {
     [i, j, k, l]
 }
 
-/// `2x8x14x14`
+/// Formats dimensions: `2x8x14x14`.
 pub fn dimensions(numbers: [usize; 4]) -> String {
     let [a, b, c, d] = numbers;
     format!("{a}x{b}x{c}x{d}")
 }
 
-/// `2x1`, or `2` if both are the same.
+/// Formats a pair: `2x1`, or `2` if both are the same.
 pub fn pair([height, width]: [usize; 2]) -> String {
     if height == width {
         height.to_string()
@@ -150,12 +150,12 @@ pub fn pair([height, width]: [usize; 2]) -> String {
     }
 }
 
-/// Quotient and remainder. Written so that no division by 0, and with it no panic, can be compiled in.
+/// Returns quotient and remainder, without code for a panic on a division by 0.
 pub fn divide(number: usize, by: usize) -> (usize, usize) {
     (quotient(number, by), number.checked_rem(by).unwrap_or(0))
 }
 
-/// A quotient, 0 where there is none.
+/// Returns the quotient, or 0 for a division by 0.
 pub fn quotient(number: usize, by: usize) -> usize {
     number.checked_div(by).unwrap_or(0)
 }

@@ -1,26 +1,26 @@
-//! The types of cuDNN's functions, as `cudnn.h` declares them; tests/programs/real/signatures.rs holds them against it.
+//! The types of cuDNN's functions, as in `cudnn.h`; tests/programs/real/signatures.rs compares them with it.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// A pointer to something of cuDNN's own.
+/// A pointer to an object of cuDNN's.
 pub type Opaque = *mut c_void;
 /// Creates a handle or a descriptor.
 pub type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
-/// Destroys it.
+/// Destroys a handle or a descriptor.
 pub type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
-/// where to, its size
+/// buffer, its size
 pub type LastError = unsafe extern "C" fn(*mut c_char, usize);
-/// tensor, layout, type, four dimensions; of a filter the type stands first
+/// tensor, layout, type, four dimensions; for a filter the type is before the layout
 pub type SetDimensions =
     unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int;
 /// height and width of padding, stride and dilation; mode; type
 pub type SetConvolution =
     unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int;
-/// convolution, kind of arithmetic or number of groups
+/// convolution, math type or number of groups
 pub type SetNumber = unsafe extern "C" fn(Opaque, c_int) -> c_int;
-/// activation, its kind, what becomes of NaN, a bound that ReLU has not
+/// activation, its kind, treatment of NaN, a bound that ReLU does not have
 pub type SetActivation = unsafe extern "C" fn(Opaque, c_int, c_int, f64) -> c_int;
-/// convolution, x, w; n, c, h, w of what comes out
+/// convolution, x, w; n, c, h, w of the output
 pub type OutputDim = unsafe extern "C" fn(
     Opaque,
     Opaque,
@@ -30,11 +30,10 @@ pub type OutputDim = unsafe extern "C" fn(
     *mut c_int,
     *mut c_int,
 ) -> c_int;
-/// handle, the two that go in, convolution, the one that comes out, algorithm, bytes. The gradient of the filters
-/// alone takes its convolution in the fourth place too, after x and dy.
+/// handle, two inputs, convolution, output, algorithm, bytes. For the gradient of the filters the inputs are x and dy.
 pub type WorkspaceSize =
     unsafe extern "C" fn(Opaque, Opaque, Opaque, Opaque, Opaque, c_int, *mut usize) -> c_int;
-/// handle, x, w, convolution, y, room for so many answers, answers, the answers
+/// handle, x, w, convolution, y, capacity, resulting count, results
 pub type GetAlgorithms = unsafe extern "C" fn(
     Opaque,
     Opaque,
@@ -45,8 +44,8 @@ pub type GetAlgorithms = unsafe extern "C" fn(
     *mut c_int,
     *mut AlgorithmPerf,
 ) -> c_int;
-/// handle, alpha, the first that goes in, its data, the second, its data, convolution, algorithm, workspace, its
-/// bytes, beta, what comes out, its data
+/// handle, alpha, first input, its data, second input, its data, convolution, algorithm, workspace, its bytes, beta,
+/// output, its data
 pub type Convolve = unsafe extern "C" fn(
     Opaque,
     *const c_void,
@@ -89,18 +88,16 @@ pub type Fuse = unsafe extern "C" fn(
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct AlgorithmPerf {
-    /// The algorithm.
     pub algorithm: c_int,
-    /// Whether it can be had.
+    /// 0 if the algorithm is available.
     pub status: c_int,
-    /// Guessed, so of no use here.
+    /// An estimate, not used here.
     pub time: f32,
     /// Bytes of workspace.
     pub memory: usize,
-    /// Whether it gives the same numbers every time.
+    /// Whether the results are the same every time.
     pub determinism: c_int,
-    /// The kind of arithmetic that goes with it.
+    /// The `cudnnMathType_t`.
     pub math: c_int,
-    /// Nothing yet.
     pub reserved: [c_int; 3],
 }

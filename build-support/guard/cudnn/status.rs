@@ -1,4 +1,4 @@
-//! What cuDNN answers (`cudnnStatus_t`), by name. The numbers changed at 9.
+//! The codes of `cudnnStatus_t`. They changed in cuDNN 9.
 
 use std::ffi::c_int;
 
@@ -7,7 +7,7 @@ pub fn name(code: i32, major: u32) -> &'static str {
     if major < 9 { name8(code) } else { name9(code) }
 }
 
-/// A `cudnnStatus_t` by name and number.
+/// Formats a `cudnnStatus_t` with its name and number.
 pub fn status_name(code: i32, major: u32) -> String {
     match name(code, major) {
         "" => format!("status {code}"),
@@ -15,7 +15,7 @@ pub fn status_name(code: i32, major: u32) -> String {
     }
 }
 
-/// Whether a `cudnnStatus_t` only says that this way of computing is not offered.
+/// Returns `true` if the status means that cuDNN does not offer this way of computing.
 pub fn is_not_supported(code: i32, major: u32) -> bool {
     if major < 9 {
         code == 9
@@ -24,22 +24,23 @@ pub fn is_not_supported(code: i32, major: u32) -> bool {
     }
 }
 
-/// Whether a `cudnnStatus_t` of 9 declines what was asked for, by this API and on this machine. A missing part is a fault.
+/// Returns `true` if a status of cuDNN 9 declines a request through this API on this machine. A missing sub-library
+/// (3009) is a fault instead.
 pub fn is_declined(code: i32) -> bool {
     matches!(code, 3000..=3999) && code != 3009
 }
 
-/// Whether a `cudnnStatus_t` may say no more than that a kind of convolution is not for this release or this GPU.
-pub fn is_unserved(code: i32, major: u32) -> bool {
-    let told = if major < 9 {
+/// Returns `true` if the status may only mean that this version or this GPU does not support a kind of convolution.
+pub fn may_be_unsupported(code: i32, major: u32) -> bool {
+    let is_vague = if major < 9 {
         matches!(code, 3 | 6)
     } else {
         matches!(code, 2000..=2999 | 3007)
     };
-    told || is_not_supported(code, major)
+    is_vague || is_not_supported(code, major)
 }
 
-/// Whether a `cudnnStatus_t` says that parts are missing, or of another release.
+/// Returns `true` if the status means that sub-libraries are missing, or have another version.
 pub fn is_mismatch(code: i32, major: u32) -> bool {
     if major < 9 {
         code == 14
@@ -48,12 +49,12 @@ pub fn is_mismatch(code: i32, major: u32) -> bool {
     }
 }
 
-/// Whether a `cudnnStatus_t` of 9 says that something went wrong within cuDNN.
+/// Returns `true` if a status of cuDNN 9 means an internal error.
 pub fn is_internal(code: i32) -> bool {
     matches!(code, 4000..=4999)
 }
 
-/// Whether a `cudnnStatus_t` says that there is too little memory.
+/// Returns `true` if the status means that there is too little memory.
 pub fn is_memory(code: i32, major: u32) -> bool {
     if major < 9 {
         code == 2
@@ -62,8 +63,7 @@ pub fn is_memory(code: i32, major: u32) -> bool {
     }
 }
 
-/// Whether a `cudnnStatus_t` is one that a lack of memory is told by too: not initialized, internal error, execution
-/// failed.
+/// Returns `true` if the status may also mean a lack of memory: not initialized, internal error, execution failed.
 pub fn may_be_memory(code: i32, major: u32) -> bool {
     if major < 9 {
         matches!(code, 1 | 4 | 8)
@@ -148,7 +148,7 @@ fn name9(code: i32) -> &'static str {
     }
 }
 
-/// Our own sizes are small.
+/// Converts a size of the guard's own convolutions: all are small.
 pub(crate) fn int(size: usize) -> c_int {
     size as c_int
 }

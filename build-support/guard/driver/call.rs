@@ -1,4 +1,4 @@
-//! Calls of NVIDIA's libraries: the functions, found by name, and what they answer.
+//! Calls into NVIDIA's libraries: functions found by name, and their status.
 
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_void};
@@ -6,13 +6,12 @@ use std::ffi::{c_int, c_void};
 /// A call of the driver or of cuDNN that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallStatus {
-    /// The call.
     pub call: &'static str,
-    /// What it answered, a `CUresult` or a `cudnnStatus_t`; none if the library has no such function.
+    /// The `CUresult` or `cudnnStatus_t`; `None` if the library has no such function.
     pub code: Option<i32>,
 }
 
-/// Returns what a call answered as an error, unless it went well.
+/// Returns an error unless the call succeeded.
 pub fn check(call: &'static str, code: c_int) -> Result<(), CallStatus> {
     if code == 0 {
         Ok(())
@@ -27,8 +26,8 @@ pub fn address(library: Library, call: &'static str) -> Result<*mut c_void, Call
     library.symbol(call).ok_or(CallStatus { call, code: None })
 }
 
-/// Functions of a library of NVIDIA's, with their types in C: each by its name, or by the one of older releases; those with
-/// a `?` may be missing.
+/// Declares functions of an NVIDIA library with their C types. Each has a name and, after `or`, the name in older
+/// versions. Those with a `?` may be missing.
 macro_rules! functions {
     ($view:vis struct $name:ident {
         $($member:ident = $symbol:literal $(or $older:literal)?: $type:ty;)+
@@ -41,7 +40,7 @@ macro_rules! functions {
         }
 
         impl $name {
-            /// Finds the functions, or names the first one that is missing.
+            /// Finds the functions, or returns the first one that is missing.
             $view fn resolve(library: Library) -> Result<Self, CallStatus> {
                 // SAFETY: the types are those of NVIDIA's headers; tests/programs/real/signatures.rs compares them.
                 unsafe {

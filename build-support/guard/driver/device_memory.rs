@@ -1,4 +1,4 @@
-//! A GPU in use: CUDA's own context, and memory with canaries round it, through the driver alone.
+//! A GPU in use: CUDA's own context, and memory between canaries, through the driver only.
 
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
 use crate::runtime::driver::query;
@@ -6,45 +6,41 @@ use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::transmute;
 
-/// Where something was written beside a buffer.
+/// The place of a write outside a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breach {
-    /// Before its beginning.
     Before,
-    /// Within the first 512 bytes past its end, and not beyond them.
+    /// Only within the first 512 bytes past its end.
     JustPast,
-    /// Further past its end.
     FarPast,
 }
 
 /// The memory of a GPU, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// What is free.
     pub free: usize,
-    /// All of it.
     pub total: usize,
 }
 
 type Address = u64;
 type Context = *mut c_void;
 
-/// Bytes before every buffer that nobody may touch. cuDNN wants buffers aligned to 16; 512 keeps what `cuMemAlloc`
-/// gives, and what engines with wide loads like.
+/// Bytes of canaries before every buffer. cuDNN requires buffers aligned to 16; 512 keeps the alignment of
+/// `cuMemAlloc`, which helps engines with wide loads.
 const MARGIN: usize = 512;
-/// Bytes behind every buffer that nobody may touch. An engine may write a whole tile, whose end lies in the first
-/// half: no release says that none does.
+/// Bytes of canaries behind every buffer. An engine may write a full tile, which ends in the first half: no version of
+/// cuDNN rules that out.
 const BEHIND: usize = 1024;
-/// What stands there; as a float an unlikely 9.1e-16, as a pointer never valid.
+/// The canary: as a float an unlikely 9.1e-16, as a pointer never valid.
 const CANARY: u32 = 0x2684_C5A3;
-/// What every byte of a buffer holds before it is written: a NaN in each format, of four bytes and of two.
+/// Every byte of a buffer before it is written: a NaN in each format, of four bytes and of two.
 pub const POISON: u8 = 0xFF;
 
 functions! {
     struct MemoryFunctions {
         device = "cuDeviceGet": unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
         retain = "cuDevicePrimaryCtxRetain": unsafe extern "C" fn(*mut Context, c_int) -> c_int;
-        // The newer one came with CUDA 11; the older one is the same to us.
+        // The newer one came with CUDA 11; for this use the older one does the same.
         release = "cuDevicePrimaryCtxRelease_v2" or "cuDevicePrimaryCtxRelease": unsafe extern "C" fn(c_int) -> c_int;
         push = "cuCtxPushCurrent_v2": unsafe extern "C" fn(Context) -> c_int;
         pop = "cuCtxPopCurrent_v2": unsafe extern "C" fn(*mut Context) -> c_int;
@@ -61,16 +57,16 @@ functions! {
     }
 }
 
-/// The primary context of a GPU, current while this value lives; what was current before is so again afterwards.
+/// The primary context of a GPU, current while this value lives. Dropping it makes the previous context current again.
 /// The CUDA runtime, and so cuDNN, works in the primary context too.
 pub struct CurrentContext {
     functions: MemoryFunctions,
     device: c_int,
-    /// The thread's mode of capture before.
+    /// The thread's previous capture mode.
     mode: c_int,
 }
 
-/// `CU_STREAM_CAPTURE_MODE_RELAXED`: what this thread asks of the driver breaks no capture of another one.
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`: driver calls of this thread break no capture of another thread.
 const RELAXED: c_int = 2;
 /// `CUDA_ERROR_STREAM_CAPTURE_IMPLICIT`: a stream that waits for the legacy one is being captured.
 const CAPTURE_IMPLICIT: c_int = 906;
@@ -117,19 +113,20 @@ impl CurrentContext {
         }
     }
 
-    /// Whether this process captures work of this context into a graph, which a convolution would break. Asked of the
-    /// stream that everybody waits for: streams that do not wait for it are not told.
+    /// Returns `true` if this process captures work of this context into a graph, which a convolution would break.
+    ///
+    /// The legacy stream is queried: captures on streams that do not wait for it go unnoticed.
     pub fn is_capturing(&self) -> bool {
-        let Some(ask) = self.functions.is_capturing else {
+        let Some(is_capturing) = self.functions.is_capturing else {
             return false;
         };
         let mut status: c_int = 0;
         // SAFETY: a context is current, and the number outlives the call.
-        let code = unsafe { ask(LEGACY as *mut c_void, &mut status) };
+        let code = unsafe { is_capturing(LEGACY as *mut c_void, &mut status) };
         code == CAPTURE_IMPLICIT || code == 0 && status != 0
     }
 
-    /// Waits until all that was started on the GPU is done, and says how it ended.
+    /// Waits for all work on the GPU, and returns its error if it failed.
     pub fn wait(&self) -> Result<(), CallStatus> {
         // SAFETY: a context is current.
         check("cuCtxSynchronize", unsafe {
@@ -137,7 +134,7 @@ impl CurrentContext {
         })
     }
 
-    /// The GPU's memory; none if it does not say.
+    /// Returns the GPU's memory, if the driver reports it.
     pub fn memory(&self) -> Option<Memory> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: a context is current, both numbers outlive the call.
@@ -145,8 +142,8 @@ impl CurrentContext {
         (code == 0).then_some(Memory { free, total })
     }
 
-    /// A buffer of so many bytes, poisoned, with canaries before and after it. It is made of whole words: up to three
-    /// bytes more are its user's, though nobody asked for them.
+    /// Allocates a poisoned buffer with canaries before and after it. Its size is rounded up to whole words of four
+    /// bytes.
     pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>, CallStatus> {
         let words = bytes / 4 + usize::from(bytes % 4 != 0);
         let bytes = words.saturating_mul(4).saturating_add(MARGIN + BEHIND);
@@ -204,7 +201,7 @@ pub struct Buffer<'a> {
 }
 
 impl Buffer<'_> {
-    /// Where it begins, as the GPU sees it.
+    /// Returns the buffer's beginning in the GPU's address space.
     pub fn address(&self) -> u64 {
         self.start.wrapping_add(MARGIN as u64)
     }
@@ -218,7 +215,7 @@ impl Buffer<'_> {
         }
     }
 
-    /// Writes all of it. What does not fit is left out.
+    /// Writes the buffer. Values beyond its end are ignored.
     pub fn write(&self, values: &[u8]) -> Result<(), CallStatus> {
         let bytes = values.len().min(self.words.saturating_mul(4));
         // SAFETY: not longer than either side.
@@ -228,14 +225,14 @@ impl Buffer<'_> {
         })
     }
 
-    /// What it holds, bit for bit.
+    /// Reads the buffer.
     pub fn bytes(&self) -> Result<Vec<u8>, CallStatus> {
         let mut bytes = vec![0; self.words.saturating_mul(4)];
         self.current.read(self.address(), &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Whether nobody wrote before its beginning or past its end; if somebody did, where: the worst place.
+    /// Returns the worst place where something was written before the buffer's beginning or past its end, if any.
     pub fn breach(&self) -> Result<Option<Breach>, CallStatus> {
         let end = self.address().wrapping_add(self.words as u64 * 4);
         let canary = CANARY.to_ne_bytes();

@@ -1,18 +1,16 @@
-//! The GPUs that are tried.
+//! The GPUs that are tested.
 
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
-/// Which of the visible GPUs, in CUDA's order.
+/// A choice among the visible GPUs, in CUDA's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Devices {
-    /// The first one, as nobody asked; none where other programs share them through MPS.
+    /// The first one, by default; none where other programs share them through MPS.
     First,
-    /// The one of this rank among the processes of a machine, as nobody asked.
+    /// The one with this rank of the process on its machine, by default.
     Rank(usize),
-    /// Every one.
     All,
-    /// These.
     Listed(Vec<usize>),
 }
 
@@ -32,12 +30,12 @@ impl Devices {
         Some(Devices::Listed(numbers))
     }
 
-    /// Whether it was said which.
-    pub fn is_asked(&self) -> bool {
+    /// Returns `true` if the user chose the GPUs.
+    pub fn is_explicit(&self) -> bool {
         matches!(self, Devices::All | Devices::Listed(_))
     }
 
-    /// Those of so many that are tried.
+    /// Returns the numbers of the GPUs that are tested, out of `count`.
     pub fn selected(&self, count: usize) -> Vec<usize> {
         let numbers = 0..count;
         match self {
@@ -66,7 +64,7 @@ impl Devices {
         }
     }
 
-    /// Those that are asked for and not there.
+    /// Returns the requested numbers that do not exist.
     pub fn out_of_range(&self, count: usize) -> Vec<usize> {
         match self {
             Devices::Listed(numbers) => {
@@ -78,14 +76,13 @@ impl Devices {
     }
 }
 
-/// The reason why a GPU is not tested: other programs may use it, or this one does.
+/// The reason why a GPU is not tested: other programs or this one may use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BusyDevice {
     /// The process of this local rank shares the GPU with the rank that has the GPU's number, which tests it.
     SharedWithRank {
         /// The rank of this process.
         rank: usize,
-        /// The number of the GPU.
         gpu: usize,
     },
     /// A compute mode keeps other processes out while the guard uses the GPU.
@@ -94,18 +91,16 @@ pub enum BusyDevice {
         mode: u32,
         /// The name of the GPU.
         device: String,
-        /// Its number.
         number: usize,
     },
     /// This program is capturing a graph on the GPU of this name.
     Capturing(String),
-    /// CUDA's multi-process service has this control pipe. A fault of one program on a GPU that is shared so may end the
-    /// others.
+    /// CUDA's multi-process service has this control pipe. A fault of one program may stop the others on the GPU.
     SharedByMps(PathBuf),
 }
 
 /// The variables in which launchers give each process its number on this machine (torchrun, Open MPI, Intel MPI, Hydra,
-/// PALS, Flux, Slurm). One launcher often starts another (`srun torchrun`), and the inner one knows best.
+/// PALS, Flux, Slurm). One launcher often starts another (`srun torchrun`), so the inner one comes first.
 pub const RANKS: [&str; 7] = [
     "LOCAL_RANK",
     "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -116,7 +111,7 @@ pub const RANKS: [&str; 7] = [
     "SLURM_LOCALID",
 ];
 
-/// The name of the GPU with this number: several may be called the same.
+/// Returns the name of a GPU with its number, since several may have the same name.
 pub fn label(name: &str, number: usize) -> String {
     if number == 0 {
         name.to_string()
@@ -125,14 +120,15 @@ pub fn label(name: &str, number: usize) -> String {
     }
 }
 
-/// Finds CUDA's multi-process service, if a process serves its control pipe.
+/// Finds CUDA's multi-process service, if a process listens on its control pipe.
 pub fn find_mps() -> Option<BusyDevice> {
     if cfg!(windows) {
         return None;
     }
-    let folder = std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").filter(|folder| !folder.is_empty());
-    let folder = folder.map_or_else(|| PathBuf::from("/tmp/nvidia-mps"), PathBuf::from);
-    let control = folder.join("control");
+    let directory =
+        std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").filter(|directory| !directory.is_empty());
+    let directory = directory.map_or_else(|| PathBuf::from("/tmp/nvidia-mps"), PathBuf::from);
+    let control = directory.join("control");
     if system::is_there(&control) && !is_left_behind(&control) {
         Some(BusyDevice::SharedByMps(control))
     } else {
@@ -140,7 +136,7 @@ pub fn find_mps() -> Option<BusyDevice> {
     }
 }
 
-/// Returns `true` if no process serves this socket: a service that was killed leaves its socket.
+/// Returns `true` if no process listens on this socket: a service that was killed leaves its socket.
 ///
 /// A datagram socket cannot connect to the service's stream socket, so this never waits in the queue of a service that
 /// was stopped. Linux refuses with ECONNREFUSED if the socket is left behind, and with EPROTOTYPE otherwise.

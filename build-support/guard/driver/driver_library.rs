@@ -1,4 +1,4 @@
-//! Which file the loader takes for the driver's library, what makes it so, and which other one there is.
+//! The file that the loader selects for the driver's library, the reason, and the file that it should select.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
@@ -24,18 +24,17 @@ pub enum LocatedProblem<'a> {
     Unfit(&'a MissingDriver, Unfit),
     /// A library is loaded in place of the driver's.
     InPlace {
-        /// The problem.
         problem: &'a DriverProblem,
-        /// The file of that library.
+        /// The file of the wrong library.
         path: PathBuf,
-        /// What makes the loader take it.
+        /// The reason why the loader selects it.
         origin: LoadOrigin,
-        /// The driver's library, which the loader comes to later, and its release.
+        /// The driver's library, later on the search path, and its version.
         behind: Option<(PathBuf, String)>,
     },
 }
 
-/// Finds the file that causes a problem. To be called where the driver was opened.
+/// Finds the file that causes a problem. Call it in the process that opened the driver.
 pub fn locate(problem: &DriverProblem) -> LocatedProblem<'_> {
     let search_path = SearchPath::of_program();
     let located = match problem {
@@ -51,7 +50,7 @@ pub fn locate(problem: &DriverProblem) -> LocatedProblem<'_> {
     located.unwrap_or(LocatedProblem::Unlocated(problem))
 }
 
-/// Returns the file in the loader's way that has the driver's name and is no library for this program.
+/// Returns the first file on the search path that has the driver's name and is not a library for this program.
 fn unfit(search_path: &SearchPath) -> Option<Unfit> {
     let (path, defect) = match search_path.program_file(DRIVER) {
         Some(path) => Image::open(&path).err().map(|defect| (path, defect)),
@@ -67,7 +66,7 @@ fn unfit(search_path: &SearchPath) -> Option<Unfit> {
     })
 }
 
-/// Returns the library that is in the place of the driver's, and the driver's that lies behind it.
+/// Returns the library that is loaded in place of the driver's, and the driver's later on the search path.
 fn in_place<'a>(
     search_path: &SearchPath,
     problem: &'a DriverProblem,
@@ -78,10 +77,11 @@ fn in_place<'a>(
     let mut behind = search_path.program_files(DRIVER).into_iter();
     let behind = behind.find_map(|other| {
         let release = release(&other)?;
-        let is_it = platform::same_file(&other, &path) || own.as_ref() == Some(&release);
+        let is_same = platform::same_file(&other, &path) || own.as_ref() == Some(&release);
         let module = driver.version.as_ref().filter(|_| driver.version != own);
-        let fits = module.is_none_or(|module| *module == release);
-        (!is_it && fits && Image::open(&other).is_ok()).then_some((other, release))
+        let is_compatible = module.is_none_or(|module| *module == release);
+        let is_usable = !is_same && is_compatible && Image::open(&other).is_ok();
+        is_usable.then_some((other, release))
     });
     Some(LocatedProblem::InPlace {
         problem,
@@ -91,7 +91,7 @@ fn in_place<'a>(
     })
 }
 
-/// The release in the name of the file that a link such as `libcuda.so.1` leads to.
+/// Returns the version in the name of the file that a link such as `libcuda.so.1` points to.
 fn release(path: &Path) -> Option<String> {
     let real = std::fs::canonicalize(path).ok()?;
     driver_release::release_in_name(&real.to_string_lossy())

@@ -1,52 +1,52 @@
-//! Why the driver's library cannot be opened: where it lies instead, and who has to bring it.
+//! The reasons why the driver's library cannot be opened.
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::system;
 use crate::runtime::system::names::DRIVER;
 use std::path::Path;
 
-/// Where NixOS keeps the driver's libraries.
+/// NixOS's directory of the driver's libraries.
 pub const NIXOS: &str = "/run/opengl-driver/lib";
-/// The GPU as WSL shows it.
+/// WSL's GPU device.
 const WSL: &str = "/dev/dxg";
-/// Where WSL puts the driver's libraries.
+/// WSL's directory of the driver's libraries.
 pub const WSL_LIBRARIES: &str = "/usr/lib/wsl/lib";
-/// What docker and podman put into their containers.
+/// Files that docker and podman create in their containers.
 pub const CONTAINER: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
-/// What shows where a driver should be.
+/// Evidence of why the driver's library is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MissingDriver {
-    /// The loader's own words.
-    pub words: String,
-    /// The defect for which the library was not opened, which the words name.
+    /// The loader's error message.
+    pub message: String,
+    /// The defect because of which the library was not opened; `message` names it.
     pub not_opened: Option<Defect>,
-    /// The release of the kernel module, if one is loaded all the same.
+    /// The version of the kernel module, if it is loaded anyway.
     pub module: Option<String>,
-    /// Whether the library lies where NixOS keeps it.
+    /// Whether the library is in NixOS's directory.
     pub nixos: bool,
     /// Whether this is WSL with a GPU.
     pub wsl: bool,
-    /// The file that says that this is a container.
+    /// The file that marks this machine as a container.
     pub container: Option<&'static str>,
 }
 
 impl MissingDriver {
-    /// Looks below a root, which is `/`.
-    pub fn detect(root: &Path, words: String, module: Option<String>) -> Self {
-        let there = |path: &str| system::is_there(&root.join(path.trim_start_matches('/')));
+    /// Collects the evidence below a root directory, which is `/` except in tests.
+    pub fn detect(root: &Path, message: String, module: Option<String>) -> Self {
+        let exists = |path: &str| system::is_there(&root.join(path.trim_start_matches('/')));
         Self {
-            words,
+            message,
             not_opened: None,
             module,
-            nixos: there(&format!("{NIXOS}/{DRIVER}")),
-            wsl: there(WSL),
-            container: CONTAINER.iter().copied().find(|path| there(path)),
+            nixos: exists(&format!("{NIXOS}/{DRIVER}")),
+            wsl: exists(WSL),
+            container: CONTAINER.iter().copied().find(|path| exists(path)),
         }
     }
 
-    /// Returns `true` if the loader found no such file: an unusable file is another matter.
+    /// Returns `true` if the loader found no file of this name, not even an unusable one.
     pub fn is_absent(&self) -> bool {
-        self.words.contains("No such file or directory")
+        self.message.contains("No such file or directory")
     }
 }

@@ -1,22 +1,21 @@
-//! The release of NVIDIA's driver, by its kernel module and by the file of its library.
+//! The version of NVIDIA's driver, from its kernel module and from its library's file.
 
 #[cfg(windows)]
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::system::proc;
 
-/// That of the kernel module, as the module tells it.
+/// Returns the version that the kernel module reports.
 pub fn of_module() -> Option<String> {
     parse_release(&proc::text("driver/nvidia/version")?)
 }
 
-/// That of the library in this file, by its name.
+/// Returns the version in the library's file name.
 #[cfg(not(windows))]
 pub fn of_library(library: &str) -> Option<String> {
     release_in_name(library)
 }
 
-/// That of the library in this file, by its version resource: 560.94 of 32.0.15.6094. Windows takes the first numbers for
-/// itself.
+/// Returns the version in the library's version resource: 560.94 for 32.0.15.6094. The first two numbers are Windows's.
 #[cfg(windows)]
 pub fn of_library(library: &str) -> Option<String> {
     let path = std::path::Path::new(library);
@@ -26,7 +25,7 @@ pub fn of_library(library: &str) -> Option<String> {
     Some(format!("{branch}.{rest}"))
 }
 
-/// The release in `/proc/driver/nvidia/version`: the first word of its first line that is made of numbers with
+/// Parses `/proc/driver/nvidia/version`. The version is the first word of the first line that consists of numbers with
 /// points between them, as in `NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 ...`.
 pub fn parse_release(text: &str) -> Option<String> {
     text.lines()
@@ -43,12 +42,8 @@ fn is_release(word: &str) -> bool {
             .all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The release in a name such as `libcuda.so.535.183.01`. A Jetson's `libcuda.so.1.1` tells none.
+/// Returns the version in a name such as `libcuda.so.535.183.01`. A Jetson's `libcuda.so.1.1` contains none.
 pub fn release_in_name(library: &str) -> Option<String> {
     let (_, release) = library.rsplit_once("libcuda.so.")?;
-    if is_release(release) && !release.starts_with("1.") {
-        Some(release.to_string())
-    } else {
-        None
-    }
+    (is_release(release) && !release.starts_with("1.")).then(|| release.to_string())
 }

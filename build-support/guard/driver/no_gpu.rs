@@ -1,4 +1,4 @@
-//! Why the driver shows no GPU: what hides it, who may not open it, what it was not given to.
+//! The reasons why the driver shows no GPU: a variable hides it, it may not be opened, or a container was not given it.
 
 use crate::runtime::driver::driver_missing::CONTAINER;
 use crate::runtime::system;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The variable that chooses among the GPUs.
 pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
-/// What a program opens to use a GPU: that of a card, then that of a Jetson.
+/// The device files that a program opens to use a GPU: three for a card, then three for a Jetson.
 const NODES: [&str; 6] = [
     "/dev/nvidiactl",
     "/dev/nvidia-uvm",
@@ -15,7 +15,7 @@ const NODES: [&str; 6] = [
     "/dev/nvhost-gpu",
     "/dev/nvhost-ctrl-gpu",
 ];
-/// Every Jetson's system has it.
+/// A file that exists on every Jetson.
 const JETSON: &str = "/etc/nv_tegra_release";
 
 /// The reason why `/dev/nvidia-uvm` is missing although the driver is loaded.
@@ -35,30 +35,29 @@ impl MissingUvm {
             return None;
         }
         let mut containers = CONTAINER.iter();
-        Some(
-            match containers.any(|file| has(file.trim_start_matches('/'))) {
-                true => MissingUvm::NotGiven,
-                false => MissingUvm::NotLoaded,
-            },
-        )
+        if containers.any(|file| has(file.trim_start_matches('/'))) {
+            Some(MissingUvm::NotGiven)
+        } else {
+            Some(MissingUvm::NotLoaded)
+        }
     }
 }
 
-/// What shows around a driver that has no GPU to show.
+/// Evidence of why a driver shows no GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GpuVisibility {
     /// The value of `CUDA_VISIBLE_DEVICES`, if it is set.
     pub visible: Option<String>,
-    /// A device that is there and that this process may not open.
+    /// A device that exists and that this process may not open.
     pub closed: Option<&'static str>,
-    /// The file that says that this is a container, where no GPU was given to it.
+    /// The file that marks this machine as a container, if the container was given no GPU.
     pub container: Option<&'static str>,
     /// Whether this is a Jetson.
     pub is_jetson: bool,
 }
 
 impl GpuVisibility {
-    /// Looks.
+    /// Collects the evidence on this machine.
     pub fn detect() -> Self {
         if cfg!(windows) {
             return Self {
@@ -69,10 +68,10 @@ impl GpuVisibility {
         Self::detect_below(Path::new("/"))
     }
 
-    /// [`Self::detect`] below another root directory.
+    /// Like [`Self::detect`], but below another root directory.
     pub fn detect_below(root: &Path) -> Self {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
-        let there = |path: &&str| system::is_there(&below(path));
+        let exists = |path: &&str| system::is_there(&below(path));
         let closed = NODES.iter().copied().find(|node| {
             let opened = std::fs::OpenOptions::new()
                 .read(true)
@@ -80,12 +79,15 @@ impl GpuVisibility {
                 .open(below(node));
             opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
         });
-        let given = NODES.iter().any(there);
+        let has_node = NODES.iter().any(exists);
         Self {
             visible: visible(),
             closed,
-            container: CONTAINER.iter().copied().find(there).filter(|_| !given),
-            is_jetson: there(&JETSON) || NODES.iter().skip(3).any(there),
+            container: CONTAINER
+                .iter()
+                .copied()
+                .find(|file| !has_node && exists(file)),
+            is_jetson: exists(&JETSON) || NODES.iter().skip(3).any(exists),
         }
     }
 

@@ -1,4 +1,4 @@
-//! How the driver keeps the GPUs between two processes, as NVML tells it
+//! The driver's modes of keeping the GPUs between two processes, as NVML reports them
 //! (<https://docs.nvidia.com/deploy/nvml-api/>).
 
 use crate::runtime::driver::call::{CallStatus, address, functions};
@@ -8,12 +8,12 @@ use std::mem::transmute;
 
 const NVML: &str = "libnvidia-ml.so.1";
 
-/// How the GPUs are kept.
+/// The modes in which the GPUs are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpuModes {
-    /// Whether one of them is shut down when the last process that uses it ends: its next start takes seconds.
+    /// Whether a GPU is shut down when the last process that uses it ends: its next start takes seconds.
     pub is_shut_down: bool,
-    /// Whether they are used in confidential computing, where a GPU that was shut down may not start again.
+    /// Whether the GPUs are used in confidential computing, where a GPU that was shut down may not start again.
     pub is_confidential: bool,
 }
 
@@ -29,7 +29,7 @@ functions! {
     }
 }
 
-/// Asks NVML; none where there is no NVML that answers.
+/// Queries NVML. Returns `None` if it is missing or does not answer.
 pub fn modes() -> Option<GpuModes> {
     let functions = Functions::resolve(Library::open(NVML).ok()?).ok()?;
     // SAFETY: it takes nothing.
@@ -37,9 +37,9 @@ pub fn modes() -> Option<GpuModes> {
         return None;
     }
     let mut state = [0; 3];
-    let is_told = functions.confidential.is_some_and(|ask| {
+    let has_state = functions.confidential.is_some_and(|get_state| {
         // SAFETY: the structure is three numbers, and outlives the call.
-        unsafe { ask(&mut state) == 0 }
+        unsafe { get_state(&mut state) == 0 }
     });
     let mut count = 0;
     let mut is_shut_down = false;
@@ -48,14 +48,14 @@ pub fn modes() -> Option<GpuModes> {
         (functions.count)(&mut count);
         for index in 0..count {
             let (mut device, mut mode) = (std::ptr::null_mut(), 1);
-            let told = (functions.handle)(index, &mut device) == 0
-                && (functions.persistence)(device, &mut mode) == 0;
-            is_shut_down |= told && mode == 0;
+            is_shut_down |= (functions.handle)(index, &mut device) == 0
+                && (functions.persistence)(device, &mut mode) == 0
+                && mode == 0;
         }
         (functions.shutdown)();
     }
     Some(GpuModes {
         is_shut_down,
-        is_confidential: is_told && state[1] != 0,
+        is_confidential: has_state && state[1] != 0,
     })
 }

@@ -1,6 +1,6 @@
-//! NVIDIA's driver, opened by hand: which one is here, and which GPUs does it show.
+//! NVIDIA's driver, opened by hand: its version, and the GPUs that it shows.
 //!
-//! Nothing here waits or starts a thread, but `cuInit` itself can hang on a sick machine: callers hold a deadline.
+//! Nothing here waits or starts a thread, but `cuInit` itself can hang on a faulty machine: callers need a deadline.
 
 use crate::runtime::binary::defect::Defect;
 #[cfg(not(windows))]
@@ -24,7 +24,7 @@ const COMPUTE_MODE: c_int = 20;
 const CAPABILITY_MAJOR: c_int = 75;
 const CAPABILITY_MINOR: c_int = 76;
 
-/// `CUDA_ERROR_STUB_LIBRARY`: the toolkit's `stubs/libcuda.so` answers so to everything.
+/// `CUDA_ERROR_STUB_LIBRARY`: every function of the toolkit's `stubs/libcuda.so` returns it.
 const STUB: c_int = 34;
 /// `CUDA_ERROR_NO_DEVICE`
 const NO_DEVICE: c_int = 100;
@@ -32,57 +32,50 @@ const NO_DEVICE: c_int = 100;
 pub const MISMATCH: c_int = 803;
 /// `CUDA_ERROR_UNKNOWN`
 const UNKNOWN: c_int = 999;
-/// More GPUs than any machine has; a wild count must not keep us here.
+/// More GPUs than any machine has: bounds the loop if the driver returns a wrong count.
 const MOST_DEVICES: c_int = 256;
 
 /// A GPU that programs see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// As the driver calls it.
     pub name: String,
-    /// Its compute capability.
     pub capability: ComputeCapability,
 }
 
-/// The driver, and what it said.
+/// The driver, and what it reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Driver {
-    /// The file that is loaded; where the system does not tell, the name it was opened by.
+    /// The file that is loaded; if the system does not report it, the name by which it was opened.
     pub library: String,
-    /// The release of its kernel module; where that cannot be read, the one in the library's file name.
+    /// The version of its kernel module; if that cannot be read, the one in the library's file name.
     pub version: Option<String>,
-    /// The newest CUDA it serves.
+    /// The newest CUDA that it supports.
     pub cuda: Option<Version>,
     /// The GPUs that programs see, in CUDA's order.
     pub devices: Vec<Device>,
 }
 
-/// Why no GPU can be used. None of these is the program's fault, so none stops it by itself.
+/// The reason why no GPU can be used. None is the program's fault, so none stops it by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DriverProblem {
-    /// There is no library of the driver.
+    /// The driver's library is missing.
     Missing(Box<MissingDriver>),
-    /// The library that was found is the toolkit's stub, which is for linking alone.
+    /// The library that was found is the toolkit's stub, which is only for linking.
     Stub(Driver),
     /// The driver answers, and shows no GPU.
     NoDevice {
-        /// What is known all the same.
         driver: Driver,
-        /// What may be the reason.
+        /// The possible reasons.
         visibility: Box<GpuVisibility>,
     },
-    /// The library lacks a function that every driver has.
+    /// The library is missing a function that every driver has.
     NotADriver {
-        /// What is known all the same.
         driver: Driver,
-        /// The function.
         function: &'static str,
     },
     /// A call failed.
     Failed {
-        /// What is known all the same.
         driver: Driver,
-        /// The call.
         call: &'static str,
         /// Its `CUresult`.
         code: i32,
@@ -92,7 +85,7 @@ pub enum DriverProblem {
 }
 
 impl DriverProblem {
-    /// What is known of the driver all the same.
+    /// Returns what is known of the driver.
     pub fn driver(&self) -> Option<&Driver> {
         match self {
             DriverProblem::Missing(_) => None,
@@ -103,7 +96,7 @@ impl DriverProblem {
         }
     }
 
-    /// Creates the problem of a call that failed, on the machine below this root directory.
+    /// Creates the problem of a failed call on the machine below a root directory.
     pub fn failed(driver: Driver, call: &'static str, code: i32, root: &Path) -> Self {
         let uvm = MissingUvm::detect(root).filter(|_| code == UNKNOWN);
         DriverProblem::Failed {
@@ -122,9 +115,9 @@ impl DriverProblem {
     }
 }
 
-/// Opens the driver, starts CUDA and asks for the GPUs.
+/// Opens the driver, starts CUDA and lists the GPUs.
 ///
-/// After this CUDA is initialised in the process, and a child forked from it can no longer use CUDA.
+/// After this CUDA is initialized in the process, and a child forked from it can no longer use CUDA.
 pub fn ask() -> Result<Driver, DriverProblem> {
     let library = open()?;
     let mut driver = Driver {
@@ -147,7 +140,7 @@ pub fn ask() -> Result<Driver, DriverProblem> {
     };
     // SAFETY: the type is that of cuda.h.
     let started = unsafe { (functions.init)(0) };
-    // Answered by a driver without GPUs too.
+    // A driver without GPUs reports its version too.
     driver.cuda = functions.cuda();
     match started {
         0 => {}
@@ -175,12 +168,12 @@ pub fn ask() -> Result<Driver, DriverProblem> {
     Ok(driver)
 }
 
-/// The newest CUDA that the driver serves. CUDA is not started, so that nothing can hang.
+/// Returns the newest CUDA that the driver supports. CUDA is not started, so nothing can hang.
 pub fn newest_cuda() -> Option<Version> {
     DriverFunctions::resolve(open().ok()?).ok()?.cuda()
 }
 
-/// Returns the compute mode of the GPU of this number, if it keeps other processes out. CUDA must have been started.
+/// Returns the compute mode of a GPU, if it keeps other processes out. CUDA must have been started.
 pub fn compute_mode(ordinal: usize) -> Option<u32> {
     let functions = DriverFunctions::resolve(open().ok()?).ok()?;
     let mut device = 0;
@@ -193,42 +186,40 @@ pub fn compute_mode(ordinal: usize) -> Option<u32> {
 
 /// Opens the driver's library and calls nothing in it.
 pub fn open() -> Result<Library, DriverProblem> {
-    let (mut words, mut not_opened) = match open_whole(DRIVER) {
+    let (mut message, mut not_opened) = match open_complete(DRIVER) {
         Ok(library) => return Ok(library),
         Err(refusal) => refusal,
     };
-    // Outside WSL the second place is not there.
+    // The second place exists only in WSL.
     if let Some(other) = DRIVER_IN_WSL.filter(|other| system::is_there(Path::new(other))) {
-        match open_whole(other) {
+        match open_complete(other) {
             Ok(library) => return Ok(library),
-            Err((others, defect)) => {
-                words = format!("{words}\n{others}");
+            Err((second, defect)) => {
+                message = format!("{message}\n{second}");
                 not_opened = not_opened.or(defect);
             }
         }
     }
     let missing = MissingDriver {
         not_opened,
-        ..MissingDriver::detect(Path::new("/"), words, driver_release::of_module())
+        ..MissingDriver::detect(Path::new("/"), message, driver_release::of_module())
     };
     Err(DriverProblem::Missing(Box::new(missing)))
 }
 
-/// Opens a library, or returns the reason why it cannot be opened, with the defect that would end this process.
-fn open_whole(name: &str) -> Result<Library, (String, Option<Defect>)> {
-    match cut_off(name) {
-        Some((path, defect)) => {
-            let words = format!("not asked: `{}` {}", path.display(), defect);
-            Err((words, Some(defect)))
-        }
-        None => Library::open(name).map_err(|words| (words, None)),
-    }
+/// Opens a library, or returns the reason why it cannot be opened, with the defect that would crash this process.
+fn open_complete(name: &str) -> Result<Library, (String, Option<Defect>)> {
+    let Some((path, defect)) = truncated_file(name) else {
+        return Library::open(name).map_err(|message| (message, None));
+    };
+    let message = format!("not asked: `{}` {}", path.display(), defect);
+    Err((message, Some(defect)))
 }
 
-/// Returns the file that the loader takes for this name if it is cut short or contradicts itself: to open it would end
-/// this process with SIGBUS.
+/// Returns the file that the loader would select for a name, if it is truncated or contradicts itself: opening it would
+/// crash this process with SIGBUS.
 #[cfg(not(windows))]
-pub fn cut_off(name: &str) -> Option<(PathBuf, Defect)> {
+pub fn truncated_file(name: &str) -> Option<(PathBuf, Defect)> {
     if Library::loaded(name).is_some() {
         return None;
     }
@@ -244,9 +235,9 @@ pub fn cut_off(name: &str) -> Option<(PathBuf, Defect)> {
     None
 }
 
-/// Windows looks for itself.
+/// Returns `None`: Windows checks files before it maps them.
 #[cfg(windows)]
-pub fn cut_off(_: &str) -> Option<(PathBuf, Defect)> {
+pub fn truncated_file(_: &str) -> Option<(PathBuf, Defect)> {
     None
 }
 
@@ -314,7 +305,7 @@ impl DriverFunctions {
     }
 }
 
-/// The file of the driver that is in this process.
+/// Returns the driver's library in this process.
 fn mapped() -> Option<String> {
     let maps = proc::read("self/maps")?;
     String::from_utf8_lossy(&maps)

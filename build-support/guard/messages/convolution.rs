@@ -33,7 +33,7 @@ impl FailedCase<'_> {
             CaseFailure::Unserved(reason) => {
                 untried(format!("no {words} was tried: {}", reason.words()))
             }
-            CaseFailure::Lacks(name) => untried(format!(
+            CaseFailure::MissingFunction(name) => untried(format!(
                 "{cudnn} has no `{name}`, so no convolution was tried"
             ))
             .help(UPDATE),
@@ -86,7 +86,7 @@ impl FailedCase<'_> {
             CaseFailure::Rounded {
                 comparison,
                 allowed,
-                is_asked,
+                is_requested: is_asked,
                 ..
             } => {
                 let (severity, reason) = match is_asked {
@@ -110,7 +110,7 @@ impl FailedCase<'_> {
             }
             CaseFailure::Wrong {
                 comparison,
-                there,
+                found: there,
                 expected,
                 allowed,
                 all,
@@ -285,7 +285,7 @@ impl CaseFailure {
     pub fn left_out(&self, version: Version, counts: bool) -> Option<String> {
         match self {
             CaseFailure::Unserved(reason) => Some(reason.words()),
-            CaseFailure::Lacks(name) => Some(format!("this cuDNN has no `{name}`")),
+            CaseFailure::MissingFunction(name) => Some(format!("this cuDNN has no `{name}`")),
             CaseFailure::Workspace { bytes, .. } => {
                 Some(format!("cuDNN wants {} MiB to work in", bytes / MIB))
             }

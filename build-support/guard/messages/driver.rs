@@ -158,7 +158,7 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
     let module = missing.module.as_ref();
     let module = module.map(|release| format!("{release} is loaded (/proc/driver/nvidia/version)"));
     let mut finding = Finding::warning(FindingId::DriverMissing, headline)
-        .with_lines("loader", Some(&missing.words).filter(|_| with_words))
+        .with_lines("loader", Some(&missing.message).filter(|_| with_words))
         .with_lines("module", module)
         .with_lines("container", missing.container.filter(|_| absent));
     finding.help.extend(help);

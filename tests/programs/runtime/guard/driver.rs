@@ -10,7 +10,7 @@ use cudnn_guard::runtime::facts::version::Version;
 pub fn ask() -> Result<Driver, DriverProblem> {
     let Ok(gpu) = std::env::var("TEST_GPU") else {
         return Err(DriverProblem::Missing(Box::new(MissingDriver {
-            words: "libcuda.so.1:\nno".to_string(),
+            message: "libcuda.so.1:\nno".to_string(),
             ..MissingDriver::default()
         })));
     };
