@@ -122,6 +122,6 @@ fn told(source: &mut Unstructured) -> Result<()> {
     assert_eq!(report.problem, Some(problem));
     assert_eq!(report.driver, Some(driver));
     assert_eq!(report.outcomes, [outcome]);
-    assert!(report.whole);
+    assert!(report.is_complete);
     Ok(())
 }

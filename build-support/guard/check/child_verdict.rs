@@ -1,4 +1,4 @@
-//! What it means that things went in the child as they did.
+//! The findings from a child's report.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::check::NotChecked;
@@ -26,9 +26,7 @@ use std::path::Path;
 
 /// A cuDNN that does not agree with its files, or its sub-libraries with each other, with no foreign file to explain it.
 pub struct Disagreement<'a> {
-    /// The main library.
     pub main_library: &'a MainLibrary,
-    /// The sub-libraries.
     pub parts: &'a SubLibraries,
     /// The version that the files contain.
     pub files: Option<Version>,
@@ -38,7 +36,7 @@ pub struct Disagreement<'a> {
     pub failed_checks: &'a [String],
 }
 
-/// What the child told and left behind.
+/// Adds the findings from a child's report and output.
 pub fn judge(
     report: &mut Report,
     built: &Built,
@@ -73,17 +71,15 @@ pub fn judge(
         };
         report.findings.push(disagreement.finding());
     }
-    for (path, words) in &answer.unopened {
-        report.refused(path, words);
+    for (path, message) in &answer.unopened {
+        report.refused(path, message);
     }
-    let flavour = answer
-        .cuda_major
-        .and_then(|major| rules::flavour(built, major))
-        .map(|fault| fault.finding());
-    if let (Some(finding), Some(with)) = (flavour, built.cudnn_cuda_major) {
+    let mismatch = answer.cuda_major;
+    let mismatch = mismatch.and_then(|major| rules::flavour(built, major));
+    if let (Some(fault), Some(with)) = (mismatch, built.cudnn_cuda_major) {
         report
             .findings
-            .push(main_library.explain_cuda_mismatch(finding, with));
+            .push(main_library.explain_cuda_mismatch(fault.finding(), with));
     }
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
@@ -94,16 +90,17 @@ pub fn judge(
         .as_ref()
         .map(|driver| Path::new(&driver.library));
     let missing_dlopen =
-        MissingDlopen::parse_output(&outcome.said, driver, answer.cuda_major, search_path);
+        MissingDlopen::parse_output(&outcome.output, driver, answer.cuda_major, search_path);
     exit_verdict::judge(report, &outcome, missing_dlopen.as_ref(), compiles);
-    // Wrong numbers have other reasons.
+    // Wrong numbers are no refusal.
     let was_refused = |outcome: &CaseResult| {
         let finding = outcome.finding.as_ref();
         outcome.verdict == Verdict::Fail
             && finding.is_some_and(|it| it.id != FindingId::ConvolutionWrong)
     };
     let was_refused = report.outcomes.iter().any(was_refused);
-    let crashed = matches!(outcome.end, ExitStatus::Signal(_)) && exit_verdict::is_cudnns(&outcome);
+    let crashed =
+        matches!(outcome.end, ExitStatus::Signal(_)) && exit_verdict::is_caused_by_cudnn(&outcome);
     let broke = was_refused || crashed && outcome.second_try.is_none();
     let mut suspects = Vec::new();
     if let (true, Some(cuda)) = (broke, answer.cuda_major) {
@@ -111,21 +108,21 @@ pub fn judge(
         let findings = suspects.iter().map(|suspect| suspect.finding());
         report.findings.extend(findings);
     }
-    // The finding about a crash names it.
+    // The finding about a crash names the library.
     let missing_dlopen = missing_dlopen.filter(|_| was_refused && !crashed);
     if let Some(missing) = missing_dlopen.filter(|it| !it.is_named_by(&suspects, &answer.unopened))
     {
-        report.findings.push(missing.finding(&outcome.said));
+        report.findings.push(missing.finding(&outcome.output));
     }
 }
 
-/// Without a convolution that passed there is no pass, unless the program wants none.
+/// Adds the findings of the convolutions. Without a passed convolution the verdict is unknown, unless the program
+/// disabled them.
 pub fn outcomes(report: &mut Report, built: &Built) {
     for outcome in std::mem::take(&mut report.outcomes) {
         match (outcome.verdict, outcome.finding.clone()) {
-            (Verdict::Fail, Some(finding)) => report.findings.push(finding),
             (Verdict::Unknown, Some(finding)) => report.unknown(finding),
-            (Verdict::Pass, Some(finding)) => report.findings.push(finding),
+            (_, Some(finding)) => report.findings.push(finding),
             _ => {}
         }
         if let Some(reason) = &outcome.left_out {
@@ -147,7 +144,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
     }
 }
 
-/// What the tables say of the loaded release, where the driver and its GPUs were not asked.
+/// Adds the tables' findings about the loaded version.
 pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     let Some(version) = report.release() else {
         return;
@@ -167,8 +164,8 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
     }
 }
 
-/// Every kind of GPU is judged; what those lack that are tried stops the program, which may never use the others.
-/// Whether the driver has to compile all of cuDNN for one of them is what is returned.
+/// Adds the findings about every kind of GPU. Only those about tested GPUs stop the program, which may never use the
+/// others. Returns `true` if the driver has to compile all of cuDNN for a tested GPU.
 fn devices(
     report: &mut Report,
     built: &Built,
@@ -185,7 +182,7 @@ fn devices(
         .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda))
         .map(|fault| fault.finding());
     if count == 0 {
-        // It is in nobody's way while there is no GPU, and will be when there is one.
+        // Without a GPU an old driver is no error yet.
         report.findings.extend(too_old.map(Finding::into_warning));
         return false;
     }
@@ -214,7 +211,7 @@ fn devices(
             continue;
         }
         let (name, capability) = (&device.name, device.capability);
-        // What computes rightly is served, whatever the tables say.
+        // A GPU that computes correctly is supported, whatever the tables state.
         let label = devices::label(name, *number);
         let computes = report
             .outcomes
@@ -222,8 +219,8 @@ fn devices(
             .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
         let gpu = Gpu::new(name, capability);
         let kernels = rules::kernels(built, driver.cuda, gpu).map(|fault| fault.finding());
-        let served = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
-        let served = served.map(|fault| fault.finding());
+        let unsupported = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
+        let unsupported = unsupported.map(|fault| fault.finding());
         let is_tried = tried.contains(number);
         let by_ptx = cudnn.is_some_and(|cudnn| {
             let rows = &built.tables.gpus;
@@ -242,33 +239,30 @@ fn devices(
             }
         };
         add(kernels, is_tried);
-        add(served, is_tried && !computes);
+        add(unsupported, is_tried && !computes);
         seen.push(capability);
     }
     report.findings.append(&mut findings);
     compiles
 }
 
-/// More constants than a program has that is not made of data.
+/// The limit of a program's constants, in bytes: only programs with embedded data have more.
 const MOST_CONSTANTS: u64 = 64 << 20;
 
-/// What cudarc is going to miss in the driver.
+/// Returns the finding that the driver is missing functions that cudarc looks up at startup.
 fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
-    // Most programs are spared the look.
+    // Such a driver has all functions, which is fast to check.
     if driver.cuda.is_none_or(|cuda| cuda >= cudarc_eager::NEWEST) {
         return None;
     }
     let library = Elf::open(Path::new(&driver.library)).ok()?;
     let program = Elf::open(Path::new("/proc/self/exe")).ok()?;
     let found = EagerLookup::detect(&program.constants(MOST_CONSTANTS)?)?;
-    let mut lacks = Vec::new();
-    for name in &found.functions {
-        if !library.defines(name) {
-            lacks.push(name.clone());
-        }
+    // Otherwise the symbols cannot be read.
+    if !library.defines("cuInit") {
+        return None;
     }
-    // What does not even tell this function tells none.
-    let tells = library.defines("cuInit");
-    let finding = found.finding(None, &driver.library, &lacks);
-    finding.filter(|_| tells)
+    let mut missing = found.functions.clone();
+    missing.retain(|name| !library.defines(name));
+    found.finding(None, &driver.library, &missing)
 }

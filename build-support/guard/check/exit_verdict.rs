@@ -1,4 +1,4 @@
-//! What it means that the child ended as it did.
+//! The findings from the end of a child.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
@@ -11,8 +11,8 @@ use crate::runtime::report::result::Report;
 use crate::runtime::system::{platform, proc};
 use std::path::PathBuf;
 
-/// Returns `true` if cuDNN, or the loader on its behalf, took the child down. A crash under a tool may be the tool's.
-pub fn is_cudnns(outcome: &ChildOutcome) -> bool {
+/// Returns `true` if cuDNN, or the loader on its behalf, crashed the child. A crash under a tool may be the tool's.
+pub fn is_caused_by_cudnn(outcome: &ChildOutcome) -> bool {
     is_in_cudnn(outcome) && (outcome.end == ExitStatus::Itself || tool().is_none())
 }
 
@@ -20,21 +20,21 @@ fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
     outcome.answer.stage.is_in_cudnn()
         && match outcome.end {
             ExitStatus::Itself => {
-                !outcome.answer.whole && dlerror_messages::missed_function(&outcome.said).is_some()
+                !outcome.answer.is_complete
+                    && dlerror_messages::missed_function(&outcome.output).is_some()
             }
             ExitStatus::Late => false,
             ExitStatus::Signal(number) => {
-                let said = &outcome.said;
+                let output = &outcome.output;
                 signal_name(number).is_some()
                     && missing_resource(outcome).is_none()
-                    && !dlerror_messages::no_waiting(said)
+                    && !dlerror_messages::no_waiting(output)
             }
         }
 }
 
 /// A child process, or the thread in its place, that ended before its report was complete.
 pub struct InterruptedTest<'a> {
-    /// What it left.
     pub outcome: &'a ChildOutcome,
     /// The cause of its end.
     pub cause: Interruption<'a>,
@@ -42,7 +42,7 @@ pub struct InterruptedTest<'a> {
 
 /// The cause of an [`InterruptedTest`].
 pub enum Interruption<'a> {
-    /// The loader found no function, in its words.
+    /// The loader did not find a function, with its message.
     MissingFunction(&'a str),
     /// The cause is unknown.
     Unknown,
@@ -78,19 +78,19 @@ pub enum Tool {
     Preloaded(String),
 }
 
-/// Returns the resource that the system did not give to the child, if the child printed that.
+/// Returns the resource that the system did not give to the child, if the child's output shows it.
 fn missing_resource(outcome: &ChildOutcome) -> Option<Interruption<'static>> {
-    let said = &outcome.said;
+    let output = &outcome.output;
     let is_opening = matches!(outcome.answer.stage, Stage::Opening(_));
-    if dlerror_messages::no_memory(said)
-        || is_opening && dlerror_messages::no_memory_for_library(said)
+    if dlerror_messages::no_memory(output)
+        || is_opening && dlerror_messages::no_memory_for_library(output)
     {
         return Some(Interruption::NoMemory);
     }
-    dlerror_messages::no_thread(said).then_some(Interruption::NoThread)
+    dlerror_messages::no_thread(output).then_some(Interruption::NoThread)
 }
 
-/// What it means that the child ended so. `compiles`: the driver had to compile cuDNN for the GPU.
+/// Adds the finding about the end of a child. `compiles`: the driver had to compile cuDNN for the GPU.
 pub fn judge(
     report: &mut Report,
     outcome: &ChildOutcome,
@@ -98,9 +98,9 @@ pub fn judge(
     compiles: bool,
 ) {
     let cause = match outcome.end {
-        ExitStatus::Itself if outcome.answer.whole => return,
-        ExitStatus::Itself => match dlerror_messages::missed_function(&outcome.said) {
-            Some(words) if is_in_cudnn(outcome) => Interruption::MissingFunction(words),
+        ExitStatus::Itself if outcome.answer.is_complete => return,
+        ExitStatus::Itself => match dlerror_messages::missed_function(&outcome.output) {
+            Some(message) if is_in_cudnn(outcome) => Interruption::MissingFunction(message),
             _ => Interruption::Unknown,
         },
         ExitStatus::Late if compiles => {
@@ -109,9 +109,9 @@ pub fn judge(
         }
         ExitStatus::Late => Interruption::Deadline,
         ExitStatus::Signal(number) => missing_resource(outcome).unwrap_or_else(|| {
-            // Before it starts, nothing of cuDNN's has run.
+            // Before the first step, no code of cuDNN has run.
             let has_started = outcome.answer.stage != Stage::Starting;
-            let is_known = has_started && !dlerror_messages::no_waiting(&outcome.said);
+            let is_known = has_started && !dlerror_messages::no_waiting(&outcome.output);
             let Some(signal) = signal_name(number).filter(|_| is_known) else {
                 return Interruption::Killed(number);
             };
@@ -133,7 +133,7 @@ pub fn judge(
     report.add(InterruptedTest { outcome, cause }.finding());
 }
 
-/// Returns those of these variables that have a value.
+/// Returns the variables that have a value.
 fn set_variables(names: [&'static str; 2]) -> Vec<(&'static str, String)> {
     let mut set = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! What the files of the cuDNN say of it.
+//! The findings about cuDNN's files.
 
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding_id::FindingId;
@@ -7,38 +7,29 @@ use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::rules;
 use crate::runtime::report::result::Report;
 
-/// Adds to a report the release, the parts and what is wrong with them.
+/// Adds the version, the sub-libraries and the findings about them to a report.
 pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: SubLibraries) {
     report.set_loaded(main_library, &parts);
     let release = report.release();
     let mismatch = main_library.mismatch(built, release, &parts.lasting);
     let is_mixed = parts.is_mixed();
-    // Where parts come from is asked once the first library itself is the right one.
-    let of_others = mismatch.is_some() && !parts.is_together();
-    // What is mixed here may hold the release that is wanted.
-    let mut mismatch = mismatch.filter(|_| !is_mixed || of_others || !has_wanted(&parts, built));
-    if !is_mixed || of_others {
+    // The origin of the sub-libraries matters only if the main library is compatible.
+    let is_irrelevant = mismatch.is_some() && !parts.is_together();
+    // Mixed sub-libraries may include the required version.
+    let has_required = parts.list.iter().any(|part| {
+        let version = part.version;
+        version.is_some_and(|version| rules::version(built, version).is_ok())
+    });
+    let mut mismatch = mismatch.filter(|_| !is_mixed || is_irrelevant || !has_required);
+    if !is_mixed || is_irrelevant {
         report.findings.extend(mismatch.take());
     }
     for mut finding in parts.findings {
-        if of_others && finding.id == FindingId::PartsMixed {
+        if is_irrelevant && finding.id == FindingId::PartsMixed {
             continue;
         }
         main_library.add_evidence(&mut finding);
         report.findings.push(finding);
     }
     report.findings.extend(mismatch);
-}
-
-/// Whether one of them is of a release that the program can run with.
-fn has_wanted(parts: &SubLibraries, built: &Built) -> bool {
-    for part in &parts.list {
-        if part
-            .version
-            .is_some_and(|version| rules::version(built, version).is_ok())
-        {
-            return true;
-        }
-    }
-    false
 }

@@ -1,4 +1,4 @@
-//! Parts that came from elsewhere than from where they were looked for.
+//! Sub-libraries that were loaded from unexpected files.
 
 use crate::runtime::binary::Image;
 use crate::runtime::install::file_versions::FileVersions;
@@ -12,8 +12,8 @@ use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
 
-/// Parts that were mapped from elsewhere than from the files that were looked at. Those that tell no release are
-/// foreign too when cuDNN says that something does not fit. True if there are such.
+/// Adds the findings about mapped sub-libraries from other files than the checked ones. Those without a version count
+/// as foreign if cuDNN reports a disagreement (`disagree`). Returns `true` if there are foreign ones.
 pub fn judge(
     report: &mut Report,
     main_library: &MainLibrary,
@@ -22,7 +22,7 @@ pub fn judge(
     disagree: bool,
 ) -> bool {
     if main_library.origin == LoadOrigin::Within {
-        // Parts of another cuDNN are its own; that it is there is said already.
+        // Sub-libraries of another cuDNN belong to that cuDNN, which already has a finding.
         return false;
     }
     let release = report.release();
@@ -33,11 +33,11 @@ pub fn judge(
         let Some((name, Some(major))) = file_name::parse(path) else {
             continue;
         };
-        // What was deleted is the same as nothing but by its name.
-        let is_it =
+        // A deleted file can only be compared by name.
+        let is_same =
             |part: &SubLibraryFile| part.path == *path || platform::same_file(&part.path, path);
-        let looked_at = parts.list.iter().any(is_it);
-        if major != main_library.major || name.is_empty() || looked_at {
+        let is_checked = parts.list.iter().any(is_same);
+        if major != main_library.major || name.is_empty() || is_checked {
             continue;
         }
         let image = Image::open(path).ok();
@@ -48,8 +48,8 @@ pub fn judge(
                 && file_name::parse(other) == Some((String::new(), Some(major)))
         });
         let part = SubLibraryFile::new(&name, path.clone(), version, true);
-        let fits = !disagree && (part.version.is_none() || part.version == release);
-        if own_shim || fits {
+        let is_compatible = !disagree && (part.version.is_none() || part.version == release);
+        if own_shim || is_compatible {
             copies.push(path.clone());
         } else {
             foreign.push(part);

@@ -1,4 +1,4 @@
-//! The way through: which cuDNN, which parts, which release; then, in a child, whether it works.
+//! The steps of a check: the cuDNN, its sub-libraries and its version, then a test in a child.
 
 pub mod child_verdict;
 pub mod exit_verdict;
@@ -27,12 +27,12 @@ use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::system::platform;
 use std::path::Path;
 
-/// Whether the release that is loaded fits: files and version symbols alone. It calls nothing in cuDNN and never
-/// starts CUDA. What is linked into the program has no files, and is asked for its release.
+/// Checks only the version of the loaded cuDNN, by its files and version symbols. Calls no function of cuDNN and never
+/// starts CUDA. A cuDNN that is linked into the program has no files, and is called for its version.
 ///
-/// On Windows the parts beside a first library which the program opened by its path count as found, though cuDNN asks for
-/// them by their names: the program may open them too, or name their directory to `AddDllDirectory`, before it calls
-/// cuDNN. `startup` and `check` open them themselves where a GPU is there.
+/// On Windows the sub-libraries beside a main library that the program opened by its path count as found, although
+/// cuDNN opens them by their names: the program may open them too, or pass their directory to `AddDllDirectory`,
+/// before it calls cuDNN. `startup` and `check` open them themselves if there is a GPU.
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
     on_enough_stack(&|| version_of(built))
 }
@@ -54,46 +54,46 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     report.finish(&env_config)
 }
 
-/// Whether the cuDNN under this program fits and works. Whatever could take the process down happens in a child.
+/// Checks that the cuDNN of this program is compatible and works. A child process does everything that could crash.
 ///
-/// Where CUDA is in use already it happens in this process, on the GPU's primary context: call it not while work is
-/// captured into a CUDA graph. It asks, and tries nothing then, but a stream made with `CU_STREAM_NON_BLOCKING` is not
-/// told of.
+/// If CUDA is already in use, this process does it instead, on the GPU's primary context: do not call this while work
+/// is captured into a CUDA graph. The guard detects a capture and tests nothing then, but it cannot detect a capture on
+/// a stream made with `CU_STREAM_NON_BLOCKING`.
 pub fn check(built: &Built) -> Result<Report, Failure> {
     check_with(built, REAL)
 }
 
-/// [`check`] with these functions in place of those that ask the driver and cuDNN.
+/// Like [`check`], but calls the driver and cuDNN through `functions`.
 pub fn check_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
-    let how = CheckMode::Anywhere(Extent::Quick);
-    on_enough_stack(&|| check_for(built, &EnvConfig::read(), how, functions))
+    let mode = CheckMode::Anywhere(Extent::Quick);
+    on_enough_stack(&|| check_for(built, &EnvConfig::read(), mode, functions))
 }
 
-/// [`check`] with every kind of convolution and every algorithm that cuDNN offers. It may take many times as long.
+/// Like [`check`], but with every kind of convolution and every algorithm that cuDNN offers. It may take many times as
+/// long.
 pub fn check_thoroughly(built: &Built) -> Result<Report, Failure> {
     check_thoroughly_with(built, REAL)
 }
 
-/// [`check_thoroughly`] with these functions in place of those that ask the driver and cuDNN.
+/// Like [`check_thoroughly`], but calls the driver and cuDNN through `functions`.
 pub fn check_thoroughly_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
-    let how = CheckMode::Anywhere(Extent::Thorough);
-    on_enough_stack(&|| check_for(built, &EnvConfig::read(), how, functions))
+    let mode = CheckMode::Anywhere(Extent::Thorough);
+    on_enough_stack(&|| check_for(built, &EnvConfig::read(), mode, functions))
 }
 
-/// How much is convolved, and whether cuDNN may be called in this process itself.
+/// The extent of the convolutions, and whether this process itself may call cuDNN.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum CheckMode {
-    /// Where no child can be made it is, and the report says so.
+    /// If there is no child, this process calls cuDNN, and the report shows that.
     Anywhere(Extent),
-    /// It is not, and without a child nothing is known.
+    /// If there is no child, the verdict is unknown.
     InChild(Extent),
 }
 
-/// Checks with these variables and functions.
 pub fn check_for(
     built: &Built,
     env_config: &EnvConfig,
-    how: CheckMode,
+    mode: CheckMode,
     functions: Functions,
 ) -> Result<Report, Failure> {
     let _turn = ProcessLock::acquire(env_config.deadline);
@@ -106,7 +106,7 @@ pub fn check_for(
             &mut report,
             built,
             env_config,
-            (how, functions),
+            (mode, functions),
             (&search_path, &main_library),
         );
     }
@@ -152,12 +152,12 @@ impl<'a> NotChecked<'a> {
     }
 }
 
-/// The cuDNN to judge; where there is none, the report says why.
+/// Returns the cuDNN to check, or adds the reason why there is none to the report.
 fn locate_cudnn(
     report: &mut Report,
     built: &Built,
     env_config: &EnvConfig,
-    asked: Option<Functions>,
+    functions: Option<Functions>,
 ) -> Option<(SearchPath, MainLibrary)> {
     if let Some(reason) = NotChecked::detect(built) {
         report.unknown(reason.finding());
@@ -178,20 +178,20 @@ fn locate_cudnn(
             return Some((search_path, main_library));
         }
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
-            not_loadable(report, built, finding, env_config, asked);
+            not_loadable(report, built, finding, env_config, functions);
         }
         Err(finding) => report.add(finding),
     }
     None
 }
 
-/// A program that finds no cuDNN on a machine without a GPU is not broken: it may do without.
+/// Adds the finding that no cuDNN can be loaded. Without a GPU the verdict is unknown: the program may not need cuDNN.
 fn not_loadable(
     report: &mut Report,
     built: &Built,
     finding: Finding,
     env_config: &EnvConfig,
-    asked: Option<Functions>,
+    functions: Option<Functions>,
 ) {
     report.is_cudnn_absent = finding.severity == Severity::Error;
     let task = |functions| Task {
@@ -202,8 +202,8 @@ fn not_loadable(
         built: built.clone(),
         convolution: None,
     };
-    let outcome = asked.and_then(|functions| {
-        // Where CUDA is started already, nothing is changed by asking it here.
+    let outcome = functions.and_then(|functions| {
+        // If CUDA is already started, a query in this process changes nothing.
         let may_be_here = in_process::cuda_is_started();
         work::run(&task(functions), env_config.deadline, may_be_here).ok()
     });
@@ -212,11 +212,7 @@ fn not_loadable(
         return;
     };
     report.merge_child_report(&mut outcome.answer);
-    let gpu = report
-        .driver
-        .as_ref()
-        .is_some_and(|driver| !driver.devices.is_empty());
-    if gpu && finding.severity == Severity::Error {
+    if report.device_count() > 0 && finding.severity == Severity::Error {
         report.findings.push(finding);
     } else {
         report.unknown(finding);
@@ -226,15 +222,15 @@ fn not_loadable(
     }
 }
 
-/// Step by step: what can be judged by hand, then the child, then the parent once more.
+/// Checks the files, then the child's report, then the files again.
 fn run_checks(
     report: &mut Report,
     built: &Built,
     env_config: &EnvConfig,
-    (how, functions): (CheckMode, Functions),
+    (mode, functions): (CheckMode, Functions),
     (search_path, main_library): (&SearchPath, &MainLibrary),
 ) {
-    // Those that the loader gives, and those that the guard is going to open before.
+    // The sub-libraries that the loader would select, and those that the guard opens by path.
     let by_name = main_library.parts(search_path, false, built);
     let mut parts = by_name.clone();
     if !by_name.is_together() {
@@ -250,7 +246,7 @@ fn run_checks(
         };
         return report.unchecked(format!("the driver, the GPU and a convolution: {alone}"));
     }
-    let (may_be_here, extent) = match how {
+    let (may_be_here, extent) = match mode {
         CheckMode::Anywhere(extent) => (true, extent),
         CheckMode::InChild(extent) => (false, extent),
     };
@@ -263,16 +259,16 @@ fn run_checks(
         is_explicit,
         newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, report.release()),
     };
-    // Untold, such a cuDNN may look for the other parts, and end the process for want of them.
-    let can = !parts.jit_only || sub_library_files::is_jit_asked();
-    let convolution = Some(scope).filter(|_| built.convolution && shared.is_none() && can);
+    // Without the variable such a cuDNN may search for the other sub-libraries, and exit if they are missing.
+    let is_configured = !parts.jit_only || sub_library_files::is_jit_asked();
+    let is_testable = built.convolution && shared.is_none() && is_configured;
     let task = Task {
         functions,
         main_library: Some(main_library.library),
         parts: parts.list.clone(),
         devices: env_config.devices.clone(),
         built: built.clone(),
-        convolution,
+        convolution: is_testable.then_some(scope),
     };
     let deadline = match extent {
         Extent::Quick => env_config.deadline,
@@ -302,7 +298,7 @@ fn run_checks(
     ) {
         report.unknown(rank.finding());
     }
-    if built.convolution && !can && report.device_count() > 0 {
+    if built.convolution && !is_configured && report.device_count() > 0 {
         report.unknown(NotChecked::GraphJitNotEnabled.finding());
     }
     let count = report.device_count();
@@ -322,12 +318,9 @@ fn run_checks(
     pin::diverted(report, main_library, &parts, by_name, pinned);
 }
 
-/// Whether something was found that the operator does not let pass.
+/// Returns `true` if there is an error that the operator does not allow.
 fn is_fatal(report: &Report, env_config: &EnvConfig) -> bool {
-    let passes = |finding: &&Finding| !env_config.allow.contains(finding.id.as_str());
-    report
-        .findings
-        .iter()
-        .filter(passes)
-        .any(|finding| finding.severity == Severity::Error)
+    report.findings.iter().any(|finding| {
+        finding.severity == Severity::Error && !env_config.allow.contains(finding.id.as_str())
+    })
 }

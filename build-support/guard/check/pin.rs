@@ -1,4 +1,4 @@
-//! The files that are opened by their paths, so that cuDNN finds them in the process whatever the loader would give it.
+//! Opens the checked files by their paths, so that cuDNN uses them instead of those that the loader would select.
 
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding_id::FindingId;
@@ -18,7 +18,7 @@ pub struct ChangedFile<'a> {
     pub loaded: &'a Path,
 }
 
-/// The parent opens the files that the child found to work, and looks once more, since files can change.
+/// Opens the files that worked in the child, and checks them again, since files can change.
 pub fn pin(
     report: &mut Report,
     built: &Built,
@@ -27,14 +27,14 @@ pub fn pin(
     search_path: &SearchPath,
 ) {
     for part in parts.list.iter().filter(|part| part.needed) {
-        if let Err(words) = Library::open_file(&part.path) {
-            report.refused(&part.path, &words);
+        if let Err(message) = Library::open_file(&part.path) {
+            report.refused(&part.path, &message);
         }
     }
     let again = main_library.parts(search_path, true, built);
     let needed = |part: &&SubLibraryFile| part.needed;
     let mut now = again.list.iter().filter(needed);
-    // What is mapped may have been deleted since, and does its work all the same.
+    // A mapped file may have been deleted since, and still works.
     let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
     for before in parts.list.iter().filter(needed) {
         let Some(after) = now.next() else {
@@ -51,7 +51,8 @@ pub fn pin(
     }
 }
 
-/// That the loader would give this cuDNN parts of another release than those that were tried. What is pinned is spared.
+/// Adds the finding that the loader would select sub-libraries of another version than the tested ones. If the tested
+/// ones are pinned, it does not affect this program.
 pub fn diverted(
     report: &mut Report,
     main_library: &MainLibrary,

@@ -1,4 +1,4 @@
-//! What stops a program happens twice: what goes wrong in a child is tried again in a second, fresh one.
+//! The second child after a failure: a failure stops a program only if it happens twice.
 
 use crate::runtime::check::exit_verdict;
 use crate::runtime::child::task::Task;
@@ -8,8 +8,8 @@ use crate::runtime::facts::finding::Verdict;
 use crate::runtime::facts::finding_id::FindingId;
 use std::time::Duration;
 
-/// Tries again what failed. Of what does not fail with the same id once more nothing is known, and both outcomes are
-/// told. A child in which nothing failed has no second one.
+/// Repeats a failed task in a second child. Failures whose id does not recur become unknown, and the report shows both
+/// outcomes.
 pub fn confirm(outcome: &mut ChildOutcome, task: &Task, deadline: Duration, may_be_here: bool) {
     let failed = failed_ids(outcome);
     if failed.is_empty() {
@@ -32,14 +32,14 @@ pub fn confirm(outcome: &mut ChildOutcome, task: &Task, deadline: Duration, may_
     }
 }
 
-/// The ids of what stops a program, as far as a run decides it.
+/// Returns the ids of the child's failures.
 fn failed_ids(outcome: &ChildOutcome) -> Vec<FindingId> {
     let failed = |row: &&CaseResult| row.verdict == Verdict::Fail;
     let rows = outcome.answer.outcomes.iter().filter(failed);
     let mut ids: Vec<_> = rows
         .filter_map(|row| Some(row.finding.as_ref()?.id))
         .collect();
-    if exit_verdict::is_cudnns(outcome) {
+    if exit_verdict::is_caused_by_cudnn(outcome) {
         ids.push(FindingId::CudnnAborted);
     }
     ids

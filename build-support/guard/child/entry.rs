@@ -1,6 +1,6 @@
-//! How a child enters the guard on Windows: before `main`, among the constructors of the program.
+//! The entry of a child into the guard on Windows: before `main`, among the constructors of the program.
 
-use crate::runtime::child::task::ToldTask;
+use crate::runtime::child::task::ParsedTask;
 use crate::runtime::child::work;
 use crate::runtime::system::platform;
 use std::ffi::{OsStr, c_void};
@@ -10,10 +10,10 @@ use std::mem::ManuallyDrop;
 use std::os::windows::io::FromRawHandle;
 use std::sync::Mutex;
 
-/// What a child finds set: where its guard lies in the program, and the token with which its task ends.
+/// The variable of a child: its guard's offset in the program, and the token at the end of its task.
 pub const VARIABLE: &str = "CUDNN_GUARD_CHILD";
 
-/// `SEM_FAILCRITICALERRORS`, `SEM_NOGPFAULTERRORBOX` and `SEM_NOOPENFILEERRORBOX`: nobody is asked about a crash.
+/// `SEM_FAILCRITICALERRORS`, `SEM_NOGPFAULTERRORBOX` and `SEM_NOOPENFILEERRORBOX`: no dialogs about a crash.
 const NO_BOXES: u32 = 0x8003;
 const EXCEPTION_EXECUTE_HANDLER: i32 = 1;
 
@@ -32,18 +32,18 @@ unsafe extern "system" {
 #[unsafe(link_section = ".CRT$XCU")]
 static ENTER: extern "C" fn() = enter;
 
-/// The value of the variable for a child of this program.
+/// Returns the value of [`VARIABLE`] for a child of this program.
 pub fn value_with(token: &str) -> String {
-    // SAFETY: it is initialised. A linker keeps what is read.
+    // SAFETY: it is initialized. The read makes the linker keep it.
     let enter = unsafe { std::ptr::read_volatile(&ENTER) };
-    // Programs are loaded at another address each time; two guards of one program lie at two places in it.
-    let place = (enter as usize).wrapping_sub(platform::own_module() as usize);
-    format!("{place:x}-{token}")
+    // The address of a program varies, but the offsets in it do not. Two guards in a program have two offsets.
+    let offset = (enter as usize).wrapping_sub(platform::own_module() as usize);
+    format!("{offset:x}-{token}")
 }
 
-/// Ends a child that has come to its own check: the program was started without calling its constructors, as with an
-/// entry point of its own. It would start a child as well, and that one another.
-pub fn end_if_passed() {
+/// Ends a child that reaches its own check: the program has its own entry point, which does not call constructors. The
+/// child would start another child, and so on.
+pub fn end_if_child() {
     let value = std::env::var_os(VARIABLE).unwrap_or_default();
     if value.to_string_lossy().starts_with(&value_with("")) {
         end_process();
@@ -58,18 +58,18 @@ extern "C" fn enter() {
     let Some((_, token)) = value.split_once('-') else {
         return;
     };
-    // A DLL must not do anything where the process is not its own.
+    // A DLL must not do anything in another program's process.
     if !platform::is_program() || value != value_with(token) {
         return;
     }
-    // What this process may start is no child of the guard's.
+    // Programs that this process starts are no children of the guard.
     let name = platform::wide(OsStr::new(VARIABLE));
-    // SAFETY: the name ends in zero, and no value stands for none.
+    // SAFETY: the name ends in zero, and a null value unsets the variable.
     unsafe { SetEnvironmentVariableW(name.as_ptr(), std::ptr::null()) };
     let mut text = String::new();
     let read = std::io::stdin().read_to_string(&mut text);
-    // Without a whole task the parent is gone, and nobody has asked for a second run of `main`.
-    if let Some(task) = ToldTask::parse(&text, token).filter(|_| read.is_ok()) {
+    // Without a complete task the parent is gone, and `main` must not run a second time.
+    if let Some(task) = ParsedTask::parse(&text, token).filter(|_| read.is_ok()) {
         // A panic must not unwind into the C runtime.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&task, token)));
     }
@@ -77,17 +77,17 @@ extern "C" fn enter() {
 }
 
 fn end_process() {
-    // SAFETY: ends this process at once: what DLLs do at their end may hang.
+    // SAFETY: ends this process at once: exit handlers of DLLs may hang.
     unsafe { TerminateProcess(GetCurrentProcess(), 0) };
 }
 
-/// Ends this process with the exception's code, and starts nobody's crash reporter.
+/// Ends this process with the exception's code, without a crash reporter.
 extern "system" fn end(_exception: *const c_void) -> i32 {
     EXCEPTION_EXECUTE_HANDLER
 }
 
-fn answer(task: &ToldTask, token: &str) {
-    // SAFETY: the handle is this process's own, and stays open until the end.
+fn answer(task: &ParsedTask, token: &str) {
+    // SAFETY: this process owns the handle, which stays open until the end.
     let pipe = unsafe {
         SetErrorMode(NO_BOXES);
         SetUnhandledExceptionFilter(end);
@@ -96,9 +96,9 @@ fn answer(task: &ToldTask, token: &str) {
     let pipe = Mutex::new(pipe);
     let send = |text: &str| {
         if let Ok(mut pipe) = pipe.lock() {
-            // The parent may have given up.
+            // The parent may no longer read.
             let _ = pipe.write_all(format!("{text}\n").as_bytes());
         }
     };
-    work::whole(&task.opened(), token, &send);
+    work::run_task(&task.opened(), token, &send);
 }

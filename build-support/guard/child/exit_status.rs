@@ -1,28 +1,27 @@
-//! What a child leaves behind, on every system.
+//! The end of a child, on every system.
 
-/// How a child ended.
+/// The way in which a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// By itself; whether the answer is whole, it alone tells.
+    /// By itself; the answer shows whether it is complete.
     Itself,
     /// By this signal.
     Signal(i32),
-    /// It was still at work when the time was over, and was killed.
+    /// Killed at the deadline.
     Late,
 }
 
-/// What a child left.
+/// The results of a child.
 #[derive(Debug)]
 pub struct ChildExit {
-    /// How it ended.
     pub end: ExitStatus,
-    /// The lines that it told.
+    /// The lines of its report.
     pub answer: String,
-    /// The beginning of what was printed in it.
-    pub said: String,
+    /// The beginning of its stdout and stderr.
+    pub output: String,
 }
 
-/// The ways in which a library takes a process down on Windows, by its exit code; others come from outside.
+/// Returns the name of an exit code with which a library crashes a process on Windows; others come from outside.
 #[cfg(windows)]
 pub fn signal_name(code: i32) -> Option<&'static str> {
     Some(match code as u32 {
@@ -36,7 +35,7 @@ pub fn signal_name(code: i32) -> Option<&'static str> {
         0xc000_0094 => "STATUS_INTEGER_DIVIDE_BY_ZERO (0xC0000094)",
         0xc000_00fd => "STATUS_STACK_OVERFLOW (0xC00000FD)",
         0xc000_0374 => "STATUS_HEAP_CORRUPTION (0xC0000374)",
-        // What abort() does in most of today's C runtimes.
+        // abort() in most of today's C runtimes.
         0xc000_0409 => "STATUS_STACK_BUFFER_OVERRUN (0xC0000409: abort())",
         0xc06d_007e => "a DLL that was not found when it was first called (0xC06D007E)",
         0xc06d_007f => "a function that its DLL does not have (0xC06D007F)",
@@ -45,7 +44,7 @@ pub fn signal_name(code: i32) -> Option<&'static str> {
     })
 }
 
-/// The signals by which a library takes a process down; others come from outside.
+/// Returns the name of a signal with which a library crashes a process; others come from outside.
 #[cfg(not(windows))]
 pub fn signal_name(number: i32) -> Option<&'static str> {
     Some(match number {

@@ -1,4 +1,4 @@
-//! A child process on Linux, by `fork` alone: no second run of `main`, no interpreter, no loader in its place.
+//! A child process on Linux, made by `fork` without `exec`: no second run of `main`, an interpreter or the loader.
 
 use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
@@ -10,7 +10,7 @@ use std::io::{Error, ErrorKind};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Whether the child begins as a copy of this process, CUDA and all.
+/// Whether the child begins as a copy of this process, including CUDA.
 pub const IS_COPY: bool = true;
 
 const O_CLOEXEC: c_int = 0o2_000_000;
@@ -21,18 +21,18 @@ const RLIMIT_CORE: c_int = 4;
 const SIGKILL: c_int = 9;
 const WNOHANG: c_int = 1;
 const ECHILD: c_int = 10;
-/// Signals by which a library takes the process down: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
+/// Signals of crashes: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
 const DEADLY: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
-/// How many milliseconds a child may take to its first word before another one is made; the last one may take all
-/// the time that is left.
-const FIRST_WORD: [u64; 15] = [
+/// The milliseconds that each child may take until its first line, before another child is made. The last child has
+/// all of the remaining time.
+const FIRST_LINE: [u64; 15] = [
     100, 100, 100, 100, 100, 100, 100, 100, 200, 400, 800, 1600, 3200, 6400, 12800,
 ];
-/// How long a child that was killed, or that has told all when its time is over, is waited for.
+/// The time to wait for the end of a child that was killed or has finished its report.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
-/// What is kept of a child's answer, and of what it printed.
+/// The bytes to keep of a child's answer and output.
 const ANSWER_LIMIT: usize = 1 << 20;
-const SAID_LIMIT: usize = 4096;
+const OUTPUT_LIMIT: usize = 4096;
 
 unsafe extern "C" {
     fn fork() -> c_int;
@@ -61,40 +61,40 @@ struct PollFd {
     revents: c_short,
 }
 
-/// Where the handler of a dying child writes.
+/// The pipe for the signal handler of a child.
 static ANSWER: AtomicI32 = AtomicI32::new(-1);
 
-extern "C" fn dying(number: c_int) {
+extern "C" fn report_signal(number: c_int) {
     let digit = |value: c_int| b'0' + (value % 10) as u8;
     let line = [
         b"\nsignal ".as_slice(),
         &[digit(number / 10), digit(number), b'\n'],
     ];
-    for part in line {
+    for piece in line {
         // SAFETY: write is safe in a signal handler.
         unsafe {
             write(
                 ANSWER.load(Ordering::Relaxed),
-                part.as_ptr().cast(),
-                part.len(),
+                piece.as_ptr().cast(),
+                piece.len(),
             )
         };
     }
-    // SAFETY: both are safe in a signal handler; with the default action back in force the process ends as it
-    // would have done.
+    // SAFETY: both are safe in a signal handler. The default action ends the process as without this handler.
     unsafe {
         signal(number, 0);
         raise(number);
     }
 }
 
-/// Does the work in a child made by `fork`, which ends with its parent and leaves no core. The error says why
-/// there is no child.
+/// Does the work in a child made by `fork`, which ends with its parent and leaves no core.
 ///
-/// A thread that is within the loader or an allocator while a child is made holds a lock which nobody gives back in
-/// the child: `dl_iterate_phdr`'s (glibc resets others), or the one of an allocator that knows nothing of `fork`. So
-/// the first thing in the work is to go through such locks and to tell a word, and a child that does not come to
-/// that is no child: another one is made, at another moment.
+/// A thread that is in the loader or an allocator during `fork` holds a lock that stays locked in the child:
+/// `dl_iterate_phdr`'s (glibc resets others), or that of an allocator without fork handlers. The work therefore begins
+/// with taking such locks and writing a line. If a child does not write the line, another child is made later.
+///
+/// # Errors
+/// The reason why there is no child.
 pub fn in_child(
     deadline: Duration,
     _task: &Task,
@@ -102,12 +102,12 @@ pub fn in_child(
     work: &dyn Fn(Sink<'_>),
 ) -> Result<ChildExit, String> {
     let until = Instant::now() + deadline;
-    for milliseconds in FIRST_WORD {
-        let patience = Duration::from_millis(milliseconds);
-        if Instant::now() + patience >= until {
+    for milliseconds in FIRST_LINE {
+        let limit = Duration::from_millis(milliseconds);
+        if Instant::now() + limit >= until {
             break;
         }
-        let exit = one_child(Some(patience), until, work)?;
+        let exit = one_child(Some(limit), until, work)?;
         if !exit.answer.is_empty() {
             return Ok(exit);
         }
@@ -116,26 +116,26 @@ pub fn in_child(
 }
 
 fn one_child(
-    patience: Option<Duration>,
+    first_line: Option<Duration>,
     until: Instant,
     work: &dyn Fn(Sink<'_>),
 ) -> Result<ChildExit, String> {
     let [answer, sink] = pipe()?;
-    let [said, say] = match pipe() {
+    let [output, output_sink] = match pipe() {
         Ok(ends) => ends,
-        Err(words) => {
+        Err(reason) => {
             close_all(&[answer, sink]);
-            return Err(words);
+            return Err(reason);
         }
     };
     // SAFETY: getpid has no conditions.
     let parent = unsafe { getpid() };
-    // Lets a thread come to its end that is opening a library now: the child would have half of it.
+    // Waits for threads that are loading a library: the child would have half of it.
     platform::pass_locks();
-    // SAFETY: the child below returns to nothing of its parent's: it ends in _exit.
+    // SAFETY: the child does not return into its parent's frames: it ends in _exit.
     let pid = unsafe { fork() };
     if pid == 0 {
-        become_child(parent, sink, say);
+        become_child(parent, sink, output_sink);
         // A panic must not unwind into the parent's frames.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             work(&|text| write_all(sink, format!("{text}\n").as_bytes()));
@@ -143,56 +143,59 @@ fn one_child(
         // SAFETY: ends this process at once: exit handlers are the parent's.
         unsafe { _exit(0) };
     }
-    let failed = Error::last_os_error();
-    // A large program takes its time to be doubled, which is not the child's.
-    let first_word = patience.map_or(until, |patience| Instant::now() + patience);
-    close_all(&[sink, say]);
+    let error = Error::last_os_error();
+    // Not from the start: `fork` takes long in a large program.
+    let first_line = first_line.map_or(until, |limit| Instant::now() + limit);
+    close_all(&[sink, output_sink]);
     if pid < 0 {
-        close_all(&[answer, said]);
-        return Err(format!("fork: {failed}"));
+        close_all(&[answer, output]);
+        return Err(format!("fork: {error}"));
     }
     let mut gone = None;
-    let told = read_until_end(answer, said, [first_word, until], &mut || {
-        gone = gone.or_else(|| reaped(pid).ok());
+    let read = read_until_end(answer, output, [first_line, until], &mut || {
+        gone = gone.or_else(|| reap(pid).ok());
         gone.is_some()
     });
-    gone = gone.or_else(|| reaped(pid).ok());
-    let whole = matches!(told, Ok((true, ..)));
-    if !whole && gone.is_none() {
-        // It has not ended, so the number is still its own.
+    gone = gone.or_else(|| reap(pid).ok());
+    let has_ended = matches!(read, Ok((true, ..)));
+    if !has_ended && gone.is_none() {
+        // It was not reaped, so the process id is still its own.
         // SAFETY: kill has no conditions.
         unsafe { kill(pid, SIGKILL) };
     }
-    close_all(&[answer, said]);
-    // Until it is gone it holds the GPU, whose driver takes its time to clean up behind a process.
+    close_all(&[answer, output]);
+    // It holds the GPU until it is gone: the driver takes long to clean up after a process.
     let least = Instant::now() + LEAST_WAIT;
-    let limit = if whole { until.max(least) } else { least };
+    let limit = if has_ended { until.max(least) } else { least };
     let status = gone.unwrap_or_else(|| wait_status(pid, limit));
-    let (_, answer_bytes, said_bytes) = told?;
+    let (_, answer_bytes, output_bytes) = read?;
     let answer = String::from_utf8_lossy(&answer_bytes).into_owned();
-    let (answer, told) = match answer.rsplit_once("\nsignal ") {
+    let (answer, reported_signal) = match answer.rsplit_once("\nsignal ") {
         Some((answer, number)) => (answer.to_string(), number.trim().parse().ok()),
         None => (answer, None),
     };
-    let end = match (whole, told, status) {
+    let end = match (has_ended, reported_signal, status) {
         (false, _, _) => ExitStatus::Late,
         (true, Some(number), _) => ExitStatus::Signal(number),
         (true, None, Some(status)) if status & 0x7f != 0 => ExitStatus::Signal(status & 0x7f),
         _ => ExitStatus::Itself,
     };
-    let said = String::from_utf8_lossy(&said_bytes).into_owned();
-    Ok(ChildExit { end, answer, said })
+    Ok(ChildExit {
+        end,
+        answer,
+        output: String::from_utf8_lossy(&output_bytes).into_owned(),
+    })
 }
 
-fn become_child(parent: c_int, sink: c_int, say: c_int) {
+fn become_child(parent: c_int, sink: c_int, output_sink: c_int) {
     ANSWER.store(sink, Ordering::Relaxed);
-    let handler: extern "C" fn(c_int) = dying;
-    // SAFETY: plain system calls on this process alone. Handlers of the program's own are replaced, so that a
-    // crash in here does not start its crash reporter.
+    let handler: extern "C" fn(c_int) = report_signal;
+    // SAFETY: plain system calls on this process. The program's own handlers are replaced, so that a crash does not
+    // start its crash reporter.
     unsafe {
         prctl(PR_SET_PDEATHSIG, SIGKILL as c_ulong);
-        // The parent may have ended before that; 0 is a parent outside the child's own process namespace, and less is
-        // the error of a system that does not tell.
+        // The parent may have ended before that call. 0 is a parent outside the child's process namespace, and less is
+        // an error.
         let now = getppid();
         if parent > 0 && now > 0 && now != parent {
             _exit(0);
@@ -201,12 +204,12 @@ fn become_child(parent: c_int, sink: c_int, say: c_int) {
         for number in DEADLY {
             signal(number, handler as usize);
         }
-        dup2(say, 1);
-        dup2(say, 2);
+        dup2(output_sink, 1);
+        dup2(output_sink, 2);
     }
 }
 
-/// A pipe whose ends are not the standard streams, even where those are closed.
+/// Creates a pipe. Its ends are not the standard streams, even if those are closed.
 fn pipe() -> Result<[c_int; 2], String> {
     let mut ends = [-1; 2];
     // SAFETY: pipe2 writes two numbers; fcntl with F_DUPFD_CLOEXEC takes one.
@@ -248,27 +251,28 @@ fn write_all(fd: c_int, mut bytes: &[u8]) {
     }
 }
 
-/// Reads both pipes until the first one ends (true) or the time is over (false), which is so earlier while nothing
-/// was answered. Somebody else's child may hold the pipes too, so that what is `gone` counts as well, when there is
-/// nothing left to read. The error says why it cannot be waited for them.
+/// Reads both pipes until the first one ends (true) or the time is over (false), earlier if there is no first line.
+///
+/// Another child of the program may hold the pipes open. Therefore the pipe also counts as ended if the child is `gone`
+/// and there is nothing left to read.
 fn read_until_end(
     answer: c_int,
-    said: c_int,
-    [first_word, until]: [Instant; 2],
+    output: c_int,
+    [first_line, until]: [Instant; 2],
     gone: &mut dyn FnMut() -> bool,
 ) -> Result<(bool, Vec<u8>, Vec<u8>), String> {
-    let (mut answer_bytes, mut said_bytes) = (Vec::new(), Vec::new());
-    let (mut answer_open, mut said_open) = (true, true);
+    let (mut answer_bytes, mut output_bytes) = (Vec::new(), Vec::new());
+    let (mut answer_open, mut output_open) = (true, true);
     let mut buffer = vec![0_u8; 1 << 16];
     while answer_open {
         let end = if answer_bytes.is_empty() {
-            first_word
+            first_line
         } else {
             until
         };
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok((false, answer_bytes, said_bytes));
+            return Ok((false, answer_bytes, output_bytes));
         }
         let wait = 1 + left.as_millis().min(100) as c_int;
         let mut fds = [
@@ -278,7 +282,7 @@ fn read_until_end(
                 revents: 0,
             },
             PollFd {
-                fd: if said_open { said } else { -1 },
+                fd: if output_open { output } else { -1 },
                 events: POLLIN,
                 revents: 0,
             },
@@ -289,26 +293,26 @@ fn read_until_end(
             1.. => {}
             0 => continue,
             _ => match Error::last_os_error() {
-                error if is_passing(&error) => continue,
+                error if is_temporary(&error) => continue,
                 error => return Err(format!("poll: {error}")),
             },
         }
-        // The end of the answer comes last, so that what was printed before it is not lost.
+        // The end of the answer comes last, so that no output before it is lost.
         if fds[0].revents & POLLIN == 0 && fds[1].revents != 0 {
-            said_open = read_once(said, &mut buffer, &mut said_bytes, SAID_LIMIT);
+            output_open = read_once(output, &mut buffer, &mut output_bytes, OUTPUT_LIMIT);
         } else if fds[0].revents != 0 {
             answer_open = read_once(answer, &mut buffer, &mut answer_bytes, ANSWER_LIMIT);
         }
     }
-    Ok((true, answer_bytes, said_bytes))
+    Ok((true, answer_bytes, output_bytes))
 }
 
-/// Whether the same call may go well the next time.
-fn is_passing(error: &Error) -> bool {
+/// Returns `true` if the same call may succeed the next time.
+fn is_temporary(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }
 
-/// Reads once; what is over the limit is dropped. False at the end.
+/// Reads once, and drops what is over the limit. Returns `false` at the end.
 fn read_once(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> bool {
     // SAFETY: the buffer is valid for its length.
     let count = unsafe { read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
@@ -323,11 +327,11 @@ fn read_once(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> 
     }
 }
 
-/// The wait status, if it can be had: with SIGCHLD ignored, or a handler that waits for all, it cannot. A child
-/// that hangs in the kernel is waited for no longer than this.
+/// Returns the wait status, if it is available: it is not if SIGCHLD is ignored or a handler waits for all children.
+/// `until` limits the wait for a child that hangs in the kernel.
 fn wait_status(pid: c_int, until: Instant) -> Option<c_int> {
     loop {
-        match reaped(pid) {
+        match reap(pid) {
             Ok(status) => return status,
             Err(refused) if refused || Instant::now() >= until => return None,
             Err(_) => pause(Duration::from_millis(1)),
@@ -335,8 +339,11 @@ fn wait_status(pid: c_int, until: Instant) -> Option<c_int> {
     }
 }
 
-/// The status of a child that has ended, if it can be had; else whether the system refuses to tell about it.
-fn reaped(pid: c_int) -> Result<Option<c_int>, bool> {
+/// Reaps a child that has ended, and returns its status if available.
+///
+/// # Errors
+/// `false` if the child has not ended, `true` if the system refuses the call.
+fn reap(pid: c_int) -> Result<Option<c_int>, bool> {
     let mut status = 0;
     // SAFETY: waits for the child made here.
     let ended = unsafe { waitpid(pid, &mut status, WNOHANG) };
@@ -344,11 +351,11 @@ fn reaped(pid: c_int) -> Result<Option<c_int>, bool> {
         (0, _) => Err(false),
         (1.., _) => Ok(Some(status)),
         (_, error) if error.raw_os_error() == Some(ECHILD) => Ok(None),
-        (_, error) => Err(!is_passing(&error)),
+        (_, error) => Err(!is_temporary(&error)),
     }
 }
 
-/// What read or write counted; none on an error.
+/// Returns the count of a read or write, or `None` for an error.
 fn byte_count(count: isize) -> Option<usize> {
     std::convert::TryFrom::try_from(count).ok()
 }

@@ -1,5 +1,5 @@
-//! The work in this process itself, for where no child can do it: in a thread of its own, so that the context, the
-//! device and the last error of the thread that asks stay as they are.
+//! The work in this process itself if no child is possible: in a separate thread, so that the context, the device and
+//! the last error of the calling thread do not change.
 
 use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// As a main thread has it: cuDNN and the driver take what they are used to.
+/// The size of a main thread's stack, which cuDNN and the driver may rely on.
 const STACK: usize = 8 << 20;
-/// How often whether the thread has ended is looked at.
+/// The interval of checks whether the thread has ended.
 const TICK: Duration = Duration::from_millis(1);
 
-/// Whether CUDA is started in this process, which a child made by `fork` could no longer use it in. Starts nothing.
+/// Returns `true` if CUDA is started in this process: a child made by `fork` cannot use it then. Starts nothing.
 pub fn cuda_is_started() -> bool {
     let driver = Library::loaded(DRIVER);
     let Some(address) = driver.and_then(|driver| driver.symbol("cuDeviceGetCount")) else {
@@ -27,27 +27,27 @@ pub fn cuda_is_started() -> bool {
     let mut devices = 0;
     // SAFETY: the number outlives the call.
     let code = unsafe { count(&mut devices) };
-    // Not initialised, the toolkit's stub, no device: a child learns no less.
+    // Not initialized, the toolkit's stub, no device: a child works as well.
     !matches!(code, 3 | 34 | 100)
 }
 
-/// Does the work in a thread, which is left behind when the time is over: what hangs in a driver cannot be ended.
+/// Does the work in a thread. At the deadline the thread is abandoned: a thread that hangs in a driver cannot be ended.
 pub fn in_thread(
     deadline: Duration,
     work: impl FnOnce(Sink<'_>) + Clone + Send + 'static,
 ) -> ChildExit {
     let until = Instant::now() + deadline;
-    let told = Arc::new(Mutex::new(String::new()));
-    let (again, to) = (work.clone(), Arc::clone(&told));
+    let lines = Arc::new(Mutex::new(String::new()));
+    let (again, to) = (work.clone(), Arc::clone(&lines));
     // SAFETY: it borrows nothing.
     let thread = unsafe { spawn(Box::new(move || work(&|text| append(&to, text)))) };
     let end = match thread {
-        // Whatever forbids children may forbid threads.
+        // A system that forbids children may forbid threads.
         Err(_) => {
-            again(&|text| append(&told, text));
+            again(&|text| append(&lines, text));
             ExitStatus::Itself
         }
-        // A channel would wake this one at once, and take as long to compile as a twentieth of all this.
+        // Not a channel, which would add a twentieth to the compile time of the guard.
         Ok(thread) => loop {
             if thread.is_finished() {
                 break ExitStatus::Itself;
@@ -58,11 +58,11 @@ pub fn in_thread(
             pause(TICK);
         },
     };
-    let answer = told.lock().map(|lines| lines.clone());
+    let answer = lines.lock().map(|lines| lines.clone());
     ChildExit {
         end,
         answer: answer.unwrap_or_default(),
-        said: String::new(),
+        output: String::new(),
     }
 }
 
@@ -73,21 +73,21 @@ fn append(lines: &Mutex<String>, text: &str) {
     }
 }
 
-/// Does the work on a stack of that size, where a thread can be had, and waits for it: whoever asks may be a thread
-/// with a small stack.
+/// Does the work on a stack of [`STACK`] bytes if a thread can be started, and waits for it: the calling thread may
+/// have a small stack.
 pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
-    // `std::thread::scope` holds a panic, with the path of the file that it is in.
-    // SAFETY: the thread is joined before anything that the work borrows goes away.
+    // Not `std::thread::scope`, which contains a panic, with the path of its file.
+    // SAFETY: the thread is joined before the borrows of the work end.
     match unsafe { spawn(Box::new(work)) } {
         Ok(thread) => drop(thread.join()),
         Err(_) => work(),
     }
 }
 
-/// More than a check takes of the stack of who asks, in a debug build.
+/// More than a check needs of its caller's stack in a debug build.
 const ENOUGH: usize = 256 << 10;
 
-/// Does the work where it was asked for, or on a stack of its own if little is left of that one.
+/// Does the work on this stack, or on a stack of its own if little of this one is left.
 pub fn on_enough_stack<T: Send>(work: &(dyn Fn() -> T + Sync)) -> T {
     if platform::stack_left().unwrap_or(ENOUGH) >= ENOUGH {
         return work();
@@ -106,19 +106,18 @@ pub fn on_enough_stack<T: Send>(work: &(dyn Fn() -> T + Sync)) -> T {
 }
 
 /// # Safety
-/// What the work borrows outlives the thread.
+/// The borrows of the work outlive the thread.
 unsafe fn spawn(work: Box<dyn FnOnce() + Send + '_>) -> std::io::Result<JoinHandle<()>> {
     let thread = std::thread::Builder::new().stack_size(STACK);
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees the borrows.
     unsafe { thread.spawn_unchecked(work) }
 }
 
-/// Goes through locks that another thread may have held when this process was made by `fork`, to hang here and now if
-/// one of them is held for ever.
+/// Takes and releases the locks that another thread may have held during `fork`, to hang here if one is held for ever.
 pub fn pass_locks() {
     for size in [1 << 4, 1 << 10, 1 << 16, 1 << 22] {
         let mut bytes = Vec::<u8>::new();
-        // Under a limit on memory there may be none, which ends no child.
+        // A limit on memory is no reason to end a child.
         drop(bytes.try_reserve_exact(size));
         drop(std::hint::black_box(bytes));
     }

@@ -1,4 +1,4 @@
-//! The child process in which the driver and cuDNN are tried: what would end it does not end the program.
+//! The child process that tests the driver and cuDNN: a crash there does not stop the program.
 
 pub mod exit_status;
 pub mod in_process;
@@ -8,10 +8,10 @@ pub mod rdma;
 pub mod task;
 pub mod work;
 
-/// Where the lines go that a child tells: each is out at once, so that what was told before a crash is known.
+/// The receiver of a child's lines. Each line is written at once, so that the lines before a crash are known.
 pub type Sink<'a> = &'a (dyn Fn(&str) + Sync);
 
-// Which Linux the guard knows, `system` says: on another one no child is made.
+// `system` defines which Linux is supported: on others no child is made.
 #[cfg(target_os = "linux")]
 pub mod fork;
 #[cfg(target_os = "linux")]

@@ -5,10 +5,10 @@ use crate::runtime::child::exit_status::ChildExit;
 use crate::runtime::child::task::Task;
 use std::time::Duration;
 
-/// Whether the child begins as a copy of this process, CUDA and all.
+/// Whether the child begins as a copy of this process, including CUDA.
 pub const IS_COPY: bool = true;
 
-/// Always an error: there is no child.
+/// Always returns an error.
 pub fn in_child(
     _deadline: Duration,
     _task: &Task,

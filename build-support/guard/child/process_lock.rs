@@ -1,7 +1,6 @@
-//! One thread at a time: a child that is made while another thread is within the loader may inherit its lock, which
-//! costs another child. All guards over one `cudnn_guard::runtime` take turns. One that stands alone has a lock of its
-//! own and does not know the others' turns: two children at once do not harm each other, and one that a GPU in exclusive
-//! use refuses has found nothing out (`device-busy`).
+//! A lock for one check at a time: a child that is made while another thread is in the loader may inherit its lock, and
+//! has to be replaced. All guards over one `cudnn_guard::runtime` share the lock. A standalone guard has its own lock:
+//! two children at once do not harm each other, and a GPU in exclusive use results in unknown (`device-busy`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -9,13 +8,14 @@ use std::time::{Duration, Instant};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// A thread's turn, which ends when it goes away.
+/// A thread's turn, which ends when this is dropped.
 pub struct ProcessLock {
     mine: bool,
 }
 
 impl ProcessLock {
-    /// Waits for it, but not for ever: in a child that the program made itself, whoever has it may not exist.
+    /// Waits for the turn for at most `limit`: in a child that the program made itself, the thread with the turn may
+    /// not exist.
     pub fn acquire(limit: Duration) -> Self {
         let until = Instant::now() + limit;
         loop {
@@ -31,10 +31,10 @@ impl ProcessLock {
     }
 }
 
-/// Waits so long, or shorter. `std::thread::sleep` panics where a filter refuses its system call.
+/// Waits for this time or less. `std::thread::sleep` panics if a filter refuses its system call.
 pub fn pause(time: Duration) {
-    let nobodys = Mutex::new(());
-    let held = nobodys.lock();
+    let mutex = Mutex::new(());
+    let held = mutex.lock();
     let _ = held.map(|held| drop(Condvar::new().wait_timeout(held, time)));
 }
 

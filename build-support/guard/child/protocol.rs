@@ -1,4 +1,4 @@
-//! What the child tells its parent: lines of fields, so that whatever was told before a crash is known.
+//! The child's report to its parent: lines of fields, so that the lines before a crash are known.
 
 use crate::runtime::convolution::case_result::{self, CaseResult, SetupTimes};
 use crate::runtime::convolution::stage::Stage;
@@ -12,12 +12,12 @@ use crate::runtime::system::platform;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// All that a child told.
+/// A child's report.
 #[derive(Default)]
 pub struct ChildReport {
-    /// What it was doing last.
+    /// Its last step.
     pub stage: Stage,
-    /// Files that the loader would not open, with its words.
+    /// Files that the loader refused, with its message.
     pub unopened: Vec<(PathBuf, String)>,
     /// `cudnnGetVersion`.
     pub version: Option<Version>,
@@ -25,18 +25,15 @@ pub struct ChildReport {
     pub cuda_major: Option<u32>,
     /// cuDNN's own version checks that failed, by name.
     pub failed_checks: Vec<String>,
-    /// The driver.
     pub driver: Option<Driver>,
-    /// Why there is no usable GPU.
+    /// The reason why there is no usable GPU.
     pub problem: Option<Finding>,
-    /// The numbers of the GPUs that were to be tried.
+    /// The numbers of the GPUs to test.
     pub tried: Vec<usize>,
-    /// The operations that were tried.
     pub outcomes: Vec<CaseResult>,
-    /// What was mapped at the end.
+    /// The files of cuDNN and its dependencies that were mapped at the end.
     pub mapped: Vec<PathBuf>,
-    /// Whether it came to its end.
-    pub whole: bool,
+    pub is_complete: bool,
 }
 
 row!(Driver: library, version, cuda; devices: Vec::new());
@@ -58,8 +55,8 @@ impl Fields for f64 {
     }
 }
 
-/// A path, whatever its bytes: text as it is, anything else as the numbers of its bytes after a NUL, with which no path
-/// begins.
+/// A path with any bytes. UTF-8 is written as it is, and other paths as the numbers of their bytes after a NUL, with
+/// which no path begins.
 impl Fields for PathBuf {
     fn encode(&self) -> String {
         if let Some(text) = self.to_str() {
@@ -92,7 +89,7 @@ impl Fields for Stage {
     }
 }
 
-/// The labels of the evidence are followed by an empty one, and that by the helps.
+/// The evidence ends with an empty label, and the helps follow.
 impl Fields for Finding {
     fn encode(&self) -> String {
         let severity = self.severity.to_string();
@@ -127,8 +124,7 @@ impl Fields for Finding {
 }
 
 impl ChildReport {
-    /// Reads the lines. Those that make no sense are passed over; the last one carries the token that only the
-    /// child knows.
+    /// Parses the lines. Invalid lines are ignored. The last line contains the token, which only the child knows.
     pub fn parse(text: &str, token: &str) -> Self {
         let mut answer = Self::default();
         codec::each_line(text, &mut |key, value| answer.read(key, value, token));
@@ -158,17 +154,17 @@ impl ChildReport {
                 }
             }
             "map" => codec::push(&mut self.mapped, value),
-            "end" => self.whole = value == token,
+            "end" => self.is_complete = value == token,
             _ => {}
         }
     }
 }
 
-/// More words than the guard has: what a damaged child tells may be anything.
-const MOST_WORDS: usize = 256;
+/// More strings than the guard has: a damaged child may report anything.
+const MOST_INTERNED: usize = 256;
 
-/// The words that came through the pipe, printable. Each is kept once for the life of the process.
-static WORDS: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+/// Printable strings from the pipe. Each is kept once for the life of the process.
+static INTERNED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 impl Fields for &'static str {
     fn encode(&self) -> String {
@@ -181,17 +177,17 @@ impl Fields for &'static str {
 }
 
 fn intern(text: &str) -> &'static str {
-    let Ok(mut words) = WORDS.lock() else {
+    let Ok(mut interned) = INTERNED.lock() else {
         return "unknown";
     };
     let text = printable(text);
-    if let Some(known) = words.iter().find(|known| **known == text) {
+    if let Some(known) = interned.iter().find(|known| **known == text) {
         return known;
     }
-    if words.len() >= MOST_WORDS {
+    if interned.len() >= MOST_INTERNED {
         return "unknown";
     }
     let kept: &'static str = Box::leak(text.into_boxed_str());
-    words.push(kept);
+    interned.push(kept);
     kept
 }

@@ -1,6 +1,6 @@
-//! A child process on Windows: this program started again, which enters the guard before its `main` and never comes to
-//! that. What it is to do it reads from its standard input, and what it finds goes to a pipe of its own: what anything
-//! prints in it goes to the other standard streams.
+//! A child process on Windows: this program started again, which enters the guard before its `main` and never reaches
+//! `main`. It reads its task from its standard input and writes its report to a separate pipe: other output goes to the
+//! other standard streams.
 
 use crate::runtime::child::Sink;
 use crate::runtime::child::entry::{self, VARIABLE};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Whether the child begins as a copy of this process, CUDA and all.
+/// Whether the child begins as a copy of this process, including CUDA.
 pub const IS_COPY: bool = false;
 
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
@@ -26,14 +26,14 @@ const DIE_ON_UNHANDLED_EXCEPTION: u32 = 0x400;
 const KILL_ON_JOB_CLOSE: u32 = 0x2000;
 /// `DUPLICATE_CLOSE_SOURCE` and `DUPLICATE_SAME_ACCESS`
 const MOVE: u32 = 3;
-/// What is kept of a child's answer, and of what it printed.
+/// The bytes to keep of a child's answer and output.
 const ANSWER_LIMIT: usize = 1 << 20;
-const SAID_LIMIT: usize = 4096;
-/// How long a child that was killed is waited for.
+const OUTPUT_LIMIT: usize = 4096;
+/// The time to wait for the end of a child that was killed.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(1);
-/// How long the pipes of a child that has ended are read: one that it started itself may hold them.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The time to read the pipes of a child that has ended: a program that it started may hold them open.
+const DRAIN_TIME: Duration = Duration::from_millis(500);
 
 /// `JOBOBJECT_EXTENDED_LIMIT_INFORMATION`: the flags are its third word.
 #[repr(C)]
@@ -72,7 +72,7 @@ unsafe extern "system" {
     fn GetCurrentProcess() -> *mut c_void;
 }
 
-/// What ends with this process, however that ends.
+/// A job that ends with this process, even after a crash.
 struct Job(*mut c_void);
 
 impl Job {
@@ -82,7 +82,7 @@ impl Job {
             flags: KILL_ON_JOB_CLOSE | DIE_ON_UNHANDLED_EXCEPTION,
             rest: [0; 15],
         };
-        // SAFETY: the limits are as large as is said. Without a job the child is ended by its deadline alone.
+        // SAFETY: the size is that of the limits. Without a job only the deadline ends the child.
         unsafe {
             let job = CreateJobObjectW(std::ptr::null(), std::ptr::null());
             SetInformationJobObject(job, EXTENDED_LIMITS, &limits, size_of::<JobLimits>() as u32);
@@ -94,12 +94,15 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        // SAFETY: it is closed once; what is still in it ends.
+        // SAFETY: it is closed once; processes in it end.
         unsafe { CloseHandle(self.0) };
     }
 }
 
-/// Does the task in this program started again. The error says why there is no child.
+/// Does the task in this program started again.
+///
+/// # Errors
+/// The reason why there is no child.
 pub fn in_child(
     deadline: Duration,
     task: &Task,
@@ -109,7 +112,7 @@ pub fn in_child(
     if !platform::is_program() {
         return Err("this code is in a DLL, and only a program can be started again".to_string());
     }
-    entry::end_if_passed();
+    entry::end_if_child();
     let until = Instant::now() + deadline;
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let failed = |error: Error| format!("{}: {}", program.display(), error);
@@ -121,43 +124,45 @@ pub fn in_child(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
-    // It does nothing before it was told what to do.
+    // The child does nothing before it gets its task.
     let _job = Job::with(child.as_raw_handle().cast());
     let (pipe, number) = match pipe_from(child.as_raw_handle().cast()) {
-        Ok(both) => both,
+        Ok(pipe) => pipe,
         Err(error) => {
             let _ = child.kill();
             return Err(failed(error));
         }
     };
-    let (mut answer, mut said) = (Reader::up_to(ANSWER_LIMIT), Reader::up_to(SAID_LIMIT));
+    let (mut answer, mut output) = (Reader::new(ANSWER_LIMIT), Reader::new(OUTPUT_LIMIT));
     answer.read(Some(pipe));
-    said.read(child.stdout.take());
-    said.read(child.stderr.take());
+    output.read(child.stdout.take());
+    output.read(child.stderr.take());
     if let Some(mut stdin) = child.stdin.take() {
         let text = task.to_text(token, number);
-        // One that does not come to read it keeps nobody waiting; one that has ended tells so by its status.
-        let tell = move || drop(stdin.write_all(text.as_bytes()));
-        let _ = std::thread::Builder::new().spawn(tell);
+        // In a thread, since the child may not read. If the child has ended, its status shows that.
+        let write = move || drop(stdin.write_all(text.as_bytes()));
+        let _ = std::thread::Builder::new().spawn(write);
     }
-    let status = ended(&mut child, until);
+    let status = wait_until(&mut child, until);
     if status.is_none() {
         let _ = child.kill();
-        // What hangs in a driver does not end.
-        ended(&mut child, Instant::now() + LEAST_WAIT);
+        // A process that hangs in a driver does not end.
+        wait_until(&mut child, Instant::now() + LEAST_WAIT);
     }
-    let answer = answer.take();
-    let said = said.take();
     let end = match status.map(|status| status.code()) {
         None => ExitStatus::Late,
         Some(Some(code)) if signal_name(code).is_some() => ExitStatus::Signal(code),
         Some(_) => ExitStatus::Itself,
     };
-    Ok(ChildExit { end, answer, said })
+    Ok(ChildExit {
+        end,
+        answer: answer.take(),
+        output: output.take(),
+    })
 }
 
-/// How it ended, if it does until then.
-fn ended(child: &mut Child, until: Instant) -> Option<ProcessStatus> {
+/// Waits for the end of a child. Returns `None` if it has not ended by then.
+fn wait_until(child: &mut Child, until: Instant) -> Option<ProcessStatus> {
     loop {
         let status = child.try_wait().ok().flatten();
         if status.is_some() || Instant::now() >= until {
@@ -167,12 +172,12 @@ fn ended(child: &mut Child, until: Instant) -> Option<ProcessStatus> {
     }
 }
 
-/// A pipe whose end for writing the child alone has, under this number. No other program that is started meanwhile gets
-/// it.
+/// Creates a pipe, and returns the end for reading and the child's handle of the end for writing. No other program that
+/// is started meanwhile gets that end.
 fn pipe_from(child: *mut c_void) -> Result<(File, usize), Error> {
     let mut ends = [std::ptr::null_mut(); 2];
     let [read, write] = &mut ends;
-    // SAFETY: one handle is written to each place. Our own end for writing is closed, whatever becomes of the copy.
+    // SAFETY: a handle is written to each place. This process's end for writing is closed even if the copy fails.
     unsafe {
         if CreatePipe(read, write, std::ptr::null(), 0) == 0 {
             return Err(Error::last_os_error());
@@ -186,7 +191,7 @@ fn pipe_from(child: *mut c_void) -> Result<(File, usize), Error> {
     }
 }
 
-/// What comes out of pipes.
+/// Threads that read pipes.
 struct Reader {
     text: Arc<Mutex<Vec<u8>>>,
     limit: usize,
@@ -194,7 +199,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn up_to(limit: usize) -> Self {
+    fn new(limit: usize) -> Self {
         Self {
             text: Arc::default(),
             limit,
@@ -218,14 +223,14 @@ impl Reader {
             .extend(std::thread::Builder::new().spawn(read).ok());
     }
 
-    /// What has come until the end, or until nobody waits any longer.
+    /// Waits for the ends of the pipes for at most [`DRAIN_TIME`], and returns the text.
     fn take(self) -> String {
-        let until = Instant::now() + LAST_WORDS;
+        let until = Instant::now() + DRAIN_TIME;
         while !self.threads.iter().all(JoinHandle::is_finished) && Instant::now() < until {
             std::thread::sleep(TICK);
         }
         let text = self.text.lock().map(|text| text.clone());
-        // C ends its lines with two characters there.
+        // C programs end lines with two characters on Windows.
         String::from_utf8_lossy(&text.unwrap_or_default()).replace("\r\n", "\n")
     }
 }

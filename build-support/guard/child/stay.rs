@@ -13,29 +13,28 @@ unsafe extern "C" {
     fn close(fd: c_int) -> c_int;
 }
 
-/// How long a GPU is kept for a program that has not started CUDA.
+/// The longest time to keep a GPU open for a program that has not started CUDA.
 const STAY: Duration = Duration::from_secs(30);
 
-/// Leaves a process behind that holds what this one has open of the GPU, until the program has opened it too or has
-/// ended: the driver shuts a GPU down when nobody has it open, and takes seconds to start it again.
+/// Leaves a process behind that keeps the GPU's devices open until the program has opened them too or has ended: the
+/// driver shuts a GPU down when no process has it open, and takes seconds to start it again.
 pub fn keep_gpu_open() {
     // SAFETY: getppid has no conditions.
     let program = unsafe { getppid() };
-    // SAFETY: what is made calls nothing of CUDA's, and ends in _exit.
-    let made = unsafe { fork() };
-    if made != 0 {
+    // SAFETY: the new process does not call CUDA, and ends in _exit.
+    if unsafe { fork() } != 0 {
         return;
     }
     // Not by `alarm`: the program may have blocked its signal.
     let clock = Instant::now();
-    // Whoever reads what this program prints waits until nobody holds the other end.
+    // Readers of this program's output wait until no process has the other end open.
     let open = open_files("self");
     for (fd, _) in open.iter().filter(|(_, target)| !is_gpu(target)) {
-        // SAFETY: nothing here uses it any more.
+        // SAFETY: nothing here uses it anymore.
         unsafe { close(*fd) };
     }
     let process = program.to_string();
-    // Without /proc nobody can tell.
+    // `open` is empty without /proc.
     while !open.is_empty()
         && clock.elapsed() < STAY
         && proc::is_running(program.unsigned_abs())
@@ -49,7 +48,7 @@ pub fn keep_gpu_open() {
     unsafe { _exit(0) };
 }
 
-/// What a process has open, by number.
+/// Returns the open files of a process.
 fn open_files(process: &str) -> Vec<(c_int, PathBuf)> {
     let mut files = Vec::new();
     let Ok(links) = std::fs::read_dir(format!("/proc/{process}/fd")) else {
@@ -64,7 +63,7 @@ fn open_files(process: &str) -> Vec<(c_int, PathBuf)> {
     files
 }
 
-/// Whether this is the device of one GPU: `/dev/nvidia0`.
+/// Returns `true` for the device of a GPU, such as `/dev/nvidia0`.
 pub fn is_gpu(path: &Path) -> bool {
     let name = path
         .to_str()

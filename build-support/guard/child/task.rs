@@ -1,4 +1,4 @@
-//! What the child is to try, and as text for a child that is this program started again.
+//! The task of a child, and its text for a child that is this program started again.
 
 use crate::runtime::convolution::case_result::{Scope, SuiteEvent};
 use crate::runtime::convolution::suite;
@@ -15,42 +15,39 @@ use crate::runtime::system::platform::Library;
 #[cfg(windows)]
 use std::path::PathBuf;
 
-/// What is called besides the libraries themselves. A test hands in others.
+/// The functions that call the driver and cuDNN. Tests replace them.
 #[derive(Clone, Copy)]
 pub struct Functions {
-    /// Asks the driver for its GPUs.
+    /// Queries the driver for its GPUs.
     pub driver: fn() -> Result<Driver, DriverProblem>,
-    /// Convolves on the GPU of this number.
+    /// Runs the convolutions on the GPU of this number.
     pub convolve: fn(Library, Version, usize, Scope, &mut dyn FnMut(SuiteEvent)),
 }
 
-/// Those that a program has.
+/// The functions that programs use.
 pub const REAL: Functions = Functions {
     driver: query::ask,
     convolve: suite::run,
 };
 
-/// What the child is to try.
+/// The task of a child.
 #[derive(Clone)]
 pub struct Task {
-    /// By which functions.
     pub functions: Functions,
-    /// The cuDNN; without one, only the driver is asked.
+    /// The cuDNN; without it, only the driver is queried.
     pub main_library: Option<Library>,
-    /// Its parts, in the order in which they are opened.
+    /// Its sub-libraries, in the order in which they are opened.
     pub parts: Vec<SubLibraryFile>,
-    /// On which GPUs.
     pub devices: Devices,
-    /// What the program was built with, and what its tables say of GPUs.
     pub built: Built,
-    /// How much is convolved where there is a GPU, if anything.
+    /// The convolutions to run if there is a GPU.
     pub convolution: Option<Scope>,
 }
 
-/// What a child was told that is this program started again, and shares no memory with the first one.
+/// A task that a child, which is this program started again, has read.
 #[cfg(windows)]
-pub struct ToldTask {
-    /// Where the answer goes.
+pub struct ParsedTask {
+    /// The handle of the pipe for the answer.
     pub pipe: usize,
     main_library: Option<PathBuf>,
     task: Task,
@@ -63,7 +60,7 @@ row!(SubLibraryFile: name, path, needed; version: None, told_by: None, defect: N
 
 #[cfg(windows)]
 impl Task {
-    /// As lines; the first one has the number of the pipe for the answer, and the last one is `end` with the token.
+    /// Returns the task as lines. The first has the handle of the answer's pipe, and the last is `end` with the token.
     pub fn to_text(&self, token: &str, pipe: usize) -> String {
         let mut lines = vec![codec::line("pipe", &pipe)];
         if let Some(path) = self.main_library.and_then(|library| library.path()) {
@@ -88,10 +85,10 @@ impl Task {
 }
 
 #[cfg(windows)]
-impl ToldTask {
-    /// Reads the lines; none where they do not come to their end.
+impl ParsedTask {
+    /// Parses the lines. Returns `None` if they are truncated.
     pub fn parse(text: &str, token: &str) -> Option<Self> {
-        let (mut pipe, mut main_library, mut whole) = (0, None, false);
+        let (mut pipe, mut main_library, mut is_complete) = (0, None, false);
         let mut task = Task {
             functions: REAL,
             main_library: None,
@@ -109,17 +106,17 @@ impl ToldTask {
             "devices" => task.devices = Devices::Listed(Vec::decode(value).unwrap_or_default()),
             "built" => task.built = record::parse(&String::decode(value).unwrap_or_default()),
             "convolution" => task.convolution = Fields::decode(value),
-            "end" => whole = value == token,
+            "end" => is_complete = value == token,
             _ => {}
         });
-        whole.then_some(Self {
+        is_complete.then_some(Self {
             pipe,
             main_library,
             task,
         })
     }
 
-    /// Returns the task itself, with its cuDNN opened.
+    /// Opens the cuDNN, and returns the task with it.
     pub fn opened(&self) -> Task {
         let library = self.main_library.as_ref();
         Task {

@@ -1,4 +1,4 @@
-//! What happens in the child: everything that could take the process down, and everything that starts CUDA.
+//! The work of the child: everything that could crash the process, and everything that starts CUDA.
 
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::protocol::ChildReport;
@@ -29,20 +29,18 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// `CUDNN_STATUS_VERSION_MISMATCH`, as 9 and as 8 number it. All else is answered for other reasons too.
+/// `CUDNN_STATUS_VERSION_MISMATCH` in 9 and 8. Other statuses have other reasons too.
 const MISMATCH: [c_int; 2] = [1002, 14];
 
-/// How it went.
+/// The outcome of a child's work.
 pub struct ChildOutcome {
-    /// What the child told.
     pub answer: ChildReport,
-    /// How it ended.
     pub end: ExitStatus,
-    /// What was printed in it.
-    pub said: String,
-    /// Why it was no child, but this process itself.
+    /// The beginning of its stdout and stderr.
+    pub output: String,
+    /// The reason why this process itself did the work.
     pub unprotected: Option<ChildNotStarted>,
-    /// A second child, where this one was taken down and that one was not.
+    /// A second child that did not fail as this one did.
     pub second_try: Option<SecondTry>,
 }
 
@@ -51,7 +49,6 @@ pub struct SecondTry(pub Option<Box<ChildOutcome>>);
 
 /// A child process that was not started.
 pub struct ChildNotStarted {
-    /// The reason.
     pub obstacle: ForkObstacle,
     /// Whether this process itself tests cuDNN instead.
     pub is_unprotected: bool,
@@ -63,16 +60,19 @@ pub enum ForkObstacle {
     CudaStarted,
     /// Memory of this process is registered with an RDMA device, which a fork would take from it.
     RdmaMemory,
-    /// This process has too many open files, in the system's words.
+    /// This process has too many open files, with the system's message.
     TooManyFiles(String),
-    /// The system refuses, in these words.
+    /// The system refuses, with this message.
     Refused(String),
 }
 
 /// A GPU in confidential computing, which may not start again after a test.
 pub struct ConfidentialGpu;
 
-/// Tries it in a child; without one in this process itself, if that `may_be_here`. The error says why there is none.
+/// Does the task in a child, or in this process itself if there is no child and `may_be_here`.
+///
+/// # Errors
+/// The reason why there is no child.
 pub fn run(
     task: &Task,
     deadline: Duration,
@@ -82,7 +82,7 @@ pub fn run(
     let outcome = |exit: ChildExit, unprotected| ChildOutcome {
         answer: ChildReport::parse(&exit.answer, &token),
         end: exit.end,
-        said: exit.said,
+        output: exit.output,
         unprotected,
         second_try: None,
     };
@@ -91,18 +91,18 @@ pub fn run(
     } else if process::IS_COPY && rdma::forbids_fork(Path::new("/proc/self/fd")) {
         ForkObstacle::RdmaMemory
     } else {
-        let child = process::in_child(deadline, task, &token, &|sink| whole(task, &token, sink));
+        let child = process::in_child(deadline, task, &token, &|sink| run_task(task, &token, sink));
         match child {
             Ok(exit) => return Ok(outcome(exit, None)),
-            Err(words) if words.contains(TOO_MANY_FILES) => ForkObstacle::TooManyFiles(words),
-            Err(words) => ForkObstacle::Refused(words),
+            Err(reason) if reason.contains(TOO_MANY_FILES) => ForkObstacle::TooManyFiles(reason),
+            Err(reason) => ForkObstacle::Refused(reason),
         }
     };
     let mut no_child = ChildNotStarted {
         obstacle,
         is_unprotected: false,
     };
-    // What is a DLL of somebody else's program on Windows does not risk that.
+    // A DLL on Windows must not risk another program's process.
     if !may_be_here || !process::IS_COPY && !in_process::cuda_is_started() {
         return Err(no_child);
     }
@@ -118,30 +118,30 @@ pub fn run(
     Ok(outcome(exit, Some(no_child)))
 }
 
-/// All of a child's work, to its last word.
-pub fn whole(task: &Task, token: &str, sink: Sink<'_>) {
+/// Does all of a child's work, including the last line.
+pub fn run_task(task: &Task, token: &str, sink: Sink<'_>) {
     let is_shut_down = AtomicBool::new(false);
     in_process::with_large_stack(&|| {
         in_process::pass_locks();
         stage(sink, Stage::Starting);
         is_shut_down.store(work(task, sink), Ordering::Relaxed);
     });
-    tell(sink, "end", &token.to_string());
+    emit(sink, "end", &token.to_string());
     #[cfg(target_os = "linux")]
     if is_shut_down.load(Ordering::Relaxed) {
         crate::runtime::child::stay::keep_gpu_open();
     }
 }
 
-/// Does the work; whether the GPUs that were used are shut down when this process ends is what is returned.
+/// Does the work. Returns `true` if the used GPUs are shut down when this process ends.
 fn work(task: &Task, sink: Sink<'_>) -> bool {
-    let (mut cudnn, mut release) = (None, None);
+    let (mut cudnn, mut judged) = (None, None);
     if let Some(main_library) = task.main_library {
         let opened = open(&task.parts, sink);
         if opened != PartsOpened::Refused {
-            let told = version(main_library, &task.parts, sink);
-            cudnn = told.map(|(version, _)| (main_library, version, opened));
-            release = told.and_then(|(version, cuda)| {
+            let versions = query_versions(main_library, &task.parts, sink);
+            cudnn = versions.map(|(version, _)| (main_library, version, opened));
+            judged = versions.and_then(|(version, cuda)| {
                 Some(rules::Cudnn {
                     version,
                     cuda: cuda?,
@@ -153,39 +153,37 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
     let modes = nvml::modes();
     let is_confidential = modes.is_some_and(|modes| modes.is_confidential);
     if is_confidential && !task.devices.is_explicit() && !in_process::cuda_is_started() {
-        tell(sink, "problem", &ConfidentialGpu.finding());
+        emit(sink, "problem", &ConfidentialGpu.finding());
         return false;
     }
-    let numbers = match driver(task.functions, sink) {
-        Some(driver) => choose(task, &driver, release),
-        None => Vec::new(),
-    };
+    let driver = query_driver(task.functions, sink);
+    let numbers = driver.map_or_else(Vec::new, |driver| choose(task, &driver, judged));
     for number in &numbers {
-        tell(sink, "tried", number);
+        emit(sink, "tried", number);
     }
     if let (true, Some((main_library, version, opened))) = (numbers.is_empty(), cudnn) {
-        // Without the driver's library an engine cannot be opened, which 9.20 and later tell by a status.
-        let told = opened == PartsOpened::All || version >= Version::new(9, 20, 0);
-        if version.major >= 9 && told {
+        // Without the driver's library engines cannot be opened. 9.20 and later report that by a status.
+        let is_safe = opened == PartsOpened::All || version >= Version::new(9, 20, 0);
+        if version.major >= 9 && is_safe {
             finalize_a_tensor(main_library, sink);
         }
     }
     if let (Some(scope), Some((main_library, version, opened))) = (task.convolution, cudnn) {
-        // The driver may lie where only CUDA looks, and is in the process now.
-        let wanted = !numbers.is_empty();
-        if wanted && (opened == PartsOpened::All || open(&task.parts, sink) == PartsOpened::All) {
+        // The driver, now in the process, may be where only CUDA finds it: then sub-libraries can be opened now.
+        let has_gpu = !numbers.is_empty();
+        if has_gpu && (opened == PartsOpened::All || open(&task.parts, sink) == PartsOpened::All) {
             if scope.extent == Extent::Thorough {
                 open_for_training(&task.parts, sink);
             }
             for number in numbers {
                 stage(sink, Stage::Cudnn("preparing a convolution".to_string()));
-                (task.functions.convolve)(main_library, version, number, scope, &mut |told| {
-                    match told {
+                (task.functions.convolve)(main_library, version, number, scope, &mut |event| {
+                    match event {
                         SuiteEvent::Next(next) => stage(sink, next),
                         SuiteEvent::Done(outcome) => {
-                            tell(sink, "outcome", &*outcome);
+                            emit(sink, "outcome", &*outcome);
                             if let Some(finding) = &outcome.finding {
-                                tell(sink, "outcome-finding", finding);
+                                emit(sink, "outcome-finding", finding);
                             }
                         }
                     }
@@ -196,18 +194,18 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
     stage(sink, Stage::Cudnn("looking at what is mapped".to_string()));
     for path in platform::mapped() {
         if file_name::parse(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
-            tell(sink, "map", &path);
+            emit(sink, "map", &path);
         }
     }
     modes.is_some_and(|modes| modes.is_shut_down)
 }
 
-/// The GPUs that are tried. Where nobody chose among unlike ones, it is the first that the cuDNN and the program's own
-/// kernels serve: the program may choose it too.
+/// Returns the GPUs to test. By default this is the first GPU that cuDNN and the program's own kernels support: the
+/// program may choose it too.
 fn choose(task: &Task, driver: &Driver, cudnn: Option<rules::Cudnn>) -> Vec<usize> {
     let (devices, built) = (&driver.devices, &task.built);
     if task.devices == Devices::First {
-        let is_served = |device: &Device| {
+        let is_supported = |device: &Device| {
             let gpu = Gpu::new(&device.name, device.capability);
             let by_cudnn = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
             rules::kernels(built, driver.cuda, gpu).is_none()
@@ -215,18 +213,18 @@ fn choose(task: &Task, driver: &Driver, cudnn: Option<rules::Cudnn>) -> Vec<usiz
                     matches!(fault.gap, SupportGap::Missing { by_ptx: true, .. })
                 })
         };
-        if let Some(first) = devices.iter().position(is_served) {
+        if let Some(first) = devices.iter().position(is_supported) {
             return vec![first];
         }
     }
     task.devices.selected(devices.len())
 }
 
-/// How it went with the parts.
+/// The result of opening the sub-libraries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PartsOpened {
     All,
-    /// All but those which are linked to the driver, for want of it. cuDNN can be asked for its release.
+    /// All except those that are linked to the missing driver. cuDNN can report its version.
     ButDriver,
     Refused,
 }
@@ -235,10 +233,10 @@ fn open(parts: &[SubLibraryFile], sink: Sink<'_>) -> PartsOpened {
     let mut opened = PartsOpened::All;
     for part in parts.iter().filter(|part| part.needed) {
         stage(sink, Stage::Opening(part.path.display().to_string()));
-        if let Err(words) = Library::open_file(&part.path) {
-            let is_driver = loader_words::wants_driver(&part.path, &words);
-            tell(sink, "refused", &(part.path.clone(), words));
-            if !is_driver {
+        if let Err(message) = Library::open_file(&part.path) {
+            let is_driver_missing = loader_words::wants_driver(&part.path, &message);
+            emit(sink, "refused", &(part.path.clone(), message));
+            if !is_driver_missing {
                 return PartsOpened::Refused;
             }
             opened = PartsOpened::ButDriver;
@@ -247,48 +245,47 @@ fn open(parts: &[SubLibraryFile], sink: Sink<'_>) -> PartsOpened {
     opened
 }
 
-/// In 8 the gradient of the filters has parts of its own, and a program that does not train may lack them.
+/// Opens the sub-libraries of 8 for the gradient of the filters, which a program that does not train may be missing.
 fn open_for_training(parts: &[SubLibraryFile], sink: Sink<'_>) {
     let trains = |known: &&SubLibrary| known.used_for == UsedFor::Training;
     for known in sub_libraries::ALL.iter().filter(trains) {
         for part in parts.iter().filter(|part| part.name == known.name) {
             stage(sink, Stage::Opening(part.path.display().to_string()));
-            // One that is refused is not there: what needs it is left out.
+            // If it is refused, its convolutions are left out.
             let _ = Library::open_file(&part.path);
         }
     }
 }
 
-/// Asks cuDNN what it answers without a GPU.
-fn version(
+/// Calls the functions of cuDNN that need no GPU.
+fn query_versions(
     main_library: Library,
     parts: &[SubLibraryFile],
     sink: Sink<'_>,
 ) -> Option<(Version, Option<u32>)> {
-    let number = ask(sink, main_library, "cudnnGetVersion")?;
+    let number = call(sink, main_library, "cudnnGetVersion")?;
     let version = Version::from_cudnn(number);
-    tell(sink, "version", &version);
-    let cudart = ask(sink, main_library, "cudnnGetCudartVersion").map(|number| number / 1000);
+    emit(sink, "version", &version);
+    let cudart = call(sink, main_library, "cudnnGetCudartVersion").map(|number| number / 1000);
     if let Some(major) = &cudart {
-        tell(sink, "cudart", major);
+        emit(sink, "cudart", major);
     }
     let opened = |name| parts.iter().any(|part| part.needed && part.name == name);
     let checks = sub_libraries::ALL.iter().filter(|part| opened(part.name));
     for name in checks.filter_map(|part| part.version_check) {
         if let Some(address) = main_library.symbol(name) {
             stage(sink, Stage::Cudnn(format!("calling {name}")));
-            // SAFETY: every release declares these as `cudnnStatus_t (void)`, an enum of an int's size.
+            // SAFETY: every version declares these as `cudnnStatus_t (void)`, an enum of an int's size.
             let check: extern "C" fn() -> c_int = unsafe { std::mem::transmute(address) };
             if MISMATCH.contains(&check()) {
-                tell(sink, "failed-check", &name);
+                emit(sink, "failed-check", &name);
             }
         }
     }
     Some((version, cudart))
 }
 
-/// What a convolution does first, which works without a GPU: it makes cuDNN open its engines, which no version check
-/// covers.
+/// Does the first step of a convolution, which needs no GPU: cuDNN opens its engines, which no version check covers.
 fn finalize_a_tensor(main_library: Library, sink: Sink<'_>) {
     stage(sink, Stage::Cudnn("finalizing a descriptor".to_string()));
     let tensor =
@@ -299,42 +296,42 @@ fn finalize_a_tensor(main_library: Library, sink: Sink<'_>) {
     }) = tensor
     {
         if MISMATCH.contains(&status) {
-            tell(sink, "failed-check", &call);
+            emit(sink, "failed-check", &call);
         }
     }
 }
 
-fn ask(sink: Sink<'_>, main_library: Library, name: &str) -> Option<u32> {
+fn call(sink: Sink<'_>, main_library: Library, name: &str) -> Option<u32> {
     let address = main_library.symbol(name)?;
     stage(sink, Stage::Cudnn(format!("calling {name}")));
-    // SAFETY: every release declares both as `size_t (void)`.
+    // SAFETY: every version declares both as `size_t (void)`.
     let function: extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
     std::convert::TryFrom::try_from(function()).ok()
 }
 
-/// Which GPUs there are, if any can be used.
-fn driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
+/// Queries the driver. Returns `None` if no GPU can be used.
+fn query_driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            tell(sink, "problem", &driver_library::locate(problem).finding());
+            emit(sink, "problem", &driver_library::locate(problem).finding());
             problem.driver()
         }
     };
     if let Some(driver) = known {
-        tell(sink, "driver", driver);
+        emit(sink, "driver", driver);
         for device in &driver.devices {
-            tell(sink, "device", device);
+            emit(sink, "device", device);
         }
     }
     found.ok()
 }
 
-fn tell<T: Fields>(sink: Sink<'_>, key: &str, value: &T) {
+fn emit<T: Fields>(sink: Sink<'_>, key: &str, value: &T) {
     sink(&codec::line(key, value));
 }
 
 fn stage(sink: Sink<'_>, next: Stage) {
-    tell(sink, "stage", &next);
+    emit(sink, "stage", &next);
 }

@@ -151,7 +151,7 @@ impl InterruptedTest<'_> {
             ))
             .help("see with `dmesg` whether the system ended it for want of memory"),
         };
-        let said = outcome.said.trim();
+        let said = outcome.output.trim();
         if !said.is_empty() && !matches!(self.cause, Interruption::MissingFunction(_)) {
             finding = finding.with("it printed", said);
         }
@@ -185,7 +185,7 @@ impl SecondTry {
                 None => format!("it was killed by signal {number} while {stage}"),
             },
             ExitStatus::Late => format!("it was still {stage} when its time was over"),
-            ExitStatus::Itself if !outcome.answer.whole => {
+            ExitStatus::Itself if !outcome.answer.is_complete => {
                 format!("it ended without a word while {stage}")
             }
             ExitStatus::Itself => {

@@ -1,4 +1,4 @@
-//! What is in a report.
+//! The contents of a report.
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::Driver;
@@ -10,62 +10,54 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::search_path::LoadOrigin;
 use std::path::PathBuf;
 
-/// The cuDNN that was judged.
+/// The cuDNN that was checked.
 pub struct LoadedCudnn {
-    /// The file of its first library.
+    /// The file of its main library.
     pub path: PathBuf,
-    /// What made the loader take it.
+    /// The reason why the loader selects it.
     pub origin: LoadOrigin,
-    /// Its release, and what told it.
     pub version: Option<SourcedVersion>,
     /// The CUDA major that it was built for.
     pub cuda_major: Option<u32>,
-    /// Its parts.
     pub parts: Vec<SubLibraryFile>,
 }
 
-/// What is in a report.
+/// The contents of a report.
 pub struct Contents {
     pub(crate) built: Built,
     pub(crate) loaded: Option<LoadedCudnn>,
     pub(crate) driver: Option<Driver>,
     pub(crate) outcomes: Vec<CaseResult>,
     pub(crate) findings: Vec<Finding>,
-    /// What was not looked at, and why.
+    /// The checks that were not done, with their reasons.
     pub(crate) unchecked: Vec<String>,
-    /// The id of the first finding for which the verdict is not known.
+    /// The id of the first finding that leaves the verdict unknown.
     pub(crate) unknown: Option<FindingId>,
-    /// The program finds no cuDNN, and not for want of memory or files.
+    /// Whether the program finds no cuDNN for another reason than a lack of memory or files.
     pub(crate) is_cudnn_absent: bool,
-    /// That the report cannot be written, which is the last of the findings.
+    /// Whether the last finding is that the report cannot be written.
     pub(crate) is_unwritten: bool,
 }
 
 impl Contents {
-    /// Pass only if everything was checked and fits.
+    /// Returns pass only if everything was checked and is compatible.
     pub fn verdict(&self) -> Verdict {
-        if self
-            .findings
-            .iter()
-            .any(|finding| finding.severity == Severity::Error)
-        {
-            Verdict::Fail
-        } else if self.unknown.is_some() {
-            Verdict::Unknown
-        } else {
-            Verdict::Pass
+        match self.error() {
+            Some(_) => Verdict::Fail,
+            None if self.unknown.is_some() => Verdict::Unknown,
+            None => Verdict::Pass,
         }
     }
 
-    /// The finding that decides.
+    fn error(&self) -> Option<&Finding> {
+        let mut findings = self.findings.iter();
+        findings.find(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Returns the finding that decides the verdict.
     pub(crate) fn cause(&self) -> Option<&Finding> {
-        let unknown = self
-            .findings
-            .iter()
-            .find(|finding| Some(finding.id) == self.unknown);
-        self.findings
-            .iter()
-            .find(|finding| finding.severity == Severity::Error)
-            .or(unknown)
+        let is_unknown = |finding: &&Finding| Some(finding.id) == self.unknown;
+        self.error()
+            .or_else(|| self.findings.iter().find(is_unknown))
     }
 }

@@ -1,4 +1,4 @@
-//! What the person who runs the program asks for, by environment variables.
+//! The environment variables by which the operator of a program configures its guard.
 
 use crate::runtime::driver::devices::{Devices, RANKS};
 use crate::runtime::facts::allowed::Allowed;
@@ -10,24 +10,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Some hundred convolutions, for each of which cuDNN may compile an engine.
+/// For about a hundred convolutions, for each of which cuDNN may compile an engine.
 const THOROUGH_DEADLINE: Duration = Duration::from_secs(300);
 
-/// What `startup` does about a failure.
+/// The action of `startup` on a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Prints it and ends the program.
+    /// Print it and exit.
     Deny,
-    /// Prints it and goes on.
+    /// Print it and continue.
     Warn,
-    /// Looks at nothing.
+    /// Check nothing.
     Off,
 }
 
-/// What an unknown verdict needs to become a failure (`CUDNN_GUARD_REQUIRE_GPU`).
+/// The reasons for which an unknown verdict becomes a failure (`CUDNN_GUARD_REQUIRE_GPU`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequireGpu {
-    /// Nothing makes it one.
+    /// None.
     No,
     /// No GPU, no driver that answers, or no cuDNN.
     Present,
@@ -35,12 +35,12 @@ pub enum RequireGpu {
     Strict,
 }
 
-/// The variables, read.
+/// The values of the variables.
 #[derive(Clone, Debug)]
 pub struct EnvConfig {
     /// `CUDNN_GUARD`
     pub mode: Mode,
-    /// `CUDNN_GUARD_REPORT`, with the process id put in.
+    /// `CUDNN_GUARD_REPORT`, with the process id inserted.
     pub report: Option<PathBuf>,
     /// `CUDNN_GUARD_DEADLINE`
     pub deadline: Duration,
@@ -52,42 +52,40 @@ pub struct EnvConfig {
     pub require_gpu: RequireGpu,
     /// `CUDNN_GUARD_DEVICES`
     pub devices: Devices,
-    /// Values that are not followed.
+    /// Values that are ignored.
     pub complaints: Vec<VariableFault>,
 }
 
-/// A variable whose value is not followed.
+/// A variable with an ignored value.
 #[derive(Clone, Debug)]
 pub enum VariableFault {
     /// A value that the variable cannot have.
     Invalid {
-        /// The variable.
         name: &'static str,
-        /// Its value.
         value: String,
         /// The values that it can have, in words.
         expected: &'static str,
         /// The value that is used instead.
         default: &'static str,
     },
-    /// An entry of `CUDNN_GUARD_ALLOW` that is no id.
+    /// An entry of `CUDNN_GUARD_ALLOW` that is not an id.
     UnknownId(String),
     /// A file for the report that cannot be written, with the system's error.
     UnwrittenReport(PathBuf, String),
-    /// Variables that a program with more rights than its user ignores.
+    /// Variables that a program with more privileges than its user ignores.
     Privileged(Vec<String>),
     /// The numbers of GPUs that do not exist, and the number of visible GPUs.
     DevicesOutOfRange(Vec<usize>, usize),
 }
 
 impl EnvConfig {
-    /// The complaints, for the report.
+    /// Returns the complaints for the report.
     pub fn findings(&self) -> Vec<Finding> {
         self.complaints.iter().map(VariableFault::finding).collect()
     }
 
-    /// Reads them from the environment. Whoever starts a program that has more rights than they have neither switches
-    /// its guard off nor lets it write a file.
+    /// Reads the environment. If the program has more privileges than its user, the user can neither switch its guard
+    /// off nor make it write a file.
     pub fn read() -> Self {
         if !platform::is_privileged() {
             return Self::parse(&|name| std::env::var_os(name));
@@ -108,13 +106,13 @@ impl EnvConfig {
         config
     }
 
-    /// Reads them from anything that knows variables.
-    pub fn parse(given: &dyn Fn(&str) -> Option<OsString>) -> Self {
-        let variable = |name: &str| given(name).map(|value| value.to_string_lossy().into_owned());
+    /// Reads the variables through a function.
+    pub fn parse(get: &dyn Fn(&str) -> Option<OsString>) -> Self {
+        let variable = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
         let mut complaints = Vec::new();
-        let mut read = |name, expected, default, understand: &mut dyn FnMut(&str) -> bool| {
+        let mut read = |name, expected, default, parse: &mut dyn FnMut(&str) -> bool| {
             if let Some(value) = variable(name).filter(|value| !value.trim().is_empty()) {
-                if !understand(value.trim()) {
+                if !parse(value.trim()) {
                     complaints.push(VariableFault::Invalid {
                         name,
                         value,
@@ -139,7 +137,7 @@ impl EnvConfig {
             "a number of seconds above 0",
             "60",
             &mut |value| {
-                // A day is as good as for ever, and no clock overflows over it.
+                // A day is long enough, and overflows no clock.
                 match value.parse::<f64>() {
                     Ok(seconds) if seconds > 0.0 => {
                         deadline = Some(Duration::from_secs_f64(seconds.min(86_400.0)));
@@ -170,8 +168,8 @@ impl EnvConfig {
             "all, or numbers with commas between them",
             "the first visible GPU",
             &mut |value| match Devices::parse(value) {
-                Some(asked) => {
-                    devices = asked;
+                Some(requested) => {
+                    devices = requested;
                     true
                 }
                 None => false,
@@ -181,7 +179,7 @@ impl EnvConfig {
         for id in allow.unknown_ids() {
             complaints.push(VariableFault::UnknownId(id.to_string()));
         }
-        let report = given("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
+        let report = get("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
         Self {
             mode,
             report: report.map(|file| with_process_id(&file)),
@@ -195,7 +193,7 @@ impl EnvConfig {
     }
 }
 
-/// A path that is not UTF-8 is taken as it stands.
+/// Inserts the process id for `%p`, unless the path is not UTF-8.
 fn with_process_id(file: &OsStr) -> PathBuf {
     match file.to_str() {
         Some(text) => text.replace("%p", &std::process::id().to_string()).into(),

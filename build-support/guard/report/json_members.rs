@@ -1,4 +1,4 @@
-//! The members of a report's JSON, whose names and shapes stay as they are.
+//! The members of a report's JSON. Their names and shapes never change.
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::{Device, Driver};
@@ -8,10 +8,9 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::contents::LoadedCudnn;
 
-/// The version of the shape that programs may rely on. It changes when a key changes its meaning.
+/// The version of the JSON. It changes when a key changes its meaning.
 pub const SCHEMA: u32 = 1;
 
-/// `built`.
 pub fn built(built: &Built) -> Json {
     let finding = |finding: &BuiltFinding| {
         Json::object(&[
@@ -20,13 +19,13 @@ pub fn built(built: &Built) -> Json {
             ("summary", Json::text(&finding.summary)),
         ])
     };
-    let wanted = built.requirement.as_ref();
+    let requirement = built.requirement.as_ref();
     Json::object(&[
         ("cudnn", Json::optional(built.cudnn)),
         ("cuda", Json::optional(built.cuda.map(Version::short))),
         (
             "requirement",
-            Json::optional(wanted.map(|wanted| &wanted.text)),
+            Json::optional(requirement.map(|requirement| &requirement.text)),
         ),
         (
             "targets",
@@ -36,7 +35,6 @@ pub fn built(built: &Built) -> Json {
     ])
 }
 
-/// `loaded`.
 pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
     let Some(loaded) = loaded else {
         return Json::null();
@@ -76,7 +74,6 @@ pub fn driver(driver: Option<&Driver>) -> Json {
     ])
 }
 
-/// One of `devices`.
 pub fn device(device: &Device) -> Json {
     Json::object(&[
         ("name", Json::text(&device.name)),
@@ -84,7 +81,7 @@ pub fn device(device: &Device) -> Json {
     ])
 }
 
-/// One of `convolution`. What comes first is there in every release.
+/// Returns an entry of `convolution`.
 pub fn outcome(outcome: &CaseResult) -> Json {
     let algorithm = Some(&outcome.algorithm).filter(|name| !name.is_empty());
     Json::object(&[

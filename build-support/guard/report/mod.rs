@@ -1,4 +1,4 @@
-//! What was checked and what came of it, as text and as JSON, and the variables by which it is asked for.
+//! The report, as text and as JSON, and the variables that configure it.
 
 pub mod contents;
 pub mod env_config;

@@ -1,4 +1,4 @@
-//! Where the operator wants the report.
+//! The file for the report.
 
 use crate::runtime::facts::finding::{Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 
-/// `CUDNN_GUARD_REPORT`; that it cannot be written changes no verdict.
+/// Writes `CUDNN_GUARD_REPORT`. A failure to write it changes no verdict.
 pub fn write(
     mut result: Result<Report, Failure>,
     env_config: &EnvConfig,
@@ -19,13 +19,13 @@ pub fn write(
     let Some(path) = &env_config.report else {
         return result;
     };
-    let words = match &result {
-        // Kubernetes keeps so many bytes of this file, and shows them to people.
+    let text = match &result {
+        // Kubernetes shows this file to users, and keeps only its first 4,096 bytes.
         _ if path.file_name() == Some("termination-log".as_ref()) => line(&result),
         Ok(report) => report.to_json(),
         Err(failure) => failure.to_json(),
     };
-    if let Err(error) = write_file(path, &format!("{words}\n")) {
+    if let Err(error) = write_file(path, &format!("{text}\n")) {
         let report = match &mut result {
             Ok(report) => report,
             Err(failure) => failure.report_mut(),
@@ -37,31 +37,28 @@ pub fn write(
     result
 }
 
-/// The outcome in one line of less than 4,096 bytes: the cause, and the first thing to do about it.
+/// Returns the result in a line of less than 4,096 bytes: the verdict, the cause and the first help.
 fn line(result: &Result<Report, Failure>) -> String {
-    let (verdict, words) = match result {
+    let (verdict, reason) = match result {
         Ok(_) => (Verdict::Pass, String::new()),
         Err(failure) => {
-            let cause = failure.cause().map(text::one_line);
-            (
-                failure.verdict(),
-                format!(": {}", cause.unwrap_or_default()),
-            )
+            let cause = failure.cause().map(text::one_line).unwrap_or_default();
+            (failure.verdict(), format!(": {cause}"))
         }
     };
-    let mut line = printable(&format!("cudnn-guard: {verdict}{words}"));
+    let mut line = printable(&format!("cudnn-guard: {verdict}{reason}"));
     while line.len() > 4000 {
         line.pop();
     }
     line
 }
 
-/// Replaces a regular file whole, so that nobody reads half of it. What is no regular file, or cannot be replaced, is
-/// written in place.
+/// Replaces a regular file at once, so that no process reads half of it. Other files, and files that cannot be
+/// replaced, are written in place.
 fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
-    // A link stays, and what it leads to is replaced.
+    // A link stays, and its target is replaced.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    // Of `NUL` and `CON` Windows tells nothing, not even that they are not there.
+    // Windows reports no metadata for `NUL` and `CON`, nor that they do not exist.
     let special = match std::fs::metadata(&path) {
         Ok(data) => !data.is_file(),
         Err(error) => error.kind() != ErrorKind::NotFound,
@@ -74,17 +71,16 @@ fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
         return Err(std::io::Error::other(reason));
     }
     match replace(&path, text) {
-        // A writer in another container took this one for dead: see `remove_abandoned`.
+        // A writer in another container removed this one's file: see `remove_abandoned`.
         Err(error) if error.kind() == ErrorKind::NotFound => replace(&path, text),
-        Err(error) if is_kept(error.kind()) && path.exists() => write_over(&path, text),
+        Err(error) if is_not_replaceable(error.kind()) && path.exists() => write_over(&path, text),
         replaced => replaced,
     }
 }
 
-/// Returns `true` if a directory does not let a file be replaced, whether or not there is room for another one: a file
-/// that is mounted by itself, as Kubernetes' termination log, one in a directory of another user, and a sandbox that refuses
-/// a call.
-fn is_kept(error: ErrorKind) -> bool {
+/// Returns `true` if a file cannot be replaced, even with enough space: a mounted file such as Kubernetes' termination
+/// log, a file in another user's directory, or a sandbox that refuses a call.
+fn is_not_replaceable(error: ErrorKind) -> bool {
     matches!(
         error,
         ErrorKind::PermissionDenied
@@ -95,7 +91,7 @@ fn is_kept(error: ErrorKind) -> bool {
     )
 }
 
-/// Writes over what a file contains, and restores that if there is no room.
+/// Overwrites a file, and restores its contents if there is not enough space.
 fn write_over(path: &Path, text: &str) -> std::io::Result<()> {
     let old = std::fs::read(path).unwrap_or_default();
     let mut file = OpenOptions::new().write(true).open(path)?;
@@ -111,7 +107,7 @@ fn write_over(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// Removes what writers of this file left that were killed meanwhile.
+/// Removes the partial files of killed writers of this file.
 fn remove_abandoned(path: &Path) -> Option<()> {
     let file = path.file_name()?.to_str()?;
     for entry in std::fs::read_dir(path.parent()?).ok()?.flatten() {
@@ -128,8 +124,8 @@ fn remove_abandoned(path: &Path) -> Option<()> {
     None
 }
 
-/// By a new file beside it, whose name nobody can know before: a link or a pipe of that name would be somebody's trap.
-/// The permissions of what is replaced stay.
+/// Replaces a file with a new one from the same directory, and keeps its permissions. The new file has a random name,
+/// for which nobody can prepare a link or a pipe.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let random = RandomState::new().build_hasher().finish();
     let mut name = path.file_name().unwrap_or_default().to_os_string();

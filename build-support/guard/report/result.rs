@@ -1,4 +1,4 @@
-//! What was checked, what was not, and what came of it.
+//! The result of a check.
 
 use crate::runtime::child::protocol::ChildReport;
 use crate::runtime::facts::allowed;
@@ -22,13 +22,13 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
-/// Everything that is known of the cuDNN under this program. Printed, it says what was checked and what was not.
+/// Everything that is known about the cuDNN of this program. Its text lists what was checked and what was not.
 pub struct Report {
-    /// Given back by a function of this file: whoever drops a report would otherwise compile how all of it is given back.
+    /// Dropped by a function of this file: otherwise every crate that drops a report would compile the code for that.
     contents: ManuallyDrop<Box<Contents>>,
 }
 
-/// The cuDNN does not fit, or it is not known whether it does.
+/// The cuDNN is incompatible, or its compatibility is unknown.
 pub struct Failure {
     report: Report,
 }
@@ -50,7 +50,7 @@ impl DerefMut for Report {
 impl Drop for Report {
     #[inline(never)]
     fn drop(&mut self) {
-        // SAFETY: nobody sees them after this.
+        // SAFETY: nothing uses the contents after this.
         unsafe { ManuallyDrop::drop(&mut self.contents) }
     }
 }
@@ -73,22 +73,22 @@ impl Report {
         }
     }
 
-    /// Pass only if everything was checked and fits.
+    /// Returns the verdict: pass only if everything was checked and is compatible.
     pub fn verdict(&self) -> Verdict {
         self.contents.verdict()
     }
 
-    /// The file of the cuDNN that was judged.
+    /// Returns the file of the cuDNN that was checked.
     pub fn library_path(&self) -> Option<&Path> {
         self.loaded.as_ref().map(|loaded| loaded.path.as_path())
     }
 
-    /// What was noticed.
+    /// Returns the findings, errors first.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// The report as one line of JSON.
+    /// Returns the report as a line of JSON.
     pub fn to_json(&self) -> String {
         let devices = self.driver.as_ref();
         let devices = devices.map_or(&[][..], |driver| &driver.devices);
@@ -124,16 +124,14 @@ impl Report {
     pub(crate) fn merge_child_report(&mut self, answer: &mut ChildReport) {
         if let Some(loaded) = &mut self.loaded {
             loaded.cuda_major = answer.cuda_major;
-            let called = answer
-                .version
-                .map(|version| (version, VersionSource::Answer));
+            let called = answer.version;
+            let called = called.map(|version| (version, VersionSource::Answer));
             loaded.version = loaded.version.or(called);
         }
         self.driver = answer.driver.take();
         self.outcomes = std::mem::take(&mut answer.outcomes);
     }
 
-    /// Returns the release of the cuDNN that is judged.
     pub(crate) fn release(&self) -> Option<Version> {
         Some(self.loaded.as_ref()?.version?.0)
     }
@@ -146,21 +144,21 @@ impl Report {
         }
     }
 
-    /// Notes that the loader refuses a part, in its words.
-    pub(crate) fn refused(&mut self, path: &Path, words: &str) {
-        if loader_words::wants_driver(path, words) {
+    /// Adds the loader's refusal of a sub-library, with its message.
+    pub(crate) fn refused(&mut self, path: &Path, message: &str) {
+        if loader_words::wants_driver(path, message) {
             // Without a driver nothing is wrong with this cuDNN.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             return self.unchecked(format!("{file}: it is linked to {DRIVER}"));
         }
-        let finding = refusal::finding(path, words);
-        // That it cannot be read was a guess before, and now the loader says so too.
+        let finding = refusal::finding(path, message);
+        // Replaces the same finding from before the loader's refusal, such as that the file cannot be read.
         let same = |known: &Finding| known.summary == finding.summary;
         self.findings.retain(|known| !same(known));
         self.add(finding);
     }
 
-    /// Notes an error, or that the verdict is not known because of what is none.
+    /// Adds a finding. If it is not an error, it leaves the verdict unknown.
     pub(crate) fn add(&mut self, finding: Finding) {
         match finding.severity {
             Severity::Error => self.findings.push(finding),
@@ -168,13 +166,13 @@ impl Report {
         }
     }
 
-    /// Notes that the verdict is not known because of this.
+    /// Adds a finding that leaves the verdict unknown.
     pub(crate) fn unknown(&mut self, finding: Finding) {
         self.unknown = self.unknown.or(Some(finding.id));
         self.findings.push(finding.into_warning());
     }
 
-    /// Applies what the operator lets pass, and what is asked for on top.
+    /// Applies the operator's allowed findings and requirements, and sorts the findings.
     pub(crate) fn finish(mut self, env_config: &EnvConfig) -> Result<Self, Failure> {
         let required = env_config.require_gpu.request(self.built.require_gpu);
         let has_gpu = self.device_count() > 0;
@@ -196,7 +194,7 @@ impl Report {
                 finding.override_severity(Severity::Error, "required", by);
             }
         }
-        // What stops the program comes first. To sort would be much code to compile for so few.
+        // Errors come first. A sort would be much code to compile for a few findings.
         let mut findings: Vec<Finding> = Vec::new();
         for finding in std::mem::take(&mut self.findings) {
             let rank = finding.severity as u8;
@@ -210,26 +208,25 @@ impl Report {
         }
     }
 
-    /// How many GPUs the driver shows.
     pub(crate) fn device_count(&self) -> usize {
         let driver = self.driver.as_ref();
         driver.map_or(0, |driver| driver.devices.len())
     }
 }
 
-/// What `startup` prints in a line of its own.
-fn is_said_apart(finding: &Finding) -> bool {
+/// Returns `true` if `startup` prints the finding in a separate line.
+fn is_printed_separately(finding: &Finding) -> bool {
     matches!(finding.id, FindingId::VariableUnusable | FindingId::IoError)
         || allowed::let_pass(finding).is_some()
 }
 
 impl Failure {
-    /// Fail or unknown; never pass.
+    /// Returns the verdict: fail or unknown, never pass.
     pub fn verdict(&self) -> Verdict {
         self.report.verdict()
     }
 
-    /// What is known all the same.
+    /// Returns the report.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -238,12 +235,12 @@ impl Failure {
         &mut self.report
     }
 
-    /// What was noticed.
+    /// Returns the findings, errors first.
     pub fn findings(&self) -> &[Finding] {
         self.report.findings()
     }
 
-    /// The report as one line of JSON.
+    /// Returns the report as a line of JSON.
     pub fn to_json(&self) -> String {
         self.report.to_json()
     }
@@ -252,8 +249,8 @@ impl Failure {
         self.report.cause()
     }
 
-    /// What is not known, in at most four lines: the cause, the first help, and two lines of what it rests on or of what
-    /// else was found.
+    /// Returns an unknown verdict in at most four lines: the cause, the first help, and two lines of evidence or other
+    /// findings.
     pub(crate) fn brief(&self) -> String {
         let mut text = self.headline();
         let cause = match self.cause() {
@@ -266,12 +263,15 @@ impl Failure {
         let mut rows: Vec<(&str, String)> = Vec::new();
         let (mut others, mut of_gpu) = (Vec::new(), Vec::new());
         for finding in self.findings() {
-            if finding == cause || finding.severity == Severity::Note || is_said_apart(finding) {
+            if finding == cause
+                || finding.severity == Severity::Note
+                || is_printed_separately(finding)
+            {
                 continue;
             }
             let row = ("also", text::one_line(finding));
             match finding.id {
-                // On a machine without one that is no news.
+                // Expected on a machine without a GPU.
                 FindingId::DriverMissing | FindingId::NoGpu => of_gpu.push(row),
                 _ => others.push(row),
             }
@@ -291,7 +291,7 @@ impl Failure {
         text
     }
 
-    /// The cause alone, in one line.
+    /// Returns the cause in a line.
     pub fn headline(&self) -> String {
         match self.report.cause() {
             Some(finding) => finding.headline(),
@@ -310,7 +310,7 @@ impl fmt::Display for Report {
 }
 
 impl fmt::Display for Failure {
-    /// The cause first, then what the build knew, then everything else.
+    /// Writes the cause, then the findings of the build, then the rest of the report.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = &self.report;
         let cause = report.cause();

@@ -1,4 +1,4 @@
-//! A report as text: what is under the program, each thing on a line of its own that fits into 80 columns.
+//! A report as text, in lines of about 80 columns.
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::facts::finding::{Finding, printable};
@@ -6,7 +6,7 @@ use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use std::fmt;
 use std::path::Path;
 
-/// Everything that is known, without the findings.
+/// Writes the report without the findings.
 pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "cuDNN: {}", report.verdict())?;
     let built = &report.built;
@@ -21,7 +21,7 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         built
             .requirement
             .as_ref()
-            .map(|wanted| format!("the requirement `{}`", wanted.text)),
+            .map(|required| format!("the requirement `{}`", required.text)),
     );
     write_row(
         f,
@@ -78,7 +78,7 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Outcomes that share a line: those of one operation and format that came to the same verdict.
+/// Results that share a line: those of an operation and data type with the same verdict.
 struct ResultGroup<'a> {
     first: &'a CaseResult,
     times: usize,
@@ -139,11 +139,11 @@ impl<'a> ResultGroup<'a> {
     }
 }
 
-/// One line a part. The folder of the first library stands above those that lie in it; a part from elsewhere keeps
-/// its whole path.
+/// Writes a line for each sub-library. Those in the main library's directory are below a line with the directory, and
+/// others have their full path.
 fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let folder = loaded.path.parent().unwrap_or_else(|| Path::new(""));
-    let inside = |path: &Path| path.parent() == Some(folder);
+    let directory = loaded.path.parent().unwrap_or_else(|| Path::new(""));
+    let inside = |path: &Path| path.parent() == Some(directory);
     let file = |path: &Path| {
         let name = path.file_name().unwrap_or_default();
         printable(&name.to_string_lossy())
@@ -158,36 +158,36 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match (loaded.parts.is_empty(), width) {
         (true, _) => {}
         (false, 0) => write_row(f, "parts", "none from beside the first library")?,
-        (false, _) => write_row(f, "parts in", folder.display())?,
+        (false, _) => write_row(f, "parts in", directory.display())?,
     }
     for part in &loaded.parts {
-        let told = match (part.version, part.told_by) {
+        let version = match (part.version, part.told_by) {
             (Some(version), Some(by)) => format!("{} by {}", version, by.with_article()),
             _ => "release unknown".to_string(),
         };
         if inside(&part.path) {
             write!(f, "\n    {}", file(&part.path))?;
-            // Not by a width in the format: that one can panic, and so puts this file's path into the program.
+            // Not by a width in the format, which can panic and so puts this file's path into the program.
             for _ in length(&part.path)..width {
                 f.write_str(" ")?;
             }
-            write!(f, "  {told}")?;
+            write!(f, "  {version}")?;
         } else {
             let path = part.path.display().to_string();
-            write!(f, "\n    {}  {}", printable(&path), told)?;
+            write!(f, "\n    {}  {}", printable(&path), version)?;
         }
     }
     Ok(())
 }
 
-/// A finding in one line: its headline, and the first thing to do about it.
+/// Returns a finding in a line: its headline and the first help.
 pub fn one_line(finding: &Finding) -> String {
     let help = finding.help.first();
     let help = help.map_or_else(String::new, |help| format!("; help: {help}"));
     format!("{}  [{}]{}", finding.summary, finding.id, help)
 }
 
-/// Several lines in one. Of what a program printed there may be many.
+/// Joins lines. A program's output may have many, so only the first eight are kept.
 pub fn in_one_line(value: &str) -> String {
     const MOST: usize = 8;
     let mut lines: Vec<&str> = value.lines().map(str::trim).collect();
@@ -198,7 +198,7 @@ pub fn in_one_line(value: &str) -> String {
     lines.join("; ")
 }
 
-/// A label and what it stands for.
+/// Writes a label and its value.
 pub fn write_row(f: &mut fmt::Formatter<'_>, label: &str, value: impl fmt::Display) -> fmt::Result {
     write!(f, "\n  {:<12}{}", label, printable(&value.to_string()))
 }

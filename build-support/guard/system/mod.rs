@@ -1,6 +1,6 @@
-//! What differs by operating system: libraries of this process, and where its loader looks.
+//! The differences between operating systems: the libraries of this process, and the loader's search path.
 
-/// The words for Linux, or those for Windows. Only those of this system are in the program.
+/// Selects the expression for Linux or for Windows. The program contains only that for its system.
 macro_rules! by_system {
     ($linux:expr, $windows:expr $(,)?) => {
         if cfg!(windows) { $windows } else { $linux }
@@ -15,12 +15,11 @@ pub mod not_linux;
 pub mod other;
 pub mod proc;
 
-/// Whether a file lies there.
 pub fn is_file(path: &Path) -> bool {
     platform::metadata(path).is_ok_and(|data| data.is_file())
 }
 
-/// Whether anything lies there.
+/// Returns `true` if the path exists.
 pub fn is_there(path: &Path) -> bool {
     platform::metadata(path).is_ok()
 }

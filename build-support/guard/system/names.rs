@@ -1,12 +1,12 @@
-//! What is called otherwise on Linux than on Windows.
+//! Names that differ between Linux and Windows.
 
-/// The driver's library on Linux, which every machine with a GPU has of its own.
+/// The driver's library on Linux, which belongs to the machine, not to the toolkit.
 pub const DRIVER_SO: &str = "libcuda.so.1";
 /// The driver's library on Windows.
 pub const DRIVER_DLL: &str = "nvcuda.dll";
 /// The driver's library, by the name that CUDA opens.
 pub const DRIVER: &str = by_system!(DRIVER_SO, DRIVER_DLL);
-/// Where WSL puts it. On Windows anybody may make that directory.
+/// The driver's library in WSL; `None` on Windows, where any user may create that directory.
 pub const DRIVER_IN_WSL: Option<&str> = by_system!(Some("/usr/lib/wsl/lib/libcuda.so.1"), None);
-/// Who looks for libraries.
+/// The part of the system that searches for libraries.
 pub const LOADER: &str = by_system!("the loader", "Windows");

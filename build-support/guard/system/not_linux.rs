@@ -1,22 +1,22 @@
-//! What other systems than Linux do not have, or do in the plain way of the standard library.
+//! Functions that other systems than Linux do not need, or implement with the standard library.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Returns no file: none that is mapped is deleted or replaced.
-pub fn replaced(_asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+/// Returns no file: mapped files cannot be deleted or replaced.
+pub fn replaced(_filter: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     Vec::new()
 }
 
 /// Does nothing: there are no locks that a child could inherit.
 pub fn pass_locks() {}
 
-/// Returns `false`: no program has more rights than whoever started it.
+/// Returns `false`: no program has more privileges than its user.
 pub fn is_privileged() -> bool {
     false
 }
 
-/// Returns the variable as it is now: the loader asks for it each time.
+/// Returns the current value: the loader reads the variable each time.
 pub fn first_environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
@@ -31,7 +31,7 @@ pub fn stack_left() -> Option<usize> {
     None
 }
 
-/// Returns that there is no limit to the bytes of a file.
+/// Returns the largest number: there is no limit.
 pub fn most_in_a_file() -> u64 {
     u64::MAX
 }

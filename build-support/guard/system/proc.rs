@@ -1,6 +1,6 @@
-//! What Linux tells of itself and of this process, in files below /proc.
+//! Files below /proc.
 
-/// What such a file holds. On Windows there is none, and anybody may make one of that name.
+/// Reads a file below `/proc`. On Windows there is no such file, except one that any user may create.
 pub fn read(file: &str) -> Option<Vec<u8>> {
     if cfg!(windows) {
         return None;
@@ -8,12 +8,12 @@ pub fn read(file: &str) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{file}")).ok()
 }
 
-/// Reads a file below `/proc` as text; returns `None` if it is not UTF-8.
+/// Like [`read`], but returns text, and `None` if the file is not UTF-8.
 pub fn text(file: &str) -> Option<String> {
     String::from_utf8(read(file)?).ok()
 }
 
-/// Returns `false` if no process has this number; `true` if that cannot be known.
+/// Returns `false` if no process has this id; `true` if that is unknown.
 pub fn is_running(process: u32) -> bool {
     read("self/stat").is_none() || read(&format!("{process}/stat")).is_some()
 }

@@ -1,4 +1,4 @@
-//! What Windows does in its own way: opening DLLs, which of them this process has, and where its loader looks.
+//! Windows: opening DLLs, listing them, and the loader's search path.
 
 use crate::runtime::system::names::DRIVER;
 use std::ffi::{CString, OsStr, OsString, c_char, c_void};
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 pub use crate::runtime::system::not_linux::*;
 
-/// Whether the guard knows this system. There is no cuDNN for Windows on another processor yet.
+/// Whether the guard supports this system. There is no cuDNN for Windows on another architecture yet.
 pub const SUPPORTED: bool = cfg!(target_arch = "x86_64");
-/// The variable that names directories to the loader.
+/// The variable with the loader's directories.
 pub const LIBRARY_PATH: &str = "PATH";
 
 const LOAD_LIBRARY_SEARCH_SYSTEM32: u32 = 0x800;
-/// What a DLL imports is looked for beside it first.
+/// The imports of a DLL are searched in its own directory first.
 const LOAD_WITH_ALTERED_SEARCH_PATH: u32 = 8;
 const SEM_FAILCRITICALERRORS: u32 = 1;
 const BY_ADDRESS: u32 = 4;
 const UNCHANGED_REFERENCES: u32 = 2;
 const STD_ERROR: u32 = -12_i32 as u32;
-/// As long as a path can be.
+/// The longest path, in words.
 const LONGEST: u32 = 1 << 15;
 /// More DLLs than a process has.
 const MOST_MODULES: usize = 1 << 16;
@@ -52,14 +52,14 @@ pub struct Library {
     module: *mut c_void,
 }
 
-// SAFETY: a module belongs to the process, not to a thread, and the loader takes calls from all of them.
+// SAFETY: a module belongs to the process, not to a thread, and all threads may call the loader.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// Opens a DLL as a program does with `LoadLibrary`; the error is in Windows' own words, behind the name. The driver's
-    /// lies among Windows' own, and a file of its name elsewhere is not NVIDIA's.
+    /// Opens a DLL as a program does with `LoadLibrary`. The error is the name and Windows' message. The driver's DLL
+    /// is in System32, and a file of its name elsewhere is not NVIDIA's.
     pub fn open(name: &str) -> Result<Self, String> {
         let flags = if name == DRIVER {
             LOAD_LIBRARY_SEARCH_SYSTEM32
@@ -69,17 +69,17 @@ impl Library {
         Self::with_flags(OsStr::new(name), flags)
     }
 
-    /// Opens the DLL in this file.
+    /// Opens a DLL by its file.
     pub fn open_file(path: &Path) -> Result<Self, String> {
         Self::with_flags(path.as_os_str(), LOAD_WITH_ALTERED_SEARCH_PATH)
     }
 
-    /// The DLL of this name or path, if it is in the process already.
+    /// Returns the DLL of this name or path, if it is already loaded.
     pub fn loaded(name: &str) -> Option<Self> {
         Self::loaded_file(Path::new(name))
     }
 
-    /// The DLL in this file, if it is in the process already.
+    /// Returns the DLL in this file, if it is already loaded.
     pub fn loaded_file(path: &Path) -> Option<Self> {
         let mut module = std::ptr::null_mut();
         let name = wide(path.as_os_str());
@@ -90,8 +90,8 @@ impl Library {
 
     fn with_flags(name: &OsStr, flags: u32) -> Result<Self, String> {
         let (wide, mut mode) = (wide(name), 0);
-        // SAFETY: the name ends in zero. What runs here is the DLL's own beginning: callers look at the file first.
-        // Without the error mode Windows asks whoever sits before it about a damaged file, and waits.
+        // SAFETY: the name ends in zero. The DLL's entry point runs here: callers check the file first. Without the
+        // error mode Windows shows a dialog about a damaged file, and waits.
         let (module, failed) = unsafe {
             let changed = SetThreadErrorMode(SEM_FAILCRITICALERRORS, &mut mode);
             let module = LoadLibraryExW(wide.as_ptr(), std::ptr::null_mut(), flags);
@@ -107,7 +107,7 @@ impl Library {
         Ok(Self { module })
     }
 
-    /// The address of a symbol.
+    /// Returns the address of a symbol.
     pub fn symbol(&self, name: &str) -> Option<*mut c_void> {
         let name = CString::new(name).ok()?;
         // SAFETY: the module is never closed; the name ends in zero.
@@ -115,25 +115,25 @@ impl Library {
         (!address.is_null()).then_some(address)
     }
 
-    /// The file that it is in.
+    /// Returns its file.
     pub fn path(&self) -> Option<PathBuf> {
-        // SAFETY: the module is never closed; no more words are written than there is room for.
+        // SAFETY: the module is never closed; at most `size` words are written.
         written(&|into, size| unsafe { GetModuleFileNameW(self.module, into, size) })
     }
 }
 
-/// The files of this process's modules, in the order in which they were loaded.
+/// Returns the files of this process's modules in load order.
 pub fn mapped() -> Vec<PathBuf> {
     let mut modules: Vec<*mut c_void> = vec![std::ptr::null_mut(); 1 << 10];
     let size = size_of::<*mut c_void>();
     loop {
-        let (room, mut needed) = (modules.len() * size, 0);
-        // SAFETY: no more is written than there is room for, and one number.
+        let (capacity, mut needed) = (modules.len() * size, 0);
+        // SAFETY: at most `capacity` bytes and one number are written.
         let listed = unsafe {
             K32EnumProcessModules(
                 GetCurrentProcess(),
                 modules.as_mut_ptr(),
-                room as u32,
+                capacity as u32,
                 &mut needed,
             )
         };
@@ -155,17 +155,17 @@ pub fn mapped() -> Vec<PathBuf> {
     files
 }
 
-/// Whether this code is the program's own, and not that of a DLL which something loaded into a process.
+/// Returns `true` if this code is in the program, and `false` in a DLL that was loaded into a process.
 pub fn is_program() -> bool {
-    // SAFETY: no name stands for the program.
+    // SAFETY: a null name means the program.
     own_module() == unsafe { GetModuleHandleW(std::ptr::null()) }
 }
 
-/// The module that holds this code.
+/// Returns the module of this code.
 pub fn own_module() -> *mut c_void {
     let here: fn() -> bool = is_program;
     let mut module = std::ptr::null_mut();
-    // SAFETY: in place of a name it takes an address; one pointer is written.
+    // SAFETY: with BY_ADDRESS the name is an address; one pointer is written.
     unsafe {
         GetModuleHandleExW(
             BY_ADDRESS | UNCHANGED_REFERENCES,
@@ -176,22 +176,22 @@ pub fn own_module() -> *mut c_void {
     module
 }
 
-/// Windows' own directories, in the loader's order.
+/// Returns Windows' own directories, in the loader's order.
 pub fn system_folders() -> Vec<PathBuf> {
-    // SAFETY: no more words are written than there is room for.
+    // SAFETY: at most `size` words are written.
     let system = written(&|into, size| unsafe { GetSystemDirectoryW(into, size) });
     // SAFETY: as above.
     let windows = written(&|into, size| unsafe { GetWindowsDirectoryW(into, size) });
     system.into_iter().chain(windows).collect()
 }
 
-/// The directory that the program gave to `SetDllDirectory`, which takes the working directory's place.
+/// Returns the directory that the program passed to `SetDllDirectory`, which replaces the working directory.
 pub fn dll_directory() -> Option<PathBuf> {
-    // SAFETY: no more words are written than there is room for.
+    // SAFETY: at most `size` words are written.
     written(&|into, size| unsafe { GetDllDirectoryW(size, into) })
 }
 
-/// What a function writes that gives back the number of words; none where it wrote nothing.
+/// Returns the path that a function writes, which returns its number of words; `None` if it writes nothing.
 fn written(write: &dyn Fn(*mut u16, u32) -> u32) -> Option<PathBuf> {
     let mut text = vec![0; LONGEST as usize];
     let length = write(text.as_mut_ptr(), LONGEST);
@@ -199,7 +199,7 @@ fn written(write: &dyn Fn(*mut u16, u32) -> u32) -> Option<PathBuf> {
     (length > 0).then(|| OsString::from_wide(text).into())
 }
 
-/// Whether two names stand for the same file.
+/// Returns `true` if both paths are the same file.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     if one.as_os_str().eq_ignore_ascii_case(other.as_os_str()) {
         return true;
@@ -210,26 +210,26 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Whether whatever is printed has somewhere to go: a program with windows has no stderr.
+/// Returns `true` if there is a stderr: a program with windows has none.
 pub fn stderr_is_open() -> bool {
     // SAFETY: GetStdHandle has no conditions.
     !unsafe { GetStdHandle(STD_ERROR) }.is_null()
 }
 
-/// A path from bytes that `OsStr::as_encoded_bytes` gave.
+/// Creates a path from bytes of `OsStr::as_encoded_bytes`.
 pub fn path_of(bytes: Vec<u8>) -> PathBuf {
-    // SAFETY: they come from a process of this very program, which encodes as this one.
+    // SAFETY: the bytes come from a process of the same program, with the same encoding.
     PathBuf::from(unsafe { OsString::from_encoded_bytes_unchecked(bytes) })
 }
 
-/// Writes into a file or a device as it stands.
+/// Writes to a file or a device without replacing it.
 pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).truncate(true);
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// The words of a name, and the zero that ends them. The loader asks for backslashes, and a PATH may have others.
+/// Converts a name to words that end in zero. The loader requires backslashes, and a PATH may have slashes.
 pub fn wide(name: &OsStr) -> Vec<u16> {
     let backslash = |word: u16| if word == 0x2f { 0x5c } else { word };
     name.encode_wide().map(backslash).chain([0]).collect()

@@ -1,4 +1,4 @@
-//! What is mapped into this process on Linux, and from which files.
+//! The files that are mapped into this process on Linux.
 
 use crate::runtime::system;
 use crate::runtime::system::platform::{metadata, same_file};
@@ -24,54 +24,52 @@ struct Mapped {
     headers: *const c_void,
 }
 
-/// The files of this process's libraries, in the order in which they were loaded, by the names under which they
-/// were found. It asks the loader, so it needs no /proc.
+/// Returns the files of this process's libraries in load order, by the names under which they were found. The loader
+/// lists them, so this needs no /proc.
 pub fn mapped() -> Vec<PathBuf> {
-    let files: Vec<_> = listed()
-        .into_iter()
-        .map(|(name, inside)| current_path(name, inside))
-        .collect();
+    let files = list().into_iter();
     files
+        .map(|(name, inside)| current_path(name, inside))
+        .collect()
 }
 
-/// Those of them that are asked for and under whose names their files are no longer to be found: deleted, moved, or
-/// replaced by others while the process runs, as an upgrade does. None without /proc.
-pub fn replaced(asked: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+/// Returns the mapped files that match `filter` and were deleted, moved or replaced while the process runs, as by an
+/// upgrade; empty without /proc.
+pub fn replaced(filter: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
     let mut found = Vec::new();
-    for (name, inside) in listed() {
+    for (name, inside) in list() {
         let name = current_path(name, inside);
-        if !asked(&name) {
-            continue;
-        }
-        if file_in(&maps, inside).is_some_and(|file| is_other(&name, &file)) {
+        let is_replaced = |file: File<'_>| is_other(&name, &file);
+        if filter(&name) && file_in(&maps, inside).is_some_and(is_replaced) {
             found.push(name);
         }
     }
     found
 }
 
-/// Whether another file than the mapped one lies under this name now, or none. What this process cannot look at is not
-/// known to be another one: PRoot, Guix' packs and the like give it other names than the kernel has, and some filters
-/// of system calls refuse it `readlink` or `statx`.
+/// Returns `true` if this path is now another file than the mapped one, or does not exist.
+///
+/// If the path cannot be checked, the result is `false`: PRoot, Guix packs and the like use other names than the
+/// kernel, and some system call filters refuse `readlink` or `statx`.
 fn is_other(name: &Path, file: &File) -> bool {
-    let there = match std::fs::canonicalize(name) {
-        Ok(there) => there,
+    let found = match std::fs::canonicalize(name) {
+        Ok(found) => found,
         Err(error) => return error.kind() == ErrorKind::NotFound,
     };
-    // Overlays tell another number than the kernel's table has, but the same path. What cannot stand in a line is
-    // written in another way.
-    let is_elsewhere = file.path != there.as_os_str().as_bytes() && !file.path.contains(&b'\\');
-    match metadata(&there) {
+    // Overlays report another inode than the kernel's table, but the same path. The table escapes line breaks with
+    // backslashes.
+    let is_elsewhere = file.path != found.as_os_str().as_bytes() && !file.path.contains(&b'\\');
+    match metadata(&found) {
         Ok(data) => data.ino() != file.inode && is_elsewhere,
         Err(_) => false,
     }
 }
 
-/// The names, each with an address in that file.
-fn listed() -> Vec<(PathBuf, usize)> {
+/// Returns the loader's names of the libraries, each with an address in the library.
+fn list() -> Vec<(PathBuf, usize)> {
     extern "C" fn for_each_object(mapped: *const Mapped, _size: usize, data: *mut c_void) -> c_int {
-        // SAFETY: the loader hands over a valid entry, and `data` is the list that `mapped` below lends.
+        // SAFETY: the loader passes a valid entry, and `data` is `names` below.
         unsafe {
             let name = (*mapped).name;
             if !name.is_null() && *name != 0 {
@@ -83,17 +81,18 @@ fn listed() -> Vec<(PathBuf, usize)> {
     }
     let mut names: Vec<(PathBuf, usize)> = Vec::new();
     let data: *mut Vec<(PathBuf, usize)> = &mut names;
-    // SAFETY: the callback is called during this call only.
+    // SAFETY: the callback is only called during this call.
     unsafe { dl_iterate_phdr(for_each_object, data.cast()) };
     names
 }
 
-/// A file that the loader knows by this name and that is mapped at this address. A name that was relative is so to
-/// the working directory of its time, from which the program may have moved away; the kernel knows better. (So does
-/// the loader, but RTLD_DI_ORIGIN follows a wild pointer where that directory could not be told.)
+/// Returns the path of a library with the loader's name for it and an address in it.
+///
+/// A relative name is relative to the working directory at the time of loading, which may have changed. The kernel has
+/// the absolute path. (The loader has it too, but RTLD_DI_ORIGIN follows a wild pointer if that directory was unknown.)
 pub fn current_path(name: PathBuf, inside: usize) -> PathBuf {
     let bytes = name.as_os_str().as_bytes();
-    // The kernel's own, `linux-vdso.so.1`, lies nowhere.
+    // The kernel's `linux-vdso.so.1` is not a file.
     if name.is_absolute() || (bytes.starts_with(b"linux-") && !bytes.contains(&b'/')) {
         return name;
     }
@@ -106,36 +105,27 @@ pub fn current_path(name: PathBuf, inside: usize) -> PathBuf {
     }
 }
 
-/// The file that is mapped at an address; none without /proc, or if it is no longer there.
+/// Returns the file that is mapped at an address; `None` without /proc, or if the file no longer exists.
 fn file_at(address: usize) -> Option<PathBuf> {
     let maps = std::fs::read("/proc/self/maps").ok()?;
     let file = PathBuf::from(OsStr::from_bytes(file_in(&maps, address)?.path));
-    if system::is_file(&file) {
-        Some(file)
-    } else {
-        None
-    }
+    system::is_file(&file).then_some(file)
 }
 
-/// A file as the kernel's table of mappings has it.
+/// A file in the kernel's table of mappings.
 pub struct File<'a> {
     inode: u64,
     pub path: &'a [u8],
 }
 
-/// The file that the table has at an address.
+/// Returns the table's file at an address.
 pub fn file_in(maps: &[u8], address: usize) -> Option<File<'_>> {
-    for text in maps.split(|byte| *byte == b'\n') {
-        match line(text) {
-            Some((range, file)) if range.contains(&address) => return Some(file),
-            _ => {}
-        }
-    }
-    None
+    let mut files = maps.split(|byte| *byte == b'\n').filter_map(parse_line);
+    Some(files.find(|(range, _)| range.contains(&address))?.1)
 }
 
-/// The addresses in a line of /proc/self/maps, and the file that is there.
-fn line(line: &[u8]) -> Option<(Range<usize>, File<'_>)> {
+/// Parses the addresses and the file in a line of /proc/self/maps.
+fn parse_line(line: &[u8]) -> Option<(Range<usize>, File<'_>)> {
     let start = line.iter().position(|byte| *byte == b'/')?;
     // The addresses, permissions, offset, device and inode.
     let mut words = std::str::from_utf8(line.get(..start)?).ok()?.split(' ');
@@ -147,7 +137,7 @@ fn line(line: &[u8]) -> Option<(Range<usize>, File<'_>)> {
     Some((first..end, File { inode, path }))
 }
 
-/// A name of the loader's.
+/// Converts a name of the loader's.
 pub fn path(name: &CStr) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(name.to_bytes()))
 }

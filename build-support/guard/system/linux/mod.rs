@@ -1,4 +1,4 @@
-//! What Linux with glibc does in its own way: opening libraries, and where the loader looks for them.
+//! Linux with glibc: opening libraries, and the loader's search path.
 
 pub mod mapped;
 pub mod stack;
@@ -17,10 +17,9 @@ use std::path::{Path, PathBuf};
 pub use crate::runtime::system::linux::mapped::{mapped, replaced};
 pub use crate::runtime::system::linux::stack::stack_left;
 
-/// Whether the guard knows this system.
-/// A library that a program without a loader of its own opens brings a second C library into the process.
+/// Whether the guard supports this system. In a static program, a library would load a second C library.
 pub const SUPPORTED: bool = !cfg!(target_feature = "crt-static");
-/// The variable that names directories to the loader.
+/// The variable with the loader's directories.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
 const RTLD_LAZY: c_int = 1;
@@ -85,41 +84,41 @@ struct SearchEntry {
     flags: c_uint,
 }
 
-/// A shared library of this process. It is never closed: a library with threads or exit handlers of its own must
-/// not go away, and what was checked has to stay what it was.
+/// A shared library of this process. It is never closed: a library with its own threads or exit handlers must not be
+/// unloaded, and the checked library has to stay the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     handle: *mut c_void,
     within: Option<LinkedIn>,
 }
 
-// SAFETY: a handle of dlopen belongs to the process, not to a thread, and the loader takes calls from all of them.
+// SAFETY: a handle of dlopen belongs to the process, not to a thread, and all threads may call the loader.
 unsafe impl Send for Library {}
 // SAFETY: as above.
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// Opens a library as a program does with `dlopen(name, RTLD_LAZY)`; the error is in the loader's own words.
+    /// Opens a library as a program does with `dlopen(name, RTLD_LAZY)`. The error is the loader's message.
     pub fn open(name: &str) -> Result<Self, String> {
         Self::with_flags(OsStr::new(name), RTLD_LAZY)
     }
 
-    /// Opens the library in this file, in the same way.
+    /// Opens a library by its file.
     pub fn open_file(path: &Path) -> Result<Self, String> {
         Self::with_flags(path.as_os_str(), RTLD_LAZY)
     }
 
-    /// The library of this name or path, if it is in the process already.
+    /// Returns the library of this name or path, if it is already loaded.
     pub fn loaded(name: &str) -> Option<Self> {
         Self::with_flags(OsStr::new(name), RTLD_LAZY | RTLD_NOLOAD).ok()
     }
 
-    /// The library in this file, if it is in the process already.
+    /// Returns the library in this file, if it is already loaded.
     pub fn loaded_file(path: &Path) -> Option<Self> {
         Self::with_flags(path.as_os_str(), RTLD_LAZY | RTLD_NOLOAD).ok()
     }
 
-    /// What is linked into the program itself. The loader knows none of its functions by name.
+    /// Creates a library that is linked into the program. The loader does not know its functions by name.
     pub fn within(functions: LinkedIn) -> Self {
         Self {
             handle: std::ptr::null_mut(),
@@ -127,7 +126,7 @@ impl Library {
         }
     }
 
-    /// The address of a symbol.
+    /// Returns the address of a symbol.
     pub fn symbol(&self, name: &str) -> Option<*mut c_void> {
         if let Some(functions) = self.within {
             return functions.function(name);
@@ -135,14 +134,10 @@ impl Library {
         let name = CString::new(name).ok()?;
         // SAFETY: the handle came from dlopen and is never closed; the name ends in NUL.
         let address = unsafe { dlsym(self.handle, name.as_ptr()) };
-        if address.is_null() {
-            None
-        } else {
-            Some(address)
-        }
+        (!address.is_null()).then_some(address)
     }
 
-    /// The file it was mapped from, by the name under which the loader found it.
+    /// Returns its file, by the name under which the loader found it.
     pub fn path(&self) -> Option<PathBuf> {
         if self.within.is_some() {
             return own_file();
@@ -155,17 +150,13 @@ impl Library {
         let into: *mut *const LinkMap = &mut map;
         // SAFETY: RTLD_DI_LINKMAP writes one pointer, valid as long as the handle is open: for ever.
         let failed = unsafe { dlinfo(self.handle, RTLD_DI_LINKMAP, into.cast()) } != 0;
-        if failed || map.is_null() {
-            None
-        } else {
-            Some(map)
-        }
+        (!failed && !map.is_null()).then_some(map)
     }
 
     fn with_flags(name: &OsStr, flags: c_int) -> Result<Self, String> {
         let text = CString::new(name.as_bytes()).map_err(|_| format!("{name:?} holds a NUL"))?;
-        Self::with_name(text.as_ptr(), flags).map_err(|words| {
-            words.unwrap_or_else(|| format!("{} is not loaded", name.to_string_lossy()))
+        Self::with_name(text.as_ptr(), flags).map_err(|message| {
+            message.unwrap_or_else(|| format!("{} is not loaded", name.to_string_lossy()))
         })
     }
 
@@ -174,75 +165,71 @@ impl Library {
     }
 
     fn with_name(name: *const c_char, flags: c_int) -> Result<Self, Option<String>> {
-        // SAFETY: the name ends in NUL or is null. Constructors of the library run here: callers look at the
-        // file first.
+        // SAFETY: the name ends in NUL or is null. Constructors of the library run here: callers check the file first.
         let handle = unsafe { dlopen(name, flags) };
         if !handle.is_null() {
             let within = None;
             return Ok(Self { handle, within });
         }
-        // SAFETY: dlerror gives this thread's last message, valid until the next dl call.
-        let words = unsafe { dlerror() };
-        if words.is_null() {
+        // SAFETY: dlerror returns this thread's last message, valid until the next dl call.
+        let message = unsafe { dlerror() };
+        if message.is_null() {
             return Err(None);
         }
         // SAFETY: a message of the loader ends in NUL.
-        Err(Some(
-            unsafe { CStr::from_ptr(words) }
-                .to_string_lossy()
-                .into_owned(),
-        ))
+        let message = unsafe { CStr::from_ptr(message) };
+        Err(Some(message.to_string_lossy().into_owned()))
     }
 }
 
-/// Waits for the loader's two locks, of what it opens and of what it lists, and gives them back.
+/// Takes and releases the loader's two locks, for opening and for listing libraries.
 pub fn pass_locks() {
     Library::program();
     mapped();
 }
 
-/// The folders in which the loader looks for a library that the program opens by name, in its order.
+/// Returns the directories that the loader searches for a library that the program opens by name, in its order.
 pub fn search_path() -> Vec<PathBuf> {
-    let mut folders = Vec::new();
+    let mut directories = Vec::new();
     let Some(program) = Library::program() else {
-        return folders;
+        return directories;
     };
     let mut head = SearchHead { size: 0, count: 0 };
     let into: *mut SearchHead = &mut head;
-    // SAFETY: SERINFOSIZE writes the head alone.
+    // SAFETY: SERINFOSIZE only writes the head.
     if unsafe { dlinfo(program.handle, RTLD_DI_SERINFOSIZE, into.cast()) } != 0 {
-        return folders;
+        return directories;
     }
-    // Words, for the alignment of the pointers in it.
-    let mut room: Vec<u64> = vec![0; head.size / 8 + 2];
-    let start: *mut u64 = room.as_mut_ptr();
-    // SAFETY: the room is as large as SERINFOSIZE said, begins with the head as SERINFO wants it, and the entries
-    // lie after the head; each name ends in NUL and lies in the same room.
+    // `u64`, for the alignment of the pointers in it.
+    let mut buffer: Vec<u64> = vec![0; head.size / 8 + 2];
+    let start: *mut u64 = buffer.as_mut_ptr();
+    // SAFETY: the buffer has the size from SERINFOSIZE and begins with the head, as SERINFO requires. The entries
+    // follow the head. Each name ends in NUL and is in the buffer.
     unsafe {
         start.cast::<SearchHead>().write(head);
         if dlinfo(program.handle, RTLD_DI_SERINFO, start.cast()) != 0 {
-            return folders;
+            return directories;
         }
         let count = (*start.cast::<SearchHead>()).count;
         let mut entry = start.cast::<SearchHead>().add(1).cast::<SearchEntry>();
         for _ in 0..count {
             if !(*entry).name.is_null() {
-                folders.push(path(CStr::from_ptr((*entry).name)));
+                directories.push(path(CStr::from_ptr((*entry).name)));
             }
             entry = entry.add(1);
         }
     }
-    folders
+    directories
 }
 
-/// Whether this code is the program's own, and not that of a library which something loaded into a process.
+/// Returns `true` if this code is in the program, and `false` in a library that was loaded into a process.
 pub fn is_program() -> bool {
     let program = Library::program().and_then(Library::link_map);
-    // Where the loader does not tell, it is taken for a program: most are.
+    // If the loader does not report it, it counts as a program, which is more frequent.
     own_map().is_none_or(|map| program.is_none_or(|program| program == map))
 }
 
-/// The file that holds this code: the program, or a library which something loaded into a process.
+/// Returns the file of this code: the program, or a library that was loaded into a process.
 fn own_file() -> Option<PathBuf> {
     if is_program() {
         return std::env::current_exe().ok();
@@ -250,14 +237,14 @@ fn own_file() -> Option<PathBuf> {
     Some(file_of(own_map()?))
 }
 
-/// The file of what is never unloaded. Below fakechroot the map has a name that the process cannot open, and `dladdr` tells
-/// the one that it can.
+/// Returns the file of a library that is never unloaded. In fakechroot the process cannot open the map's name, but the
+/// name from `dladdr`.
 fn file_of(map: *const LinkMap) -> PathBuf {
     let mut info = [std::ptr::null(); 4];
     // SAFETY: the map stays valid, and both names end in NUL; `Dl_info` is four pointers, a name first.
     let (name, inside) = unsafe {
         let (mut name, inside) = ((*map).name, (*map).dynamic);
-        // For the program itself it tells `argv[0]`.
+        // For the program itself `dladdr` returns `argv[0]`.
         if *name != 0 && dladdr(inside.cast(), &mut info) != 0 && !info[0].is_null() {
             name = info[0];
         }
@@ -272,14 +259,10 @@ fn own_map() -> Option<*const LinkMap> {
     // SAFETY: `Dl_info` is four pointers; RTLD_DL_LINKMAP writes one more.
     let found =
         unsafe { dladdr1(here as *const c_void, &mut info, &mut map, RTLD_DL_LINKMAP) } != 0;
-    if found && !map.is_null() {
-        Some(map)
-    } else {
-        None
-    }
+    (found && !map.is_null()).then_some(map)
 }
 
-/// The program's own search paths as they stand in it: DT_RPATH, DT_RUNPATH.
+/// Returns the search paths in the program: DT_RPATH, DT_RUNPATH.
 pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
     let Some(map) = Library::program().and_then(Library::link_map) else {
         return (None, None);
@@ -315,14 +298,14 @@ pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
     }
 }
 
-/// Whether the program has more rights than whoever started it: setuid, or capabilities of its file. Then the loader
-/// passes over LD_LIBRARY_PATH and the like, and takes them out of the environment.
+/// Returns `true` if the program has more privileges than its user, by setuid or by capabilities of its file. Then the
+/// loader ignores LD_LIBRARY_PATH and the like, and removes them from the environment.
 pub fn is_privileged() -> bool {
     // SAFETY: getauxval has no conditions.
     unsafe { getauxval(AT_SECURE) != 0 }
 }
 
-/// A variable as it was when the loader ran; later changes do not move it.
+/// Returns a variable's value when the loader ran, without later changes.
 pub fn first_environment(name: &str) -> Option<OsString> {
     if is_privileged() {
         return std::env::var_os(name);
@@ -330,36 +313,29 @@ pub fn first_environment(name: &str) -> Option<OsString> {
     given_environment(name)
 }
 
-/// Returns the variable as the process was started with it, whether the loader used it or not.
+/// Returns a variable's value at the start of the process, whether the loader used it or not.
 pub fn given_environment(name: &str) -> Option<OsString> {
     let Ok(all) = std::fs::read("/proc/self/environ") else {
         return std::env::var_os(name);
     };
-    let mut found = None;
-    for line in all.split(|byte| *byte == 0) {
-        let value = line
-            .strip_prefix(name.as_bytes())
-            .and_then(|rest| rest.strip_prefix(b"="));
-        if let (None, Some(value)) = (&found, value) {
-            found = Some(OsString::from_vec(value.to_vec()));
-        }
-    }
-    found
+    let mut lines = all.split(|byte| *byte == 0);
+    let value = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+    value.map(|value| OsString::from_vec(value.to_vec()))
 }
 
-/// What lies there. It is opened first, for nothing but this: PRoot and the like give this process other names of files
-/// than the kernel has, and know `open`, which the loader uses too, better than `statx`.
+/// Returns the metadata of a path through `open`, which the loader uses too: PRoot and the like, which use other names
+/// than the kernel, support `open` better than `statx`.
 pub fn metadata(path: &Path) -> std::io::Result<Metadata> {
     let mut options = OpenOptions::new();
     match options.read(true).custom_flags(O_PATH).open(path) {
         Ok(file) => file.metadata(),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
-        // A process that may open nothing more.
+        // This process has no file descriptors left.
         Err(_) => std::fs::metadata(path),
     }
 }
 
-/// Whether two names stand for the same file.
+/// Returns `true` if both paths are the same file.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     match (metadata(one), metadata(other)) {
         (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
@@ -367,8 +343,7 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Whether whatever is printed has somewhere to go. To write into a pipe that nobody reads would end a program that
-/// has SIGPIPE at its default.
+/// Returns `true` if stderr can be written. A write to a pipe without a reader ends a program with the default SIGPIPE.
 pub fn stderr_is_open() -> bool {
     let mut stderr = PollFd {
         fd: 2,
@@ -380,7 +355,7 @@ pub fn stderr_is_open() -> bool {
     stderr.revents & (POLLERR | POLLNVAL) == 0
 }
 
-/// How many bytes this process may write into a file: more of them end it with SIGXFSZ.
+/// Returns how many bytes this process may write to a file: more raise SIGXFSZ.
 pub fn most_in_a_file() -> u64 {
     let mut limit = [u64::MAX; 2];
     // SAFETY: getrlimit writes two numbers.
@@ -388,14 +363,14 @@ pub fn most_in_a_file() -> u64 {
     limit[0]
 }
 
-/// Writes into a file, a device or a pipe as it stands, and never waits for a reader.
+/// Writes to a file, a device or a pipe without replacing it, and never waits for a reader.
 pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).truncate(true).custom_flags(O_NONBLOCK);
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// A path from bytes that `OsStr::as_encoded_bytes` gave.
+/// Creates a path from bytes of `OsStr::as_encoded_bytes`.
 pub fn path_of(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes))
 }

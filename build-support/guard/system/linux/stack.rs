@@ -1,4 +1,4 @@
-//! The stack of the thread that runs.
+//! The stack of the current thread.
 
 use std::ffi::{c_int, c_long, c_void};
 
@@ -15,9 +15,9 @@ unsafe extern "C" {
     fn pthread_attr_destroy(attributes: *mut [u64; 8]) -> c_int;
 }
 
-/// How many bytes are left of the stack of this thread. Of the first one, whose stack grows, it is not told.
+/// Returns how many bytes are left of this thread's stack; `None` for the first thread, whose stack grows.
 pub fn stack_left() -> Option<usize> {
-    // glibc has a function of that name since 2.30 alone.
+    // glibc only has a function for this since 2.30.
     const GETTID: c_long = if cfg!(target_arch = "x86_64") {
         186
     } else {
@@ -26,7 +26,7 @@ pub fn stack_left() -> Option<usize> {
     // `pthread_attr_t` has 56 bytes on x86_64, and 64 on aarch64.
     let mut attributes = [0_u64; 8];
     let (mut lowest, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: the functions ask for nothing but the thread that runs, and fill what is large enough.
+    // SAFETY: the functions query the current thread, and the places that they fill are large enough.
     let known = unsafe {
         c_long::from(getpid()) != syscall(GETTID)
             && pthread_getattr_np(pthread_self(), &mut attributes) == 0

@@ -287,7 +287,7 @@ fn a_childs_answer_keeps_its_text() {
     );
     let answer = ChildReport::parse(&text, "secret");
     assert_eq!(answer.problem, Some(finding));
-    assert!(answer.whole);
+    assert!(answer.is_complete);
     let path = PathBuf::from(OsString::from_vec(b"/caf\xe9 \n".to_vec()));
     let map = format!("{}\nmap /plain\n", line("map", &path));
     assert_eq!(
@@ -295,8 +295,8 @@ fn a_childs_answer_keeps_its_text() {
         [path, PathBuf::from("/plain")]
     );
     // Neither another token nor an unfinished line makes it whole.
-    assert!(!ChildReport::parse(&text, "other").whole);
-    assert!(!ChildReport::parse(text.trim_end(), "secret").whole);
+    assert!(!ChildReport::parse(&text, "other").is_complete);
+    assert!(!ChildReport::parse(text.trim_end(), "secret").is_complete);
     assert_eq!(
         ChildReport::parse("version 9.14.0\ncudart 13\nversion\nx y\n", "").version,
         Some(Version::new(9, 14, 0))
