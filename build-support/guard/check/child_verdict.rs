@@ -24,7 +24,7 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::report::result::Report;
 use std::path::Path;
 
-/// A cuDNN that does not agree with its files, or its sub-libraries with each other, with no foreign file to explain it.
+/// A cuDNN that disagrees with its files, or its sub-libraries with each other, without a foreign file as the cause.
 pub struct Disagreement<'a> {
     pub main_library: &'a MainLibrary,
     pub parts: &'a SubLibraries,

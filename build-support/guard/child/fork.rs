@@ -10,7 +10,7 @@ use std::io::{Error, ErrorKind};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Whether the child begins as a copy of this process, including CUDA.
+/// `true` if the child begins as a copy of this process, including CUDA.
 pub const IS_COPY: bool = true;
 
 const O_CLOEXEC: c_int = 0o2_000_000;

@@ -5,7 +5,7 @@ use crate::runtime::child::exit_status::ChildExit;
 use crate::runtime::child::task::Task;
 use std::time::Duration;
 
-/// Whether the child begins as a copy of this process, including CUDA.
+/// `true` if the child begins as a copy of this process, including CUDA.
 pub const IS_COPY: bool = true;
 
 /// Always returns an error.

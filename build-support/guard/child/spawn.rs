@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Whether the child begins as a copy of this process, including CUDA.
+/// `true` if the child begins as a copy of this process, including CUDA.
 pub const IS_COPY: bool = false;
 
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;

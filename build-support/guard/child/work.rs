@@ -50,7 +50,7 @@ pub struct SecondTry(pub Option<Box<ChildOutcome>>);
 /// A child process that was not started.
 pub struct ChildNotStarted {
     pub obstacle: ForkObstacle,
-    /// Whether this process itself tests cuDNN instead.
+    /// `true` if this process itself tests cuDNN instead.
     pub is_unprotected: bool,
 }
 

@@ -14,7 +14,7 @@ pub struct Case {
     pub data_type: DataType,
     pub layout: Layout,
     pub shape: Shape,
-    /// Whether it is repeated with numbers whose results need all bits of the format.
+    /// `true` if it is repeated with numbers whose results need all bits of the format.
     pub fills: bool,
 }
 

@@ -33,11 +33,11 @@ named!(Api {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope {
     pub extent: Extent,
-    /// Whether this cuDNN has only the graph API, as shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
+    /// `true` if this cuDNN has only the graph API, as shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     pub graph_only: bool,
-    /// Whether the program itself uses the GPU's context, so that an error there may be the program's.
+    /// `true` if the program itself uses the GPU's context, so that an error there may be the program's.
     pub in_program: bool,
-    /// Whether the user chose the GPU.
+    /// `true` if the user chose the GPU.
     pub is_explicit: bool,
     /// The newest GPU in the tables, 0.0 if this cuDNN is newer than the tables; `None` without tables.
     pub newest_gpu: Option<ComputeCapability>,
@@ -82,11 +82,11 @@ pub struct CaseResult {
     pub milliseconds: f64,
     /// The times before the first convolution.
     pub start: Option<SetupTimes>,
-    /// Whether single precision was rounded to TF32, if that can be determined.
+    /// `true` if single precision was rounded to TF32; `None` if unknown.
     pub tf32: Option<bool>,
     /// The reason why it was left out, if this GPU or this cuDNN does not support it.
     pub left_out: Option<String>,
-    /// Whether cuDNN declined it, although the graph API may compute it.
+    /// `true` if cuDNN declined it, although the graph API may compute it.
     pub declined: bool,
     /// The reason why it did not pass.
     pub finding: Option<Finding>,

@@ -22,7 +22,7 @@ pub struct CaseSuccess {
     /// The largest distance from the CPU's result.
     pub largest_error: f64,
     pub algorithm: Algorithm,
-    /// Whether single precision was rounded to TF32, if that can be determined.
+    /// `true` if single precision was rounded to TF32; `None` if unknown.
     pub tf32: Option<bool>,
 }
 
@@ -34,9 +34,9 @@ pub struct FailedCase<'a> {
     /// The name of the GPU.
     pub device: &'a str,
     pub case: &'a Case,
-    /// Whether a refusal counts as a fault, which stops the program.
+    /// `true` if a refusal counts as a fault, which stops the program.
     pub counts: bool,
-    /// Whether the program's own work in the same context may have failed instead.
+    /// `true` if the program's own work in the same context may have failed instead.
     pub in_doubt: bool,
 }
 
@@ -101,7 +101,7 @@ pub enum CaseFailure {
         comparison: Comparison,
         /// The tolerance at the worst place.
         allowed: f64,
-        /// Whether the variable [`OVERRIDE`] requests it.
+        /// `true` if the variable [`OVERRIDE`] requests it.
         is_requested: bool,
         algorithm: Algorithm,
     },

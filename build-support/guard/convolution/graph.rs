@@ -69,9 +69,9 @@ pub struct Engine {
     config: Node,
     _engine: Node,
     pub algorithm: Algorithm,
-    /// Whether it loses bits of single precision.
+    /// `true` if it loses bits of single precision.
     pub rounds: bool,
-    /// Whether cuDNN has to compile it first, which takes seconds.
+    /// `true` if cuDNN has to compile it first, which takes seconds.
     pub compiles: bool,
 }
 

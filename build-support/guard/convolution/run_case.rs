@@ -35,7 +35,7 @@ pub struct CaseRunner<'a> {
     /// The version that cuDNN reports.
     pub version: Version,
     pub capability: ComputeCapability,
-    /// Whether a program waits for the test.
+    /// `true` if a program waits for the test.
     pub is_quick: bool,
     /// The GPU's memory before the current convolution: others may take memory and give it back.
     pub memory_before: Cell<Option<Memory>>,

@@ -227,11 +227,11 @@ fn milliseconds(since: Instant) -> f64 {
 struct Suite<'a> {
     runner: CaseRunner<'a>,
     device: &'a str,
-    /// Whether the program works in the same context.
+    /// `true` if the program works in the same context.
     in_program: bool,
-    /// Whether this GPU or this cuDNN is newer than the tables.
+    /// `true` if this GPU or this cuDNN is newer than the tables.
     is_new: bool,
-    /// Whether the convolution that every cuDNN computes has failed: then other refusals count too.
+    /// `true` if the convolution that every cuDNN computes has failed: then other refusals count too.
     first_failed: Cell<bool>,
     /// The formats that the legacy API refused, a bit each: then the graph API's refusal counts too. All bits, if there
     /// is only the graph API.

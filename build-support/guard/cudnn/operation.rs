@@ -2,7 +2,7 @@
 
 use crate::runtime::facts::codec::{Fields, named};
 
-/// What is computed.
+/// A convolution, one of its gradients, or a convolution with a bias and ReLU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// The output.

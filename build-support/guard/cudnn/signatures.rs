@@ -95,7 +95,7 @@ pub struct AlgorithmPerf {
     pub time: f32,
     /// Bytes of workspace.
     pub memory: usize,
-    /// Whether the results are the same every time.
+    /// The `cudnnDeterminism_t`.
     pub determinism: c_int,
     /// The `cudnnMathType_t`.
     pub math: c_int,

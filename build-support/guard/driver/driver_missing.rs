@@ -23,9 +23,9 @@ pub struct MissingDriver {
     pub not_opened: Option<Defect>,
     /// The version of the kernel module, if it is loaded anyway.
     pub module: Option<String>,
-    /// Whether the library is in NixOS's directory.
+    /// `true` if the library is in NixOS's directory.
     pub nixos: bool,
-    /// Whether this is WSL with a GPU.
+    /// `true` if this is WSL with a GPU.
     pub wsl: bool,
     /// The file that marks this machine as a container.
     pub container: Option<&'static str>,

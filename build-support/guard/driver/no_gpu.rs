@@ -52,7 +52,7 @@ pub struct GpuVisibility {
     pub closed: Option<&'static str>,
     /// The file that marks this machine as a container, if the container was given no GPU.
     pub container: Option<&'static str>,
-    /// Whether this is a Jetson.
+    /// `true` if this is a Jetson.
     pub is_jetson: bool,
 }
 

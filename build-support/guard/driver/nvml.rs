@@ -11,9 +11,9 @@ const NVML: &str = "libnvidia-ml.so.1";
 /// The modes in which the GPUs are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GpuModes {
-    /// Whether a GPU is shut down when the last process that uses it ends: its next start takes seconds.
+    /// `true` if a GPU is shut down when the last process that uses it ends: its next start takes seconds.
     pub is_shut_down: bool,
-    /// Whether the GPUs are used in confidential computing, where a GPU that was shut down may not start again.
+    /// `true` if the GPUs are used in confidential computing, where a GPU that was shut down may not start again.
     pub is_confidential: bool,
 }
 

@@ -33,9 +33,9 @@ pub struct Contents {
     pub(crate) unchecked: Vec<String>,
     /// The id of the first finding that leaves the verdict unknown.
     pub(crate) unknown: Option<FindingId>,
-    /// Whether the program finds no cuDNN for another reason than a lack of memory or files.
+    /// `true` if the program finds no cuDNN for another reason than a lack of memory or files.
     pub(crate) is_cudnn_absent: bool,
-    /// Whether the last finding is that the report cannot be written.
+    /// `true` if the last finding is that the report cannot be written.
     pub(crate) is_unwritten: bool,
 }
 

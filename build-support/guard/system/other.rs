@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 pub use crate::runtime::system::not_linux::*;
 
-/// Whether the guard supports this system.
+/// `true` if the guard supports this system.
 pub const SUPPORTED: bool = false;
 /// The variable with the loader's directories.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";

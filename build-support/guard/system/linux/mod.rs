@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub use crate::runtime::system::linux::mapped::{mapped, replaced};
 pub use crate::runtime::system::linux::stack::stack_left;
 
-/// Whether the guard supports this system. In a static program, a library would load a second C library.
+/// `true` if the guard supports this system. In a static program, a library would load a second C library.
 pub const SUPPORTED: bool = !cfg!(target_feature = "crt-static");
 /// The variable with the loader's directories.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
