@@ -47,7 +47,7 @@ fn start(built: &Built, functions: Functions) {
                 Err(failure) => (failure.report(), Some(failure.brief())),
             };
             for finding in report.findings() {
-                if let Some(by) = allowed::let_pass(finding) {
+                if let Some(by) = allowed::allowed_by(finding) {
                     let summary = printable(&finding.summary);
                     write_stderr(&format!(
                         "cudnn-guard: let pass {}: {}  [{}]",

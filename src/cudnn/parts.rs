@@ -87,7 +87,7 @@ impl SubLibraries {
         let known = |file: &SubLibraryFile| sub_libraries::find(&file.name);
         let is_main = |file: &SubLibraryFile| file.name == "cudnn";
         told(&|file| is_main(file) && file.path.extension().is_some_and(|end| end == "dll"))
-            .or_else(|| told(&|file| known(file).is_some_and(|one| one.tells_release)))
+            .or_else(|| told(&|file| known(file).is_some_and(|one| one.reports_version)))
             .or_else(|| {
                 told(&|file| {
                     is_main(file) || known(file).is_some_and(|one| one.version_check.is_some())

@@ -82,7 +82,7 @@ impl HeaderLibrarySkew<'_> {
         );
         let of_release = self.cudnn.parts.iter();
         let of_release = of_release.filter(|part| part.version == Some(library));
-        let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.tells_release);
+        let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.reports_version);
         let first = of_release.min_by_key(|part| !tells(&part.name));
         let told = first.map_or_else(String::new, |part| {
             let by = match part.told_by {

@@ -1,19 +1,18 @@
-//! The findings that somebody lets pass.
+//! The findings that an operator or a build script allows.
 
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 
-/// The label under which a finding that may pass says who let it.
-const LET_PASS: &str = "let pass";
+/// The label of the evidence that names what allows a finding.
+const LABEL: &str = "let pass";
 
-/// Who let a finding pass, if somebody did.
-pub fn let_pass(finding: &Finding) -> Option<&str> {
+/// Returns what allows a finding, if it is allowed.
+pub fn allowed_by(finding: &Finding) -> Option<&str> {
     let mut evidence = finding.evidence.iter();
-    Some(&evidence.find(|one| one.0 == LET_PASS)?.1)
+    Some(&evidence.find(|one| one.0 == LABEL)?.1)
 }
 
-/// The ids of findings that may pass, each with who lets it. A build, a start and `cudnn-guard inspect` read and apply
-/// them here.
+/// The ids of allowed findings, each with what allows it. Builds, programs and `cudnn-guard inspect` use this type.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed {
     ids: Vec<(String, &'static str)>,
@@ -32,41 +31,35 @@ impl Allowed {
         Self { ids }
     }
 
-    /// With one more id, which the build script names.
+    /// Adds an id from the build script.
     pub fn with(mut self, id: &str) -> Self {
         self.ids
             .push((id.to_string(), "by `.allow(..)` in build.rs"));
         self
     }
 
-    /// Those that are ids of no finding.
+    /// Returns the ids that no finding has.
     pub fn unknown_ids(&self) -> Vec<&str> {
-        let mut unknown = Vec::new();
-        for (id, _) in &self.ids {
-            if FindingId::parse(id).is_none() {
-                unknown.push(id.as_str());
-            }
-        }
-        unknown
+        let ids = self.ids.iter().map(|(id, _)| id.as_str());
+        ids.filter(|id| FindingId::parse(id).is_none()).collect()
     }
 
-    /// Whether the finding of this id may pass.
     pub fn contains(&self, id: &str) -> bool {
         self.allowed_by(id).is_some()
     }
 
-    /// Makes warnings of the errors that may pass, each with who let it.
+    /// Turns allowed errors into warnings, with what allows them as evidence.
     pub fn apply(&self, findings: &mut [Finding]) {
         for finding in findings {
             if let (Some(by), Severity::Error) =
                 (self.allowed_by(finding.id.as_str()), finding.severity)
             {
-                finding.override_severity(Severity::Warning, LET_PASS, by);
+                finding.override_severity(Severity::Warning, LABEL, by);
             }
         }
     }
 
-    /// Who lets it pass. A build script that contradicts itself cannot be followed: that never passes.
+    /// Returns what allows an id. A contradictory build script cannot be followed, so `config-invalid` is never allowed.
     fn allowed_by(&self, id: &str) -> Option<&'static str> {
         if id == FindingId::ConfigInvalid.as_str() {
             return None;

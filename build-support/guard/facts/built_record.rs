@@ -6,8 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-/// [`Built`] as a program has it: its record, read when somebody first asks. It is no `LazyLock`, which every program
-/// would compile for itself.
+/// The [`Built`] of a program, read from its record on first use. A `LazyLock` would be compiled in every program.
 pub struct BuiltRecord {
     record: &'static [u8],
     functions: Option<&'static LinkedIn>,
@@ -15,7 +14,7 @@ pub struct BuiltRecord {
 }
 
 impl BuiltRecord {
-    /// Returns what is in this record.
+    /// Creates the facts in this record.
     pub const fn new(record: &'static [u8]) -> Self {
         Self {
             record,
@@ -24,7 +23,7 @@ impl BuiltRecord {
         }
     }
 
-    /// Returns the facts of a program that is statically linked with these functions of cuDNN.
+    /// Creates the facts of a program that is statically linked with these functions of cuDNN.
     pub const fn with_functions(record: &'static [u8], functions: &'static LinkedIn) -> Self {
         Self {
             record,

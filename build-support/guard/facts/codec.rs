@@ -1,31 +1,30 @@
-//! The codec of all lines that are written to be read back: the record in a program, what a child tells its parent, and
-//! what a build keeps for the next one. A line is
+//! The codec of all lines that are written to be read back: the record in a program, the protocol between a child and
+//! its parent, and the cache of a build. A line is
 //!
 //! ```text
 //! key field field last
 //! ```
 //!
-//! with one blank between. A backslash and a letter stand for what would end a line or a field: in all fields but the
-//! last one for a blank, too. A value that is missing is `-`. Readers skip a key that they do not know, and a value that
-//! they cannot read; a key that is missing leaves the default.
+//! with one space between. A backslash and a letter escape the characters that would end a line or a field; in all fields
+//! but the last, a space too. A missing value is `-`. Readers skip unknown keys and values that they cannot read; a
+//! missing key leaves the default.
 
 use std::str::FromStr;
 
-/// A value that is the rest of a line, behind its key.
+/// A value that is the rest of a line, after its key.
 pub trait Fields: Sized {
-    /// Returns the fields as they are written.
     fn encode(&self) -> String;
 
     /// Reads the fields; `None` if they are no such value.
     fn decode(text: &str) -> Option<Self>;
 }
 
-/// Returns the line of a value, without its end.
+/// Returns the line of a value, without a line break.
 pub fn line<T: Fields>(key: &str, value: &T) -> String {
     [key, &value.encode()].join(" ")
 }
 
-/// Hands over the key and the value of every line. A line that was not finished does not exist.
+/// Calls `take` with the key and the value of every line. A line without a line break was not finished and is skipped.
 pub fn each_line<'t>(text: &'t str, take: &mut dyn FnMut(&'t str, &'t str)) {
     for line in text.split_inclusive('\n') {
         if let Some(line) = line.strip_suffix('\n') {
@@ -35,22 +34,22 @@ pub fn each_line<'t>(text: &'t str, take: &mut dyn FnMut(&'t str, &'t str)) {
     }
 }
 
-/// Reads a value into its place, which stays as it is if the text is no such value.
+/// Reads a value into its place, which is unchanged if the text is no such value.
 pub fn set<T: Fields>(place: &mut T, text: &str) {
     if let Some(value) = T::decode(text) {
         *place = value;
     }
 }
 
-/// Reads a value as one more of a list.
+/// Reads a value and appends it to a list.
 pub fn push<T: Fields>(list: &mut Vec<T>, text: &str) {
-    // `Vec::extend` of an `Option` is nine functions more for each type.
+    // `Vec::extend` of an `Option` compiles nine more functions for each type.
     if let Some(value) = T::decode(text) {
         list.push(value);
     }
 }
 
-/// Returns encoded fields as one.
+/// Joins encoded fields into one.
 pub fn join(fields: &[String]) -> String {
     let mut joined = String::new();
     if let Some((last, others)) = fields.split_last() {
@@ -88,7 +87,7 @@ impl Fields for String {
                     Some('r') => out.push('\r'),
                     Some('t') => out.push('\t'),
                     Some('s') => out.push(' '),
-                    // A letter that stands for nothing else stands for itself.
+                    // Any other letter stands for itself.
                     Some(other) => out.push(other),
                     None => {}
                 },
@@ -149,8 +148,7 @@ impl<A: Fields, B: Fields> Fields for (A, B) {
     }
 }
 
-/// Lets values be one field, as they are displayed, given the function that reads them. Like the other macros, it is used
-/// beside an import of [`Fields`].
+/// Implements [`Fields`] by `Display` and a function that reads the value. Users of these macros import [`Fields`].
 macro_rules! displayed {
     ($($type:ty: $read:expr),+ $(,)?) => {$(
         impl Fields for $type {
@@ -165,11 +163,11 @@ macro_rules! displayed {
     )+};
 }
 
-/// Gives each value of an enum its name, which is also its field.
+/// Implements [`Fields`] for an enum by a name for each value.
 macro_rules! named {
     ($type:ident { $($value:ident = $name:literal),+ $(,)? }) => {
         impl $type {
-            /// Returns the name, as in lines and in reports.
+            /// Returns the name in lines and in reports.
             pub fn name(self) -> &'static str {
                 match self {
                     $($type::$value => $name),+
@@ -192,8 +190,8 @@ macro_rules! named {
     };
 }
 
-/// Writes these members of a struct one after the other; one with several fields stands last. The others are no part of
-/// the line.
+/// Implements [`Fields`] for a struct by its members in this order. A member with several fields comes last. Members after
+/// the semicolon are not written.
 macro_rules! row {
     ($type:ident: $($member:ident),+ $(; $($other:ident: $value:expr),+)?) => {
         impl Fields for $type {

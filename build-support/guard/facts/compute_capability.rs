@@ -1,4 +1,4 @@
-//! GPU architectures: what a device is, and what a piece of device code was compiled for.
+//! GPU architectures: the compute capability of a device, and the target of device code.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use std::fmt;
 pub struct ComputeCapability {
     /// The number before the point.
     pub major: u32,
-    /// The number after it.
+    /// The number after the point.
     pub minor: u32,
 }
 
 impl ComputeCapability {
-    /// The compute capability `major.minor`.
+    /// Creates the compute capability `major.minor`.
     pub const fn new(major: u32, minor: u32) -> Self {
         Self { major, minor }
     }
 
-    /// From the number in `sm_86` or `sm_120`: the last digit is the minor.
+    /// Creates a compute capability from the number in `sm_86` or `sm_120`: the last digit is the minor.
     pub const fn from_number(number: u32) -> Self {
         Self::new(number / 10, number % 10)
     }
 
-    /// The number in `sm_86` or `sm_120`.
+    /// Returns the number in `sm_86` or `sm_120`.
     pub const fn number(self) -> u32 {
         self.major * 10 + self.minor
     }
@@ -34,41 +34,41 @@ impl fmt::Display for ComputeCapability {
     }
 }
 
-/// The letter behind a target.
+/// The letter after the number of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Suffix {
-    /// No letter: later GPUs are served too.
+    /// No letter: later GPUs are supported too.
     None,
-    /// `f`: family-specific, the same major and minors from this one on.
+    /// `f`: family-specific, the same major and this minor or later.
     Family,
-    /// `a`: architecture-specific, this compute capability alone.
+    /// `a`: architecture-specific, only this compute capability.
     Arch,
 }
 
-/// What a target is compiled to.
+/// The kind of device code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Code {
     /// Machine code (SASS, in a cubin): `sm_86`.
     Machine,
-    /// PTX, which the driver compiles for the GPU it meets: `compute_86`.
+    /// PTX, which the driver compiles for the GPU of the machine: `compute_86`.
     Ptx,
 }
 
-/// One piece of device code in a fatbin. The order is numeric: 9.0 before 10.0, machine code before PTX.
+/// A piece of device code in a fatbin. The order is numeric: 9.0 before 10.0, machine code before PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
-    /// The compute capability it was compiled for.
+    /// The compute capability that the code was compiled for.
     pub capability: ComputeCapability,
-    /// Its letter, if any.
+    /// The letter after the number, if any.
     pub suffix: Suffix,
     /// Machine code or PTX.
     pub code: Code,
 }
 
 impl Target {
-    /// Reads a target as it is printed: `sm_90a`, `compute_120f`.
+    /// Parses a target as it is printed: `sm_90a`, `compute_120f`.
     pub fn parse(word: &str) -> Option<Self> {
         let (code, rest) = match word.strip_prefix("sm_") {
             Some(rest) => (Code::Machine, rest),
@@ -86,16 +86,16 @@ impl Target {
         })
     }
 
-    /// Reads targets with spaces between them; what is none is passed over.
+    /// Parses targets with spaces between them. Words that are no targets are skipped.
     pub fn parse_all(words: &str) -> Vec<Self> {
         words.split_whitespace().filter_map(Self::parse).collect()
     }
 
-    /// Whether a device of this compute capability can run it; for PTX, given a driver that knows the PTX.
-    /// The rule agrees with `ptxas` on which PTX target compiles to which machine code, and with NVIDIA's
-    /// promise that machine code runs on the same major from its own minor on.
+    /// Returns `true` if a device of this compute capability can run the code. For PTX, the driver must also support the
+    /// PTX version. The rule agrees with `ptxas` on which PTX target compiles to which machine code, and with NVIDIA's
+    /// promise that machine code runs on the same major with the same minor or later.
     pub fn runs_on(self, device: ComputeCapability) -> bool {
-        // CUDA 13 renamed one GPU: what was compiled for 10.1 is for 11.0, and never was of the family of 10.0.
+        // CUDA 13 renamed one GPU from 10.1 to 11.0. It was never in the family of 10.0.
         const OLD: ComputeCapability = ComputeCapability::new(10, 1);
         const NEW: ComputeCapability = ComputeCapability::new(11, 0);
         let renamed = self.capability == OLD && device == NEW;

@@ -1,10 +1,10 @@
-//! Where `cudnn-guard fetch` installs: the build and the program look there.
+//! The directory of `cudnn-guard fetch`, which the build and the program search.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Returns where `cudnn-guard fetch` installs, unless CUDNN_GUARD_HOME names another place: `cudnn-guard` in the user's
-/// data directory. A relative XDG_DATA_HOME is to be ignored: <https://specifications.freedesktop.org/basedir/latest/>.
+/// Returns the default directory of `cudnn-guard fetch`, without CUDNN_GUARD_HOME: `cudnn-guard` in the user's data
+/// directory. A relative XDG_DATA_HOME must be ignored: <https://specifications.freedesktop.org/basedir/latest/>.
 pub fn fetch_dir(is_windows: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name| {
         variable(name)

@@ -1,18 +1,18 @@
-//! What was noticed: the same value and the same wording at build time, at run time and on the terminal.
+//! Findings, with the same value and wording at build time, at run time and on the terminal.
 
 use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::{Json, is_unprintable};
 use std::fmt;
 
-/// What was not checked is unknown.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Checked, and it fits.
+    /// Checked and compatible.
     Pass,
-    /// Checked, and it does not fit.
+    /// Checked and incompatible.
     Fail,
-    /// Not known; the program goes on.
+    /// Not checked; the program continues.
     Unknown,
 }
 
@@ -28,19 +28,19 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// How much a finding matters.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// It stops the build or the program.
+    /// The finding stops the build or the program.
     Error,
-    /// It may go wrong, or it could not be checked.
+    /// A failure is possible, or a check was not possible.
     Warning,
-    /// Good to know.
+    /// Information only.
     Note,
 }
 
 impl Severity {
-    /// Returns the verdict on what a finding of this severity is about.
+    /// Returns the verdict that a finding of this severity results in.
     pub fn verdict(self) -> Verdict {
         match self {
             Severity::Error => Verdict::Fail,
@@ -49,7 +49,7 @@ impl Severity {
         }
     }
 
-    /// An error if it is one, else a warning.
+    /// Returns `Error` if the condition is met, else `Warning`.
     pub fn error_if(is_error: bool) -> Self {
         if is_error {
             Severity::Error
@@ -71,45 +71,45 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that was noticed. Printed, it is a headline with the id, then the help, then the evidence:
+/// A finding. Its `Display` output is a headline with the id, then the help, then the evidence:
 ///
 /// ```text
-/// cuDNN 8.9.7 at `/usr` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]
-///   = help: or lower `.cudnn(">=9.1")` in build.rs
-///   found via   system directories: /usr/include/cudnn_version.h
+/// cuDNN 8.9.7 at `/usr` is too old: this crate requires `>=9.1`  [cudnn-requirement-unmet]
+///   = help: set CUDNN_PATH to a directory that contains cuDNN 9.1 or later
+///   found via   the system directories: /usr/include/cudnn_version.h
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What it is about.
+    /// The id.
     pub id: FindingId,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// One sentence, lower case, paths in backticks, what was found before what was wanted.
+    /// The headline: one sentence, lower case, paths in backticks, what was found before what is required.
     pub summary: String,
-    /// What it rests on, label and value; a value of several lines is printed under itself.
+    /// The evidence: label and value. Each further line of a value is printed below the first one.
     pub evidence: Vec<(&'static str, String)>,
-    /// What the reader can do now, each beginning with a verb.
+    /// The steps that the reader can take, each beginning with a verb.
     pub help: Vec<String>,
 }
 
 impl Finding {
-    /// An error with this headline.
+    /// Creates an error with this headline.
     pub fn error(id: FindingId, summary: impl Into<String>) -> Self {
         Self::new(id, Severity::Error, summary)
     }
 
-    /// A warning with this headline.
+    /// Creates a warning with this headline.
     pub fn warning(id: FindingId, summary: impl Into<String>) -> Self {
         Self::new(id, Severity::Warning, summary)
     }
 
-    /// A note with this headline.
+    /// Creates a note with this headline.
     pub fn note(id: FindingId, summary: impl Into<String>) -> Self {
         Self::new(id, Severity::Note, summary)
     }
 
-    /// One that matters so much, with this headline.
+    /// Creates a finding with this headline.
     pub fn new(id: FindingId, severity: Severity, summary: impl Into<String>) -> Self {
         Self {
             id,
@@ -120,19 +120,19 @@ impl Finding {
         }
     }
 
-    /// With one more piece of evidence. Labels are of at most ten letters.
+    /// Adds a piece of evidence. Labels have at most ten letters.
     pub fn with(mut self, label: &'static str, value: impl fmt::Display) -> Self {
         self.evidence.push((label, value.to_string()));
         self
     }
 
-    /// With a piece of evidence that has a line for each of these, if there are any.
+    /// Adds a piece of evidence with these lines, if there are any.
     pub fn with_lines(
         self,
         label: &'static str,
         lines: impl IntoIterator<Item = impl fmt::Display>,
     ) -> Self {
-        // Short, since this is compiled for every iterator that it is called with.
+        // Short, since this function is compiled for every iterator type.
         let mut text = None;
         for line in lines {
             add_line(&mut text, &line);
@@ -143,30 +143,30 @@ impl Finding {
         }
     }
 
-    /// With one more way to mend it.
+    /// Adds a way to fix the fault.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());
         self
     }
 
-    /// Returns it as a warning, for a caller that it does not stop.
+    /// Returns the finding as a warning, for a caller that continues.
     pub fn into_warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self
     }
 
-    /// Changes the severity on the request of an operator or a build script, which becomes evidence.
+    /// Changes the severity on request of an operator or a build script. The request becomes evidence.
     pub fn override_severity(&mut self, severity: Severity, label: &'static str, request: &str) {
         self.severity = severity;
         self.evidence.push((label, request.to_string()));
     }
 
-    /// What it is, in one sentence, and its id.
+    /// Returns the summary with the id.
     pub(crate) fn headline(&self) -> String {
         format!("{}  [{}]", printable(&self.summary), self.id)
     }
 
-    /// The command that tells more of it.
+    /// Returns the command that explains the finding.
     pub fn page(&self) -> String {
         format!("cudnn-guard explain {}", self.id)
     }
@@ -175,7 +175,7 @@ impl Finding {
     pub fn to_json(&self) -> Json {
         let mut evidence: Vec<(&str, Json)> = Vec::new();
         for (label, value) in &self.evidence {
-            // The names in an object are unique. The last value is the most specific: a reason's own reason.
+            // The names in an object are unique. The last value is the most specific.
             match evidence.iter_mut().find(|(known, _)| known == label) {
                 Some((_, known)) => *known = Json::text(value),
                 None => evidence.push((label, Json::text(value))),
@@ -218,13 +218,13 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Text from the machine with its control characters made visible, so that it cannot move a cursor, start a
-/// new cargo line or hide what follows, and with those that turn the direction of text.
+/// Escapes the control characters in text from the machine, so that it cannot move a cursor, start a new cargo line or hide
+/// what follows, and the characters that change the direction of text.
 pub fn printable(text: &str) -> String {
     escaped(text, is_unprintable)
 }
 
-/// Text with these characters made visible.
+/// Escapes these characters.
 pub fn escaped(text: &str, hidden: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -237,7 +237,7 @@ pub fn escaped(text: &str, hidden: fn(char) -> bool) -> String {
     out
 }
 
-/// A word as a shell takes it whole.
+/// Quotes a word for a shell, if necessary.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

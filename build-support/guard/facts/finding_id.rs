@@ -1,11 +1,11 @@
-//! The ids of findings. A word may be added; none is renamed or used for something else.
+//! The ids of findings. Ids may be added, but never renamed or reused.
 
 use std::fmt;
 
 macro_rules! finding_ids {
     ($($name:ident $word:literal $section:ident $meaning:ident,)*) => {
-        /// What a finding is about: a word that never changes its meaning, for `allow`, for programs and for search
-        /// engines. `cudnn-guard explain ID` tells what each means.
+        /// The id of a finding: a word that never changes its meaning, for `allow`, for programs and for search engines.
+        /// `cudnn-guard explain ID` explains each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum FindingId {
@@ -16,7 +16,7 @@ macro_rules! finding_ids {
             /// Every id.
             pub const ALL: &'static [FindingId] = &[$(FindingId::$name),*];
 
-            /// The word.
+            /// Returns the word.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(FindingId::$name => $word,)*
@@ -51,20 +51,20 @@ pub enum Section {
     Gpus,
     /// `targets`
     Targets,
-    /// None: the finding stands alone.
+    /// No line: the finding is printed by itself.
     Alone,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// What a build needs is not on this machine, or not to be had for the target.
+    /// Something that a build needs is not on this machine, or does not exist for the target.
     NotFound,
-    /// Why a program has no GPU, if the driver shows none.
+    /// The reason why a program has no GPU, if the driver reports none.
     NoGpu,
     Other,
 }
 
-// Each with its word, the line of a report that it belongs to, and what it means for a build or a program.
+// Columns: the variant, its word, its line of a report, and its meaning for a build or a program.
 finding_ids! {
     CudaNotFound "cuda-not-found" Toolkit NotFound,
     CudnnNotFound "cudnn-not-found" Cudnn NotFound,
@@ -122,23 +122,23 @@ finding_ids! {
 }
 
 impl FindingId {
-    /// The id of this word; none where this release knows none.
+    /// Returns the id of this word, if this version knows it.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|id| id.as_str() == word)
     }
 
-    /// Returns `true` for a finding that says why a program has no GPU, if the driver shows none.
+    /// Returns `true` for a finding that explains why a program has no GPU, if the driver reports none.
     pub(crate) fn is_gpu_absent(self) -> bool {
         attributes(self).1 == Meaning::NoGpu
     }
 }
 
-/// The line of a report that findings of this id belong to.
+/// Returns the line of a report that findings of this id belong to.
 pub const fn section(id: FindingId) -> Section {
     attributes(id).0
 }
 
-/// Whether a finding says that what a build needs is not on this machine, or not to be had for the target.
+/// Returns `true` if something that a build needs is not on this machine, or does not exist for the target.
 pub fn is_not_found(id: FindingId) -> bool {
     attributes(id).1 == Meaning::NotFound
 }

@@ -2,26 +2,23 @@
 
 use std::fmt;
 
-/// A JSON value, written out.
+/// A JSON value as text.
 pub struct Json(String);
 
 impl Json {
-    /// `null`
     pub fn null() -> Self {
         Json("null".to_string())
     }
 
-    /// `true` or `false`, or `null`.
     pub fn bool(value: Option<bool>) -> Self {
         value.map_or_else(Json::null, |value| Json(value.to_string()))
     }
 
-    /// A whole number.
     pub fn integer(value: u32) -> Self {
         Json(value.to_string())
     }
 
-    /// Any other number; one that is not finite is `null`.
+    /// Returns a number, or `null` if it is not finite.
     pub fn float(value: Option<f64>) -> Self {
         match value {
             Some(value) if value.is_finite() => Json(format!("{value:e}")),
@@ -29,7 +26,6 @@ impl Json {
         }
     }
 
-    /// A string.
     pub fn text(value: &dyn fmt::Display) -> Self {
         let mut out = "\"".to_string();
         for character in value.to_string().chars() {
@@ -49,7 +45,7 @@ impl Json {
         Json(out)
     }
 
-    /// A string, or `null`.
+    /// Returns a string, or `null`.
     pub fn optional(value: Option<impl fmt::Display>) -> Self {
         match value {
             Some(value) => Json::text(&value),
@@ -57,7 +53,6 @@ impl Json {
         }
     }
 
-    /// An array of these.
     pub fn list<T>(values: &[T], json: fn(&T) -> Json) -> Self {
         let mut out = "[".to_string();
         for value in values {
@@ -69,7 +64,6 @@ impl Json {
         Json(out + "]")
     }
 
-    /// An object with these members.
     pub fn object(members: &[(&str, Json)]) -> Self {
         let mut out = "{".to_string();
         for (name, value) in members {
@@ -88,8 +82,8 @@ impl fmt::Display for Json {
     }
 }
 
-/// Whether a terminal draws something else for it than itself, elsewhere: a control character, an end of a line, or one
-/// that turns the direction of text (Unicode's Bidi_Control).
+/// Returns `true` if a terminal does not draw the character in its place: a control character, a line end, or a character
+/// that changes the direction of text (Unicode's Bidi_Control).
 pub fn is_unprintable(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -3,19 +3,18 @@
 use crate::runtime::facts::version::Version;
 use std::path::Path;
 
-/// What stands in `libcudnn_graph.so.9.14.0` or `cudnn_graph64_9.dll`.
+/// The parts of a file name such as `libcudnn_graph.so.9.14.0` or `cudnn_graph64_9.dll`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LibraryName {
     /// `cudnn_graph`
     pub name: String,
-    /// 9, 14, 0; none behind a bare `.so`.
+    /// 9, 14, 0; empty after a bare `.so`.
     pub numbers: Vec<u32>,
-    /// Whether it is one of Windows.
     pub is_dll: bool,
 }
 
 impl LibraryName {
-    /// Reads a file name, on Windows that of one of NVIDIA's. The loader asks for no other forms.
+    /// Parses a file name; of DLLs, only NVIDIA's. Loaders search for no other forms.
     pub fn read(file: &str) -> Option<Self> {
         let is_dll = !file.starts_with("lib");
         let lower = file.to_ascii_lowercase();
@@ -26,8 +25,8 @@ impl LibraryName {
         if name.is_empty() || is_dll && !name.starts_with("cu") {
             return None;
         }
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-        if !name.bytes().all(is_part) {
+        let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        if !name.bytes().all(is_allowed) {
             return None;
         }
         let numbers = match numbers.strip_prefix('.') {
@@ -42,13 +41,12 @@ impl LibraryName {
         })
     }
 
-    /// Reads the file name of a path.
     pub fn of(path: &Path) -> Option<Self> {
         Self::read(path.file_name()?.to_str()?)
     }
 
-    /// The sub-library of cuDNN that it is: `graph` of `libcudnn_graph.so.9`, and nothing of `libcudnn.so.9`, which opens
-    /// the others.
+    /// Returns the name of a sub-library of cuDNN: `graph` for `libcudnn_graph.so.9`, and an empty name for
+    /// `libcudnn.so.9`, which opens the others.
     pub fn sub_library(&self) -> Option<&str> {
         let rest = self.name.strip_prefix("cudnn")?;
         match rest.strip_prefix('_') {
@@ -57,12 +55,12 @@ impl LibraryName {
         }
     }
 
-    /// The number of its ABI.
+    /// Returns the number of the ABI.
     pub fn major(&self) -> Option<u32> {
         self.numbers.first().copied()
     }
 
-    /// 9.14.0 of `libcudnn_graph.so.9.14.0`.
+    /// Returns 9.14.0 for `libcudnn_graph.so.9.14.0`.
     pub fn release(&self) -> Option<Version> {
         match self.numbers[..] {
             [major, minor, patch] => Some(Version::new(major, minor, patch)),

@@ -1,8 +1,8 @@
-//! The functions of a cuDNN that is linked into the program itself.
+//! The functions of a statically linked cuDNN.
 
 use std::ffi::c_void;
 
-/// Names and addresses. No loader finds them by name, so that the program brings the table.
+/// The names and addresses of functions. No loader finds them by name, so the program contains this table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkedIn {
     names: &'static [&'static str],
@@ -10,16 +10,16 @@ pub struct LinkedIn {
 }
 
 impl LinkedIn {
-    /// A table of functions.
+    /// Creates a table of functions.
     ///
     /// # Safety
     ///
-    /// Each address is that of the function of cuDNN whose name stands in the same place.
+    /// Each address must be the address of the cuDNN function with the name at the same index.
     pub const unsafe fn new(names: &'static [&'static str], addresses: &'static [usize]) -> Self {
         Self { names, addresses }
     }
 
-    /// The address of a function.
+    /// Returns the address of a function.
     pub fn function(&self, name: &str) -> Option<*mut c_void> {
         let at = self.names.iter().position(|known| *known == name)?;
         self.addresses

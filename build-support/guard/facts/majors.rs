@@ -1,4 +1,4 @@
-//! The majors of cuDNN and CUDA that are known. A new one is one row here.
+//! The known majors of cuDNN and CUDA. A new major is a number here.
 
 /// The majors of cuDNN whose sub-libraries are known, the newest first.
 pub const CUDNN: &[u32] = &[9, 8];
@@ -6,14 +6,9 @@ pub const CUDNN: &[u32] = &[9, 8];
 /// The majors of CUDA that NVIDIA publishes a cuDNN for, the newest first.
 pub const CUDA: &[u32] = &[13, 12, 11];
 
-/// The newest major of cuDNN.
 pub const NEWEST_CUDNN: u32 = CUDNN[0];
-
-/// The oldest major of cuDNN that is known.
 pub const OLDEST_CUDNN: u32 = CUDNN[CUDNN.len() - 1];
-
-/// The newest major of CUDA.
 pub const NEWEST_CUDA: u32 = CUDA[0];
 
-/// The CUDA major that a command names if nothing tells which one is meant.
+/// The CUDA major in suggested commands if nothing else determines it.
 pub const USUAL_CUDA: u32 = 12;

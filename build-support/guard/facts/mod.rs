@@ -1,4 +1,4 @@
-//! Plain values: versions, GPU targets, findings, and what the build knew.
+//! Plain values: versions, GPU targets, findings, and the facts of a build.
 
 pub mod allowed;
 pub mod built;

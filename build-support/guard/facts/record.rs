@@ -1,16 +1,16 @@
-//! What the build knew, as bytes in the program. The build writes them, the running program and `cudnn-guard inspect`
+//! The facts of a build as bytes in the program. The build writes them; the running program and `cudnn-guard inspect`
 //! read them. A record is
 //!
 //! ```text
 //! cdnngrd   seven letters
 //! 1         one byte, the number of the format
-//! length    four bytes, the lowest first: of what follows
-//! text      UTF-8, one fact on a line: its key, a space, its value; the first line is the release that wrote it
+//! length    four bytes, little-endian: the length of the text
+//! text      UTF-8, one fact on a line: its key, a space, its value; the first line is the version that wrote it
 //! ```
 //!
-//! Several crates of one program may have a record each. A key keeps its meaning for ever. What a later release adds is
-//! skipped, and what an earlier one left out has a default; only a policy or a loader that is not known leaves open
-//! what may be loaded. The number of the format tells people which keys to expect, and no reader asks for it.
+//! Several crates of one program may have a record each. The meaning of a key never changes. Keys of later versions are
+//! skipped, and missing keys have defaults; only after an unknown policy or loader is it unknown what may be loaded. The
+//! number of the format tells people which keys to expect; no reader checks it.
 
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
 use crate::runtime::facts::codec::{self, Fields, displayed, join, named, row};
@@ -23,9 +23,9 @@ use std::slice::from_ref;
 
 const MAGIC: &[u8] = b"cdnngrd";
 const FORMAT: u8 = 1;
-/// What every text begins with. A program that reads records holds the magic letters alone, too.
+/// The start of every text. A program that reads records contains the magic letters without it.
 const FIRST: &str = "guard ";
-/// No guard writes as much: what claims to be longer is no record.
+/// A limit on the text, far above the longest that a guard writes.
 const LONGEST: usize = 1 << 20;
 
 displayed!(Version: Version::parse, Target: Target::parse);
@@ -45,7 +45,7 @@ row!(BuiltFinding: severity, id, summary);
 row!(CudnnTargets: first, last, cuda, code);
 row!(KnownBad: from, below, good, cublas, operation, what);
 
-/// Makes the writer and the reader of the lines: the key, how often it comes, and its member of [`Built`].
+/// Defines the writer and the reader of the lines: the key, how often it occurs, and its member of [`Built`].
 macro_rules! facts {
     (@write maybe $key:literal $member:expr, $text:ident) => { lines($text, $key, $member.as_slice()) };
     (@write each $key:literal $member:expr, $text:ident) => { lines($text, $key, &$member) };
@@ -79,8 +79,8 @@ macro_rules! facts {
     };
 }
 
-// How often a key comes: `once`; `known` is too, and without a value that this release knows the program cannot be judged;
-// `maybe`, if there is a value; `words`, with all values, if there are any; `each`, for every value.
+// How often a key occurs: `once`; `known`, once, and the program cannot be judged by an unknown value; `maybe`, if there
+// is a value; `words`, once with all values, if there are any; `each`, for every value.
 facts! {
     "guard" once written_by;
     "crate" maybe package;
@@ -103,20 +103,14 @@ facts! {
     "absent" maybe absent;
 }
 
-fn put(text: &mut String, key: &str, value: &str) {
-    *text += key;
-    text.push(' ');
-    *text += value;
-    text.push('\n');
-}
-
 fn lines<T: Fields>(text: &mut String, key: &str, values: &[T]) {
     for value in values {
-        put(text, key, &value.encode());
+        *text += &codec::line(key, value);
+        text.push('\n');
     }
 }
 
-/// Returns the record of what a build knew.
+/// Returns the record of a build.
 pub fn encode(built: &Built) -> Vec<u8> {
     let text = text(built);
     let length = u32::try_from(text.len()).unwrap_or_default();
@@ -129,7 +123,7 @@ pub fn encode(built: &Built) -> Vec<u8> {
 
 #[cfg(feature = "runtime")]
 impl Built {
-    /// Reads the record of this program. One that is no record leaves everything unknown.
+    /// Reads the record of this program. If the bytes are no record, everything is unknown.
     #[doc(hidden)]
     pub fn read(record: &[u8]) -> Self {
         match framed(record) {
@@ -147,7 +141,7 @@ impl Built {
 pub fn find(bytes: &[u8]) -> Vec<Built> {
     let mut found = Vec::new();
     let mut rest = bytes;
-    // `skip_until` comes compiled with optimisation, and programs are large.
+    // `skip_until` is optimized even in debug builds, and programs are large.
     while rest.skip_until(b'c').is_ok_and(|skipped| skipped > 0) {
         let letter = bytes.len().saturating_sub(rest.len() + 1);
         if let Some((text, after)) = bytes.get(letter..).and_then(framed) {
@@ -158,7 +152,7 @@ pub fn find(bytes: &[u8]) -> Vec<Built> {
     found
 }
 
-/// Returns the text of the record that these bytes begin with, and what follows it.
+/// Returns the text of the record at the start of these bytes, and the bytes after it.
 #[cfg(feature = "runtime")]
 fn framed(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let (_format, rest) = bytes.strip_prefix(MAGIC)?.split_first()?;
@@ -166,11 +160,7 @@ fn framed(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
     let (text, after) = rest.split_at_checked(length.min(LONGEST))?;
     let text = std::str::from_utf8(text).ok()?;
-    if text.starts_with(FIRST) {
-        Some((text, after))
-    } else {
-        None
-    }
+    text.starts_with(FIRST).then_some((text, after))
 }
 
 /// Returns the facts, one on a line.
@@ -185,7 +175,6 @@ pub fn text(built: &Built) -> String {
     text
 }
 
-/// Reads the lines.
 #[cfg(feature = "runtime")]
 pub fn parse(text: &str) -> Built {
     let mut built = Built::default();

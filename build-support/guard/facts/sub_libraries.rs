@@ -1,4 +1,4 @@
-//! cuDNN's sub-libraries: what each is and does, one row for each.
+//! cuDNN's sub-libraries, one row for each.
 
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
@@ -8,36 +8,34 @@ use crate::runtime::facts::version::Version;
 pub struct SubLibrary {
     /// Its name between `libcudnn_` and `.so`.
     pub name: &'static str,
-    /// The first release that has it, major and minor.
+    /// The first version that contains it, major and minor.
     pub since: (u32, u32),
-    /// The first release that no longer has it.
+    /// The first later version that does not contain it.
     pub until: Option<(u32, u32)>,
-    /// What cannot be done without it.
     pub used_for: UsedFor,
-    /// The CUDA libraries that it opens by name once they are used, read off the strings of NVIDIA's files.
+    /// The CUDA libraries that it opens by name on first use, from the strings of NVIDIA's files.
     pub opens: &'static [CudaLibrary],
-    /// The data symbol that holds its release.
+    /// The data symbol that contains its version.
     pub version_symbol: Option<&'static str>,
-    /// The function that checks it against the release of the others. It ends the process if it cannot be loaded.
+    /// The function that compares its version with the others. It ends the process if it cannot be loaded.
     pub version_check: Option<&'static str>,
-    /// Whether `cudnnGetVersion` returns its release.
-    pub tells_release: bool,
-    /// Whether it holds code for every GPU that is supported. `engines_precompiled` keeps leftovers for older ones.
+    /// `true` if `cudnnGetVersion` returns its version.
+    pub reports_version: bool,
+    /// `true` if it contains code for every supported GPU. `engines_precompiled` also has code for GPUs that are no longer
+    /// supported.
     pub has_gpu_code: bool,
-    /// Its static archive.
     pub archive: Option<Archive>,
 }
 
-/// What a sub-library is used for.
+/// The use of a sub-library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsedFor {
     /// A forward convolution.
     Convolution,
     /// A forward convolution, and the graphs that are compiled under `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     ConvolutionAndJit,
-    /// The gradients of a convolution, which programs that only infer do without.
+    /// The gradients of a convolution, which programs for inference do not need.
     Training,
-    /// Neither.
     Other,
 }
 
@@ -59,26 +57,26 @@ pub enum CudaLibrary {
 /// `libcudnn_ops_static_v9.a`
 #[derive(Clone, Copy, Debug)]
 pub struct Archive {
-    /// Its place among the archives of its major: each comes before those that it calls.
+    /// Its place among the archives of its major: each comes before the archives that it calls.
     pub link_order: u8,
-    /// Whether nothing can be linked without it.
+    /// `true` if nothing can be linked without it.
     pub needed: bool,
 }
 
-/// The compression library that cuDNN 8 for Windows opens and does not bring.
+/// The compression library that cuDNN 8 for Windows opens but does not contain.
 pub const ZLIB: &str = "zlibwapi.dll";
 
-/// Whether this release opens it. cuDNN 9 still names it, and brings the functions along.
+/// Returns `true` if this version opens [`ZLIB`]. cuDNN 9 still names it, but contains its functions.
 pub fn opens_zlib(release: Version) -> bool {
     release.major == 8 && release.minor >= 3
 }
 
-/// All of them, in the order in which they can be opened: each after those that it is linked to.
+/// The sub-libraries, in the order in which they can be opened: each after those that it is linked to.
 pub const ALL: &[SubLibrary] = &[
     of_9("graph", UsedFor::ConvolutionAndJit)
         .with_symbol("cudnn_graph_version")
         .with_check("cudnnGraphVersionCheck")
-        .telling_the_release()
+        .reporting_version()
         .opening(&[CudaLibrary::Nvrtc])
         .with_archive(5),
     of_9("ops", UsedFor::Convolution)
@@ -97,8 +95,8 @@ pub const ALL: &[SubLibrary] = &[
     of_9("engines_runtime_compiled", UsedFor::ConvolutionAndJit)
         .with_gpu_code()
         .with_optional_archive(3),
-    // Without it, the first descriptor of a convolution fails with status 1008. It puts the name of its libcudart
-    // together, and takes `libcudart.so` for it.
+    // Without it, the first descriptor of a convolution fails with status 1008. It composes the name of its libcudart, and
+    // also accepts `libcudart.so`.
     of_9("engines_tensor_ir", UsedFor::Convolution)
         .since(9, 21)
         .opening(&[CudaLibrary::Cudart]),
@@ -110,7 +108,7 @@ pub const ALL: &[SubLibrary] = &[
     of_8("ops_infer", UsedFor::Convolution)
         .with_symbol("cudnn_ops_infer_version")
         .with_check("cudnnOpsInferVersionCheck")
-        .telling_the_release()
+        .reporting_version()
         .opening(&[
             CudaLibrary::Cublas,
             CudaLibrary::CublasLt,
@@ -142,7 +140,7 @@ const fn of_9(name: &'static str, used_for: UsedFor) -> SubLibrary {
         opens: &[],
         version_symbol: None,
         version_check: None,
-        tells_release: false,
+        reports_version: false,
         has_gpu_code: false,
         archive: None,
     }
@@ -173,8 +171,8 @@ impl SubLibrary {
         self
     }
 
-    const fn telling_the_release(mut self) -> Self {
-        self.tells_release = true;
+    const fn reporting_version(mut self) -> Self {
+        self.reports_version = true;
         self
     }
 
@@ -194,7 +192,7 @@ impl SubLibrary {
         self
     }
 
-    /// Of what no convolution uses, or what some releases do not have as an archive.
+    /// Adds an archive that no convolution uses, or that some versions do not contain.
     const fn with_optional_archive(mut self, link_order: u8) -> Self {
         let needed = false;
         self.archive = Some(Archive { link_order, needed });
@@ -207,16 +205,19 @@ impl SubLibrary {
 }
 
 impl CudaLibrary {
-    /// The file name by which a cuDNN for this CUDA opens it; none where it does not.
+    /// Returns the file name by which a cuDNN for this CUDA opens it, if it does.
     pub fn file_name(self, cuda: u32, is_windows: bool) -> Option<String> {
-        let of_major = |name: &str| match is_windows {
-            true => format!("{name}64_{cuda}.dll"),
-            false => format!("lib{name}.so.{cuda}"),
+        let of_major = |name: &str| {
+            if is_windows {
+                format!("{name}64_{cuda}.dll")
+            } else {
+                format!("lib{name}.so.{cuda}")
+            }
         };
         Some(match (self, cuda) {
             (CudaLibrary::Cublas, _) => of_major("cublas"),
             (CudaLibrary::CublasLt, _) => of_major("cublasLt"),
-            // On Windows it holds the minor release up to 11.
+            // Up to CUDA 11, the name contains the minor version on Windows.
             (CudaLibrary::Cudart, 11) if is_windows => "cudart64_110.dll".to_string(),
             (CudaLibrary::Cudart, _) => of_major("cudart"),
             (CudaLibrary::Nvrtc, 11) if is_windows => "nvrtc64_112_0.dll".to_string(),
@@ -229,17 +230,16 @@ impl CudaLibrary {
     }
 }
 
-/// The sub-library of this name.
 pub fn find(name: &str) -> Option<&'static SubLibrary> {
     ALL.iter().find(|one| one.name == name)
 }
 
-/// The sub-libraries that every release of this major has; none of a major that is not known.
+/// Returns the sub-libraries that every version of this major contains; none if the major is unknown.
 pub fn of_major(major: u32) -> Vec<&'static SubLibrary> {
     of_release(Version::new(major, 0, 0))
 }
 
-/// The sub-libraries of this release; none of a major that is not known.
+/// Returns the sub-libraries of this version; none if its major is unknown.
 pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
     let mut found = Vec::new();
     for one in ALL {
@@ -250,8 +250,8 @@ pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
     found
 }
 
-/// The sub-libraries that a forward convolution opens; none if the major is not known. With `jit_only`, those that
-/// `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` leaves.
+/// Returns the sub-libraries that a forward convolution opens; none if the major is unknown. With `jit_only`, only those
+/// that `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` leaves.
 pub fn needed(release: Version, jit_only: bool) -> Vec<&'static str> {
     let mut names = Vec::new();
     for one in of_release(release) {
@@ -264,7 +264,7 @@ pub fn needed(release: Version, jit_only: bool) -> Vec<&'static str> {
     names
 }
 
-/// Whether these sub-libraries are those that `GRAPH_JIT_ONLY` leaves, and no others.
+/// Returns `true` if these are exactly the sub-libraries that `GRAPH_JIT_ONLY` leaves.
 pub fn is_jit_only<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     let is_jit = |one: &&SubLibrary| one.used_for == UsedFor::ConvolutionAndJit;
     let names: Vec<&str> = names.collect();
@@ -272,7 +272,7 @@ pub fn is_jit_only<'a>(names: impl Iterator<Item = &'a str>) -> bool {
     names.len() == ALL.iter().filter(is_jit).count() && ALL.iter().filter(is_jit).all(is_named)
 }
 
-/// The words by which a program can say which sub-libraries it needs: the names in every known major.
+/// Returns the words by which a program can declare the sub-libraries that it needs: the names in every known major.
 pub fn words() -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for major in majors::CUDNN {
@@ -288,8 +288,8 @@ pub fn words() -> Vec<&'static str> {
     words
 }
 
-/// The sub-library that a word means in a cuDNN of this major: 9 has one where 8 has one to infer and one to train. None
-/// if that major has no such sub-library, or is not known.
+/// Returns the sub-library that a word means in a cuDNN of this major: cuDNN 9 has one sub-library in the place of the
+/// `_infer` and `_train` sub-libraries of cuDNN 8. `None` if the major has no such sub-library, or is unknown.
 pub fn named(word: &str, major: u32) -> Option<String> {
     if !words().contains(&word) {
         return None;
@@ -303,9 +303,6 @@ pub fn named(word: &str, major: u32) -> Option<String> {
         format!("{word}_infer"),
     ];
     let names = of_major(major);
-    let is_there = |spelling: &String| names.iter().any(|one| one.name == spelling);
-    spellings
-        .iter()
-        .find(|spelling| is_there(spelling))
-        .cloned()
+    let exists = |spelling: &String| names.iter().any(|one| one.name == spelling);
+    spellings.into_iter().find(exists)
 }

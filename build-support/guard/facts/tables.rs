@@ -1,54 +1,52 @@
-//! Rows of the version tables in build-support/compat. The build reads them all; a program carries those that it may
-//! need.
+//! Rows of the version tables in build-support/compat. The build reads all of them; a program contains the rows that it
+//! may need.
 
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::version::Version;
 
-/// The rows that a program carries; without one, what would need it is unknown.
+/// The rows in a program. Without a row, the result of its check is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
-    /// Which GPUs a cuDNN serves, for the processor of the program.
+    /// The GPUs that a cuDNN supports, for the architecture of the program.
     pub gpus: Vec<CudnnTargets>,
-    /// Releases of cuDNN that are known to be bad.
     pub known_bad: Vec<KnownBad>,
-    /// The first driver that serves programs of a CUDA major at all.
+    /// The first driver that supports any program of a CUDA major.
     pub drivers: Vec<(u32, String)>,
-    /// The first CUDA whose driver takes the PTX in the program.
+    /// The first CUDA whose driver supports the PTX in the program.
     pub ptx: Option<Version>,
-    /// Releases, and the first digits of the build-ids of their libraries that do not tell it themselves, with blanks
-    /// between them.
+    /// Versions, and the first digits of the build IDs of their libraries without a version symbol, with spaces between
+    /// them.
     pub build_ids: Vec<(Version, String)>,
 }
 
-/// So many digits of a build-id are carried.
+/// The number of digits of a build ID in [`Tables::build_ids`].
 pub const BUILD_ID_DIGITS: usize = 8;
 
-/// The device code that every core part of these builds of cuDNN holds.
+/// The device code that all core sub-libraries of a range of cuDNN versions contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudnnTargets {
-    /// The first release that was read.
+    /// The first version that was read.
     pub first: Version,
-    /// The last of them with the same code.
+    /// The last version that was read and has the same code.
     pub last: Version,
     /// The CUDA major that they were built for.
     pub cuda: u32,
-    /// What is in them.
     pub code: Vec<Target>,
 }
 
-/// Releases of cuDNN that are known to be bad.
+/// Versions of cuDNN with a known fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBad {
-    /// The first.
+    /// The first version with the fault.
     pub from: Version,
-    /// The first that is not known to be.
+    /// The first version that is not known to have the fault.
     pub below: Version,
-    /// The first that is known to be good.
+    /// The first version that is known to be without the fault.
     pub good: Version,
-    /// It shows only on several GPUs beside cuBLAS of this release or a later one.
+    /// The first cuBLAS with which the fault occurs, if it only occurs on several GPUs beside cuBLAS.
     pub cublas: Option<Version>,
-    /// The operation that it shows in, where it is not any: `conv3d-bf16`.
+    /// The only operation with the fault, if not all have it: `conv3d-bf16`.
     pub operation: Option<String>,
-    /// What it does, as it stands after "is known to".
+    /// The effect, as it reads after "is known to".
     pub what: String,
 }

@@ -1,20 +1,20 @@
-//! Releases as numbers: cuDNN 9.14.0, CUDA 13.5.
+//! Versions as numbers: cuDNN 9.14.0, CUDA 13.5.
 
 use std::fmt;
 
-/// A release of cuDNN (three numbers) or of CUDA (two; the third is 0).
+/// A version of cuDNN (three numbers) or of CUDA (two; the third is 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// First number: another one means another ABI.
+    /// The first number. A different major means a different ABI.
     pub major: u32,
-    /// Second number.
+    /// The second number.
     pub minor: u32,
-    /// Third number; NVIDIA calls it the patch level.
+    /// The third number, which NVIDIA calls the patch level.
     pub patch: u32,
 }
 
 impl Version {
-    /// The release `major.minor.patch`.
+    /// Creates the version `major.minor.patch`.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self {
             major,
@@ -23,19 +23,19 @@ impl Version {
         }
     }
 
-    /// What `CUDNN_VERSION` and `cudnnGetVersion()` say: `major * 1000 + minor * 100 + patch` up to
-    /// cuDNN 8, `major * 10000 + minor * 100 + patch` from 9 (`cudnn_version.h` of each).
+    /// Decodes `CUDNN_VERSION` and the result of `cudnnGetVersion()`: `major * 1000 + minor * 100 + patch` up to cuDNN 8,
+    /// `major * 10000 + minor * 100 + patch` from cuDNN 9 on (`cudnn_version.h` of each).
     pub const fn from_cudnn(number: u32) -> Self {
         let unit = if number >= 90_000 { 10_000 } else { 1_000 };
         Self::new(number / unit, number % unit / 100, number % 100)
     }
 
-    /// What `CUDA_VERSION` and `cuDriverGetVersion()` say: `major * 1000 + minor * 10` (`cuda.h`).
+    /// Decodes `CUDA_VERSION` and the result of `cuDriverGetVersion()`: `major * 1000 + minor * 10` (`cuda.h`).
     pub const fn from_cuda(number: u32) -> Self {
         Self::new(number / 1000, number % 1000 / 10, 0)
     }
 
-    /// Reads the data symbol in which a sub-library of cuDNN contains its version: four bytes, patch, minor, major, 0.
+    /// Decodes the version symbol of a cuDNN sub-library: four bytes, patch, minor, major, 0.
     pub fn from_symbol(bytes: &[u8]) -> Option<Self> {
         match *bytes {
             [patch, minor, major, 0] if major > 0 => {
@@ -45,7 +45,7 @@ impl Version {
         }
     }
 
-    /// Reads two or three numbers with points between them: 9.14.0 of `9.14.0`, 13.5.0 of `13.5`.
+    /// Parses two or three numbers with points between them: `9.14.0`, or `13.5` as 13.5.0.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('.').map(|number| number.parse().ok());
         let (major, minor) = (numbers.next()??, numbers.next()??);
@@ -56,7 +56,7 @@ impl Version {
         }
     }
 
-    /// The first two numbers, as CUDA releases are named: `13.5`.
+    /// Returns the first two numbers, as CUDA versions are written: `13.5`.
     pub fn short(self) -> String {
         format!("{}.{}", self.major, self.minor)
     }

@@ -1,32 +1,32 @@
-//! What told the release of a library.
+//! The sources of a library's version.
 
 use crate::runtime::facts::version::Version;
 use std::fmt;
 
-/// A release, and what told it.
+/// A version and its source.
 pub type SourcedVersion = (Version, VersionSource);
 
-/// What told the release of a part.
+/// The source of a library's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionSource {
-    /// This symbol in the file: `cudnn_graph_version`.
+    /// A symbol in the file: `cudnn_graph_version`.
     Symbol(&'static str),
     /// The version resource of a DLL.
     VersionResource,
-    /// The linker's number for the build, in the table of known builds.
+    /// The build ID, in the table of known builds.
     BuildId,
     /// The numbers in the file's name.
     FileName,
-    /// The record of the wheel that brought the file.
+    /// The record of the wheel that contains the file.
     PackageRecord,
-    /// Of a first library that does not tell it in any other way: a part beside it.
+    /// A sub-library beside a main library without another source.
     Neighbor,
-    /// `cudnnGetVersion`, which was called.
+    /// The result of `cudnnGetVersion`.
     Answer,
 }
 
 impl VersionSource {
-    /// Returns its name, with that of a symbol: `symbol cudnn_graph_version`.
+    /// Returns the name, with the name of a symbol: `symbol cudnn_graph_version`.
     pub fn in_full(self) -> String {
         match self {
             VersionSource::Symbol(symbol) => format!("symbol {symbol}"),
@@ -34,7 +34,7 @@ impl VersionSource {
         }
     }
 
-    /// The words that follow "by" in a sentence.
+    /// Returns the words that follow "by" in a sentence.
     pub fn with_article(self) -> String {
         match self {
             VersionSource::PackageRecord | VersionSource::Neighbor => self.to_string(),

@@ -214,7 +214,7 @@ impl SubLibraries {
     /// of the main library, if one of them tells it.
     fn release_of_parts(&self) -> Option<SourcedVersion> {
         let tells = |part: &SubLibraryFile| {
-            sub_libraries::find(&part.name).is_some_and(|known| known.tells_release)
+            sub_libraries::find(&part.name).is_some_and(|known| known.reports_version)
         };
         let mut best: Option<((bool, bool), SourcedVersion)> = None;
         for part in &self.list {

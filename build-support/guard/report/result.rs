@@ -217,7 +217,7 @@ impl Report {
 /// Returns `true` if `startup` prints the finding in a separate line.
 fn is_printed_separately(finding: &Finding) -> bool {
     matches!(finding.id, FindingId::VariableUnusable | FindingId::IoError)
-        || allowed::let_pass(finding).is_some()
+        || allowed::allowed_by(finding).is_some()
 }
 
 impl Failure {
