@@ -84,7 +84,7 @@ impl Inspection {
             let unfit = match &file {
                 Some(file) => match Pe::read(file).map(|pe| (pe.defect(), pe.cpu())) {
                     // What it is cannot be told by what is left of it.
-                    Ok((Some(Defect::CutOff(..) | Defect::Garbled), _)) => None,
+                    Ok((Some(Defect::Truncated(..) | Defect::Garbled), _)) => None,
                     Ok((Some(defect), _)) | Err(defect) => Some(defect),
                     Ok((None, Some(cpu))) => (cpu != self.linkage.cpu).then_some(Defect::Cpu(cpu)),
                     Ok((None, None)) => None,

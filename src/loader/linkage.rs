@@ -42,7 +42,7 @@ fn of_elf(elf: &Elf) -> Option<Linkage> {
             || format!("the processor with ELF number {machine}"),
             String::from,
         ),
-        is_usual: elf.is_usual()?,
+        is_usual: elf.is_64_bit_le()?,
         soname: elf.soname(),
         needed: elf.needed(),
         delayed: Vec::new(),

@@ -158,7 +158,7 @@ impl DamagedFile<'_> {
                 format!("install the cuDNN for the target's processor in `{dir}`")
             }
             (defect, _) if defect.is_lfs_pointer() => defect.help(self.path),
-            (Defect::CutOff(..) | Defect::Garbled | Defect::Foreign(..), Some(command)) => {
+            (Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..), Some(command)) => {
                 format!("{}, and see that the disk is not full", bring_back(command))
             }
             (defect, _) => defect.help(self.path),
@@ -269,7 +269,7 @@ impl Obstacle {
     /// Returns the help; `is_beside` if the library itself is beside the link.
     pub(super) fn help(&self, is_beside: bool) -> String {
         match &self.defect {
-            Defect::Dangling(_) | Defect::Circle if is_beside => format!(
+            Defect::Dangling(_) | Defect::SymlinkLoop if is_beside => format!(
                 "make the links anew, since the library lies there: `sudo ldconfig -n {}`",
                 quoted(&self.dir().to_string_lossy())
             ),

@@ -349,7 +349,7 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
         candidate.via = FoundVia::variable(evil);
         candidate.rejected = Some(Rejection::Obstructed(Obstacle {
             path: evil.into(),
-            defect: Defect::Circle,
+            defect: Defect::SymlinkLoop,
         }));
     }
     if let Some(machine) = &mut report.machine {

@@ -1,4 +1,4 @@
-//! A file that is read piece by piece and within bounds: libraries are hundreds of megabytes, and a damaged one may
+//! A file that is read in pieces and within bounds: libraries have hundreds of megabytes, and a damaged library may
 //! claim any size.
 
 use crate::runtime::binary::defect::Defect;
@@ -7,11 +7,11 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// The most that is read at once.
+/// The most bytes that are read at once.
 const MOST: u64 = 128 << 20;
-/// A longer name than this is not read.
+/// The longest name that is read.
 const LONGEST_NAME: u64 = 4096;
-/// Small pieces are cut out of blocks of this size, and so many blocks are kept.
+/// The size of the blocks that small pieces are read from, and the number of blocks that are kept.
 const BLOCK: u64 = 1 << 14;
 const MOST_BLOCKS: usize = 1024;
 
@@ -19,14 +19,13 @@ const MOST_BLOCKS: usize = 1024;
 pub struct BoundedFile {
     file: File,
     length: u64,
-    /// Each with where it begins, in that order.
+    /// The blocks with their offsets, sorted by them.
     blocks: RefCell<Vec<(u64, Vec<u8>)>>,
-    /// The system's words for the first read that failed.
+    /// The system's message about the first read that failed.
     failure: OnceCell<String>,
 }
 
 impl BoundedFile {
-    /// Opens a file.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         Ok(Self {
@@ -37,17 +36,16 @@ impl BoundedFile {
         })
     }
 
-    /// That a read of it has failed, if one has: what it does not seem to hold may be in it all the same.
+    /// Returns the first read that failed. After a failure, anything that was not found may be in the file anyway.
     pub fn failure(&self) -> Option<Defect> {
         self.failure.get().cloned().map(Defect::Unreadable)
     }
 
-    /// Its size.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// So many bytes from here on, if there are as many and they are no more than anything needs.
+    /// Reads `size` bytes, if the file has as many and they are within the bounds.
     pub fn read(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         if size > MOST || offset.checked_add(size)? > self.length {
             return None;
@@ -62,7 +60,7 @@ impl BoundedFile {
         Some(bytes)
     }
 
-    /// Reads an entry of a table. Its neighbors are likely to be read too, and are kept.
+    /// Reads an entry of a table. Its block is kept, since the entries around it are usually read too.
     pub fn entry(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         if size > BLOCK {
             return self.read(offset, size);
@@ -73,7 +71,7 @@ impl BoundedFile {
         while at < end {
             let block = at / BLOCK * BLOCK;
             let stop = end.min(block + BLOCK);
-            // Never held twice; a panic would put this file's path into the program.
+            // Never borrowed twice; a panic would put this file's path into the program.
             let mut blocks = self.blocks.try_borrow_mut().ok()?;
             let place = match blocks.binary_search_by_key(&block, |held| held.0) {
                 Ok(place) => place,
@@ -94,14 +92,14 @@ impl BoundedFile {
         Some(bytes)
     }
 
-    /// The text from here on up to its NUL, which has to come within `most` bytes and within those that a name has.
+    /// Reads a text up to its NUL, which has to be within `most` bytes and within the length of a name.
     pub fn text(&self, offset: u64, most: u64) -> Option<Vec<u8>> {
         let left = self.length.checked_sub(offset)?;
         let most = left.min(most).min(LONGEST_NAME);
         // Nearly all names are short.
         for size in [most.min(128), most] {
             let mut bytes = self.entry(offset, size)?;
-            // It comes compiled with optimisation; a loop over bytes in a build script does not.
+            // `skip_until` is optimized even in debug builds, unlike a loop over bytes.
             let length = bytes.as_slice().skip_until(0).ok()?;
             bytes.truncate(length);
             if bytes.pop() == Some(0) {
@@ -115,13 +113,8 @@ impl BoundedFile {
     }
 }
 
-/// What lies in a folder; nothing where it cannot be read.
-pub fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    if let Ok(entries) = std::fs::read_dir(folder) {
-        for entry in entries.flatten() {
-            files.push(entry.path());
-        }
-    }
-    files
+/// Returns the paths in a directory; none if it cannot be read.
+pub fn files_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
 }

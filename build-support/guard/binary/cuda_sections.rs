@@ -1,19 +1,19 @@
-//! The sections of a library in which CUDA has its own: the device code, and the name of the cuBLAS that it opens.
+//! CUDA's data in the sections of a library: the device code, and the name of the cuBLAS that the library opens.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
 use std::io::BufRead;
 
-/// More than any sub-library has whose strings name cublasLt; `libcudnn_graph` has 24 MB of device code among its
-/// constants, `cudnn_heuristic64_9.dll` has 83 MB of tables.
+/// A limit above the constants of every sub-library that names cublasLt; `libcudnn_graph` has 24 MB of device code
+/// among its constants, `cudnn_heuristic64_9.dll` has 83 MB of tables.
 const MOST_CONSTANTS: u64 = 8 << 20;
-/// The flag of a section that a DLL writes to.
+/// `IMAGE_SCN_MEM_WRITE`
 const WRITABLE: u32 = 1 << 31;
 
-/// Linkers put the strings before the tables of numbers or behind them: so much is searched at a time.
+/// The number of bytes that are searched at a time. Linkers put the strings before or after the tables of numbers.
 const BLOCK: usize = 64 << 10;
 
-/// More than such a name has.
+/// A limit above the length of such a name.
 const NAME: usize = 64;
 
 impl Elf {
@@ -24,12 +24,12 @@ impl Elf {
         cublas_major(&text, b"libcublasL", b"t.so.")
     }
 
-    /// Returns the place of its device code in the file and the size of that: 0 if it has none.
+    /// Returns the offset and the size of the device code in the file; the size is 0 if there is none.
     pub fn device_code(&self) -> Option<(u64, u64)> {
         let sections = self.sections()?;
         let names = self.section_names(&sections);
         for section in &sections {
-            // One whose name is not to be read may be it.
+            // A section without a readable name may contain the device code.
             if self.section_name(names?, section)? == b".nv_fatbin" {
                 return section.range();
             }
@@ -50,7 +50,7 @@ impl Pe {
     pub fn read_only(&self) -> Vec<Vec<u8>> {
         let sections = self.sections.iter();
         let sections = sections.filter(|one| one.flags & WRITABLE == 0);
-        // Those of a sound file do not lie over each other.
+        // The sections of a valid file do not overlap.
         let mut left = self.length();
         sections
             .filter_map(|one| {
@@ -60,8 +60,7 @@ impl Pe {
             .collect()
     }
 
-    /// Returns the place of its device code in the file and the size of that: 0 if it has none. The names of sections are
-    /// truncated.
+    /// Like [`Elf::device_code`]. The names of sections are truncated.
     pub fn device_code(&self) -> Option<(u64, u64)> {
         let place = self.section(".nv_fatb").unwrap_or_default();
         self.defect().is_none().then_some(place)
@@ -88,9 +87,9 @@ pub fn cublas_major(constants: &[u8], before: &[u8], behind: &[u8]) -> Option<u3
 
 fn major_in(constants: &[u8], before: &[u8], behind: &[u8]) -> Option<u32> {
     let mut rest = constants;
-    // `skip_until` comes compiled with optimisation; a loop over bytes in a build script does not.
+    // `skip_until` is optimized even in debug builds, unlike a loop over bytes.
     while rest.skip_until(b'L').is_ok_and(|skipped| skipped > 0) && !rest.is_empty() {
-        // Most of the letters are numbers in tables: one byte tells that, before anything is compared.
+        // Most of the letters are numbers in tables, which a comparison of one byte rules out.
         if rest.first() != behind.first() {
             continue;
         }

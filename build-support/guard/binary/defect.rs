@@ -1,80 +1,76 @@
-//! Why a file is no library for the system that is built for, or for this process.
+//! The reasons why a file is no library for the target system or for this process.
 
 use crate::runtime::system;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// How the file begins that Git LFS puts in the place of a large one.
+/// The start of a Git LFS pointer, which replaces a large file.
 const LFS: &str = "version https://git-lfs";
 /// More links in a row than Linux follows.
 const MOST_LINKS: usize = 41;
 
-/// What is wrong with a file. Its sentences are in `messages`.
+/// A defect of a file. Its sentences are in `messages`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// The system's words.
+    /// The file cannot be read, with the system's message.
     Unreadable(String),
-    /// This user may not read it.
+    /// The file cannot be read: permission denied.
     Forbidden,
-    /// It lies in this directory or below it, which this user may not enter.
+    /// The file is below this directory, which cannot be entered: permission denied.
     Closed(PathBuf),
-    /// It is a link that leads here, where nothing is.
+    /// A symlink to this path, which does not exist.
     Dangling(PathBuf),
-    /// It is a link that leads in a circle.
-    Circle,
-    /// It is a directory: docker makes one where it is to mount a file that the host does not have.
+    /// A symlink loop.
+    SymlinkLoop,
+    /// A directory: docker creates one in place of a mounted file that the host does not have.
     Directory,
-    /// It is a pipe or the like: to open it may wait for ever for somebody to write into it.
+    /// A pipe or the like: opening it may wait forever for a writer.
     Special,
-    /// It lies there without the link of this name, which is its SONAME and by which programs look for it.
+    /// The link of this name, which is the SONAME that programs search for, does not exist beside the file.
     Unlinked(String),
-    /// It is a part of a cuDNN whose first library, of this name, does not lie beside it.
+    /// The main library of this name does not exist beside this sub-library.
     Alone(String),
-    /// Nothing is in it: container images keep such a file in the place of one that is mounted later.
+    /// The file is empty: container images contain such files in place of files that are mounted later.
     Empty,
-    /// It is no library of this kind, and begins with these words, if they are words.
+    /// The file is no library of this kind, and begins with these words, if they are words.
     Foreign(&'static str, String),
-    /// Its segments, or as Windows has it sections, reach to the first number, and it ends at the second: opening it
-    /// ends in SIGBUS.
-    CutOff(&'static str, u64, u64),
-    /// It is for another processor than the one that is built for.
+    /// The file is truncated: its segments (on Windows sections) reach to the first number, and it ends at the second.
+    /// Opening it ends in SIGBUS.
+    Truncated(&'static str, u64, u64),
+    /// The file is for this CPU, which is not the target.
     Cpu(&'static str),
-    /// It is for another processor, by ELF's number, than the program, by name.
+    /// The file is for the CPU with this ELF number, and the program for the CPU of this name.
     Machine(u64, &'static str),
-    /// It is for 32-bit programs, or for the other byte order.
+    /// The file is for 32-bit programs, or for the other byte order.
     Class,
-    /// Its tables contradict themselves.
+    /// The tables of the file contradict each other.
     Garbled,
 }
 
 impl Defect {
-    /// That a file which begins so is no library of this kind.
+    /// Returns the defect of a file with this start, which is no library of this kind.
     pub fn foreign(kind: &'static str, start: &[u8]) -> Self {
         let line = start.split(|&byte| byte == b'\n').next();
         let words = std::str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
         let words = words.trim_end();
-        let mut told = String::new();
-        for character in words.chars().take(40) {
-            told.push(character);
-        }
         if words.contains(char::is_control) {
-            told.clear();
+            return Defect::Foreign(kind, String::new());
         }
-        Defect::Foreign(kind, told)
+        Defect::Foreign(kind, words.chars().take(40).collect())
     }
 
-    /// What stands between this path and a file; none where a file is, and where nothing is.
+    /// Returns the obstacle between this path and a file; `None` if it is a file, or if nothing exists there.
     pub fn in_the_way(path: &Path) -> Option<Self> {
-        match system::is_file(path) {
-            true => None,
-            false => Self::below(path, None),
+        if system::is_file(path) {
+            return None;
         }
+        Self::below(path, None)
     }
 
-    /// Returns the defect of a path below a root, whose links stay in it.
+    /// Like [`in_the_way`](Self::in_the_way), but symlinks stay below the root.
     pub fn below(path: &Path, root: Option<&Path>) -> Option<Self> {
         let Some(end) = target(path, root) else {
-            return Some(Defect::Circle);
+            return Some(Defect::SymlinkLoop);
         };
         match std::fs::symlink_metadata(&end) {
             Ok(data) if data.is_file() => None,
@@ -82,7 +78,7 @@ impl Defect {
             Ok(_) => Some(Defect::Special),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 Some(match closed_dir(&end) {
-                    // A filter of system calls, which may let the loader go through.
+                    // A filter of system calls denies the access. It may allow the loader's.
                     dir if std::fs::symlink_metadata(&dir).is_err() => {
                         Defect::Unreadable(error.to_string())
                     }
@@ -94,7 +90,7 @@ impl Defect {
         }
     }
 
-    /// Why it could not be opened.
+    /// Returns the defect of a file that could not be opened.
     pub fn unopened(error: &std::io::Error) -> Self {
         match error.kind() {
             ErrorKind::PermissionDenied => Defect::Forbidden,
@@ -102,12 +98,12 @@ impl Defect {
         }
     }
 
-    /// Whether it is what Git LFS puts in the place of a file that nobody fetched.
+    /// Returns `true` for a Git LFS pointer to a file that was not fetched.
     pub fn is_lfs_pointer(&self) -> bool {
         matches!(self, Defect::Foreign(_, words) if words.starts_with(LFS))
     }
 
-    /// Whether the loader goes on to the next directory over it.
+    /// Returns `true` if the loader skips the file and continues with the next directory.
     pub fn is_passed_over(&self) -> bool {
         matches!(
             self,
@@ -122,7 +118,7 @@ impl Defect {
     }
 }
 
-/// Where a link leads in the end, itself if it is none; none if it leads in a circle. Below a root, links stay in it.
+/// Returns the final target of a symlink, or the path itself; `None` for a symlink loop. Symlinks stay below the root.
 pub fn target(link: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let mut at = link.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -137,12 +133,12 @@ pub fn target(link: &Path, root: Option<&Path>) -> Option<PathBuf> {
     None
 }
 
-/// The first directory on the way to a path that this user may not enter.
+/// Returns the first directory on the way to a path that this user has no permission to enter.
 fn closed_dir(path: &Path) -> PathBuf {
     let mut closed = path;
     for below in path.ancestors() {
-        let looked = std::fs::symlink_metadata(below);
-        if !looked.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+        let metadata = std::fs::symlink_metadata(below);
+        if !metadata.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
             break;
         }
         closed = below.parent().unwrap_or(below);
@@ -153,7 +149,7 @@ fn closed_dir(path: &Path) -> PathBuf {
     }
 }
 
-/// A processor's name in target triples, by its number in ELF files.
+/// Returns the name of a CPU in target triples by its number in ELF files.
 pub fn cpu_name(number: u64) -> Option<&'static str> {
     match number {
         3 => Some("i686"),

@@ -1,5 +1,5 @@
-//! What an ELF file says of itself, read without running any of it: as the loader sees it, by its segments and its
-//! dynamic table. The format: <https://refspecs.linuxfoundation.org/elf/>.
+//! ELF files, read without running any of their code. Like the loader, this module reads the segments and the dynamic
+//! table. The format: <https://refspecs.linuxfoundation.org/elf/>.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::{Defect, cpu_name};
@@ -8,7 +8,7 @@ use std::path::Path;
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
 const PT_INTERP: u64 = 3;
-/// A segment that is only read, and one that is also run.
+/// The flags of a segment that is only read, and of a segment that is also run.
 const PF_R: u64 = 4;
 const PF_R_X: u64 = 5;
 const DT_NEEDED: u64 = 1;
@@ -19,13 +19,13 @@ const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
 const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const DF_1_NODEFLIB: u64 = 0x800;
-/// The size of the head of a 64-bit file. No library is shorter.
+/// The size of the header of a 64-bit file. No library is shorter.
 const HEAD: u64 = 64;
-/// More segments and a longer dynamic table than any linker makes: to look through them takes no time.
+/// More segments and a longer dynamic table than any linker writes, and few enough to search at once.
 const MOST_SEGMENTS: usize = 64;
 const LONGEST_DYNAMIC: u64 = 1 << 16;
 
-/// How the numbers of a file are written.
+/// The size and the byte order of the numbers in a file.
 #[derive(Clone, Copy)]
 pub struct Layout {
     is_wide: bool,
@@ -44,7 +44,7 @@ impl Layout {
         }
     }
 
-    /// A number of up to eight bytes.
+    /// Reads a number of up to eight bytes.
     pub fn number(self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
         let field = bytes.get(at..at.checked_add(size)?)?;
         let mut value = 0;
@@ -55,12 +55,13 @@ impl Layout {
         Some(value)
     }
 
-    /// What holds for 32-bit files, or what for 64-bit ones.
+    /// Returns the value for 32-bit files or the value for 64-bit files.
     pub fn either<T>(self, narrow: T, wide: T) -> T {
         if self.is_wide { wide } else { narrow }
     }
 
-    /// An address, an offset or a size, which stands at the first place in 32-bit files and at the second in others.
+    /// Reads an address, an offset or a size, which is at the first offset in 32-bit files and at the second in 64-bit
+    /// files.
     pub fn address(self, bytes: &[u8], narrow: usize, wide: usize) -> Option<u64> {
         self.number(bytes, self.either(narrow, wide), self.either(4, 8))
     }
@@ -74,13 +75,13 @@ struct Segment {
     size: u64,
 }
 
-/// A file, open for reading. Of what it is not or does not hold, it tells nothing.
+/// An open file. If it is no ELF file, it has no properties of one.
 pub struct Elf {
     file: BoundedFile,
-    /// The first 64 bytes, or all that there are.
+    /// The first 64 bytes, or the whole file if it is shorter.
     start: Vec<u8>,
     layout: Option<Layout>,
-    /// Where the last segment ends, and their table.
+    /// The end of the last segment, or of their table.
     reach: u64,
     segments: Option<Vec<Segment>>,
     /// Tags and values.
@@ -88,7 +89,7 @@ pub struct Elf {
 }
 
 impl Elf {
-    /// Opens a file, whatever it is.
+    /// Opens a file of any kind.
     pub fn read(path: &Path) -> Result<Self, Defect> {
         if let Some(defect) = Defect::in_the_way(path) {
             return Err(defect);
@@ -111,7 +112,7 @@ impl Elf {
         }
     }
 
-    /// Opens a file and sees whether this process could map it.
+    /// Opens a file and checks that this process could map it.
     pub fn open(path: &Path) -> Result<Self, Defect> {
         let elf = Self::read(path)?;
         if !elf.is_elf() || elf.length() < HEAD {
@@ -132,12 +133,12 @@ impl Elf {
         }
     }
 
-    /// Itself: a DLL, in its place on Windows, is none.
+    /// Returns itself. On Windows, `Image` is a DLL, which returns `None`.
     pub fn as_elf(&self) -> Option<&Self> {
         Some(self)
     }
 
-    /// Why no linker and no loader can take it, processors aside.
+    /// Returns the reason why no linker and no loader can use it, apart from its CPU.
     pub fn defect(&self) -> Option<Defect> {
         let length = self.length();
         if length == 0 {
@@ -147,38 +148,39 @@ impl Elf {
             return Some(not_elf(&self.start));
         }
         let reach = self.reach.max(HEAD);
-        (reach > length).then_some(Defect::CutOff("segments", reach, length))
+        (reach > length).then_some(Defect::Truncated("segments", reach, length))
     }
 
-    /// Its size.
     pub fn length(&self) -> u64 {
         self.file.length()
     }
 
-    /// The number of the processor that it is for.
+    /// Returns the ELF number of its CPU.
     pub fn machine(&self) -> Option<u64> {
         self.layout?.number(&self.start, 18, 2)
     }
 
-    /// The processor that it is for, as target triples call it, if its numbers stand the usual way round.
+    /// Returns the name of its CPU in target triples, if it is little-endian.
     pub fn cpu(&self) -> Option<&'static str> {
-        let layout = self.layout.filter(|layout| !layout.is_big);
-        layout.and_then(|_| cpu_name(self.machine()?))
+        if self.layout?.is_big {
+            return None;
+        }
+        cpu_name(self.machine()?)
     }
 
-    /// Whether it is of 64 bits, with the lowest byte first; none where it is no ELF file.
-    pub fn is_usual(&self) -> Option<bool> {
+    /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is no ELF file.
+    pub fn is_64_bit_le(&self) -> Option<bool> {
         let layout = self.layout?;
         Some(layout.is_wide && !layout.is_big)
     }
 
-    /// The loader that it names.
+    /// Returns the path of its loader.
     pub fn interpreter(&self) -> Option<String> {
         let segment = self.segment(PT_INTERP)?;
         self.file.text(segment.offset, segment.size).map(lossy)
     }
 
-    /// The file names of the libraries that are loaded with it.
+    /// Returns the file names of the libraries that it is linked to.
     pub fn needed(&self) -> Vec<String> {
         let mut needed = Vec::new();
         for (tag, at) in self.entries() {
@@ -189,12 +191,11 @@ impl Elf {
         needed
     }
 
-    /// The name under which the loader knows it.
     pub fn soname(&self) -> Option<String> {
         self.dynamic_string(DT_SONAME)
     }
 
-    /// Its DT_RPATH, which wins over LD_LIBRARY_PATH, unless there is a DT_RUNPATH.
+    /// Returns its DT_RPATH, which is searched before LD_LIBRARY_PATH. A DT_RUNPATH disables it.
     pub fn rpath(&self) -> Option<String> {
         match self.dynamic_value(DT_RUNPATH) {
             Some(_) => None,
@@ -202,26 +203,26 @@ impl Elf {
         }
     }
 
-    /// Its DT_RUNPATH.
     pub fn runpath(&self) -> Option<String> {
         self.dynamic_string(DT_RUNPATH)
     }
 
-    /// Whether the folders that it names itself are looked at before those of LD_LIBRARY_PATH.
+    /// Returns `true` if the loader searches its own directories before those of LD_LIBRARY_PATH.
     pub fn rpath_first(&self) -> Option<bool> {
         self.dynamic.as_ref()?;
         Some(self.dynamic_value(DT_RPATH).is_some() && self.dynamic_value(DT_RUNPATH).is_none())
     }
 
-    /// DF_1_NODEFLIB: what it needs is not looked for in the system's folders.
+    /// Returns `true` if it has DF_1_NODEFLIB: the loader does not search the system's directories for its
+    /// dependencies.
     pub fn is_nodeflib(&self) -> bool {
         self.dynamic_value(DT_FLAGS_1)
             .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
     }
 
-    /// What it only reads, if that is no more than `most` bytes. Some linkers put it among the code.
+    /// Returns the read-only data, if it has no more than `most` bytes. Some linkers put it beside the code.
     pub fn constants(&self, most: u64) -> Option<Vec<u8>> {
-        // The segments of a sound file do not lie over each other.
+        // The segments of a valid file do not overlap.
         let most = most.min(self.length());
         let is = |one: &Segment, flags| one.kind == PT_LOAD && one.flags == flags;
         let has_own = self.segments().iter().any(|one| is(one, PF_R));
@@ -238,7 +239,7 @@ impl Elf {
         Some(bytes)
     }
 
-    /// So many bytes of the file, if there are as many.
+    /// Reads `size` bytes of the file, if it has as many.
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         self.file.read(offset, size)
     }
@@ -274,17 +275,14 @@ impl Elf {
         Some(segments)
     }
 
-    /// The rows of a table; none where they are not of the size that they have to be.
+    /// Reads the rows of a table, if they have the right size.
     pub fn rows(&self, place: u64, row: u64, count: u64, size: u64) -> Option<Vec<Vec<u8>>> {
         if count > 0 && (place == 0 || row != size) {
             return None;
         }
         let bytes = self.file.read(place, size.checked_mul(count)?)?;
-        let mut rows = Vec::new();
-        for row in bytes.chunks_exact(size as usize) {
-            rows.push(row.to_vec());
-        }
-        Some(rows)
+        let rows = bytes.chunks_exact(size as usize);
+        Some(rows.map(<[u8]>::to_vec).collect())
     }
 
     fn read_dynamic(&self) -> Option<Vec<(u64, u64)>> {
@@ -315,7 +313,7 @@ impl Elf {
         self.dynamic.as_deref().unwrap_or_default()
     }
 
-    /// The first value of the dynamic table with this tag.
+    /// Returns the first value of the dynamic table with this tag.
     pub fn dynamic_value(&self, tag: u64) -> Option<u64> {
         let entry = self.entries().iter().find(|entry| entry.0 == tag)?;
         Some(entry.1)
@@ -325,12 +323,12 @@ impl Elf {
         self.name(self.dynamic_value(tag)?).map(lossy)
     }
 
-    /// The name that stands at this place of the table of strings.
+    /// Reads the name at this offset of the string table.
     pub fn name(&self, at: u64) -> Option<Vec<u8>> {
         self.name_within(at, u64::MAX)
     }
 
-    /// Whether this name stands there.
+    /// Returns `true` if this name is at this offset of the string table.
     pub fn is_name(&self, at: u64, name: &[u8]) -> bool {
         let found = self.name_within(at, name.len() as u64 + 1);
         found.as_deref() == Some(name)
@@ -343,12 +341,12 @@ impl Elf {
         self.file.text(self.offset_of(address)?, left.min(most))
     }
 
-    /// The bytes of an entry at an address.
+    /// Reads an entry of a table at an address.
     pub fn entry(&self, address: u64, size: u64) -> Option<Vec<u8>> {
         self.file.entry(self.offset_of(address)?, size)
     }
 
-    /// The text at a place in the file.
+    /// Reads the text at an offset in the file.
     pub fn text(&self, offset: u64, most: u64) -> Option<Vec<u8>> {
         self.file.text(offset, most)
     }
@@ -357,7 +355,7 @@ impl Elf {
         self.layout
     }
 
-    /// The first 64 bytes.
+    /// Returns the first 64 bytes.
     pub fn head(&self) -> &[u8] {
         &self.start
     }
@@ -379,7 +377,6 @@ fn not_elf(start: &[u8]) -> Defect {
     Defect::foreign("an ELF library", start)
 }
 
-/// As text; what is not UTF-8 is replaced.
 pub fn lossy(bytes: Vec<u8>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }

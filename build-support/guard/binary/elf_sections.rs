@@ -1,10 +1,9 @@
-//! What the sections of an ELF file hold. Linkers see a file by them; a stripped one may have none.
+//! The sections of an ELF file, which linkers read. A stripped file may have none.
 
 use crate::runtime::binary::elf::Elf;
 
 const SHT_NOBITS: u64 = 8;
 
-/// A section.
 pub struct Section {
     name: u64,
     pub kind: u64,
@@ -13,14 +12,14 @@ pub struct Section {
 }
 
 impl Section {
-    /// Where it is in the file, and its size; none if it takes up no room there.
+    /// Returns its offset and size in the file; `None` if it has no bytes there.
     pub fn range(&self) -> Option<(u64, u64)> {
         (self.kind != SHT_NOBITS).then_some((self.offset, self.size))
     }
 }
 
 impl Elf {
-    /// Where the section of this name is in the file, and its size.
+    /// Returns the offset and the size of the section of this name.
     pub fn section(&self, name: &str) -> Option<(u64, u64)> {
         let sections = self.sections()?;
         let names = self.section_names(&sections)?;
@@ -29,9 +28,9 @@ impl Elf {
         sections.iter().find(is_it)?.range()
     }
 
-    /// The linker's number for this very build, in hexadecimal.
+    /// Returns the build ID in hexadecimal.
     pub fn build_id(&self) -> Option<String> {
-        // Not by the segment: in parts of 8.x that one leads astray.
+        // The segment is wrong in sub-libraries of 8.x, unlike the section.
         let (offset, size) = self.section(".note.gnu.build-id")?;
         if size > 256 {
             return None;
@@ -43,7 +42,6 @@ impl Elf {
         Some(id?.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Their table.
     pub fn sections(&self) -> Option<Vec<Section>> {
         let (layout, head) = (self.layout()?, self.head());
         let field = |narrow, wide| layout.number(head, layout.either(narrow, wide), 2);
@@ -64,7 +62,7 @@ impl Elf {
         rows.into_iter().map(section).collect()
     }
 
-    /// Where the names of the sections are, and how long they are together.
+    /// Returns the offset and the size of the names of the sections.
     pub fn section_names(&self, sections: &[Section]) -> Option<(u64, u64)> {
         let layout = self.layout()?;
         let index = layout.number(self.head(), layout.either(50, 62), 2)?;
@@ -72,7 +70,6 @@ impl Elf {
         (offset.checked_add(size)? <= self.length()).then_some((offset, size))
     }
 
-    /// The name of one of them.
     pub fn section_name(&self, (offset, size): (u64, u64), section: &Section) -> Option<Vec<u8>> {
         let left = size.checked_sub(section.name)?;
         self.text(offset.checked_add(section.name)?, left)

@@ -1,4 +1,4 @@
-//! The dynamic symbols of an ELF file, found as the loader finds them: by a hash table.
+//! The dynamic symbols of an ELF file, found by a hash table like in the loader.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::sub_libraries;
@@ -9,59 +9,58 @@ const DT_HASH: u64 = 4;
 const DT_SYMTAB: u64 = 6;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const STB_WEAK: u64 = 2;
-/// Longer chains are not made by any linker, and all names that one library takes from another are found in fewer
-/// steps than these.
+/// Limits above the longest chain that a linker writes, and above the steps for all names that one library imports from
+/// another.
 const LONGEST_CHAIN: u32 = 4096;
 const MOST_STEPS: u32 = 1 << 16;
-/// More buckets or symbols than these need not be empty, to see whether a library has anything for others.
+/// The most buckets or symbols that are read to see if a library defines any symbol.
 const MOST_EMPTY: u64 = 1 << 16;
 
-/// A row of the table of symbols.
+/// A row of the symbol table.
 pub struct Symbol {
-    /// Where its name stands.
+    /// The offset of its name in the string table.
     pub name: u64,
     pub is_weak: bool,
-    /// Else it is another library's.
+    /// `false` if the symbol is imported.
     pub is_defined: bool,
     address: u64,
 }
 
-/// The table of those symbols that others may look up:
+/// The hash table of defined symbols:
 /// <https://sourceware.org/legacy-ml/binutils/2006-10/msg00377.html>
 pub struct GnuHash {
     buckets: u64,
-    /// The first symbol that is in the table: those before it are other libraries'.
+    /// The first symbol in the table. The symbols before it are imported.
     pub first: u64,
     buckets_at: u64,
     chains_at: u64,
 }
 
 impl Elf {
-    /// The release in a data symbol of cuDNN.
+    /// Returns the version in a data symbol of cuDNN.
     pub fn version(&self, symbol: &str) -> Option<Version> {
         let symbol = self.definition(symbol)?;
         Version::from_symbol(&self.entry(symbol.address, 4)?)
     }
 
-    /// The release of a part, and the symbol that told it. Not every part has one.
-    pub fn release(&self, part: &str) -> Option<SourcedVersion> {
-        let symbol = sub_libraries::find(part)?.version_symbol?;
+    /// Returns the version of a sub-library, if it has a version symbol.
+    pub fn release(&self, sub_library: &str) -> Option<SourcedVersion> {
+        let symbol = sub_libraries::find(sub_library)?.version_symbol?;
         Some((self.version(symbol)?, VersionSource::Symbol(symbol)))
     }
 
-    /// Whether it has this function itself.
     pub fn defines(&self, symbol: &str) -> bool {
         self.definition(symbol).is_some()
     }
 
-    /// Those of the symbols that it does not define. None are lacking from a library that does not tell.
-    pub fn missing_symbols<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+    /// Returns the required symbols that it does not define; none if that is unknown.
+    pub fn missing_symbols<'s>(&self, required: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         if self.has_any() != Some(true) {
             return Vec::new();
         }
         let mut steps = MOST_STEPS;
         let mut missing = Vec::new();
-        for name in wanted {
+        for name in required {
             if matches!(self.find(name, &mut steps), Some(None)) {
                 missing.push(String::from_utf8_lossy(name).into_owned());
             }
@@ -69,8 +68,8 @@ impl Elf {
         missing
     }
 
-    /// Whether it has symbols for others at all. A library that only leads to others has none, and what they have does
-    /// not lack in it.
+    /// Returns `true` if it defines any symbol. A library that only loads others defines none, and no symbol is missing
+    /// from it.
     fn has_any(&self) -> Option<bool> {
         if let Some(table) = self.gnu_hash() {
             for bucket in 0..table.buckets.min(MOST_EMPTY) {
@@ -94,7 +93,7 @@ impl Elf {
         self.find(name.as_bytes(), &mut steps).flatten()
     }
 
-    /// The symbol of this name, if it is defined; none where that cannot be told in so many steps.
+    /// Returns the symbol of this name, if it is defined; `None` if the search takes more steps.
     fn find(&self, name: &[u8], steps: &mut u32) -> Option<Option<Symbol>> {
         match self.gnu_hash() {
             Some(table) => self.find_by_gnu_hash(&table, name, steps),
@@ -167,7 +166,7 @@ impl Elf {
         }
     }
 
-    /// The symbol with this number, if it has this name and is not imported.
+    /// Returns the symbol with this number, if it has this name and is not imported.
     fn defined(&self, index: u64, name: &[u8]) -> Option<Option<Symbol>> {
         let symbol = self.symbol(index)?;
         let is_it = symbol.is_defined && self.is_name(symbol.name, name);
@@ -187,7 +186,7 @@ impl Elf {
         })
     }
 
-    /// A word of four bytes of the table at this address.
+    /// Reads a word of four bytes of the table at this address.
     fn word(&self, table: u64, index: u64) -> Option<u64> {
         let word = self.entry(table.checked_add(index * 4)?, 4)?;
         self.layout()?.number(&word, 0, 4)

@@ -1,5 +1,6 @@
-//! The versions of symbols in an ELF file: those that it has, those that it takes from others, and what is taken under
-//! them. The tables: <https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html>
+//! The symbol versions of an ELF file: the versions that it defines, the versions that it requires, and the symbols
+//! that it imports under them. The tables:
+//! <https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html>
 
 use crate::runtime::binary::elf::{Elf, lossy};
 
@@ -8,14 +9,14 @@ const DT_VERSYM: u64 = 0x6fff_fff0;
 const DT_VERDEF: u64 = 0x6fff_fffc;
 const DT_VERNEED: u64 = 0x6fff_fffe;
 const VER_FLG_WEAK: u64 = 2;
-/// The part of a version's number that is the number. No file has more of them.
+/// The mask of a version's number, and so the most versions of a file.
 const NUMBER: u64 = 0x7fff;
-/// More symbols than a program takes from others, and more letters than their names have together. Damaged tables name
-/// one long text again and again.
+/// Limits above the number of symbols that a program imports, and above the total length of their names. Damaged tables
+/// may name a long text many times.
 const MOST_SYMBOLS: u64 = 1 << 20;
 const MOST_LETTERS: usize = 32 << 20;
 
-/// What is taken from one library.
+/// The versions that are required of a library.
 struct VerneedEntry {
     file: String,
     versions: Vec<NeededVersion>,
@@ -24,11 +25,11 @@ struct VerneedEntry {
 struct NeededVersion {
     number: u64,
     name: String,
-    /// It may be missing.
+    /// `true` if the version may be missing.
     is_weak: bool,
 }
 
-/// How many letters of names may yet be kept.
+/// The number of letters that may still be kept.
 struct NameBudget(usize);
 
 impl NameBudget {
@@ -39,12 +40,12 @@ impl NameBudget {
 }
 
 impl Elf {
-    /// The versions that it has.
+    /// Returns the versions that it defines.
     pub fn versions(&self) -> Vec<String> {
         self.defined_versions().unwrap_or_default()
     }
 
-    /// The versions that have to be in other libraries, by file name.
+    /// Returns the versions that other libraries have to define, by file name.
     pub fn needed_versions(&self) -> Vec<(String, Vec<String>)> {
         let needed = self.version_needs().unwrap_or_default().into_iter();
         needed
@@ -55,12 +56,12 @@ impl Elf {
             .collect()
     }
 
-    /// What it takes from other libraries under the name of a version: the library's file name and the symbol.
+    /// Returns the imports with a version: the library's file name and the symbol.
     pub fn named_imports(&self) -> Vec<(String, Vec<u8>)> {
         self.versioned_imports().unwrap_or_default()
     }
 
-    /// The functions that others have to have for it, whatever library they are in.
+    /// Returns the functions that it imports from any library.
     pub fn calls(&self) -> Vec<String> {
         self.imports().unwrap_or_default()
     }
@@ -73,7 +74,7 @@ impl Elf {
         for _ in 0..NUMBER {
             let row = self.entry(at, 20)?;
             let first = at.checked_add(layout.number(&row, 12, 4)?)?;
-            // Behind its own name stand those of the versions that it continues.
+            // The first name is its own. The names of the versions that it inherits follow.
             let name = self.name(layout.number(&self.entry(first, 8)?, 0, 4)?)?;
             letters.spend(name.len())?;
             versions.push(lossy(name));
@@ -135,7 +136,7 @@ impl Elf {
             }
         }
         let mut letters = NameBudget(MOST_LETTERS);
-        let mut wanted = Vec::new();
+        let mut imports = Vec::new();
         for index in 1..first.min(MOST_SYMBOLS) {
             let symbol = self.symbol(index)?;
             if symbol.is_defined || symbol.is_weak {
@@ -143,17 +144,17 @@ impl Elf {
             }
             let number = self.entry(numbers_at.checked_add(index * 2)?, 2)?;
             let number = layout.number(&number, 0, 2)? & NUMBER;
-            // A name that is too long to be one of NVIDIA's is left out.
+            // A name that is longer than any of NVIDIA's is left out.
             if let (Some(file), Some(name)) = (files[number as usize], self.name(symbol.name)) {
                 letters.spend(file.len() + name.len())?;
-                wanted.push((file.clone(), name));
+                imports.push((file.clone(), name));
             }
         }
-        Some(wanted)
+        Some(imports)
     }
 
-    /// By the section: a program that has nothing for others has an empty hash table, which does not tell how many
-    /// symbols there are.
+    /// Reads the section: a program that defines nothing has an empty hash table, from which the number of symbols does
+    /// not follow.
     fn imports(&self) -> Option<Vec<String>> {
         let sections = self.sections()?;
         let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;

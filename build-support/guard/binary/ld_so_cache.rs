@@ -1,27 +1,26 @@
-//! `/etc/ld.so.cache`: which file the system's configuration gives to a library name.
+//! `/etc/ld.so.cache`, which maps library names to files.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// Which file the system's configuration gives to a library name.
 pub const CACHE: &str = "/etc/ld.so.cache";
 
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
-/// More than the cache of any system has, and more files than one name has in it. A damaged one names one long text
-/// again and again.
+/// Limits above the size of any system's cache, and above the files of one name in it. A damaged cache may name a long
+/// text many times.
 const MOST: u64 = 4 << 20;
 const MOST_FILES: usize = 64;
 const LONGEST_PATH: usize = 4096;
 
-/// Returns the files that the system's cache gives to this name, in its order.
+/// Returns the files of this name in the system's cache, in its order.
 pub fn files(name: &str) -> Vec<PathBuf> {
     files_of(Path::new(CACHE), name)
 }
 
-/// Returns the files that this cache gives to a name.
+/// Returns the files of a name in this cache.
 pub fn files_of(cache: &Path, name: &str) -> Vec<PathBuf> {
     let bytes = BoundedFile::open(cache)
         .ok()
@@ -29,42 +28,36 @@ pub fn files_of(cache: &Path, name: &str) -> Vec<PathBuf> {
     parse(&bytes.unwrap_or_default(), name)
 }
 
-/// Where the loader looks for this name, in its order: these folders are those that it tells.
-pub fn candidates(folders: &[PathBuf], name: &str) -> Vec<PathBuf> {
+/// Returns the files that the loader tries for this name, in its order. `dirs` are the directories that it reports.
+pub fn candidates(dirs: &[PathBuf], name: &str) -> Vec<PathBuf> {
     let mut candidates = Vec::new();
-    // The cache comes before the folders that every system has.
+    // The cache comes before the default directories.
     let mut cached = files(name);
-    for folder in folders {
-        if is_default(folder) {
+    for dir in dirs {
+        if is_default(dir) {
             candidates.append(&mut cached);
         }
-        candidates.push(folder.join(name));
+        candidates.push(dir.join(name));
     }
     candidates.append(&mut cached);
     candidates
 }
 
-/// Whether every system has this folder: that the cache names it too tells nobody anything.
-pub fn is_default(folder: &Path) -> bool {
-    let folder = folder.to_string_lossy();
-    let folder = folder.strip_prefix("/usr").unwrap_or(&folder);
-    folder == "/lib"
-        || folder == "/lib64"
-        || (folder.starts_with("/lib/") && folder.ends_with("-linux-gnu"))
+/// Returns `true` for a default directory of the loader, which is searched even if the cache does not name it.
+pub fn is_default(dir: &Path) -> bool {
+    let dir = dir.to_string_lossy();
+    let dir = dir.strip_prefix("/usr").unwrap_or(&dir);
+    dir == "/lib" || dir == "/lib64" || (dir.starts_with("/lib/") && dir.ends_with("-linux-gnu"))
 }
 
-/// The files for this name in a cache of glibc 2.2 or later, whose format is described in its
-/// `sysdeps/generic/dl-cache.h`: a header, one entry per library, then the strings. Before glibc 2.32 an older
-/// table stands in front of it.
+/// Returns the files for this name in a cache of glibc 2.2 or later, whose format is described in its
+/// `sysdeps/generic/dl-cache.h`: a header, one entry per library, then the strings. Before glibc 2.32, an older table
+/// precedes it.
 pub fn parse(bytes: &[u8], name: &str) -> Vec<PathBuf> {
     let bytes = bytes.get(..MOST as usize).unwrap_or(bytes);
-    let Some(start) = bytes
-        .windows(MAGIC.len())
-        .position(|window| window == MAGIC)
-    else {
-        return Vec::new();
-    };
-    let Some(cache) = bytes.get(start..) else {
+    let mut windows = bytes.windows(MAGIC.len());
+    let start = windows.position(|window| window == MAGIC);
+    let Some(cache) = start.and_then(|start| bytes.get(start..)) else {
         return Vec::new();
     };
     let count = read_u32(cache, MAGIC.len()).unwrap_or(0).min(1 << 16);
@@ -89,7 +82,7 @@ fn read_u32(bytes: &[u8], at: usize) -> Option<usize> {
 
 fn path(text: &[u8]) -> Option<PathBuf> {
     let text = text.get(..LONGEST_PATH).unwrap_or(text);
-    // It comes compiled with optimisation; a loop over bytes in a build script does not.
+    // `skip_until` is optimized even in debug builds, unlike a loop over bytes.
     let mut rest = text;
     let length = rest.skip_until(0).ok()?;
     let path = text.get(..length)?.strip_suffix(b"\0")?;

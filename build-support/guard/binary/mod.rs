@@ -1,4 +1,4 @@
-//! Files of programs and packages, read as bytes: no code of theirs runs.
+//! Files of programs and packages, read as bytes: none of their code runs.
 
 pub mod bounded_file;
 #[cfg(feature = "build")]
@@ -13,7 +13,7 @@ pub mod ld_so_cache;
 #[cfg(any(windows, feature = "build"))]
 pub mod pe;
 
-/// A library of the kind that this system loads.
+/// The file format of this system's libraries.
 #[cfg(not(windows))]
 pub use self::elf::Elf as Image;
 #[cfg(windows)]

@@ -1,4 +1,4 @@
-//! What a DLL or a program for Windows says of itself, read on any system without running any of it. The format:
+//! DLLs and programs for Windows, read on any system without running any of their code. The format:
 //! <https://learn.microsoft.com/windows/win32/debug/pe-format>.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
@@ -10,24 +10,25 @@ use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use std::env::consts::ARCH;
 use std::path::Path;
 
-/// The type of a version resource, and the mark at the beginning of what it fixes.
+/// The type of a version resource, and the signature of its fixed part.
 const VERSION: u32 = 16;
 const FIXED: u32 = 0xfeef_04bd;
 
-/// No DLL of cuDNN takes from as many others, nor as many functions from all of them. Damaged tables end.
+/// Limits above the number of DLLs that a DLL of cuDNN imports, and above the functions of all of them, for damaged
+/// tables.
 const MOST_IMPORTS: u32 = 128;
 const MOST_NAMES: u32 = 1 << 15;
-/// More letters than all those names have together.
+/// A limit above the total length of these names.
 const MOST_LETTERS: usize = 32 << 20;
-/// Windows takes no file with more sections than 96.
+/// Windows loads no file with more than 96 sections.
 const MOST_SECTIONS: usize = 128;
 
-/// A file, open for reading. Of what it is not or does not hold, it tells nothing.
+/// An open file. If it is no DLL or program, it has no properties of one.
 pub struct Pe {
     file: BoundedFile,
     machine: u32,
     defect: Option<Defect>,
-    /// None where it is damaged.
+    /// Empty if the file is damaged.
     pub sections: Vec<Section>,
     exports: u32,
     imports: u32,
@@ -39,16 +40,16 @@ pub struct Pe {
 pub struct Section {
     name: [u8; 8],
     address: u32,
-    /// Where it is in the file.
+    /// The offset in the file.
     pub offset: u32,
-    /// Of what the file holds of it.
+    /// The size in the file.
     pub size: u32,
-    /// What may be done with it.
+    /// `IMAGE_SCN_*`
     pub flags: u32,
 }
 
 impl Pe {
-    /// Opens a file, whatever it is.
+    /// Opens a file of any kind.
     pub fn read(path: &Path) -> Result<Self, Defect> {
         let file =
             BoundedFile::open(path).map_err(|error| Defect::Unreadable(error.to_string()))?;
@@ -67,7 +68,7 @@ impl Pe {
             return Err(failure);
         }
         if pe.defect.is_some() {
-            // One that was cut off tells nothing that could be relied on.
+            // Nothing that a truncated file contains is reliable.
             pe.sections.clear();
         }
         Ok(pe)
@@ -91,7 +92,7 @@ impl Pe {
         let count = number(&head, 6, 2).unwrap_or_default();
         let size = number(&head, 20, 2).unwrap_or_default();
         let rest = self.read_range(place + 24, u64::from(size + count * 40))?;
-        // 64 bit alone: cuDNN has never been anything else.
+        // Only 64-bit files: cuDNN has never been anything else.
         if number(&rest, 0, 2) != Some(0x20b) {
             return Ok(());
         }
@@ -115,7 +116,7 @@ impl Pe {
         self.sections.truncate(MOST_SECTIONS);
         let table = |at| number(&rest, at, 4).unwrap_or_default();
         (self.exports, self.imports, self.resources) = (table(112), table(120), table(128));
-        // What is behind the end of the header is no table.
+        // A shorter header has no entry for this table.
         self.delayed = if size < 224 { 0 } else { table(216) };
         Ok(())
     }
@@ -125,15 +126,14 @@ impl Pe {
     }
 
     fn truncated(&self, reach: u64) -> Defect {
-        Defect::CutOff("sections", reach, self.length())
+        Defect::Truncated("sections", reach, self.length())
     }
 
-    /// Its size.
     pub fn length(&self) -> u64 {
         self.file.length()
     }
 
-    /// Opens a file and checks that a process of this program could load it.
+    /// Opens a file and checks that this process could load it.
     pub fn open(path: &Path) -> Result<Self, Defect> {
         let pe = Self::read(path)?;
         match (pe.defect(), pe.cpu()) {
@@ -143,17 +143,17 @@ impl Pe {
         }
     }
 
-    /// Returns `None`: it has no SONAME, no build ID and no directories of its own.
+    /// Returns `None`: a DLL has no SONAME, no build ID and no directories of its own.
     pub fn as_elf(&self) -> Option<&Elf> {
         None
     }
 
-    /// Why Windows cannot take it, processors aside.
+    /// Returns the reason why Windows cannot load it, apart from its CPU.
     pub fn defect(&self) -> Option<Defect> {
         self.defect.clone()
     }
 
-    /// The processor that it is for, as target triples call it.
+    /// Returns the name of its CPU in target triples.
     pub fn cpu(&self) -> Option<&'static str> {
         match self.machine {
             0x8664 => Some("x86_64"),
@@ -163,10 +163,9 @@ impl Pe {
         }
     }
 
-    /// The release of a part, by its version symbol as in the libraries for Linux, else by its version resource. Not every
-    /// part has one.
-    pub fn release(&self, part: &str) -> Option<SourcedVersion> {
-        let symbol = sub_libraries::find(part).and_then(|known| known.version_symbol);
+    /// Returns the version of a sub-library, from its version symbol, else from its version resource, if it has either.
+    pub fn release(&self, sub_library: &str) -> Option<SourcedVersion> {
+        let symbol = sub_libraries::find(sub_library).and_then(|known| known.version_symbol);
         let place = symbol.and_then(|symbol| self.export(symbol.as_bytes()).flatten());
         let bytes = place.and_then(|place| self.read_at(place, 4));
         let version = bytes.and_then(|bytes| Version::from_symbol(&bytes));
@@ -176,12 +175,12 @@ impl Pe {
         }
     }
 
-    /// So many bytes of the file, if there are as many.
+    /// Reads `size` bytes of the file, if it has as many.
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         self.file.read(offset, size)
     }
 
-    /// Where the section of this name is in the file, and its size. Names have eight letters at most.
+    /// Returns the offset and the size of the section of this name. Names have at most eight letters.
     pub fn section(&self, name: &str) -> Option<(u64, u64)> {
         let is_it =
             |one: &&Section| one.name.split(|byte| *byte == 0).next() == Some(name.as_bytes());
@@ -189,14 +188,14 @@ impl Pe {
         Some((section.offset.into(), section.size.into()))
     }
 
-    /// The other DLLs without which Windows does not load it.
+    /// Returns the DLLs that Windows loads with it.
     pub fn needs(&self) -> Vec<String> {
         let tables = self.imported().into_iter();
         tables.map(|(name, _)| name).collect()
     }
 
-    /// The DLLs that are loaded when something of them is first called. Linkers before Visual C++ 7 wrote addresses that
-    /// hold for 32 bits alone.
+    /// Returns the DLLs that are loaded on the first call of one of their functions. Linkers before Visual C++ 7 wrote
+    /// addresses for 32 bits, which are skipped.
     pub fn delays(&self) -> Vec<String> {
         let entry = |index: u32| {
             let entry = self.read_at(self.delayed.checked_add(index * 32)?, 32)?;
@@ -208,9 +207,9 @@ impl Pe {
         names.filter(|_| self.delayed != 0).collect()
     }
 
-    /// What it takes from other DLLs by name: the DLL's file name and the function.
+    /// Returns the imports by name: the DLL's file name and the function.
     pub fn named_imports(&self) -> Vec<(String, Vec<u8>)> {
-        let (mut wanted, mut letters, mut left) = (Vec::new(), MOST_LETTERS, MOST_NAMES);
+        let (mut imports, mut letters, mut left) = (Vec::new(), MOST_LETTERS, MOST_NAMES);
         for (name, table) in self.imported() {
             for index in 0..MOST_NAMES {
                 let entry = table.checked_add(index * 8);
@@ -219,31 +218,31 @@ impl Pe {
                 };
                 let function = match (number(&entry, 0, 4), number(&entry, 4, 4)) {
                     (Some(0), Some(0)) => break,
-                    // The name stands behind a hint where to look for it.
+                    // The name follows a hint of two bytes.
                     (Some(hint), Some(0)) => hint.checked_add(2).and_then(|place| self.text(place)),
-                    // By number: nothing to compare.
+                    // An import by number.
                     _ => None,
                 };
                 let length = name.len() + function.as_ref().map_or(0, Vec::len);
                 match (left.checked_sub(1), letters.checked_sub(length)) {
                     (Some(names), Some(rest)) => (left, letters) = (names, rest),
-                    _ => return wanted,
+                    _ => return imports,
                 }
-                wanted.extend(function.map(|function| (name.clone(), function)));
+                imports.extend(function.map(|function| (name.clone(), function)));
             }
         }
-        wanted
+        imports
     }
 
-    /// Those of the functions that it does not export. None are lacking from a DLL that does not tell.
-    pub fn missing_symbols<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
-        wanted
+    /// Returns the required functions that it does not export; none if that is unknown.
+    pub fn missing_symbols<'s>(&self, required: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+        required
             .filter(|name| self.export(name) == Some(None))
             .map(|name| String::from_utf8_lossy(name).into_owned())
             .collect()
     }
 
-    /// Each DLL of its import table, with the place of the list of what it takes from there.
+    /// Returns the DLLs of its import table, each with the address of the list of functions.
     fn imported(&self) -> Vec<(String, u32)> {
         let entry = |index: u32| {
             let entry = self.read_at(self.imports.checked_add(index * 20)?, 20)?;
@@ -255,13 +254,13 @@ impl Pe {
         tables.filter(|_| self.imports != 0).collect()
     }
 
-    /// A text that a zero ends.
+    /// Reads a text up to its NUL.
     fn text(&self, address: u32) -> Option<Vec<u8>> {
         let (offset, left) = self.file_range(address)?;
         self.file.text(offset, left)
     }
 
-    /// Where an address is in the file, and how much of its section there is from there on.
+    /// Returns the offset of an address in the file, and the number of bytes from there to the end of its section.
     fn file_range(&self, address: u32) -> Option<(u64, u64)> {
         self.sections.iter().find_map(|section| {
             let inside = address.checked_sub(section.address)?;
@@ -270,29 +269,28 @@ impl Pe {
         })
     }
 
-    /// Bytes at an address, of one section.
+    /// Reads bytes of a section at an address.
     fn read_at(&self, address: u32, size: u32) -> Option<Vec<u8>> {
         let (offset, left) = self.file_range(address)?;
         self.file
             .entry(offset, Some(size.into()).filter(|size| *size <= left)?)
     }
 
-    /// The address of what it exports under this name, if anything; none where that cannot be told. Names stand in the
-    /// order of the alphabet.
+    /// Returns the address of the export of this name, if it exists; `None` if that is unknown. Names are sorted.
     fn export(&self, name: &[u8]) -> Option<Option<u32>> {
         let table = self
             .read_at(self.exports, 40)
             .filter(|_| self.exports != 0)?;
         let field = |at| number(&table, at, 4);
         let (functions, names, ordinals) = (field(28)?, field(32)?, field(36)?);
-        let wanted = [name, &[0]].concat();
+        let name = [name, &[0]].concat();
         let (mut low, mut high) = (0, field(24)?);
         while low < high {
             let middle = low + (high - low) / 2;
             let pointer = self.entry(names, middle, 4)?;
             let (offset, left) = self.file_range(pointer)?;
-            let found = self.file.entry(offset, left.min(wanted.len() as u64))?;
-            match found.cmp(&wanted) {
+            let found = self.file.entry(offset, left.min(name.len() as u64))?;
+            match found.cmp(&name) {
                 std::cmp::Ordering::Equal => {
                     let index = self.entry(ordinals, middle, 2)?;
                     return self.entry(functions, index, 4).map(Some);
@@ -309,13 +307,13 @@ impl Pe {
         number(&self.read_at(address, size)?, 0, size as usize)
     }
 
-    /// The first three numbers of its version resource.
+    /// Returns the first three numbers of its version resource.
     fn file_version(&self) -> Option<Version> {
         let [major, minor, patch, _] = self.file_numbers()?;
         Some(Version::new(major, minor, patch))
     }
 
-    /// The numbers of its version resource, in the first language.
+    /// Returns the numbers of its version resource, in the first language.
     pub fn file_numbers(&self) -> Option<[u32; 4]> {
         let mut place = self.resource_entry(0, Some(VERSION))?;
         for _ in 0..2 {
@@ -334,8 +332,8 @@ impl Pe {
         Some([high >> 16, high & 0xffff, low >> 16, low & 0xffff])
     }
 
-    /// What a directory of resources has under an id, or first: a place below it, with the highest bit set for another
-    /// directory.
+    /// Returns the entry of a resource directory with this id, or its first one: an offset, with the highest bit set
+    /// for another directory.
     fn resource_entry(&self, directory: u32, id: Option<u32>) -> Option<u32> {
         let start = self.resources.checked_add(directory)?;
         let head = self.read_at(start, 16)?;
@@ -350,13 +348,8 @@ impl Pe {
     }
 }
 
-/// A number of up to four bytes.
+/// Reads a little-endian number of up to four bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u32> {
-    let field = bytes.get(at..at.checked_add(size)?)?;
-    Some(
-        field
-            .iter()
-            .rev()
-            .fold(0, |value, byte| value << 8 | u32::from(*byte)),
-    )
+    let field = bytes.get(at..at.checked_add(size)?)?.iter().rev();
+    Some(field.fold(0, |value, byte| value << 8 | u32::from(*byte)))
 }

@@ -75,7 +75,7 @@ pub fn judge(
         report.refused(path, message);
     }
     let mismatch = answer.cuda_major;
-    let mismatch = mismatch.and_then(|major| rules::flavour(built, major));
+    let mismatch = mismatch.and_then(|major| rules::cuda_major(built, major));
     if let (Some(fault), Some(with)) = (mismatch, built.cudnn_cuda_major) {
         report
             .findings

@@ -225,7 +225,7 @@ pub fn truncated_file(name: &str) -> Option<(PathBuf, Defect)> {
     }
     for path in ld_so_cache::candidates(&system::platform::search_path(), name) {
         match Image::open(&path) {
-            Err(defect @ (Defect::CutOff(..) | Defect::Garbled)) => {
+            Err(defect @ (Defect::Truncated(..) | Defect::Garbled)) => {
                 return Some((path, defect));
             }
             Err(defect) if defect.is_passed_over() => {}

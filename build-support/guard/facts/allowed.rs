@@ -59,7 +59,8 @@ impl Allowed {
         }
     }
 
-    /// Returns what allows an id. A contradictory build script cannot be followed, so `config-invalid` is never allowed.
+    /// Returns what allows an id. A contradictory build script cannot be followed, so `config-invalid` is never
+    /// allowed.
     fn allowed_by(&self, id: &str) -> Option<&'static str> {
         if id == FindingId::ConfigInvalid.as_str() {
             return None;

@@ -31,8 +31,8 @@ pub enum Policy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loader {
-    /// cuDNN is linked and loaded before `main`. If a library or a function is missing, the program fails to load before
-    /// the guard runs.
+    /// cuDNN is linked and loaded before `main`. If a library or a function is missing, the program fails to load
+    /// before the guard runs.
     Linked,
     /// The program opens cuDNN by its SONAME. Prefer this for programs that run on other machines than they were built
     /// on: the guard always runs, and the program can do without a GPU.

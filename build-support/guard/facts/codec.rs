@@ -5,9 +5,9 @@
 //! key field field last
 //! ```
 //!
-//! with one space between. A backslash and a letter escape the characters that would end a line or a field; in all fields
-//! but the last, a space too. A missing value is `-`. Readers skip unknown keys and values that they cannot read; a
-//! missing key leaves the default.
+//! with one space between. A backslash and a letter escape the characters that would end a line or a field; in all
+//! fields but the last, a space too. A missing value is `-`. Readers skip unknown keys and values that they cannot
+//! read; a missing key leaves the default.
 
 use std::str::FromStr;
 
@@ -190,8 +190,8 @@ macro_rules! named {
     };
 }
 
-/// Implements [`Fields`] for a struct by its members in this order. A member with several fields comes last. Members after
-/// the semicolon are not written.
+/// Implements [`Fields`] for a struct by its members in this order. A member with several fields comes last. Members
+/// after the semicolon are not written.
 macro_rules! row {
     ($type:ident: $($member:ident),+ $(; $($other:ident: $value:expr),+)?) => {
         impl Fields for $type {

@@ -91,9 +91,9 @@ impl Target {
         words.split_whitespace().filter_map(Self::parse).collect()
     }
 
-    /// Returns `true` if a device of this compute capability can run the code. For PTX, the driver must also support the
-    /// PTX version. The rule agrees with `ptxas` on which PTX target compiles to which machine code, and with NVIDIA's
-    /// promise that machine code runs on the same major with the same minor or later.
+    /// Returns `true` if a device of this compute capability can run the code. For PTX, the driver must also support
+    /// the PTX version. The rule agrees with `ptxas` on which PTX target compiles to which machine code, and with
+    /// NVIDIA's promise that machine code runs on the same major with the same minor or later.
     pub fn runs_on(self, device: ComputeCapability) -> bool {
         // CUDA 13 renamed one GPU from 10.1 to 11.0. It was never in the family of 10.0.
         const OLD: ComputeCapability = ComputeCapability::new(10, 1);

@@ -218,8 +218,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Escapes the control characters in text from the machine, so that it cannot move a cursor, start a new cargo line or hide
-/// what follows, and the characters that change the direction of text.
+/// Escapes the control characters in text from the machine, so that it cannot move a cursor, start a new cargo line or
+/// hide what follows, and the characters that change the direction of text.
 pub fn printable(text: &str) -> String {
     escaped(text, is_unprintable)
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 macro_rules! finding_ids {
     ($($name:ident $word:literal $section:ident $meaning:ident,)*) => {
-        /// The id of a finding: a word that never changes its meaning, for `allow`, for programs and for search engines.
-        /// `cudnn-guard explain ID` explains each.
+        /// The id of a finding: a word that never changes its meaning, for `allow`, for programs and for search
+        /// engines. `cudnn-guard explain ID` explains each.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum FindingId {

@@ -82,8 +82,8 @@ impl fmt::Display for Json {
     }
 }
 
-/// Returns `true` if a terminal does not draw the character in its place: a control character, a line end, or a character
-/// that changes the direction of text (Unicode's Bidi_Control).
+/// Returns `true` if a terminal does not draw the character in its place: a control character, a line end, or a
+/// character that changes the direction of text (Unicode's Bidi_Control).
 pub fn is_unprintable(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Several crates of one program may have a record each. The meaning of a key never changes. Keys of later versions are
-//! skipped, and missing keys have defaults; only after an unknown policy or loader is it unknown what may be loaded. The
-//! number of the format tells people which keys to expect; no reader checks it.
+//! skipped, and missing keys have defaults; only after an unknown policy or loader is it unknown what may be loaded.
+//! The number of the format tells people which keys to expect; no reader checks it.
 
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
 use crate::runtime::facts::codec::{self, Fields, displayed, join, named, row};
@@ -79,8 +79,8 @@ macro_rules! facts {
     };
 }
 
-// How often a key occurs: `once`; `known`, once, and the program cannot be judged by an unknown value; `maybe`, if there
-// is a value; `words`, once with all values, if there are any; `each`, for every value.
+// How often a key occurs: `once`; `known`, once, and the program cannot be judged by an unknown value; `maybe`, if
+// there is a value; `words`, once with all values, if there are any; `each`, for every value.
 facts! {
     "guard" once written_by;
     "crate" maybe package;

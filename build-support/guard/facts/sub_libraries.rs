@@ -21,8 +21,8 @@ pub struct SubLibrary {
     pub version_check: Option<&'static str>,
     /// `true` if `cudnnGetVersion` returns its version.
     pub reports_version: bool,
-    /// `true` if it contains code for every supported GPU. `engines_precompiled` also has code for GPUs that are no longer
-    /// supported.
+    /// `true` if it contains code for every supported GPU. `engines_precompiled` also has code for GPUs that are no
+    /// longer supported.
     pub has_gpu_code: bool,
     pub archive: Option<Archive>,
 }
@@ -95,8 +95,8 @@ pub const ALL: &[SubLibrary] = &[
     of_9("engines_runtime_compiled", UsedFor::ConvolutionAndJit)
         .with_gpu_code()
         .with_optional_archive(3),
-    // Without it, the first descriptor of a convolution fails with status 1008. It composes the name of its libcudart, and
-    // also accepts `libcudart.so`.
+    // Without it, the first descriptor of a convolution fails with status 1008. It composes the name of its libcudart,
+    // and also accepts `libcudart.so`.
     of_9("engines_tensor_ir", UsedFor::Convolution)
         .since(9, 21)
         .opening(&[CudaLibrary::Cudart]),
@@ -250,8 +250,8 @@ pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
     found
 }
 
-/// Returns the sub-libraries that a forward convolution opens; none if the major is unknown. With `jit_only`, only those
-/// that `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` leaves.
+/// Returns the sub-libraries that a forward convolution opens; none if the major is unknown. With `jit_only`, only
+/// those that `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` leaves.
 pub fn needed(release: Version, jit_only: bool) -> Vec<&'static str> {
     let mut names = Vec::new();
     for one in of_release(release) {

@@ -23,8 +23,8 @@ impl Version {
         }
     }
 
-    /// Decodes `CUDNN_VERSION` and the result of `cudnnGetVersion()`: `major * 1000 + minor * 100 + patch` up to cuDNN 8,
-    /// `major * 10000 + minor * 100 + patch` from cuDNN 9 on (`cudnn_version.h` of each).
+    /// Decodes `CUDNN_VERSION` and the result of `cudnnGetVersion()`: `major * 1000 + minor * 100 + patch` up to cuDNN
+    /// 8, `major * 10000 + minor * 100 + patch` from cuDNN 9 on (`cudnn_version.h` of each).
     pub const fn from_cudnn(number: u32) -> Self {
         let unit = if number >= 90_000 { 10_000 } else { 1_000 };
         Self::new(number / unit, number % unit / 100, number % 100)

@@ -237,7 +237,7 @@ fn open(
         if let Some(path) = file {
             // To open these would kill the process, or worse.
             match Image::open(&path) {
-                Err(defect @ (Defect::CutOff(..) | Defect::Garbled | Defect::Special)) => {
+                Err(defect @ (Defect::Truncated(..) | Defect::Garbled | Defect::Special)) => {
                     let need = Need::Opened(search_path.to(&path));
                     return Err(UnusableFile::new(&path, &defect, need).finding());
                 }

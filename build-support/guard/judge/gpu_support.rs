@@ -1,25 +1,24 @@
-//! Which GPUs a cuDNN serves: a rule over the rows of a table.
+//! The GPUs that a cuDNN supports, by the rows of a table.
 
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability};
 use crate::runtime::facts::tables::CudnnTargets;
 use crate::runtime::facts::version::Version;
 
-/// What a cuDNN has for a GPU.
+/// The support of a cuDNN for a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GpuSupport {
-    /// Machine code in every core part.
+    /// Every core sub-library contains machine code.
     Yes,
-    /// PTX, which the driver compiles when it is first used.
+    /// PTX, which the driver compiles on first use.
     ByPtx,
-    /// Nothing.
     No,
-    /// No build is known that tells.
+    /// The rows do not determine it.
     Unknown,
 }
 
-/// What this cuDNN, built for this CUDA major, has for the GPU. Between two builds that were read it is known if both
-/// agree; a release newer than all of them serves what the newest serves, and does not take up again what that left
-/// behind.
+/// Returns the support of this cuDNN, built for this CUDA major, for the GPU. Between two builds that were read, it is
+/// known if both agree. A version that is newer than all of them supports what the newest supports, and not the GPUs
+/// that are too old for the newest.
 pub fn serves(
     rows: &[CudnnTargets],
     cudnn: Version,
@@ -39,7 +38,7 @@ pub fn serves(
     }
 }
 
-/// Whether the GPU is older than all that this cuDNN has machine code for.
+/// Returns `true` if the GPU is older than all that this cuDNN has machine code for.
 pub fn is_too_old(
     rows: &[CudnnTargets],
     cudnn: Version,
@@ -51,7 +50,7 @@ pub fn is_too_old(
         .is_some_and(|row| is_below(row, gpu))
 }
 
-/// The newest GPU that this cuDNN has machine code for.
+/// Returns the newest GPU that this cuDNN has machine code for.
 pub fn newest(rows: &[CudnnTargets], cudnn: Version, cuda: u32) -> Option<ComputeCapability> {
     let row = bracketing_rows(rows, cudnn, cuda).0?;
     let mut newest = None;
@@ -63,7 +62,7 @@ pub fn newest(rows: &[CudnnTargets], cudnn: Version, cuda: u32) -> Option<Comput
     newest
 }
 
-/// The last release before this one that is known to have machine code for the GPU.
+/// Returns the last version before this one that is known to have machine code for the GPU.
 pub fn last_with(
     rows: &[CudnnTargets],
     cudnn: Version,
@@ -79,8 +78,8 @@ pub fn last_with(
     last
 }
 
-/// The first release after this one that is known to have machine code for the GPU, and its CUDA major: that of the
-/// program if it can be.
+/// Returns the first version after this one that is known to have machine code for the GPU, and its CUDA major,
+/// preferably that of the program.
 pub fn first_with(
     rows: &[CudnnTargets],
     cudnn: Version,
@@ -102,8 +101,8 @@ pub fn first_with(
     first.map(|(major, release)| (release, major))
 }
 
-/// The row that the release lies in or behind, and the one before which it lies. Of two that begin alike, the later row
-/// counts.
+/// Returns the last row that begins at or before the version, and the first row that begins after it. Of two rows that
+/// begin at the same version, the later row counts.
 fn bracketing_rows(
     rows: &[CudnnTargets],
     cudnn: Version,
@@ -130,10 +129,9 @@ fn answer(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
     if is_jetson(gpu) {
         return GpuSupport::Unknown;
     }
-    let runs = |wanted: Code| {
-        row.code
-            .iter()
-            .any(|target| target.code == wanted && target.runs_on(gpu))
+    let runs = |code: Code| {
+        let mut targets = row.code.iter();
+        targets.any(|target| target.code == code && target.runs_on(gpu))
     };
     if runs(Code::Machine) {
         GpuSupport::Yes
@@ -144,14 +142,14 @@ fn answer(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
     }
 }
 
-/// Whether a release is newer than all that these rows know.
+/// Returns `true` if a version is newer than all in these rows.
 pub fn is_newer(rows: &[CudnnTargets], cudnn: Version) -> bool {
     let is_newer =
         |row: &CudnnTargets| (cudnn.major, cudnn.minor) > (row.last.major, row.last.minor);
     !rows.is_empty() && rows.iter().all(is_newer)
 }
 
-/// The newest GPU that these rows know; 0.0 for a release that is newer than they are, none without rows.
+/// Returns the newest GPU in these rows; 0.0 for a version that is newer than they are, `None` without rows.
 pub fn newest_gpu(rows: &[CudnnTargets], cudnn: Option<Version>) -> Option<ComputeCapability> {
     if cudnn.is_some_and(|cudnn| is_newer(rows, cudnn)) {
         return Some(ComputeCapability::new(0, 0));
@@ -165,7 +163,7 @@ pub fn newest_gpu(rows: &[CudnnTargets], cudnn: Option<Version>) -> Option<Compu
     newest
 }
 
-/// Whether only Jetsons have such a GPU.
+/// Returns `true` if only Jetsons have such a GPU.
 pub fn is_jetson(gpu: ComputeCapability) -> bool {
     [(5, 3), (6, 2), (7, 2), (8, 7)].contains(&(gpu.major, gpu.minor))
 }

@@ -1,4 +1,4 @@
-//! What fits and what does not: rules over plain values.
+//! The rules of compatibility, over plain values.
 
 pub mod gpu_support;
 pub mod rules;

@@ -1,4 +1,4 @@
-//! What fits and what does not: the rules that the build and the running program share.
+//! The rules of compatibility that the build and the running program share.
 
 use crate::runtime::facts::built::{Built, Policy};
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
@@ -21,9 +21,9 @@ pub struct ReleaseMismatch {
 /// The versions of cuDNN that a program can run with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AcceptedReleases {
-    /// Those that meet a requirement: `>=9.1, <10`.
+    /// The versions that meet a requirement: `>=9.1, <10`.
     Requirement(String),
-    /// Those that a policy accepts for a program that was built with this version.
+    /// The versions that a policy accepts for a program that was built with this version.
     BuiltWith(Version, Policy),
 }
 
@@ -36,14 +36,13 @@ pub struct CudaMajorMismatch {
     pub built_with: u32,
 }
 
-/// A driver whose CUDA is of an older major than what needs it.
+/// A driver that supports only an older CUDA major than the one that is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverTooOld {
     /// The newest CUDA that the driver supports.
     pub driver: Version,
     /// The CUDA major that is needed.
     pub needed: u32,
-    /// What needs it.
     pub needed_by: DriverUser,
     /// The first driver version that supports the needed major, if the tables know it.
     pub first_driver: Option<String>,
@@ -51,7 +50,7 @@ pub struct DriverTooOld {
     pub has_gpu: bool,
 }
 
-/// What needs a driver.
+/// The library or program that needs a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriverUser {
     /// The cuDNN that a program loads.
@@ -67,13 +66,11 @@ pub enum DriverUser {
 /// A GPU of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gpu<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its compute capability.
     pub capability: ComputeCapability,
     /// `false` if the program may run without this GPU.
     pub is_required: bool,
-    /// What decides which GPU is the first, if the GPUs differ.
+    /// The rule that determines the first GPU, if the GPUs differ.
     pub order: Option<DeviceOrder<'a>>,
 }
 
@@ -89,7 +86,7 @@ impl<'a> Gpu<'a> {
     }
 }
 
-/// What decides which GPU is the first.
+/// The rule that determines the first GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceOrder<'a> {
     /// This value of CUDA_DEVICE_ORDER.
@@ -101,7 +98,6 @@ pub enum DeviceOrder<'a> {
 /// A GPU that no kernel of the program runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UncoveredGpu<'a> {
-    /// The GPU.
     pub gpu: Gpu<'a>,
     /// The targets that the kernels are compiled for.
     pub targets: &'a [Target],
@@ -121,11 +117,8 @@ pub struct NewerPtx {
 /// A GPU that a cuDNN has no machine code for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnsupportedGpu<'a> {
-    /// The cuDNN.
     pub cudnn: Cudnn,
-    /// Where the GPU comes from.
     pub gpu: JudgedGpu<'a>,
-    /// Why the cuDNN has no machine code for it.
     pub gap: SupportGap,
 }
 
@@ -134,11 +127,11 @@ pub struct UnsupportedGpu<'a> {
 pub enum JudgedGpu<'a> {
     /// A GPU of this machine.
     Device(Gpu<'a>),
-    /// The GPUs of a compute capability that kernels are compiled for, and who chose the targets.
+    /// The GPUs of a compute capability that kernels are compiled for, and the source of the targets.
     Target(ComputeCapability, &'a str),
 }
 
-/// Why a cuDNN has no machine code for a GPU.
+/// The reason why a cuDNN has no machine code for a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SupportGap {
     /// The GPU is older than all that the cuDNN supports. The last cuDNN that is known to support the GPU, and the CUDA
@@ -158,15 +151,12 @@ pub enum SupportGap {
 /// A cuDNN with a known fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBadRelease<'a> {
-    /// Its version.
     pub cudnn: Version,
-    /// The fault.
     pub row: &'a KnownBad,
-    /// How the fault affects the program.
     pub impact: Impact,
 }
 
-/// How a known fault of cuDNN affects a program.
+/// The effect of a known fault of cuDNN on a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impact {
     /// The program uses the operation that has the fault.
@@ -177,21 +167,20 @@ pub enum Impact {
     Possible,
 }
 
-/// A version that is newer than the tables, whose newest rows are used for it; then the newest that the tables know.
+/// A version that is newer than the tables, whose newest rows are used for it, and the newest version of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewerRelease {
     /// Versions of the CUDA toolkit.
     Cuda(Version, Version),
-    /// Versions of cuDNN.
     Cudnn(Version, Version),
 }
 
-/// Whether the loaded release is one that the program can run with.
+/// Checks that the program can run with the loaded version.
 pub fn version(built: &Built, loaded: Version) -> Result<(), ReleaseMismatch> {
     check_requirement(built, loaded, false)
 }
 
-/// Whether a cuDNN of this major may be loaded, if no more is known about it.
+/// Checks that a cuDNN of this major may be loaded, if only its major is known.
 pub fn major(built: &Built, loaded: u32) -> Result<(), ReleaseMismatch> {
     if majors(built).contains(&loaded) {
         return Ok(());
@@ -205,11 +194,11 @@ fn check_requirement(
     is_major: bool,
 ) -> Result<(), ReleaseMismatch> {
     let (is_accepted, accepted) = match (built.policy, &built.requirement, built.cudnn) {
-        (Policy::Requirement, Some(wanted), _) => (
-            loaded >= wanted.from && wanted.below.is_none_or(|below| loaded < below),
-            AcceptedReleases::Requirement(wanted.text.clone()),
+        (Policy::Requirement, Some(required), _) => (
+            loaded >= required.from && required.below.is_none_or(|below| loaded < below),
+            AcceptedReleases::Requirement(required.text.clone()),
         ),
-        // Nothing was built with and nothing is asked for: every release will do.
+        // The program was built without a cuDNN and requires no version.
         (_, _, None) => return Ok(()),
         (policy, _, Some(with)) => {
             let has_major = loaded.major == with.major;
@@ -231,19 +220,19 @@ fn check_requirement(
     })
 }
 
-/// The majors of the releases that the program may load, the newest first.
+/// Returns the majors of the versions that the program may load, the newest first.
 pub fn majors(built: &Built) -> Vec<u32> {
     match (built.policy, &built.requirement, built.cudnn) {
-        (Policy::Requirement, Some(wanted), _) | (_, Some(wanted), None) => {
-            let last = match wanted.below {
+        (Policy::Requirement, Some(required), _) | (_, Some(required), None) => {
+            let last = match required.below {
                 Some(below) if below.minor == 0 && below.patch == 0 => {
                     below.major.saturating_sub(1)
                 }
                 Some(below) => below.major,
-                // An open end: no later major than the one after the newest known is tried.
+                // An open requirement: the last major that is tried is the one after the newest known.
                 None => majors::NEWEST_CUDNN + 1,
             };
-            let first = wanted.from.major.max(majors::OLDEST_CUDNN);
+            let first = required.from.major.max(majors::OLDEST_CUDNN);
             let last = last.max(first).min(first.saturating_add(8));
             (first..=last).rev().collect()
         }
@@ -253,13 +242,13 @@ pub fn majors(built: &Built) -> Vec<u32> {
 }
 
 /// Returns the fault of a loaded cuDNN that was built for this CUDA major.
-pub fn flavour(built: &Built, loaded: u32) -> Option<CudaMajorMismatch> {
+pub fn cuda_major(built: &Built, loaded: u32) -> Option<CudaMajorMismatch> {
     let built_with = built.cudnn_cuda_major?;
     (built_with != loaded).then_some(CudaMajorMismatch { loaded, built_with })
 }
 
 /// Returns the fault of a driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a major,
-/// every driver serves every release.
+/// every driver supports every version.
 pub fn driver(
     built: &Built,
     cudnn_cuda_major: Option<u32>,
@@ -275,19 +264,19 @@ pub fn driver(
         (_, Some(program)) if program > driver.major => (program, DriverUser::Program),
         _ => return None,
     };
-    let first = &built.tables.drivers;
-    Some(DriverTooOld::new(driver, needed, needed_by, first))
+    let drivers = &built.tables.drivers;
+    Some(DriverTooOld::new(driver, needed, needed_by, drivers))
 }
 
 impl DriverTooOld {
-    /// Creates the fault; `first` holds the first driver for each CUDA major.
+    /// Creates the fault. `drivers` contains the first driver for each CUDA major.
     pub fn new(
         driver: Version,
         needed: u32,
         needed_by: DriverUser,
-        first: &[(u32, String)],
+        drivers: &[(u32, String)],
     ) -> Self {
-        let first = first.iter().find(|row| row.0 == needed);
+        let first = drivers.iter().find(|row| row.0 == needed);
         Self {
             driver,
             needed,
@@ -298,8 +287,8 @@ impl DriverTooOld {
     }
 }
 
-/// Returns the fault if none of the kernels that are compiled in runs on the GPU, or only PTX could that the driver does
-/// not support.
+/// Returns the fault if none of the kernels that are compiled in runs on the GPU, or only PTX could that the driver
+/// does not support.
 pub fn kernels<'a>(
     built: &'a Built,
     driver: Option<Version>,
@@ -316,16 +305,14 @@ pub fn kernels<'a>(
             runs_code |= target.code == Code::Machine;
         }
     }
-    let newer_ptx = match runs {
-        true => {
-            let (driver, first, cuda) = (driver?, built.tables.ptx?, built.cuda?);
-            if driver >= first || runs_code {
-                return None;
-            }
-            Some(NewerPtx { cuda, driver })
+    let mut newer_ptx = None;
+    if runs {
+        let (driver, first, cuda) = (driver?, built.tables.ptx?, built.cuda?);
+        if driver >= first || runs_code {
+            return None;
         }
-        false => None,
-    };
+        newer_ptx = Some(NewerPtx { cuda, driver });
+    }
     Some(UncoveredGpu {
         gpu,
         targets,
@@ -333,10 +320,9 @@ pub fn kernels<'a>(
     })
 }
 
-/// A cuDNN, as far as it matters which GPUs it serves.
+/// The facts about a cuDNN that determine the GPUs that it supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cudnn {
-    /// Its release.
     pub version: Version,
     /// The CUDA major that it was built for.
     pub cuda: u32,

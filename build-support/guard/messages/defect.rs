@@ -21,7 +21,7 @@ impl fmt::Display for Defect {
                 let target = target.display();
                 write!(f, "is a link that leads to `{target}`, where nothing is")
             }
-            Defect::Circle => f.write_str("is a link that leads in a circle"),
+            Defect::SymlinkLoop => f.write_str("is a link that leads in a circle"),
             Defect::Directory => f.write_str("is a directory, not a file"),
             Defect::Special => f.write_str("is a pipe or a device, not a file"),
             Defect::Unlinked(name) => write!(f, "has no link `{name}` beside it"),
@@ -39,7 +39,7 @@ impl fmt::Display for Defect {
             Defect::Foreign(kind, words) => {
                 write!(f, "is not {kind}, but a text that begins with {words:?}")
             }
-            Defect::CutOff(what, reach, end) => write!(
+            Defect::Truncated(what, reach, end) => write!(
                 f,
                 "is cut off: it ends at byte {end}, and its {what} reach to {reach}"
             ),
@@ -106,7 +106,7 @@ impl Defect {
                 "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted \
                  when it runs"
             ),
-            Defect::Dangling(_) | Defect::Circle => {
+            Defect::Dangling(_) | Defect::SymlinkLoop => {
                 format!("remove that link, and install cuDNN in `{dir}` again")
             }
             Defect::Directory => format!(

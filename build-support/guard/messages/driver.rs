@@ -235,7 +235,7 @@ impl Unfit {
                 ))
             }
             Defect::Forbidden => finding.help(self.defect.help(&self.path)),
-            Defect::CutOff(..) | Defect::Garbled | Defect::Foreign(..) => {
+            Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..) => {
                 return finding.help("install NVIDIA's driver again");
             }
             Defect::Empty if cfg!(windows) => return finding.help("install NVIDIA's driver again"),

@@ -79,7 +79,7 @@ fn obstructed(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let needed = missing_parts(cudnn);
     let mut met = cudnn.files.part_obstacles.iter();
     let (_, obstacle) = met.find(|(file, _)| needed.contains(file))?;
-    let is_gone = matches!(obstacle.defect, Defect::Circle | Defect::Dangling(_));
+    let is_gone = matches!(obstacle.defect, Defect::SymlinkLoop | Defect::Dangling(_));
     let reinstall = is_gone.then(|| reinstall(cudnn)).flatten();
     Some(SubLibraryFault::Unusable(obstacle, reinstall))
 }

@@ -136,7 +136,7 @@ fn what_a_part_lacks_is_named() {
 #[test]
 fn a_library_that_nothing_can_open_is_of_no_use() {
     let mut one = cudnn((9, 14, 0));
-    one.parts[0].defect = Some(Defect::CutOff("segments", 4096, 64));
+    one.parts[0].defect = Some(Defect::Truncated("segments", 4096, 64));
     assert_eq!(told(&one), [""; 0], "with this it is not chosen");
     let via = FoundVia::variable("CUDNN_PATH");
     let said = unusable(&one, Path::new("/opt/dnn"), &via).unwrap();

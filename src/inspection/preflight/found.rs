@@ -258,7 +258,7 @@ impl PreflightInput {
             findings.push(fault.finding());
         }
         let cuda = cudnn.cuda_major;
-        let mismatch = cuda.and_then(|major| rules::flavour(guard, major));
+        let mismatch = cuda.and_then(|major| rules::cuda_major(guard, major));
         findings.extend(mismatch.map(|fault| fault.finding()));
     }
 

@@ -117,7 +117,7 @@ fn damage_ends_in_an_answer() {
         });
         let end = length as u64;
         match flaw {
-            Some(Defect::CutOff("sections", reach, at)) => assert!(at == end && reach > end),
+            Some(Defect::Truncated("sections", reach, at)) => assert!(at == end && reach > end),
             Some(Defect::Empty) => assert_eq!(length, 0),
             Some(Defect::Foreign("a DLL", _)) => assert_eq!(length, 1),
             other => panic!("{length}: {other:?}"),

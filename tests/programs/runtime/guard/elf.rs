@@ -108,7 +108,7 @@ fn what_is_no_library_is_told_apart() {
     assert!(Elf::open(&file).is_ok());
     assert!(matches!(
         fault(&whole[..80]),
-        Defect::CutOff("segments", _, 80)
+        Defect::Truncated("segments", _, 80)
     ));
     // Whatever stands in the tables, nothing panics and nothing is read for ever.
     let mut state = 7_u32;
@@ -139,7 +139,7 @@ fn a_defect_says_what_it_is() {
             "is not an ELF library, but a text that begins with \"INPUT(libcudnn.so.9)\"".into(),
         ),
         (
-            Defect::CutOff("segments", 4096, 64).to_string(),
+            Defect::Truncated("segments", 4096, 64).to_string(),
             "is cut off: it ends at byte 64, and its segments reach to 4096".into(),
         ),
         (
@@ -329,7 +329,7 @@ fn a_library_of_32_bits_tells_the_same() {
         let path = compiled(&folder, code, &flags);
         let library = Elf::read(&path).unwrap();
         assert_eq!((library.cpu(), library.defect()), (Some("i686"), None));
-        assert_eq!(library.is_usual(), Some(false));
+        assert_eq!(library.is_64_bit_le(), Some(false));
         assert_eq!(library.runpath().as_deref(), Some("/x"));
         assert_eq!(
             library.version("cudnn_ops_version"),
@@ -355,7 +355,7 @@ fn a_table_is_read_in_its_own_byte_order() {
     let reach = |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();
         match Elf::read(&path).unwrap().defect() {
-            Some(Defect::CutOff("segments", reach, 120)) => reach,
+            Some(Defect::Truncated("segments", reach, 120)) => reach,
             other => panic!("{other:?}"),
         }
     };
