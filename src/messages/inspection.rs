@@ -287,7 +287,7 @@ impl UnresolvedCudnn<'_> {
         let unasked = unrequested.filter(|_| !is_dll);
         let not_found = NotFound {
             unfit: self.missing.unfit.clone(),
-            unasked: unasked.map(|(file, dir)| {
+            untried: unasked.map(|(file, dir)| {
                 let major = cudnn_major(file_name(file));
                 (major.unwrap_or_default(), dir.clone())
             }),

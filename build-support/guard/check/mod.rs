@@ -260,7 +260,7 @@ fn run_checks(
         newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, report.release()),
     };
     // Without the variable such a cuDNN may search for the other sub-libraries, and exit if they are missing.
-    let is_configured = !parts.jit_only || sub_library_files::is_jit_asked();
+    let is_configured = !parts.jit_only || sub_library_files::is_jit_configured();
     let is_testable = built.convolution && shared.is_none() && is_configured;
     let task = Task {
         functions,

@@ -17,14 +17,14 @@ const NVRTC: &str = by_system!("libnvrtc.so", "nvrtc64_");
 const BUILTINS: &str = by_system!("libnvrtc-builtins.so", "nvrtc-builtins64_");
 
 /// Returns the files that a sub-library of a cuDNN for this CUDA opens.
-pub fn opened_by(part: &str, cuda: u32) -> Vec<String> {
-    let opens = sub_libraries::find(part).map_or(&[][..], |part| part.opens);
+pub fn opened_by(sub_library: &str, cuda: u32) -> Vec<String> {
+    let opens = sub_libraries::find(sub_library).map_or(&[][..], |known| known.opens);
     let files = opens.iter();
     let files = files.filter_map(|library| library.file_name(cuda, cfg!(windows)));
     files.collect()
 }
 
-/// Returns `true` if a file is one of those libraries.
+/// Returns `true` for a file that a sub-library may open.
 pub fn is_dependency(path: &Path) -> bool {
     let mut name = path.file_name().unwrap_or_default().to_string_lossy();
     if cfg!(windows) {
@@ -124,13 +124,13 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<SuspectLibrary
         return None;
     }
     let file = std::fs::canonicalize(file).ok()?;
-    let wanted = by_system!(
+    let builtins = by_system!(
         format!("{}.{}.", BUILTINS, cuda),
         format!("{}{}", BUILTINS, cuda)
     );
     for path in files_in(file.parent()?) {
         let name = path.file_name().unwrap_or_default();
-        if name.to_string_lossy().starts_with(&wanted) {
+        if name.to_string_lossy().starts_with(&builtins) {
             return None;
         }
     }

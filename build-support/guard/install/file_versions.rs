@@ -12,17 +12,16 @@ use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// Finds the versions of files.
+/// A detector of the versions of files.
 pub struct FileVersions<'a> {
-    /// The rows that a program carries.
+    /// [`Tables::build_ids`](crate::runtime::facts::tables::Tables::build_ids)
     build_ids: &'a [(Version, String)],
     detector: VersionDetector<'a>,
-    /// Paths of mapped files that were replaced since: the new file may be of another version.
+    /// The paths of mapped files that were replaced later: the new file may be of another version.
     replaced: Vec<PathBuf>,
 }
 
 impl<'a> FileVersions<'a> {
-    /// Creates it with these rows of the version tables.
     pub fn new(build_ids: &'a [(Version, String)]) -> Self {
         Self {
             build_ids,
@@ -40,20 +39,18 @@ impl<'a> FileVersions<'a> {
         if inside.is_some() {
             return inside;
         }
-        let real = std::fs::canonicalize(path).unwrap_or_default();
+        let path = std::fs::canonicalize(path).unwrap_or_default();
         self.detector.version(&VersionEvidence {
-            size: platform::metadata(&real).map_or(0, |data| data.len()),
-            path: real,
+            size: platform::metadata(&path).map_or(0, |data| data.len()),
+            path,
             inside,
             builds: self.builds(image),
         })
     }
 
     fn builds(&self, image: &Image) -> Vec<Version> {
-        let id = image
-            .as_elf()
-            .and_then(|elf| elf.build_id())
-            .unwrap_or_default();
+        let id = image.as_elf().and_then(|elf| elf.build_id());
+        let id = id.unwrap_or_default();
         let Some(digits) = id.get(..BUILD_ID_DIGITS) else {
             return Vec::new();
         };
@@ -63,12 +60,12 @@ impl<'a> FileVersions<'a> {
     }
 }
 
-/// Returns the versions that the sub-libraries in a folder contain themselves.
+/// Returns the versions in the version symbols of the sub-libraries in a directory.
 fn certain(folder: &Path) -> Vec<Version> {
     let release = |file: &Path| -> Option<Version> {
         let (name, _) = file_name::parse(file)?;
         sub_libraries::find(&name)?.version_symbol?;
-        // To open a pipe would wait for somebody to write into it.
+        // Opening a pipe would wait for a writer.
         if !system::is_file(file) {
             return None;
         }

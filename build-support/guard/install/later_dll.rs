@@ -11,22 +11,21 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// Its main library, of the same name as the one that Windows loads.
+/// The main library of a later cuDNN, with the same file name as the loaded one.
 #[derive(Clone, Debug)]
 pub struct LaterDll {
-    /// The file.
     pub path: PathBuf,
-    /// Its version.
     pub release: Version,
-    /// Whether Windows loads it once PATH names its directory first.
+    /// `true` if Windows loads it when PATH names its directory first.
     pub can_lead: bool,
-    /// Whether Windows loads it once the directory of the loaded one does not exist.
+    /// `true` if Windows loads it when the directory of the loaded cuDNN does not exist.
     pub is_next: bool,
 }
 
 impl LaterDll {
     /// Creates it. `firsts`: the files that Windows would load for it and its sub-libraries if the directory of the
-    /// loaded one did not exist; `is_before` returns `true` if Windows finds a file before it searches that directory.
+    /// loaded cuDNN did not exist; `is_before` returns `true` if Windows finds a file before it searches that
+    /// directory.
     pub fn new(
         path: PathBuf,
         release: Version,
@@ -41,18 +40,18 @@ impl LaterDll {
         }
     }
 
-    /// Returns the first complete one that the program can run with.
-    pub fn find(built: &Built, taken: &Path, major: u32) -> Option<Self> {
+    /// Returns the first complete cuDNN after the loaded one that the program can run with.
+    pub fn find(built: &Built, loaded: &Path, major: u32) -> Option<Self> {
         let search_path = &SearchPath::of_program();
-        let (dir, name) = (taken.parent()?, taken.file_name()?.to_str()?);
-        let is_taken = |file: &PathBuf| platform::same_file(file.parent().unwrap_or(file), dir);
+        let (dir, name) = (loaded.parent()?, loaded.file_name()?.to_str()?);
+        let is_loaded = |file: &PathBuf| platform::same_file(file.parent().unwrap_or(file), dir);
         let other = |name: &str| {
             let mut files = search_path.program_files(name).into_iter();
-            files.find(|file| !is_taken(file))
+            files.find(|file| !is_loaded(file))
         };
         let files = search_path.program_files(name);
-        for path in files.into_iter().skip_while(|file| !is_taken(file)) {
-            if is_taken(&path) {
+        for path in files.into_iter().skip_while(|file| !is_loaded(file)) {
+            if is_loaded(&path) {
                 continue;
             }
             let parts = SubLibraries::locate_all(&path, major, search_path, true, built);
@@ -60,16 +59,16 @@ impl LaterDll {
                 continue;
             };
             let is_other = |part: &SubLibraryFile| part.is_other_than(release);
-            let is_whole = parts.findings.is_empty() && !parts.list.iter().any(is_other);
+            let is_complete = parts.findings.is_empty() && !parts.list.iter().any(is_other);
             let can_run = rules::version(built, release).is_ok() && Image::open(&path).is_ok();
-            if !is_whole || !can_run || !parts.is_together() {
+            if !is_complete || !can_run || !parts.is_together() {
                 continue;
             }
             let mut firsts: Vec<PathBuf> = other(name).into_iter().collect();
             for part in &parts.list {
                 firsts.extend(other(&file_name::of_part(&part.name, major)));
             }
-            let is_before = |file: &Path| search_path.leads_first(file, taken);
+            let is_before = |file: &Path| search_path.leads_first(file, loaded);
             return Some(Self::new(path, release, &firsts, &is_before));
         }
         None

@@ -1,4 +1,4 @@
-//! The cuDNN that the program uses: the one in the process, else the one that it would open.
+//! The cuDNN that the program uses: the cuDNN in the process, else the cuDNN that the program would open.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
@@ -25,7 +25,6 @@ use std::path::{Path, PathBuf};
 /// The main library of a cuDNN, through which everything else is called.
 #[derive(Clone, Debug)]
 pub struct MainLibrary {
-    /// The open library.
     pub library: Library,
     /// Its file, as the loader found it.
     pub path: PathBuf,
@@ -39,19 +38,16 @@ pub struct MainLibrary {
 
 /// A main library of a version that the program cannot run with.
 pub struct UnsuitableMainLibrary<'a> {
-    /// The main library.
     pub library: &'a MainLibrary,
-    /// The versions.
     pub mismatch: ReleaseMismatch,
-    /// The ways to another one in its place.
     pub replacement: Replacement<'a>,
-    /// A better way.
+    /// A better way than the replacement.
     pub remedy: Option<Remedy>,
 }
 
 /// A way to a cuDNN that the program can run with.
 pub enum Remedy {
-    /// A compatible cuDNN whose name cudarc asks for later.
+    /// A compatible cuDNN whose name cudarc tries later.
     Hidden(HiddenCudnn),
     /// A compatible cuDNN where Windows searches later.
     #[cfg(windows)]
@@ -69,7 +65,6 @@ pub enum NotLoadedYet {
 }
 
 impl MainLibrary {
-    /// Returns its sub-libraries.
     pub fn parts(&self, search_path: &SearchPath, pinned: bool, built: &Built) -> SubLibraries {
         if self.origin == LoadOrigin::Within {
             return SubLibraries::default();
@@ -97,14 +92,13 @@ impl MainLibrary {
             LoadOrigin::Within => self.library.symbol("cudnnGetVersion")?,
             _ => return None,
         };
-        // SAFETY: every release declares it as `size_t (void)`.
-        let ask: unsafe extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
+        // SAFETY: every version declares it as `size_t (void)`.
+        let query: unsafe extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
         // SAFETY: it takes nothing and changes nothing.
-        let number = std::convert::TryFrom::try_from(unsafe { ask() }).ok()?;
+        let number = std::convert::TryFrom::try_from(unsafe { query() }).ok()?;
         Some(Version::from_cudnn(number))
     }
 
-    /// Returns its directory, where its sub-libraries should be.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
@@ -144,12 +138,12 @@ impl MainLibrary {
     }
 }
 
-/// Finds it: the one that is linked into the program itself, else the one in the process, else the one that the program
-/// would open. That one is opened here in the same way; its sub-libraries are not.
+/// Finds the main library: statically linked, else in the process, else the one that the program would open. In the
+/// last case, this function opens it in the same way, without its sub-libraries.
 pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Finding> {
     let majors = rules::majors(built);
-    let mut there = in_process();
-    // It has no files. No guard for Windows has it.
+    let mut loaded = in_process();
+    // A statically linked cuDNN has no files. Not supported on Windows.
     #[cfg(not(windows))]
     if let Some(functions) = built.linked_in {
         let library = Library::within(functions);
@@ -158,38 +152,38 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
             path: library.path().unwrap_or_default(),
             major: built.cudnn.map_or(9, |version| version.major),
             origin: LoadOrigin::Within,
-            others: paths(&there, &|_| true),
+            others: paths(&loaded, &|_| true),
         });
     }
     if built.loader == Loader::Cudarc && platform::is_program() {
-        // What its names lead to may be another one than that which is there: no SONAME is `libcudnn.so`.
-        return open(built, &majors, search_path, &there);
+        // cudarc's names may find another cuDNN than the loaded one: no SONAME is `libcudnn.so`.
+        return open(built, &majors, search_path, &loaded);
     }
-    let fits = |main_library: &(PathBuf, u32)| majors.contains(&main_library.1);
-    // On Windows a linked one may be loaded when it is first called.
-    if built.loader == Loader::Linked && there.is_empty() && !cfg!(windows) {
+    let is_accepted = |main_library: &(PathBuf, u32)| majors.contains(&main_library.1);
+    // On Windows, a linked cuDNN may be loaded on the first call.
+    if built.loader == Loader::Linked && loaded.is_empty() && !cfg!(windows) {
         return Err(NotLoadedYet::LeftOut.finding());
     }
-    if let Some(at) = there.iter().position(fits).or(match built.loader {
-        Loader::Linked if !there.is_empty() => Some(0),
+    if let Some(at) = loaded.iter().position(is_accepted).or(match built.loader {
+        Loader::Linked if !loaded.is_empty() => Some(0),
         _ => None,
     }) {
-        let (path, major) = there.swap_remove(at);
+        let (path, major) = loaded.swap_remove(at);
         if let Some(library) = Library::loaded_file(&path) {
             return Ok(MainLibrary {
                 library,
                 origin: search_path.to(&path),
                 path,
                 major,
-                others: paths(&there, &|other| other.1 == major),
+                others: paths(&loaded, &|other| other.1 == major),
             });
         }
     }
     if !platform::is_program() {
-        // The process would not have loaded what is opened here.
+        // The process might never load a cuDNN that is opened here.
         return Err(NotLoadedYet::Unopened.finding());
     }
-    open(built, &majors, search_path, &there)
+    open(built, &majors, search_path, &loaded)
 }
 
 /// Returns the main libraries of cuDNN in this process, with their majors.
@@ -205,13 +199,13 @@ pub fn in_process() -> Vec<(PathBuf, u32)> {
     found
 }
 
-/// Returns the files of those that `meant` accepts.
-fn paths(there: &[(PathBuf, u32)], meant: &dyn Fn(&(PathBuf, u32)) -> bool) -> Vec<PathBuf> {
-    let meant = there.iter().filter(|library| meant(library));
-    meant.map(|library| library.0.clone()).collect()
+/// Returns the files of the loaded main libraries that `is_it` accepts.
+fn paths(loaded: &[(PathBuf, u32)], is_it: &dyn Fn(&(PathBuf, u32)) -> bool) -> Vec<PathBuf> {
+    let found = loaded.iter().filter(|library| is_it(library));
+    found.map(|library| library.0.clone()).collect()
 }
 
-/// Returns the major in the SONAME: `libcudnn.so` has none in its name, and `libcudnn.so.9` may be a link to cuDNN 8.
+/// Returns the major in the SONAME: `libcudnn.so` contains none, and `libcudnn.so.9` may be a link to cuDNN 8.
 fn major_by_soname(path: &Path) -> Option<u32> {
     let name = Image::open(path).ok()?.as_elf()?.soname()?;
     file_name::parse(Path::new(&name))?.1
@@ -221,21 +215,21 @@ fn open(
     built: &Built,
     majors: &[u32],
     search_path: &SearchPath,
-    there: &[(PathBuf, u32)],
+    loaded: &[(PathBuf, u32)],
 ) -> Result<MainLibrary, Finding> {
     let names = library_names::opened_names(built);
-    let mut words = Vec::new();
+    let mut messages = Vec::new();
     let (mut unfit, mut usable) = (None, false);
     for name in &names {
-        // For a name that the process knows already, no file is looked for. To ask for others opens their files.
+        // The loader searches no file for a name in the process. `Library::loaded` opens the files of other names.
         let mut file = search_path.program_file(name);
         let is_pipe = file.as_deref().map(Defect::in_the_way) == Some(Some(Defect::Special));
         let is_it = |one: &(PathBuf, u32)| *name == file_name::of_main(one.1);
-        if there.iter().any(is_it) || !is_pipe && Library::loaded(name).is_some() {
+        if loaded.iter().any(is_it) || !is_pipe && Library::loaded(name).is_some() {
             file = None;
         }
         if let Some(path) = file {
-            // To open these would kill the process, or worse.
+            // Opening a file with such a defect could kill or block the process.
             match Image::open(&path) {
                 Err(defect @ (Defect::Truncated(..) | Defect::Garbled | Defect::Special)) => {
                     let need = Need::Opened(search_path.to(&path));
@@ -258,18 +252,18 @@ fn open(
                 };
                 return Ok(MainLibrary {
                     library,
-                    others: paths(there, &other),
+                    others: paths(loaded, &other),
                     path,
                     major,
                     origin,
                 });
             }
-            Err(said) => words.push(said),
+            Err(message) => messages.push(message),
         }
     }
-    let way = |name: &str| search_path.program_file(name);
-    for words in &words {
-        if let Some(failure) = map_failures::find(words, &way) {
+    let locate = |name: &str| search_path.program_file(name);
+    for message in &messages {
+        if let Some(failure) = map_failures::find(message, &locate) {
             return Err(failure.finding());
         }
     }
@@ -282,15 +276,15 @@ fn open(
         _ => None,
     };
     if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {
-        // What is in a directory that may not be entered, nobody knows.
+        // The contents of a directory without permission are unknown.
         unfit = None;
     }
     let causes = (unfit, misplaced);
-    Err(not_found::find(built, majors, search_path, (&names, &words), causes).finding())
+    Err(not_found::find(built, majors, search_path, (&names, &messages), causes).finding())
 }
 
-/// Returns a compatible cuDNN in a folder before this one. cudarc uses this one by a name that it tries earlier.
-fn hidden(built: &Built, taken: &Path) -> Option<PathBuf> {
+/// Returns a compatible cuDNN in a directory before the loaded one, which cudarc finds by a name that it tries earlier.
+fn hidden(built: &Built, loaded: &Path) -> Option<PathBuf> {
     if built.loader != Loader::Cudarc {
         return None;
     }
@@ -298,7 +292,7 @@ fn hidden(built: &Built, taken: &Path) -> Option<PathBuf> {
     let (major, file) = rules::majors(built).into_iter().find_map(|major| {
         let file = search_path.program_file(&file_name::of_main(major))?;
         search_path
-            .leads_first(&file, taken)
+            .leads_first(&file, loaded)
             .then_some((major, file))
     })?;
     let parts = SubLibraries::locate_all(&file, major, search_path, true, built);

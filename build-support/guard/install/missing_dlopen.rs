@@ -1,4 +1,4 @@
-//! A library that cuDNN opened by name and that does not exist, from the loader's message that cuDNN printed.
+//! A library that cuDNN opens by name and that does not exist, from the loader's message that cuDNN printed.
 
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::loader::loader_words;
@@ -7,50 +7,48 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
-/// glibc's words after the name.
+/// glibc's message after the name.
 const WORDS: &str = ": cannot open shared object file";
 /// The driver's library, by the name that only a toolkit or a developer package contains. cuDNN 8 opens it.
 pub const PLAIN_DRIVER: &str = "libcuda.so";
 /// The name that every driver installs.
 pub const DRIVER: &str = "libcuda.so.1";
 
-/// The name that was opened, and the file that exists in place of it.
+/// A name that was opened, and a file that exists under another name.
 pub struct MissingDlopen {
-    /// The name.
     pub name: String,
-    /// The file.
-    pub there: Option<PathBuf>,
-    /// Whether the name itself is beside that file. WSL has both in a directory of its own, and only one of them in the
-    /// loader's cache.
+    pub existing: Option<PathBuf>,
+    /// `true` if a file of the name itself exists beside the existing file. WSL has both in a directory of its own, and
+    /// only one of them in the loader's cache.
     pub is_beside: bool,
 }
 
 impl MissingDlopen {
-    /// Reads the printed text. `driver` is the file of the driver that is in use, `cuda` the major of the cuDNN.
+    /// Parses the output of cuDNN. `driver` is the file of the driver that is in use, `cuda` the CUDA major of the
+    /// cuDNN.
     pub fn parse_output(
-        said: &str,
+        output: &str,
         driver: Option<&Path>,
         cuda: Option<u32>,
         search_path: &SearchPath,
     ) -> Option<Self> {
-        let name = name_in(said)?;
+        let name = name_in(output)?;
         let own = driver.filter(|file| file.is_absolute() && name == PLAIN_DRIVER);
-        let there = own.map(Path::to_path_buf).or_else(|| {
+        let existing = own.map(Path::to_path_buf).or_else(|| {
             let others = numbered(&name, cuda);
-            others
-                .iter()
-                .find_map(|other| search_path.program_file(other))
+            let mut files = others.iter().map(|other| search_path.program_file(other));
+            files.find_map(|file| file)
         });
-        let folder = there.as_deref().and_then(Path::parent);
+        let dir = existing.as_deref().and_then(Path::parent);
         Some(Self {
-            is_beside: folder.is_some_and(|folder| system::is_file(&folder.join(&name))),
+            is_beside: dir.is_some_and(|dir| system::is_file(&dir.join(&name))),
             name,
-            there,
+            existing,
         })
     }
 
-    /// Returns `true` if another fault names it: a library that a sub-library opens, or one that the loader did not find
-    /// for a file that it refused.
+    /// Returns `true` if another fault names the library: a sub-library opens it, or the loader did not find it for a
+    /// file that it refused.
     pub fn is_named_by(&self, suspects: &[SuspectLibrary], refused: &[(PathBuf, String)]) -> bool {
         let is_suspect = suspects.iter().any(|suspect| match suspect {
             SuspectLibrary::Missing { name, .. } => *name == self.name,
@@ -69,16 +67,16 @@ impl MissingDlopen {
 
 /// Returns the last name that the loader did not find: no path, and no sub-library of cuDNN, which is checked
 /// elsewhere.
-pub fn name_in(said: &str) -> Option<String> {
+pub fn name_in(output: &str) -> Option<String> {
     let mut found = None;
-    let mut rest = said;
+    let mut rest = output;
     while let Some((before, after)) = rest.split_once(WORDS) {
         let ends: fn(char) -> bool = |c| !c.is_ascii_alphanumeric() && !"._-+/".contains(c);
         let name = before.rsplit(ends).next();
-        let fits = |name: &&str| {
+        let is_other = |name: &&str| {
             name.starts_with("lib") && name.contains(".so") && !name.starts_with("libcudnn")
         };
-        found = name.filter(fits).map(str::to_string).or(found);
+        found = name.filter(is_other).map(str::to_string).or(found);
         rest = after;
     }
     found

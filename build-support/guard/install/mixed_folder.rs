@@ -4,22 +4,19 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
 
-/// The sub-libraries of a cuDNN, which are of different versions.
+/// The files of a cuDNN, which are of different versions.
 #[derive(Clone)]
 pub struct MixedVersions<'a> {
-    /// All of its files.
     pub files: Vec<&'a SubLibraryFile>,
-    /// Its version.
+    /// The version of the cuDNN.
     pub version: Version,
-    /// Its main library, if LD_PRELOAD names it. Without that, the others may be of one version.
+    /// The main library, if LD_PRELOAD names it. The other files may be of one version.
     pub preloaded: Option<&'a Path>,
 }
 
 /// Sub-libraries of different versions in one directory.
 pub struct MixedFolder<'a> {
-    /// The sub-libraries.
     pub mixed: MixedVersions<'a>,
-    /// The directory.
     pub dir: String,
     /// The pattern of a cuDNN's file names.
     pub all: &'a str,
@@ -28,7 +25,7 @@ pub struct MixedFolder<'a> {
 }
 
 impl<'a> MixedVersions<'a> {
-    /// Creates it, if a file is of another version.
+    /// Creates the fault, if a file is of another version.
     pub fn new(
         files: Vec<&'a SubLibraryFile>,
         version: Version,
@@ -48,7 +45,8 @@ impl<'a> MixedVersions<'a> {
         files.any(|file| file.needed && file.is_other_than(self.version))
     }
 
-    /// Returns the version of most files, or if that is undecided of the main library, with the files of another one.
+    /// Returns the version of most files, and the files of other versions. If two versions have equally many files, the
+    /// version of the main library counts.
     pub fn odd_ones(&self) -> (Version, Vec<&'a SubLibraryFile>) {
         let odd_ones = |version| -> Vec<&'a SubLibraryFile> {
             let odd = self.files.iter().filter(|file| file.is_other_than(version));

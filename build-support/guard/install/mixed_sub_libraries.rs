@@ -1,4 +1,4 @@
-//! Sub-libraries of different versions in one program: which ones, and what makes the loader use them.
+//! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
@@ -16,7 +16,7 @@ pub struct ForeignSubLibraries<'a> {
     pub release: Option<Version>,
     /// The directory of its main library.
     pub folder: &'a Path,
-    /// The sub-libraries, at least one.
+    /// At least one sub-library.
     pub foreign: &'a [Foreign<'a>],
     /// All of its files, if they are known to be of different versions.
     pub mixed: Option<MixedVersions<'a>>,
@@ -54,18 +54,18 @@ pub fn finding(
     })
 }
 
-/// A sub-library from another folder than that of the main library.
+/// A sub-library from another directory than the main library.
 #[derive(Clone)]
 pub struct Foreign<'a> {
-    /// Its file.
     pub path: &'a Path,
     /// Its version, if known.
     pub version: Option<Version>,
     /// The reason why the loader uses it.
     pub origin: LoadOrigin,
-    /// Whether the folder of the main library has a file of that name, too.
+    /// `true` if the directory of the main library also contains a file of the name.
     pub has_own: bool,
-    /// Whether the main library's own would be used if LD_LIBRARY_PATH named its folder first.
+    /// `true` if the file in the directory of the main library would be used if LD_LIBRARY_PATH named the directory
+    /// first.
     pub yields: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Foreign<'a> {
             path: &part.path,
             version: part.version,
             has_own,
-            // A name with all numbers is asked for before the plain one.
+            // cuDNN tries a name with all numbers before the plain name.
             yields: if has_own {
                 part.path.file_name() == Some(plain.as_ref())
             } else {
@@ -89,10 +89,10 @@ impl<'a> Foreign<'a> {
     }
 }
 
-/// A folder of LD_LIBRARY_PATH whose sub-libraries any other main library would get, and their version.
+/// A directory of LD_LIBRARY_PATH from which any other main library would get its sub-libraries too, and their version.
 pub type LastingFolder = (PathBuf, Option<Version>);
 
-/// Returns the folders that stay in the way of another cuDNN. `main` is the reason why the loader uses the main
+/// Returns the directories that stay in the way of another cuDNN. `main` is the reason why the loader uses the main
 /// library.
 pub fn lasting_folders(foreign: &[Foreign<'_>], main: &LoadOrigin) -> Vec<LastingFolder> {
     let mut folders: Vec<LastingFolder> = Vec::new();
@@ -100,13 +100,13 @@ pub fn lasting_folders(foreign: &[Foreign<'_>], main: &LoadOrigin) -> Vec<Lastin
         let LoadOrigin::LibraryPath(entry) = &part.origin else {
             continue;
         };
-        // Behind the entry that leads to the first library, it comes to an end with that.
+        // An entry after that of the main library stops mattering when a complete cuDNN replaces the main library.
         let is_behind = matches!(main, LoadOrigin::LibraryPath(_)) && !part.has_own && part.yields;
-        // Those that tell their release speak for the others.
-        let is_told = |(folder, version): &LastingFolder| {
+        // A file with a known version counts for the files without one.
+        let is_known = |(folder, version): &LastingFolder| {
             folder == entry && (part.version.is_none() || *version == part.version)
         };
-        if !is_behind && !folders.iter().any(is_told) {
+        if !is_behind && !folders.iter().any(is_known) {
             folders.retain(|(folder, version)| folder != entry || version.is_some());
             folders.push((entry.clone(), part.version));
         }
@@ -119,39 +119,40 @@ pub struct Replacement<'a> {
     /// The reason why the loader uses the main library.
     pub main: &'a LoadOrigin,
     /// The main library.
-    pub taken: &'a Path,
-    /// The folders of LD_LIBRARY_PATH that have to be removed.
+    pub loaded: &'a Path,
+    /// The directories that have to be removed from LD_LIBRARY_PATH.
     pub in_the_way: Vec<&'a Path>,
-    /// The version of sub-libraries that stay in the way and are compatible, which only go with a main library of it.
-    pub fitting: Option<Version>,
+    /// The version of sub-libraries that stay in the way and are compatible. The main library must have the same
+    /// version.
+    pub compatible: Option<Version>,
 }
 
 impl<'a> Replacement<'a> {
-    /// Creates it. `fits` returns `true` for a version that the program can run with.
+    /// Creates it. `is_compatible` returns `true` for a version that the program can run with.
     pub fn new(
         main: &'a LoadOrigin,
-        taken: &'a Path,
+        loaded: &'a Path,
         lasting: &'a [LastingFolder],
-        fits: &dyn Fn(Version) -> bool,
+        is_compatible: &dyn Fn(Version) -> bool,
     ) -> Self {
-        let (mut in_the_way, mut fitting) = (Vec::new(), None);
+        let (mut in_the_way, mut compatible) = (Vec::new(), None);
         for (entry, version) in lasting {
-            match version.filter(|version| fits(*version)) {
-                Some(version) => fitting = Some(version),
+            match version.filter(|version| is_compatible(*version)) {
+                Some(version) => compatible = Some(version),
                 None if in_the_way.contains(&entry.as_path()) => {}
                 None => in_the_way.push(entry.as_path()),
             }
         }
         Self {
             main,
-            taken,
+            loaded,
             in_the_way,
-            fitting,
+            compatible,
         }
     }
 }
 
-/// Returns the sub-libraries that are outside of this folder, each with what makes the loader take it.
+/// Returns the sub-libraries outside of this directory, each with the reason why the loader uses it.
 pub fn foreign<'a>(
     folder: &Path,
     major: u32,

@@ -1,4 +1,4 @@
-//! An installed cuDNN: its sub-libraries, the version of each and how it is known, and the package that brought them.
+//! An installed cuDNN: its sub-libraries, the version of each and its source, and the package that contains them.
 
 #[cfg(feature = "runtime")]
 pub mod dlopen_dependencies;

@@ -21,7 +21,6 @@ pub enum Installer {
 /// The package that contains a cuDNN, from the record of its installer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The installer.
     pub installer: Installer,
     /// `libcudnn`, `nvidia-cudnn-cu12`, `libcudnn9-cuda-12`.
     pub name: String,
@@ -30,8 +29,8 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Returns the one wheel of cuDNN that is recorded beside this directory, which is its own:
-    /// `nvidia_cudnn_cu13-9.14.0.64.dist-info` beside `nvidia/cudnn`. Two have overwritten each other: then `None`.
+    /// Returns the wheel that contains this directory, from the only record beside it:
+    /// `nvidia_cudnn_cu13-9.14.0.64.dist-info` beside `nvidia/cudnn`. `None` if two wheels have overwritten each other.
     pub fn of_wheel(root: &Path) -> Option<Self> {
         let wheel = only(wheels(root))?;
         let (name, version) = wheel.file_stem()?.to_str()?.split_once('-')?;
@@ -88,8 +87,8 @@ pub fn debian_packages(lists: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<String
     packages
 }
 
-/// Returns the command that reinstalls the one package whose cuDNN is in this folder: a wheel, a conda package or a
-/// Debian package.
+/// Returns the command that reinstalls the package whose cuDNN is in this directory, if there is only one: a wheel, a
+/// conda package or a Debian package.
 pub fn reinstall_command(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let prefix = folder.parent()?;
@@ -99,7 +98,7 @@ pub fn reinstall_command(folder: &Path) -> Option<String> {
             wheel.name, wheel.version
         ));
     }
-    // From 9 on `cudnn` is a name, and `libcudnn` has the files.
+    // From cuDNN 9 on, `cudnn` is a metapackage, and `libcudnn` contains the files.
     if let Some(package) = Owner::of_conda(prefix, &["libcudnn", "cudnn"]) {
         return Some(match prefix.to_str()?.contains("/.pixi/") {
             true => format!("pixi reinstall {}", package.name),
@@ -112,8 +111,8 @@ pub fn reinstall_command(folder: &Path) -> Option<String> {
     debian_command(&folder, &Path::new("/").join(LISTS))
 }
 
-/// Returns the command that upgrades the one wheel whose cuDNN for this CUDA is in this folder, to this version or
-/// later within the major.
+/// Returns the command that upgrades the wheel whose cuDNN for this CUDA is in this directory, to this version or later
+/// within the major.
 pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let wheel = Owner::of_wheel(folder.parent()?)?.name;
@@ -124,15 +123,15 @@ pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<Str
     Some(format!("pip install '{wheel}>={from},<{next}'"))
 }
 
-/// Like [`reinstall_command`], but for Debian packages only, whose lists of files are in the folder `lists`.
+/// Like [`reinstall_command`], but for Debian packages only, whose lists of files are in the directory `lists`.
 pub fn debian_command(folder: &Path, lists: &Path) -> Option<String> {
     let library = format!("{}/libcudnn.so.", folder.to_str()?);
     let package = only(debian_packages(lists, &|list| list.contains(&library)))?;
     Some(format!("sudo apt install --reinstall {package}"))
 }
 
-/// Returns the names in a folder with this start, a number after it, and this end, which is cut off. They go into a
-/// command: a name with other letters than packages have is left out.
+/// Returns the names in a directory with this start, a number after it, and this end, which is removed. They become
+/// part of a command: a name with characters that no package has is left out.
 fn stems(folder: &Path, start: &str, end: &str) -> Vec<String> {
     let mut stems = Vec::new();
     let entries = std::fs::read_dir(folder).into_iter().flatten();

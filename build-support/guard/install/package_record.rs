@@ -5,18 +5,18 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::system;
 use std::path::Path;
 
-/// `<site-packages>/nvidia/cudnn/lib` is three folders below the record.
+/// The number of directories that are searched upward. `<site-packages>/nvidia/cudnn/lib` is three below the record.
 const FOLDERS: usize = 5;
-/// The record of a cuDNN wheel lists about fifty files. Of a damaged record, no more is read.
+/// The most bytes of a record that are read. The record of a cuDNN wheel lists about fifty files.
 const MOST: u64 = 1 << 20;
-/// The most entries of a folder that are read.
+/// The most entries of a directory that are read.
 pub const MOST_ENTRIES: usize = 1 << 15;
 
-/// The version of a cuDNN wheel, and the names and sizes of its files in one folder.
+/// The version of a cuDNN wheel, and the names and sizes of its files in a directory.
 pub type WheelRecord = (Version, Vec<(String, u64)>);
 
-/// Returns the records in this folder and above it, as far as they name files of the folder. A record lists files, not
-/// links: give the folder as `canonicalize` spells it.
+/// Returns the records above this directory that list files of the directory. A record lists files, not links: the
+/// directory must be canonical.
 pub fn records_above(folder: &Path) -> Vec<WheelRecord> {
     let mut records = Vec::new();
     for top in folder.ancestors().skip(1).take(FOLDERS) {
@@ -42,8 +42,8 @@ pub fn records_above(folder: &Path) -> Vec<WheelRecord> {
     records
 }
 
-/// Returns the version of a file, from the one wheel whose record has it with this size. A file from elsewhere is in no
-/// record; if wheels of two versions overwrote each other, nothing is known.
+/// Returns the version of a file, from the wheel whose record lists it with this size. A file from elsewhere is in no
+/// record; if wheels of two versions overwrote each other, the version is unknown.
 pub fn recorded_version(records: &[WheelRecord], name: &str, size: u64) -> Option<Version> {
     let mut found = None;
     for (version, files) in records {
@@ -70,10 +70,10 @@ pub fn release_in(name: &str) -> Option<Version> {
     ))
 }
 
-/// Returns the names and sizes of the files that a record has directly in this folder below it. A record is a table of
-/// path, hash and size with commas between them
+/// Returns the names and sizes of the files that a record lists in this directory. A record is a table of path, hash
+/// and size with commas between them
 /// (<https://packaging.python.org/en/latest/specifications/recording-installed-packages/>); the path of a library
-/// contains none.
+/// contains no comma.
 pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
     let file = |line: &str| {
         let mut fields = line.split(',');
@@ -87,18 +87,15 @@ pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
     text.lines().filter_map(file).collect()
 }
 
-/// Returns a path with slashes between the folders, as a record has them on every system.
+/// Returns a path with slashes between the directories, as in a record on every system.
 fn slashed(folder: &Path) -> Option<String> {
-    let mut names = Vec::new();
-    for name in folder {
-        names.push(name.to_str()?.to_string());
-    }
-    Some(names.join("/"))
+    let names: Option<Vec<&str>> = folder.iter().map(|name| name.to_str()).collect();
+    Some(names?.join("/"))
 }
 
 /// Returns the text of an installer's record.
 pub fn read(path: &Path) -> Option<String> {
-    // To open a pipe would wait for somebody to write into it.
+    // Opening a pipe would wait for a writer.
     if !system::is_file(path) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! A file that the loader refuses, or will refuse, though it is where it is searched for.
+//! A file that the loader finds and refuses, or will refuse.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
@@ -11,11 +11,8 @@ use std::path::Path;
 
 /// A file of a cuDNN that this process cannot load.
 pub struct UnusableFile<'a> {
-    /// The file.
     pub path: &'a Path,
-    /// The reason why it cannot be loaded.
     pub defect: &'a Defect,
-    /// The need for it.
     pub need: Need<'a>,
     /// The command that installs its package again, if that replaces the file.
     pub reinstall: Option<String>,
@@ -25,7 +22,7 @@ pub struct UnusableFile<'a> {
 pub enum Need<'a> {
     /// The loader has refused it, with this message.
     Refused(&'a str),
-    /// The program opens it, for this reason.
+    /// The program opens it. The loader searches its directory for this reason.
     Opened(LoadOrigin),
     /// A convolution or the program needs it.
     Needed,
@@ -34,7 +31,7 @@ pub enum Need<'a> {
 }
 
 impl<'a> UnusableFile<'a> {
-    /// Creates the fault, with the command of its package.
+    /// Creates the fault, with the command that reinstalls the package.
     pub fn new(path: &'a Path, defect: &'a Defect, need: Need<'a>) -> Self {
         let id = defect.id();
         let folder = path.parent().filter(|_| match defect {
@@ -51,9 +48,9 @@ impl<'a> UnusableFile<'a> {
 }
 
 /// Returns the finding for the loader's message about a file. The message begins with the file that it did not find.
-pub fn finding(path: &Path, words: &str) -> Finding {
-    let named = words.split(": ").next().unwrap_or(words);
-    if let Some(failure) = map_failures::find(words, &|_| None) {
+pub fn finding(path: &Path, message: &str) -> Finding {
+    let named = message.split(": ").next().unwrap_or(message);
+    if let Some(failure) = map_failures::find(message, &|_| None) {
         return failure.finding();
     }
     let file = Path::new(named);
@@ -61,8 +58,8 @@ pub fn finding(path: &Path, words: &str) -> Finding {
     match Image::open(file) {
         // A file that does not exist proves nothing.
         Err(defect) if !matches!(defect, Defect::Unreadable(_)) => {
-            UnusableFile::new(file, &defect, Need::Refused(words)).finding()
+            UnusableFile::new(file, &defect, Need::Refused(message)).finding()
         }
-        _ => loader_words::refused(path, words).finding(),
+        _ => loader_words::refused(path, message).finding(),
     }
 }

@@ -1,4 +1,4 @@
-//! One sub-library of an installed cuDNN, as the build, `doctor`, `inspect` and the guard know it.
+//! A sub-library of an installed cuDNN, for the build, `doctor`, `inspect` and the guard.
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
@@ -17,26 +17,24 @@ pub struct SubLibraryFile {
     pub version: Option<Version>,
     /// The source of the version.
     pub told_by: Option<VersionSource>,
-    /// Whether a convolution opens it, or the program declares that it uses it.
+    /// `true` if a convolution opens it, or the program declares that it uses it.
     pub needed: bool,
-    /// The reason why it cannot be loaded.
     pub defect: Option<Defect>,
 }
 
 impl SubLibraryFile {
-    /// Returns the file with this version, if known.
     pub fn new(name: &str, path: PathBuf, version: Option<SourcedVersion>, needed: bool) -> Self {
+        let (version, told_by) = version.unzip();
         Self {
             name: name.to_string(),
             path,
-            version: version.map(|told| told.0),
-            told_by: version.map(|told| told.1),
+            version,
+            told_by,
             needed,
             defect: None,
         }
     }
 
-    /// Returns its version with the source of the version.
     pub fn sourced_version(&self) -> Option<SourcedVersion> {
         self.version.zip(self.told_by)
     }
@@ -46,7 +44,6 @@ impl SubLibraryFile {
         self.version.is_some_and(|own| own != version)
     }
 
-    /// Returns `true` if it is in this folder.
     pub fn is_in(&self, folder: &Path) -> bool {
         let own = self.path.parent().unwrap_or(&self.path);
         own == folder || platform::same_file(own, folder)

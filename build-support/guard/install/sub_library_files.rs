@@ -19,7 +19,7 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// A sub-library since 9.21, which 9.20 opens already.
+/// A sub-library of 9.21 or later, which 9.20 already opens.
 const TENSOR_IR: &str = "engines_tensor_ir";
 
 /// The sub-libraries of a cuDNN, from its files.
@@ -29,11 +29,10 @@ pub struct SubLibraries {
     pub list: Vec<SubLibraryFile>,
     /// The faults that their files show.
     pub findings: Vec<Finding>,
-    /// Whether only graphs that are compiled at run time are supported.
+    /// `true` if only graphs that are compiled at run time are supported.
     pub jit_only: bool,
-    /// The main library itself.
     pub main: SubLibraryFile,
-    /// Directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
+    /// The directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
     pub lasting: Vec<(PathBuf, Option<Version>)>,
 }
 
@@ -45,11 +44,11 @@ pub struct MissingSubLibraries<'a> {
     pub release: Option<Version>,
     /// The names of the files.
     pub files: Vec<String>,
-    /// Whether the program declares that it uses them; else a convolution does.
+    /// `true` if the program declares that it uses them; else a convolution does.
     pub is_declared: bool,
-    /// Whether the version is newer than this cudnn-guard knows. Then it may not need them.
+    /// `true` if the version is newer than this cudnn-guard knows. The cuDNN may not need the files.
     pub is_newer: bool,
-    /// Whether this cuDNN never contained them.
+    /// `true` if this cuDNN never contained them.
     pub jit_only: bool,
     /// The command that installs its package again.
     pub reinstall: Option<String>,
@@ -57,24 +56,23 @@ pub struct MissingSubLibraries<'a> {
     pub looked_at: Vec<String>,
 }
 
-/// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It does harm only if the
-/// loader can open it.
+/// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure
+/// only if the loader can open it.
 pub struct StraySubLibrary<'a> {
     /// The directory of the main library.
     pub folder: &'a Path,
     /// The version of the cuDNN.
     pub release: Version,
-    /// The file.
     pub path: &'a Path,
     /// The version of the file.
-    pub told: SourcedVersion,
+    pub version: SourcedVersion,
     /// The reason why the loader finds it.
     pub origin: LoadOrigin,
 }
 
 impl SubLibraries {
-    /// Reads the sub-libraries of the cuDNN whose main library is `main_library`, of this major. `pinned`: the guard
-    /// will open those beside the main library by their paths; else those that the loader would find count.
+    /// Reads the sub-libraries of a cuDNN of this major. `pinned`: the guard will open the files beside the main
+    /// library by their paths; else the files that the loader would find count.
     pub fn locate_all(
         main_library: &Path,
         major: u32,
@@ -85,30 +83,31 @@ impl SubLibraries {
         let folder = main_library.parent().unwrap_or(main_library);
         let beside = beside(folder, major);
         let no_others = sub_libraries::is_jit_only(beside.iter().map(String::as_str));
-        let jit_only = no_others || is_jit_asked();
+        let jit_only = no_others || is_jit_configured();
         let needed = |version| {
             let names = sub_libraries::needed(version, jit_only);
-            // A major that nobody knows yet: what its first library names.
+            // An unknown major needs the sub-libraries that its main library names.
             if names.is_empty() {
                 return named_in(main_library);
             }
             names.into_iter().map(String::from).collect()
         };
         let mut detector = FileVersions::new(&built.tables.build_ids);
-        let elf = Image::open(main_library).ok();
-        let told = |elf| detector.part(elf, "cudnn", main_library);
-        let main = elf.as_ref().and_then(told);
-        let main = SubLibraryFile::new("cudnn", main_library.to_path_buf(), main, true);
+        let image = Image::open(main_library).ok();
+        let version = image.as_ref();
+        let version = version.and_then(|image| detector.part(image, "cudnn", main_library));
+        let main = SubLibraryFile::new("cudnn", main_library.to_path_buf(), version, true);
         let release = main.version;
-        let lookup = SubLibraryLookup::new(main_library, elf.as_ref(), major, release, search_path);
+        let lookup =
+            SubLibraryLookup::new(main_library, image.as_ref(), major, release, search_path);
         let mut parts = Self {
             jit_only,
             main,
             ..Self::default()
         };
-        let (mut missing, mut missed) = (Vec::new(), Vec::new());
+        let (mut missing, mut declared_missing) = (Vec::new(), Vec::new());
         let mut seen: Vec<String> = Vec::new();
-        let mut look = |parts: &mut Self, name: &String, lacks: Option<&mut Vec<String>>| {
+        let mut add = |parts: &mut Self, name: &String, missing: Option<&mut Vec<String>>| {
             if seen.contains(name) {
                 return;
             }
@@ -118,43 +117,43 @@ impl SubLibraries {
             } else {
                 lookup.by_name(name)
             };
-            match (file, lacks) {
-                (Some(path), lacks) => parts.add_part(&mut detector, name, path, lacks.is_some()),
-                (None, Some(lacks)) => lacks.push(file_name::of_part(name, major)),
+            match (file, missing) {
+                (Some(path), needed) => parts.add_part(&mut detector, name, path, needed.is_some()),
+                (None, Some(missing)) => missing.push(file_name::of_part(name, major)),
                 (None, None) => {}
             }
         };
-        // The first ones tell the release, and the release which others are needed.
+        // The version follows from the first sub-libraries, and the other needed ones from the version.
         let first: Vec<String> = needed(Version::new(major, 0, 0));
         for name in &first {
-            look(&mut parts, name, Some(&mut missing));
+            add(&mut parts, name, Some(&mut missing));
         }
-        let told = parts.release_of_parts().map(|told| told.0);
-        let release = told.or(release);
+        let version = parts.release_of_parts().map(|(version, _)| version);
+        let release = version.or(release);
         if let Some(release) = release {
             let all: Vec<String> = needed(release);
             for name in &all {
-                look(&mut parts, name, Some(&mut missing));
+                add(&mut parts, name, Some(&mut missing));
             }
         }
         for word in &built.needs {
             if let Some(name) = sub_libraries::named(word, major) {
-                look(&mut parts, &name, Some(&mut missed));
+                add(&mut parts, &name, Some(&mut declared_missing));
             }
         }
         for name in &beside {
-            look(&mut parts, name, None);
+            add(&mut parts, name, None);
         }
-        // Those that it does not open tell what it is.
+        // A sub-library beside the main library shows its version, even if the main library uses another file.
         if let (None, Some(first)) = (parts.main.version, parts.list.first()) {
             let own = folder.join(file_name::of_part(&first.name, major));
-            if let (false, Ok(elf)) = (first.is_in(folder), Image::open(&own)) {
-                let told = detector.part(&elf, &first.name, &own);
-                parts.main.version = told.map(|told| told.0);
-                parts.main.told_by = told.map(|_| VersionSource::Neighbor);
+            if let (false, Ok(image)) = (first.is_in(folder), Image::open(&own)) {
+                let version = detector.part(&image, &first.name, &own);
+                parts.main.version = version.map(|(version, _)| version);
+                parts.main.told_by = version.map(|_| VersionSource::Neighbor);
             }
         }
-        for (files, is_declared) in [(missing, false), (missed, true)] {
+        for (files, is_declared) in [(missing, false), (declared_missing, true)] {
             if !files.is_empty() {
                 let release = parts.release().map(|(version, _)| version);
                 let is_newer = release
@@ -174,9 +173,10 @@ impl SubLibraries {
         }
         for part in &parts.list {
             if let Some(defect) = &part.defect {
-                let need = match part.needed {
-                    true => Need::Needed,
-                    false => Need::Unneeded,
+                let need = if part.needed {
+                    Need::Needed
+                } else {
+                    Need::Unneeded
                 };
                 let file = UnusableFile::new(&part.path, defect, need);
                 parts.findings.push(file.finding());
@@ -187,13 +187,13 @@ impl SubLibraries {
         let release = release.filter(|release| !has_own && opens_absent_part(*release));
         if let Some((release, path)) = release.and_then(|one| Some((one, lookup.search(&file)?))) {
             let image = Image::open(&path).ok();
-            let told = image.and_then(|image| detector.part(&image, TENSOR_IR, &path));
-            if let Some(told) = told.filter(|told| told.0 != release) {
+            let version = image.and_then(|image| detector.part(&image, TENSOR_IR, &path));
+            if let Some(version) = version.filter(|(version, _)| *version != release) {
                 let stray = StraySubLibrary {
                     folder,
                     release,
                     path: &path,
-                    told,
+                    version,
                     origin: search_path.to(&path),
                 };
                 parts.findings.push(stray.finding());
@@ -202,7 +202,7 @@ impl SubLibraries {
         parts
     }
 
-    /// Returns the version of the whole: that of the main library, else that of the sub-libraries.
+    /// Returns the version of the main library, else of the sub-libraries.
     pub fn release(&self) -> Option<SourcedVersion> {
         match (self.main.sourced_version(), self.release_of_parts()) {
             (Some(main), Some(parts)) if main.0 == parts.0 => Some(parts),
@@ -210,21 +210,17 @@ impl SubLibraries {
         }
     }
 
-    /// Returns the version of the sub-library that answers `cudnnGetVersion`, else of any other; of those in the folder
-    /// of the main library, if one of them tells it.
+    /// Returns the version of the sub-library that `cudnnGetVersion` is in, else of any other. Files in the directory
+    /// of the main library come first.
     fn release_of_parts(&self) -> Option<SourcedVersion> {
-        let tells = |part: &SubLibraryFile| {
-            sub_libraries::find(&part.name).is_some_and(|known| known.reports_version)
-        };
         let mut best: Option<((bool, bool), SourcedVersion)> = None;
         for part in &self.list {
-            if let Some(told) = part
-                .sourced_version()
-                .filter(|_| part.needed || tells(part))
-            {
-                let rank = (!part.is_in(self.folder()), !tells(part));
+            let reports =
+                sub_libraries::find(&part.name).is_some_and(|known| known.reports_version);
+            if let (Some(version), true) = (part.sourced_version(), part.needed || reports) {
+                let rank = (!part.is_in(self.folder()), !reports);
                 if best.is_none_or(|(other, _)| rank < other) {
-                    best = Some((rank, told));
+                    best = Some((rank, version));
                 }
             }
         }
@@ -237,7 +233,7 @@ impl SubLibraries {
         self.findings.iter().any(is_mixed)
     }
 
-    /// Returns `true` if all of them are in the folder of the main library, so that nothing can come between.
+    /// Returns `true` if all of them are in the directory of the main library, so that no other file is found first.
     pub fn is_together(&self) -> bool {
         let is_beside = |part: &SubLibraryFile| part.path.parent() == Some(self.folder());
         self.list.iter().all(is_beside)
@@ -256,9 +252,9 @@ impl SubLibraries {
         needed: bool,
     ) {
         let image = Image::open(&path);
-        let told = image.as_ref().ok();
-        let told = told.and_then(|image| detector.part(image, name, &path));
-        let mut file = SubLibraryFile::new(name, path, told, needed);
+        let version = image.as_ref().ok();
+        let version = version.and_then(|image| detector.part(image, name, &path));
+        let mut file = SubLibraryFile::new(name, path, version, needed);
         file.defect = image.err();
         self.list.push(file);
     }
@@ -270,7 +266,7 @@ fn opens_absent_part(version: Version) -> bool {
     (version.major, version.minor) == (9, 20)
 }
 
-/// Returns the names of the sub-libraries in a folder, sorted.
+/// Returns the names of the sub-libraries in a directory, sorted.
 fn beside(folder: &Path, major: u32) -> Vec<String> {
     let mut names = Vec::new();
     for file in files_in(folder) {
@@ -284,8 +280,8 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
     names
 }
 
-/// Returns `true` if cuDNN itself is configured to do without the other sub-libraries.
-pub fn is_jit_asked() -> bool {
+/// Returns `true` if cuDNN is configured to work without the other sub-libraries.
+pub fn is_jit_configured() -> bool {
     std::env::var_os("CUDNN_LIB_CONFIG").is_some_and(|value| value == "GRAPH_JIT_ONLY")
 }
 

@@ -1,4 +1,4 @@
-//! The file that a cuDNN opens for each of its sub-libraries.
+//! The files that a cuDNN opens for its sub-libraries.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
@@ -10,7 +10,7 @@ use crate::runtime::system;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
-/// The library that opens the sub-libraries by name, and where the loader searches for them.
+/// A main library, which opens the sub-libraries by name, and where the loader searches for them.
 pub struct SubLibraryLookup<'a> {
     /// Its directory.
     pub folder: &'a Path,
@@ -27,7 +27,6 @@ pub struct SubLibraryLookup<'a> {
 }
 
 impl<'a> SubLibraryLookup<'a> {
-    /// Creates it for the main library at this path.
     pub fn new(
         main_library: &'a Path,
         elf: Option<&Image>,
@@ -68,17 +67,18 @@ impl<'a> SubLibraryLookup<'a> {
             return file;
         }
         if cfg!(windows) {
-            // Directories that the program has added itself nobody can ask for, and this one may be among them.
+            // Directories that the program has added are unknown. This one may be among them.
             return Some(self.folder.join(&plain)).filter(|file| system::is_file(file));
         }
         let loaded = Library::loaded(&plain).and_then(|library| library.path());
         let file = loaded.or_else(|| self.search(&format!("libcudnn_{name}.so")));
-        // What is no file is not missing either, and is told as what it is.
+        // An obstacle in place of the file is reported as such, not as a missing file.
         let here = self.folder.join(&plain);
         file.or_else(|| Defect::in_the_way(&here).map(|_| here))
     }
 
-    /// Returns the file beside it, which the guard can open by its path; else the one that the loader finds.
+    /// Returns the file beside the main library, which the guard can open by its path; else the file that the loader
+    /// finds.
     pub fn beside_first(&self, name: &str) -> Option<PathBuf> {
         if let Some(file) = self.in_process(name) {
             return Some(file);
@@ -88,15 +88,15 @@ impl<'a> SubLibraryLookup<'a> {
         if system::is_file(&here) {
             return Some(here);
         }
-        // Debian and conda also ship the plain name; an unpacked archive may have the full one alone.
+        // Debian and conda also ship the plain name; an unpacked archive may contain only the full name.
         full_name(self.folder, &plain).or_else(|| self.by_name(name))
     }
 
-    /// Returns the file that the process has mapped already: every library in the process uses it.
+    /// Returns the file that the process has already mapped: every library in the process uses it.
     fn in_process(&self, name: &str) -> Option<PathBuf> {
-        let of = Some((name.to_string(), Some(self.major)));
+        let own = Some((name.to_string(), Some(self.major)));
         let mut mapped = self.mapped.iter();
-        mapped.find(|path| file_name::parse(path) == of).cloned()
+        mapped.find(|path| file_name::parse(path) == own).cloned()
     }
 
     /// Returns the file that the loader finds under this name.

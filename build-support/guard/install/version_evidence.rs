@@ -1,5 +1,5 @@
 //! The version of a sub-library, found without running it. The most trusted source comes first: its version symbol, on
-//! Windows its version resource, its build ID, the name of its file, the record of the wheel that brought it.
+//! Windows its version resource, its build ID, the name of its file, the record of the wheel that contains it.
 
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
@@ -10,31 +10,29 @@ use std::path::{Path, PathBuf};
 /// The facts about a file from which its version follows.
 #[derive(Clone, Debug)]
 pub struct VersionEvidence {
-    /// Without links: the name and the record are those of the file that is mapped in the end.
+    /// The canonical path: the name and the record are those of the mapped file.
     pub path: PathBuf,
-    /// Its size.
     pub size: u64,
     /// The version that the file itself contains.
     pub inside: Option<SourcedVersion>,
-    /// The releases in which NVIDIA shipped this build: mostly one.
+    /// The versions in which NVIDIA shipped this build, usually one.
     pub builds: Vec<Version>,
 }
 
-/// Finds versions, and remembers the records of each folder.
+/// A detector of versions, which caches the records of each directory.
 pub struct VersionDetector<'a> {
-    /// Returns the versions that the sub-libraries in a folder contain themselves.
+    /// Returns the versions that the sub-libraries in a directory contain themselves.
     certain: &'a dyn Fn(&Path) -> Vec<Version>,
     folders: Vec<(PathBuf, Vec<WheelRecord>)>,
 }
 
 impl<'a> VersionDetector<'a> {
-    /// Creates it. `certain` returns the versions that the sub-libraries in a folder contain themselves.
+    /// Creates it. `certain` returns the versions that the sub-libraries in a directory contain themselves.
     pub fn new(certain: &'a dyn Fn(&Path) -> Vec<Version>) -> Self {
         let folders = Vec::new();
         Self { certain, folders }
     }
 
-    /// Returns the version of a file.
     pub fn version(&mut self, file: &VersionEvidence) -> Option<SourcedVersion> {
         if file.inside.is_some() {
             return file.inside;
@@ -48,8 +46,8 @@ impl<'a> VersionDetector<'a> {
         Some((self.record(file)?, VersionSource::PackageRecord))
     }
 
-    /// Returns the version of a build. If several releases shipped it, the one beside the file counts. If yet another
-    /// one is beside it, any of them shows that this file is foreign.
+    /// Returns the version of a build. If several versions contain the build, the version of the files beside it
+    /// counts. If the files beside it are of yet another version, any of them shows that this file is foreign.
     fn of_build(&self, file: &VersionEvidence) -> Option<Version> {
         let first = *file.builds.first()?;
         if file.builds.len() == 1 {
@@ -57,10 +55,11 @@ impl<'a> VersionDetector<'a> {
         }
         let mut beside = (self.certain)(file.path.parent()?);
         beside.retain(|one| one.major == first.major);
-        let fitting = file.builds.iter().find(|one| beside.contains(one));
-        fitting
-            .copied()
-            .or(Some(first).filter(|_| !beside.is_empty()))
+        if beside.is_empty() {
+            return None;
+        }
+        let same = file.builds.iter().find(|one| beside.contains(one));
+        Some(*same.unwrap_or(&first))
     }
 
     fn record(&mut self, file: &VersionEvidence) -> Option<Version> {
@@ -68,8 +67,8 @@ impl<'a> VersionDetector<'a> {
         if !self.folders.iter().any(|known| known.0 == folder) {
             let mut records = records_above(folder);
             if !records.is_empty() {
-                // Another version was unpacked over that wheel: a file that still has the right size has it by chance.
-                // Wheels of 8 and 9 can share the directory.
+                // If another version was unpacked over a wheel, a file has the recorded size only by chance. Wheels of
+                // 8 and 9 can share the directory.
                 let beside = (self.certain)(folder);
                 records.retain(|(wheel, _)| {
                     let contradicts = |one: &Version| one.major == wheel.major && one != wheel;

@@ -1,11 +1,11 @@
-//! A cudarc from 0.15 to 0.18 that loads the driver itself: it looks all functions of its CUDA up when the driver is
-//! first used, and panics for want of one. Earlier and later ones do without what is not called.
+//! A cudarc from 0.15 to 0.18 that loads the driver itself: on first use, it looks up all driver functions of its CUDA,
+//! and panics if one is missing. Earlier and later versions only look up functions that are called.
 
 use crate::runtime::facts::version::Version;
 use std::io::BufRead;
 
-/// What it panics with, and the first function that came with each release of CUDA, without the `E` and the `cu` that
-/// they begin with: this table is in programs, and must not be taken for a cudarc's.
+/// Its panic message, and the first new function of each CUDA version, without the initial `E` and `cu`: this table is
+/// in programs, and must not be mistaken for a cudarc's.
 const PANIC: &[u8] = b"xpected symbol in library";
 const FIRST: [(Version, &str); 13] = [
     (Version::new(11, 6, 0), "GraphNodeGetEnabled"),
@@ -22,22 +22,23 @@ const FIRST: [(Version, &str); 13] = [
     (Version::new(13, 0, 0), "GreenCtxGetId"),
     (NEWEST, "GraphGetId"),
 ];
-/// A driver for this CUDA has all that such a cudarc looks up.
+/// A driver for this CUDA has all functions that such a cudarc looks up.
 pub const NEWEST: Version = Version::new(13, 1, 0);
-/// The libcudart that a program may hold has the same names, and does without those that are not there.
+/// A text in libcudart. A program may contain libcudart, which has the same names but does not require the functions.
 const RUNTIME: &[u8] = b"udaErrorInvalidValue\0";
 
-/// The functions that it looks up, the newest first, and the release of CUDA which that one came with.
+/// The functions that a cudarc looks up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EagerLookup {
-    /// The release.
+    /// The CUDA version that introduced the newest function.
     pub cuda: Version,
-    /// The functions.
+    /// The functions, the newest first.
     pub functions: Vec<String>,
 }
 
 impl EagerLookup {
-    /// Finds them in the constants of a program; none if it contains no such cudarc, or names that may be another's.
+    /// Finds the functions in the constants of a program; `None` if it contains no such cudarc, or if the names may be
+    /// those of libcudart.
     pub fn detect(constants: &[u8]) -> Option<Self> {
         if !has_framed_name(constants, b'E', PANIC) || has_framed_name(constants, b'c', RUNTIME) {
             return None;
@@ -57,12 +58,12 @@ impl EagerLookup {
     }
 }
 
-/// Returns `true` if this follows such a letter.
-fn has_framed_name(text: &[u8], letter: u8, wanted: &[u8]) -> bool {
+/// Returns `true` if the text contains this letter, followed by `tail`.
+fn has_framed_name(text: &[u8], letter: u8, tail: &[u8]) -> bool {
     let mut rest = text;
-    // `skip_until` comes compiled with optimisation; a loop over bytes in a program that is not does not.
+    // `skip_until` is optimized even in debug builds, unlike a loop over bytes.
     while rest.skip_until(letter).is_ok_and(|skipped| skipped > 0) {
-        if rest.starts_with(wanted) {
+        if rest.starts_with(tail) {
             return true;
         }
     }

@@ -12,7 +12,7 @@ pub fn of_main(major: u32) -> String {
     cudnn_file("", major, cfg!(windows))
 }
 
-/// Returns the name under which every cuDNN has this sub-library.
+/// Returns the name of this sub-library in every cuDNN.
 pub fn of_part(name: &str, major: u32) -> String {
     cudnn_file(name, major, cfg!(windows))
 }

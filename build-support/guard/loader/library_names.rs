@@ -7,52 +7,48 @@ use crate::runtime::loader::file_name;
 use crate::runtime::system::by_system;
 use std::path::PathBuf;
 
-/// In the order in which they are tried.
+/// Returns the names in the order in which they are tried.
 pub fn opened_names(built: &Built) -> Vec<String> {
     if built.loader == Loader::Cudarc {
         return of_cudarc(built.cudarc, built.cuda);
     }
-    let names: Vec<_> = rules::majors(built)
-        .iter()
-        .map(|major| file_name::of_main(*major))
-        .collect();
-    names
+    let majors = rules::majors(built).into_iter();
+    majors.map(file_name::of_main).collect()
 }
 
-/// The first cudarc that asks for `libcudnn.so.9`. For those before it there is `libcudnn.so` or nothing: their other
-/// names are of no cuDNN that ever was.
-pub const CUDARC_ASKS_FOR_9: Version = Version::new(0, 19, 2);
+/// The first cudarc that tries `libcudnn.so.9`. Earlier versions only find `libcudnn.so`: their other names belong to
+/// no cuDNN.
+pub const FIRST_CUDARC_WITH_9: Version = Version::new(0, 19, 2);
 
-/// The name that cudarc asks for first, in all directories before it asks for another.
+/// The name that cudarc tries first, in all directories before it tries another.
 pub const FIRST: &str = by_system!("libcudnn.so", "cudnn.dll");
 
-/// A compatible cuDNN that comes first, while cudarc takes another one by the name that it asks for first.
+/// A compatible cuDNN that is first on the search path, while cudarc uses another cuDNN by the name that it tries
+/// first.
 pub struct HiddenCudnn {
     /// Its main library.
     pub path: PathBuf,
-    /// Whether cudarc asks for its name at all.
-    pub is_asked: bool,
+    /// `true` if cudarc tries its name at all.
+    pub is_tried: bool,
 }
 
 impl HiddenCudnn {
-    /// Creates it.
     pub fn new(built: &Built, path: PathBuf) -> Self {
         let names = opened_names(built);
+        let is_it = |name: &String| path.file_name() == Some(name.as_ref());
         Self {
-            is_asked: names
-                .iter()
-                .any(|asked| path.file_name() == Some(asked.as_ref())),
+            is_tried: names.iter().any(is_it),
             path,
         }
     }
 }
 
-/// Those of the crate cudarc, in its order; a test holds them against its own. An unknown release has those of the
-/// newest. Some have the release of CUDA in them for which cudarc is compiled, which is taken to be that of the build.
-/// (Two names of no cuDNN are later than others: cudarc 0.13 is the first with `libcudnn.so.1`, 0.18.2 with
-/// `libcudnn64_11.so`.)
+/// Returns the names that the crate cudarc tries, in its order; a test compares them with cudarc's own. An unknown
+/// version counts as the newest. Some names contain the CUDA version for which cudarc is compiled, which is assumed to
+/// be that of the build. (Two names of no cuDNN are newer than others: `libcudnn.so.1` since cudarc 0.13,
+/// `libcudnn64_11.so` since 0.18.2.)
 pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> {
-    let newer = cudarc.is_none_or(|cudarc| cudarc >= CUDARC_ASKS_FOR_9);
+    let newer = cudarc.is_none_or(|cudarc| cudarc >= FIRST_CUDARC_WITH_9);
     let mut names = vec!["libcudnn.so".to_string(), "libcudnn64.so".to_string()];
     let with = |names: &mut Vec<String>, end: &str| names.push(format!("libcudnn64_{end}.so"));
     if let Some(Version { major, minor, .. }) = cuda {

@@ -1,21 +1,21 @@
-//! The reasons why the loader searches a folder.
+//! The reasons why the loader searches a directory.
 
 use crate::runtime::loader::opener::Opener;
 use std::path::{Path, PathBuf};
 
-/// Libraries that the loader puts into every program, as ld.so(8) has it.
+/// The list of libraries that the loader loads into every program (ld.so(8)).
 pub const PRELOADS: &str = "/etc/ld.so.preload";
 
-/// The reason why the loader searches a folder.
+/// The reason why the loader searches a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadOrigin {
-    /// The program's DT_RPATH, which wins over LD_LIBRARY_PATH.
+    /// The program's DT_RPATH, which is searched before LD_LIBRARY_PATH.
     Rpath(PathBuf),
-    /// LD_LIBRARY_PATH, as it was when the program was started; on Windows PATH, as it is.
+    /// LD_LIBRARY_PATH, as it was when the program was started; on Windows the current PATH.
     LibraryPath(PathBuf),
     /// The program's DT_RUNPATH.
     Runpath(PathBuf),
-    /// The DT_RPATH of the library of this name, which opens it or is above the one that does.
+    /// The DT_RPATH of the library of this name, which opens it or has loaded the library that opens it.
     LibraryRpath(PathBuf, String),
     /// The DT_RUNPATH of the library of this name, which opens it.
     LibraryRunpath(PathBuf, String),
@@ -25,11 +25,11 @@ pub enum LoadOrigin {
     Preloads,
     /// `/etc/ld.so.cache`.
     Cache,
-    /// The folders that are built into the loader.
+    /// The directories that are built into the loader.
     System(PathBuf),
     /// On Windows the program's own directory.
     Application(PathBuf),
-    /// On Windows what the program gave to `SetDllDirectory`.
+    /// On Windows the directory of `SetDllDirectory`.
     DllDirectory(PathBuf),
     /// On Windows the working directory.
     WorkingDirectory(PathBuf),
@@ -37,12 +37,12 @@ pub enum LoadOrigin {
     Library(Opener),
     /// A path by which the program or a library in the process opened it.
     Elsewhere,
-    /// Nothing: it is linked into the program itself.
+    /// No search: cuDNN is linked statically.
     Within,
 }
 
 impl LoadOrigin {
-    /// Returns the folder that it names. Without one, the path is empty.
+    /// Returns the directory, or an empty path without one.
     pub fn folder(&self) -> &Path {
         match self {
             LoadOrigin::Rpath(folder)

@@ -1,13 +1,13 @@
-//! A library that lies there and that the loader may not bring into this process: for want of memory or of files that
-//! may be open, or because nothing is to be run from where it lies. glibc says the same of the first and the last.
+//! A library that exists but that the loader cannot map into this process: not enough memory, too many open files, or a
+//! file system from which nothing may be run. glibc's message for the first and the last is the same.
 
 use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::{by_system, proc};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// glibc's words, after the name of the file; `ERROR_COMMITMENT_LIMIT`, which speaks of the page file, and
-/// `ERROR_NOT_ENOUGH_MEMORY`.
+/// glibc's messages, after the name of the file; on Windows `ERROR_COMMITMENT_LIMIT`, whose message names the page
+/// file, and `ERROR_NOT_ENOUGH_MEMORY`.
 const WORDS: &[&str] = by_system!(
     &[
         "failed to map segment from shared object",
@@ -17,11 +17,11 @@ const WORDS: &[&str] = by_system!(
     ],
     &["(os error 1455)", "(os error 8)"]
 );
-/// The system's words where a process has as many files open as it may, or all of them together, and their numbers.
+/// The system's message when a process, or all of them together, cannot open more files, and its error numbers.
 pub const TOO_MANY_FILES: &str = "Too many open files";
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
-/// The number of files that are open at once while sub-libraries are read.
+/// The number of files that are open at the same time while sub-libraries are read.
 const FILES: usize = 3;
 /// Limits on memory, as /proc names them and as the shell sets them.
 const LIMITS: [(&str, &str); 2] = [
@@ -29,32 +29,32 @@ const LIMITS: [(&str, &str); 2] = [
     ("Max data size", "ulimit -d"),
 ];
 
-/// Returns the fault if the loader's message is about one. The loader names a file as it was asked for it; the `way`
-/// leads from there to one.
+/// Returns the fault if the loader's message is about one. The message contains the name by which the file was opened;
+/// `locate` returns its path.
 pub fn find<'a>(
-    words: &'a str,
-    way: &dyn Fn(&str) -> Option<PathBuf>,
+    message: &'a str,
+    locate: &dyn Fn(&str) -> Option<PathBuf>,
 ) -> Option<RefusedLibrary<'a>> {
     let failure = |reason| RefusedLibrary {
-        words: words.into(),
+        words: message.into(),
         reason,
     };
-    if words.contains(TOO_MANY_FILES) {
+    if message.contains(TOO_MANY_FILES) {
         return Some(failure(Refusal::TooManyFiles));
     }
-    if !WORDS.iter().any(|known| words.contains(known)) {
+    if !WORDS.iter().any(|known| message.contains(known)) {
         return None;
     }
-    let named = words.split(": ").next()?;
+    let named = message.split(": ").next()?;
     let path = Some(PathBuf::from(named)).filter(|path| path.is_absolute());
-    let path = path.or_else(|| way(named));
+    let path = path.or_else(|| locate(named));
     let file = match &path {
         Some(path) => path.display().to_string(),
         None => named.to_string(),
     };
     let mounts = proc::text("self/mountinfo").unwrap_or_default();
     let real = path.and_then(|path| path.canonicalize().ok());
-    let mounted = real.and_then(|real| nothing_runs(&mounts, &real));
+    let mounted = real.and_then(|real| noexec_mount(&mounts, &real));
     let limits = proc::text("self/limits").unwrap_or_default();
     Some(failure(match (mounted, limit(&limits)) {
         (Some(mounted), _) => Refusal::NoExec(file, mounted),
@@ -63,7 +63,7 @@ pub fn find<'a>(
     }))
 }
 
-/// Returns the fault of a process that may not open as many files as reading a cuDNN takes.
+/// Returns the fault of a process that cannot open enough files to read a cuDNN.
 pub fn no_files_left() -> Option<RefusedLibrary<'static>> {
     let mut open = Vec::new();
     while open.len() < FILES {
@@ -86,7 +86,7 @@ pub fn is_limited() -> bool {
     limit(&proc::text("self/limits").unwrap_or_default()).is_some()
 }
 
-/// The lowest limit on this process's memory, in MiB, and what sets it.
+/// Returns the lowest limit on this process's memory, in MiB, and the command that sets it.
 pub fn limit(limits: &str) -> Option<(u64, &'static str)> {
     let mut lowest: Option<(u64, &'static str)> = None;
     for line in limits.lines() {
@@ -103,7 +103,7 @@ pub fn limit(limits: &str) -> Option<(u64, &'static str)> {
 }
 
 /// Returns the mount point of the file system that this file is on, if nothing may be run from it.
-pub fn nothing_runs(mounts: &str, file: &Path) -> Option<PathBuf> {
+pub fn noexec_mount(mounts: &str, file: &Path) -> Option<PathBuf> {
     let mut on: Option<(PathBuf, bool)> = None;
     for line in mounts.lines() {
         let mut fields = line.split(' ').skip(4);

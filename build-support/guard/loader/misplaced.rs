@@ -1,11 +1,11 @@
-//! A library that lies where the loader does not look, though somebody meant it to be found there.
+//! A library in a directory that the loader does not search, although a user meant it to be found there.
 
 use crate::runtime::binary::Image;
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
-/// Variables that name what holds a cuDNN. None of them tells the loader anything.
+/// Variables that name a directory with a cuDNN. The loader reads none of them.
 const VARIABLES: [&str; 8] = [
     "VIRTUAL_ENV",
     "CONDA_PREFIX",
@@ -17,7 +17,7 @@ const VARIABLES: [&str; 8] = [
     "CUDNN_GUARD_HOME",
 ];
 
-/// The library, and what keeps the loader from it. The places to search are in `elf` and `dll`.
+/// A library that the loader does not find. The places to search are in `elf` and `dll`.
 #[derive(Clone, Debug)]
 pub struct Misplaced {
     /// Its file, if one exists.
@@ -66,7 +66,7 @@ pub enum EntryFault {
     Joined,
 }
 
-/// The file that lies `below` what a variable names, and why that leads nobody there.
+/// Returns the file that `below` finds in the directory of a variable, and why the loader does not search there.
 pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf, Unsearched)> {
     for variable in &VARIABLES {
         let named = PathBuf::from(std::env::var_os(variable).unwrap_or_default());
@@ -81,12 +81,12 @@ pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf,
     Some((below(&fetched)?, Unsearched::Fetched))
 }
 
-/// The first of these files in the first of these directories, if it can be loaded.
-pub fn first_sound(dirs: &[PathBuf], names: &[String]) -> Option<PathBuf> {
+/// Returns the first of these files in these directories that can be loaded.
+pub fn first_loadable(dirs: &[PathBuf], names: &[String]) -> Option<PathBuf> {
     for dir in dirs {
         for name in names {
             let file = dir.join(name);
-            if is_sound(&file) {
+            if is_loadable(&file) {
                 return Some(file);
             }
         }
@@ -94,7 +94,7 @@ pub fn first_sound(dirs: &[PathBuf], names: &[String]) -> Option<PathBuf> {
     None
 }
 
-/// Returns `true` if there is such a file, and it can be loaded.
-pub fn is_sound(file: &Path) -> bool {
+/// Returns `true` if the file exists and can be loaded.
+pub fn is_loadable(file: &Path) -> bool {
     system::is_file(file) && Image::open(file).is_ok()
 }

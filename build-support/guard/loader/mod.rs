@@ -1,4 +1,4 @@
-//! The model of the system's loader: which cuDNN it takes, why it takes that one, and what it reports if it takes none.
+//! A model of the system's loader: the cuDNN that it uses, the reason, and its message if it uses none.
 
 pub mod cudarc_eager;
 #[cfg(any(windows, feature = "build"))]
@@ -15,13 +15,13 @@ pub mod refused_library;
 pub mod search_path;
 pub mod unlinked;
 
-/// The places where a library may be and the system does not search.
+/// The places where a library may be but the system does not search.
 #[cfg(windows)]
 pub use self::dll::misplaced as off_the_way;
 #[cfg(not(windows))]
 pub use self::elf::misplaced as off_the_way;
 
-/// The words of the system when it refuses a library.
+/// The system's messages about a library that it refuses.
 #[cfg(windows)]
 pub use self::dll::imports as loader_words;
 #[cfg(not(windows))]

@@ -1,24 +1,23 @@
-//! The library of this process that brought another one in, where no search path of the program leads to it.
+//! The library of this process that loaded another library, if no search path of the program explains it.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::file_name;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// More constants than a library has that is there to open others.
+/// A limit above the constants of a library that only opens others.
 const MOST_CONSTANTS: u64 = 1 << 20;
 
-/// A library that brought another one in.
+/// A library that loaded another library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opener {
-    /// Its file.
     pub path: PathBuf,
     /// `true` if LD_PRELOAD names it.
     pub preloaded: bool,
 }
 
-/// Whoever has the folder of this file as a search path, first of all one that is linked to it; of those that LD_PRELOAD
-/// names, also one that has the folder among its words.
+/// Returns the library that searches the directory of this file, preferably a library that is linked to the file. A
+/// library in LD_PRELOAD also counts if its constants contain the directory.
 pub fn find(file: &Path) -> Option<Opener> {
     let folder = file.parent()?;
     let name = file.file_name()?.to_str()?;
@@ -34,28 +33,23 @@ pub fn find(file: &Path) -> Option<Opener> {
     };
     let mut found: Option<(Opener, bool)> = None;
     for path in platform::mapped() {
-        // cuDNN's own libraries lead to each other.
-        let Some(elf) = Elf::read(&path)
-            .ok()
-            .filter(|_| file_name::parse(&path).is_none())
-        else {
+        // cuDNN's own libraries load each other.
+        if file_name::parse(&path).is_some() {
             continue;
-        };
+        }
+        let Ok(elf) = Elf::read(&path) else { continue };
         let preloaded = is_preloaded(&path);
         let is_linked = elf.needed().iter().any(|needed| needed == name);
         let mut folders = elf.folders(&path).into_iter();
         let leads = folders.any(|one| platform::same_file(&one, folder));
         let has_words = || {
             let folder = folder.as_os_str().as_encoded_bytes();
-            elf.constants(MOST_CONSTANTS).is_some_and(|bytes| {
-                bytes
-                    .windows(folder.len().max(1))
-                    .any(|words| words == folder)
-            })
+            let constants = elf.constants(MOST_CONSTANTS).unwrap_or_default();
+            let mut windows = constants.windows(folder.len().max(1));
+            windows.any(|words| words == folder)
         };
-        let is_better = found
-            .as_ref()
-            .is_none_or(|(_, linked)| is_linked && !linked);
+        let known = found.as_ref();
+        let is_better = known.is_none_or(|(_, linked)| is_linked && !linked);
         if is_better && (leads || preloaded && (is_linked || has_words())) {
             found = Some((Opener { path, preloaded }, is_linked));
         }

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 /// The loader's message about a library that it refuses.
 pub struct RefusedLibrary<'a> {
-    /// The message.
     pub words: Cow<'a, str>,
-    /// The reason.
     pub reason: Refusal,
 }
 
@@ -24,12 +22,12 @@ pub enum Refusal {
         /// The library that does not define it.
         of: String,
     },
-    /// The loader finds a library of another build for this file: its name, and if known its file with a function that it
-    /// does not define.
+    /// The loader finds a library of another build for this file: its name, and if known its file with a function that
+    /// it does not define.
     OtherBuild(PathBuf, String, Option<(PathBuf, String)>),
     /// The loader does not find a library of this name for this file.
     MissingLibrary(PathBuf, String),
-    /// As many files are open as may be.
+    /// The limit on open files is reached.
     TooManyFiles,
     /// This file is on this file system, from which nothing can be run.
     NoExec(String, PathBuf),

@@ -1,13 +1,12 @@
-//! The search path of a loader: the directories that it looks through, and what named each of them.
+//! The search path of a loader: the directories that it searches, each with the reason.
 
 pub use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// A directory that the loader looks through.
+/// A directory that the loader searches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchDirectory {
-    /// What named it.
     pub origin: LoadOrigin,
     /// The directory on this machine.
     pub dir: PathBuf,
@@ -29,7 +28,7 @@ impl SearchDirectory {
     }
 }
 
-/// The loader's search path for what one library or the program opens. The rest of it is in `elf` and `dll`.
+/// The loader's search path for a library or the program. More of its methods are in `elf` and `dll`.
 #[derive(Clone, Debug, Default)]
 pub struct SearchPath {
     /// The directories, in the loader's order.
@@ -37,8 +36,8 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
-    /// Returns `true` if this folder is searched before that of the origin, by an order in which the reader can put
-    /// both: that of LD_LIBRARY_PATH, and on Windows that of all.
+    /// Returns `true` if this directory is searched before that of the origin, in an order that a user can change: the
+    /// entries of LD_LIBRARY_PATH, and on Windows all directories.
     pub fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
         let is_ordered =
             |origin: &LoadOrigin| cfg!(windows) || matches!(origin, LoadOrigin::LibraryPath(_));
@@ -56,15 +55,14 @@ impl SearchPath {
         false
     }
 
-    /// Returns `true` if the folder of one file comes before that of the other.
-    pub fn leads_first(&self, one: &Path, other: &Path) -> bool {
-        let is = |file: &Path, place: &SearchDirectory| {
-            file.parent()
-                .is_some_and(|dir| platform::same_file(dir, &place.dir))
+    /// Returns `true` if the directory of a file is searched before the directory of the other.
+    pub fn leads_first(&self, file: &Path, other: &Path) -> bool {
+        let is_in = |file: &Path, place: &SearchDirectory| {
+            let dir = file.parent();
+            dir.is_some_and(|dir| platform::same_file(dir, &place.dir))
         };
         let mut places = self.directories.iter();
-        places
-            .find(|place| is(one, place) || is(other, place))
-            .is_some_and(|place| is(one, place))
+        let first = places.find(|place| is_in(file, place) || is_in(other, place));
+        first.is_some_and(|place| is_in(file, place))
     }
 }

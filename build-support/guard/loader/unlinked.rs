@@ -1,12 +1,11 @@
-//! A library for Linux that lies there without the link by which programs look for it.
+//! A library for Linux without the link by which programs search for it.
 
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use std::path::{Path, PathBuf};
 
-/// A library in this directory that has this SONAME, where it lies under other names alone: `ldconfig` was not run for
-/// it.
+/// Returns a library in this directory that has this SONAME but other file names: `ldconfig` was not run for it.
 pub fn find(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
     let stem = soname.split(['.', '-', '_']).next()?;
     let mut found = None;

@@ -131,7 +131,7 @@ impl MissingDlopen {
     /// Adds the file that exists and the help.
     pub fn with_help(&self, finding: Finding) -> Finding {
         let (name, is_driver) = (&self.name, self.name == PLAIN_DRIVER);
-        let Some(there) = &self.there else {
+        let Some(existing) = &self.existing else {
             return finding.help(match is_driver {
                 true => format!(
                     "make `{name}` a link to the driver's {DRIVER}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
@@ -139,20 +139,19 @@ impl MissingDlopen {
                 false => install(name),
             });
         };
-        let finding = finding.with("there is", there.display());
+        let finding = finding.with("there is", existing.display());
         if self.is_beside {
-            let folder = there.parent().unwrap_or(there).display();
-            return finding.help(format!("put `{folder}` into LD_LIBRARY_PATH"));
+            let dir = existing.parent().unwrap_or(existing).display();
+            return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
         }
         let finding = finding.help(format!(
             "make a link of that name in a directory of LD_LIBRARY_PATH: `ln -s {} DIRECTORY/{name}`",
-            there.display()
+            existing.display()
         ));
-        match is_driver {
-            true => finding
-                .help("and do not take the toolkit's `stubs` for it, which are for linking alone"),
-            false => finding,
+        if !is_driver {
+            return finding;
         }
+        finding.help("and do not take the toolkit's `stubs` for it, which are for linking alone")
     }
 }
 

@@ -91,14 +91,14 @@ impl MainLibrary {
 impl Replacement<'_> {
     /// Returns the help that puts the wanted cuDNN in the place of the one that is loaded.
     pub fn help(&self, wanted: &str) -> String {
-        let folder = self.taken.parent().unwrap_or(self.taken);
+        let folder = self.loaded.parent().unwrap_or(self.loaded);
         let entries = self.in_the_way.iter();
         let entries: Vec<String> = entries.map(|dir| format!("`{}`", dir.display())).collect();
-        let mut wanted = match self.fitting {
+        let mut wanted = match self.compatible {
             Some(version) if entries.is_empty() => format!("cuDNN {version}"),
             _ => wanted.to_string(),
         };
-        if self.taken.file_name() == Some(FIRST.as_ref()) {
+        if self.loaded.file_name() == Some(FIRST.as_ref()) {
             wanted += &format!(" with a `{FIRST}`");
         }
         let help = self.main.help(folder, &wanted);

@@ -6,7 +6,7 @@ use crate::runtime::facts::built::Loader;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::library_names::{CUDARC_ASKS_FOR_9, FIRST, HiddenCudnn};
+use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9, HiddenCudnn};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Unsearched};
 use crate::runtime::loader::not_found::{MissingCudnn, NotFound, installable};
 use crate::runtime::system::by_system;
@@ -26,13 +26,13 @@ impl MissingCudnn<'_> {
         } else {
             format!("{} cannot be loaded", self.names.join(" or "))
         };
-        // Most of cudarc's many names are those of nothing that ever was.
-        let words = match self.words.first() {
+        // Most of cudarc's many names belong to no cuDNN.
+        let messages = match self.messages.first() {
             Some(first) if cudarc => {
                 let more = self.names.len().saturating_sub(1);
                 format!("{first}\n(and so for {more} names more)")
             }
-            _ => self.words.join("\n"),
+            _ => self.messages.join("\n"),
         };
         let (mut elsewhere, mut install) = (Vec::new(), Vec::new());
         if let Some(misplaced) = &self.misplaced {
@@ -45,7 +45,7 @@ impl MissingCudnn<'_> {
                 None => install.push(misplaced.help()),
             }
         }
-        if let Some(major) = installable(self.asked) {
+        if let Some(major) = installable(self.majors) {
             let file = file_name::of_main(major);
             install.push(format!(
                 "install cuDNN {major}, or put the directory of its {file} into {LIBRARY_PATH}"
@@ -59,7 +59,7 @@ impl MissingCudnn<'_> {
         }
         let finding = Finding::error(FindingId::CudnnNotLoadable, summary)
             .with_lines("reason", self.misplaced.map(|misplaced| misplaced.reason()))
-            .with("loader", words)
+            .with("loader", messages)
             .with_lines(
                 "there is",
                 self.other.map(|(_, path)| path.display().to_string()),
@@ -80,7 +80,7 @@ impl NotFound {
     ) -> Finding {
         let is_elsewhere = !elsewhere.is_empty();
         if let Some(unfit) = self.unfit {
-            // What is in a directory that may not be entered, nobody knows.
+            // The contents of a directory without permission are unknown.
             let is_closed = matches!(unfit.defect, Defect::Closed(_));
             let is_foreign = matches!(unfit.defect, Defect::Machine(..) | Defect::Class);
             if !(is_closed && is_elsewhere) {
@@ -91,7 +91,7 @@ impl NotFound {
                 finding.help.clear();
             }
         }
-        finding.help.extend(match self.unasked {
+        finding.help.extend(match self.untried {
             Some((major, dir)) => by_another_name(major, &dir),
             None if is_elsewhere => elsewhere,
             None => install,
@@ -113,7 +113,7 @@ fn by_another_name(major: u32, dir: &str) -> Vec<String> {
     }
     let name = file_name::of_main(9);
     let newer = format!(
-        "build the program with cudarc {CUDARC_ASKS_FOR_9} or later, which asks for {name} too"
+        "build the program with cudarc {FIRST_CUDARC_WITH_9} or later, which asks for {name} too"
     );
     vec![newer, format!("or {link}")]
 }
@@ -127,7 +127,7 @@ impl HiddenCudnn {
         let mut help = vec![format!(
             "put a {link} `{FIRST}` {to} `{name}` into `{dir}`: cudarc asks for that name everywhere before it asks for another"
         )];
-        if self.is_asked {
+        if self.is_tried {
             help.push(format!("or {otherwise}"));
         }
         help

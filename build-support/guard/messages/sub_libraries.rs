@@ -53,16 +53,16 @@ impl MissingSubLibraries<'_> {
 impl StraySubLibrary<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
-        let (version, by) = self.told;
+        let (version, by) = self.version;
         let summary = format!(
             "cuDNN {} at `{}` comes without {}, and finds that of {version} elsewhere",
             self.release,
             self.folder.display(),
             self.path.file_name().unwrap_or_default().to_string_lossy()
         );
-        let told = format!("{}, by {}", self.path.display(), by.with_article());
+        let file = format!("{}, by {}", self.path.display(), by.with_article());
         let finding = Finding::warning(FindingId::PartsMixed, summary)
-            .with("elsewhere", told)
+            .with("elsewhere", file)
             .with("by way of", &self.origin)
             .help("install cuDNN 9.21 or a later one, which brings its own");
         match &self.origin {

@@ -1,5 +1,5 @@
-//! What Windows does not find for a DLL that it refuses: error 126 and 127 name the one that asks, never the one that is
-//! missing.
+//! The DLL or function that Windows does not find for a DLL that it refuses. Errors 126 and 127 name the importing DLL,
+//! never the missing one.
 
 use crate::runtime::binary::Image;
 use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
@@ -8,19 +8,19 @@ use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
-/// More DLLs than any of cuDNN's leads to, Windows' own aside.
+/// A limit above the number of DLLs that any DLL of cuDNN loads, apart from Windows' own.
 const MOST: usize = 64;
 /// `ERROR_PROC_NOT_FOUND`
 const NO_FUNCTION: &str = "(os error 127)";
 
-/// Follows the import tables from this file on, to a DLL that is missing or lacks a function.
+/// Follows the import tables of this file to a DLL that is missing or does not export a function.
 fn missing_import(path: &Path, search_path: &SearchPath) -> Option<Refusal> {
     let mut files = vec![path.to_path_buf()];
     let mut next = 0;
     while let Some(by) = files.get(next).cloned() {
         next += 1;
         let Ok(dll) = Image::open(&by) else { continue };
-        let taken = dll.named_imports();
+        let imports = dll.named_imports();
         for name in dll.needs() {
             let Some(file) = file(&name, path, search_path) else {
                 // Windows has no files behind these names.
@@ -32,10 +32,10 @@ fn missing_import(path: &Path, search_path: &SearchPath) -> Option<Refusal> {
             if is_windows(&file) || files.contains(&file) || files.len() == MOST {
                 continue;
             }
-            let of = taken.iter().filter(|(from, _)| *from == name);
-            let wanted = of.map(|(_, function)| function.as_slice());
-            let lacks = Image::open(&file).ok()?.missing_symbols(wanted);
-            if let Some(function) = lacks.into_iter().next() {
+            let required = imports.iter().filter(|(from, _)| *from == name);
+            let required = required.map(|(_, function)| function.as_slice());
+            let missing = Image::open(&file).ok()?.missing_symbols(required);
+            if let Some(function) = missing.into_iter().next() {
                 return Some(Refusal::OtherBuild(by, name, Some((file, function))));
             }
             files.push(file);
@@ -46,7 +46,7 @@ fn missing_import(path: &Path, search_path: &SearchPath) -> Option<Refusal> {
 
 /// Returns the fault of a complete DLL that Windows refuses.
 pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
-    // Error 126 is of a file, 127 of a function.
+    // Error 126 is about a file, 127 about a function.
     let is_reported = |missing: &Refusal| {
         matches!(missing, Refusal::OtherBuild(..)) == words.contains(NO_FUNCTION)
     };
@@ -67,7 +67,8 @@ pub fn wants_driver(path: &Path, _words: &str) -> bool {
     }
 }
 
-/// The file that Windows takes for what a DLL imports: what is in the process, then what lies beside the first one.
+/// Returns the file that Windows uses for an imported DLL: in the process, else beside the first DLL, else on the
+/// search path.
 fn file(name: &str, first: &Path, search_path: &SearchPath) -> Option<PathBuf> {
     let loaded = Library::loaded(name).and_then(|library| library.path());
     let beside = first.with_file_name(name);

@@ -1,10 +1,10 @@
-//! The places where a DLL may be and Windows does not search.
+//! The places where a DLL may be but Windows does not search.
 
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::loader::misplaced::{Misplaced, Unsearched, by_variable, first_sound};
+use crate::runtime::loader::misplaced::{Misplaced, Unsearched, by_variable, first_loadable};
 use std::path::{Path, PathBuf};
 
-/// The directories of NVIDIA's installers, which contain one for each release.
+/// The directories of NVIDIA's installers, which contain a directory for each version.
 const INSTALLED: [&str; 2] = [r"NVIDIA\CUDNN", r"NVIDIA GPU Computing Toolkit\CUDA"];
 /// The places below the directories of variables and installers.
 const PLACES: [&str; 7] = [
@@ -17,7 +17,7 @@ const PLACES: [&str; 7] = [
     r"nvidia\cudnn\bin",
 ];
 
-/// Looks where the variables mean one of these names to be, and where installers put it.
+/// Finds one of these names in the directories of variables and installers.
 pub fn find(names: &[String]) -> Option<Misplaced> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let quoted = in_quotes(&path.to_string_lossy(), names);
@@ -38,13 +38,13 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
     None
 }
 
-/// In a directory that PATH names in quotation marks: programs of Windows take them away, its loader does not.
+/// Finds one of these names in a directory that PATH has in quotation marks. Windows' programs remove the quotation
+/// marks, but its loader does not.
 pub fn in_quotes(path: &str, names: &[String]) -> Option<Misplaced> {
     for entry in path.split(';').filter(|entry| entry.contains('"')) {
         let dir = entry.replace('"', "");
-        let there = |name: &String| Path::new(&dir).join(name).is_file();
-        if let Some(name) = names.iter().find(|name| there(name)) {
-            let file = Path::new(&dir).join(name);
+        let mut files = names.iter().map(|name| Path::new(&dir).join(name));
+        if let Some(file) = files.find(|file| file.is_file()) {
             return Some(misplaced(file, Unsearched::Quoted(entry.to_string())));
         }
     }
@@ -67,5 +67,5 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
         dirs.push(cuda.join("x64"));
         dirs.push(cuda.clone());
     }
-    first_sound(&dirs, names)
+    first_loadable(&dirs, names)
 }

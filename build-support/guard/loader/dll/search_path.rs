@@ -1,4 +1,4 @@
-//! The search path of Windows for a DLL that is asked for by its name.
+//! The search path of Windows for a DLL that is opened by its name.
 //! <https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order>
 
 use crate::runtime::binary::Image;
@@ -8,14 +8,14 @@ use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 impl SearchPath {
-    /// Returns that of this process. Windows does not tell another one that `SetDefaultDllDirectories` has set.
+    /// Returns the search path of this process. Windows does not report directories from `SetDefaultDllDirectories`.
     pub fn of_program() -> Self {
         let program = std::env::current_exe().unwrap_or_default();
         let mut own = Vec::new();
         own.extend(program.parent().map(Path::to_path_buf));
         let path = platform::first_environment(platform::LIBRARY_PATH).unwrap_or_default();
         let mut named = Vec::new();
-        // Not as the standard library splits it, which takes quotation marks away: the loader does not.
+        // `std::env::split_paths` removes quotation marks, but the loader does not.
         for entry in path.as_encoded_bytes().split(|byte| *byte == b';') {
             if !entry.is_empty() {
                 named.push(platform::path_of(entry.to_vec()));
@@ -41,20 +41,20 @@ impl SearchPath {
         Self { directories }
     }
 
-    /// Returns the reason why the loader took this file.
+    /// Returns the reason why the loader used this file.
     pub fn to(&self, file: &Path) -> LoadOrigin {
-        let folder = file.parent().unwrap_or(file);
-        let is = |place: &&SearchDirectory| platform::same_file(&place.dir, folder);
-        let found = self.directories.iter().find(is);
+        let dir = file.parent().unwrap_or(file);
+        let is_it = |place: &&SearchDirectory| platform::same_file(&place.dir, dir);
+        let found = self.directories.iter().find(is_it);
         found.map_or(LoadOrigin::Elsewhere, |place| place.origin.clone())
     }
 
-    /// Returns the file that the loader takes for a name. The DLL that asks has no directories of its own.
+    /// Returns the file that the loader uses for a name. A DLL has no directories of its own.
     pub fn resolve(&self, name: &str, _own: &[PathBuf], _own_first: bool) -> Option<PathBuf> {
         self.program_file(name)
     }
 
-    /// Returns the file that the loader takes for a name: the first one, even if it is damaged.
+    /// Returns the file that the loader uses for a name: the first file, even if it is damaged.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         self.program_files(name).into_iter().next()
     }
@@ -67,14 +67,14 @@ impl SearchPath {
         files
     }
 
-    /// Returns the file of a name that the program opens, if it is no DLL for the program.
+    /// Returns the file that the loader uses for a name, if the program cannot load it.
     pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
         let file = self.program_file(name)?;
         let defect = Image::open(&file).err()?;
         Some((file, defect))
     }
 
-    /// Returns the directories as "looked at" lists them.
+    /// Returns the directories, for the evidence "looked at".
     pub fn looked_at(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for place in &self.directories {

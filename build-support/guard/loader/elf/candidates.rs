@@ -1,4 +1,4 @@
-//! The files that the loader of Linux tries for a name: in this process, or on a system that is only looked at.
+//! The files that the loader of Linux tries for a name: in this process, or on a system that is only inspected.
 
 use crate::runtime::binary::defect::target;
 use crate::runtime::binary::ld_so_cache::{self, CACHE};
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 /// The directory of the variants of libraries that are for more capable CPUs.
 const HWCAPS: &str = "glibc-hwcaps";
 
-/// The system whose loader searches: that of this process by default.
+/// The system whose loader searches. Default: the system of this process.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The root directory of another system.
     pub root: Option<PathBuf>,
-    /// The subdirectories of `glibc-hwcaps` in the order in which they are tried, none for the directory itself. This
-    /// process's loader does not tell them.
+    /// The subdirectories of `glibc-hwcaps` in the order in which they are tried, `None` for the directory itself. The
+    /// loader of this process does not report them.
     pub levels: Option<Vec<Option<&'static str>>>,
-    /// The directories of its configuration, where `ldconfig` has made no cache of them yet.
+    /// The directories of its configuration, if `ldconfig` has not created a cache yet.
     pub configured: Option<Vec<PathBuf>>,
 }
 
@@ -60,9 +60,9 @@ impl View {
         preferred
     }
 
-    /// Returns the files that the cache gives to a name.
+    /// Returns the files of a name in the cache.
     fn cached(&self, name: &str) -> Vec<PathBuf> {
-        // The cache lists cuDNN by its SONAMEs, which end in the major: this process need not read it for others.
+        // The cache lists cuDNN by its SONAMEs, which end in the major, so it is not read for other names.
         let numbers = name.strip_prefix("libcudnn");
         let numbers = numbers.and_then(|rest| rest.split_once(".so."));
         if self.levels.is_none() && numbers.is_some_and(|(_, numbers)| numbers.contains('.')) {
@@ -85,14 +85,15 @@ pub fn hwcaps_level(file: &Path) -> Option<&str> {
 }
 
 impl SearchPath {
-    /// Returns the files that the loader tries for a name, in its order, each with what makes it do so: the directories
-    /// that somebody named, the cache, and its own directories.
+    /// Returns the files that the loader tries for a name, in its order, each with the reason: the configured
+    /// directories, the cache, and the system's directories.
     pub fn candidates(&self, name: &str, view: &View) -> Vec<(LoadOrigin, PathBuf)> {
         let (mut files, mut system) = (Vec::new(), Vec::new());
         for place in &self.directories {
-            let files = match place.is_system() {
-                true => &mut system,
-                false => &mut files,
+            let files = if place.is_system() {
+                &mut system
+            } else {
+                &mut files
             };
             for file in view.variants(&place.dir.join(name)) {
                 files.push((place.origin.clone(), file));
@@ -105,7 +106,7 @@ impl SearchPath {
         files
     }
 
-    /// Returns the places that are searched, as "looked at" lists them.
+    /// Returns the places that are searched, for the evidence "looked at".
     pub fn places(&self, view: &View) -> Vec<String> {
         let (mut lines, mut system): (Vec<String>, _) = (Vec::new(), Vec::new());
         for place in &self.directories {

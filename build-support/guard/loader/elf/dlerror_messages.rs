@@ -1,4 +1,4 @@
-//! The loader's words when it refuses a library. They begin with the file that it did not find.
+//! The loader's messages about a library that it refuses. They begin with the file that it did not find.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::map_failures;
@@ -12,7 +12,7 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
     let file = Path::new(named);
     let reason = if words.contains(", version libcudnn") || words.contains("version `libcudnn") {
         Refusal::OtherCudnn(path.into())
-    } else if let Some((version, by)) = version_wanted(words) {
+    } else if let Some((version, by)) = required_version(words) {
         Refusal::MissingVersion {
             version: version.to_string(),
             by: by.to_string(),
@@ -31,7 +31,7 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
     }
 }
 
-/// Returns `true` if the driver's library is what is missing. An image may contain an empty file in its place.
+/// Returns `true` if the driver's library is missing. An image may contain an empty file in its place.
 pub fn wants_driver(_path: &Path, words: &str) -> bool {
     let named = words.split(": ").next().unwrap_or_default();
     let is_absent = || Elf::open(Path::new(named)).is_err();
@@ -39,15 +39,15 @@ pub fn wants_driver(_path: &Path, words: &str) -> bool {
 }
 
 /// Returns the version and the file of glibc's "version `GLIBC_2.27' not found (required by FILE)".
-fn version_wanted(words: &str) -> Option<(&str, &str)> {
+fn required_version(words: &str) -> Option<(&str, &str)> {
     let (_, rest) = words.split_once(": version `")?;
-    let (wanted, rest) = rest.split_once("' not found (required by ")?;
-    Some((wanted, rest.strip_suffix(')')?))
+    let (version, rest) = rest.split_once("' not found (required by ")?;
+    Some((version, rest.strip_suffix(')')?))
 }
 
-/// The library that lacks a function which the one that was linked to had: NVIDIA gives the functions of a library its
-/// name as their version. Up to 2.29 glibc says "symbol S version V not defined in file F with link time reference",
-/// since then "undefined symbol: S, version V".
+/// Returns the library that does not define a function of the library that was linked: the version of NVIDIA's
+/// functions is the name of their library. glibc up to 2.29 prints "symbol S version V not defined in file F with link
+/// time reference", later versions "undefined symbol: S, version V".
 fn skewed_library(words: &str) -> Option<&str> {
     if let Some((_, rest)) = words.split_once(" not defined in file ") {
         return Some(rest.split_once(" with link time reference")?.0);
@@ -57,33 +57,31 @@ fn skewed_library(words: &str) -> Option<&str> {
     Some(version).filter(|version| version.contains(".so."))
 }
 
-/// glibc's last words, "PROGRAM: symbol lookup error: FILE: undefined symbol: S": what follows the program's name.
-pub fn missed_function<'a>(said: &'a str) -> Option<&'a str> {
-    let words = |line: &'a str| {
-        line.split_once(": symbol lookup error: ")
-            .map(|(_, words)| words)
-    };
-    said.lines().rev().find_map(words)
+/// Returns the end of glibc's last message, "PROGRAM: symbol lookup error: FILE: undefined symbol: S", after the
+/// program.
+pub fn missed_function<'a>(output: &'a str) -> Option<&'a str> {
+    let message = |line: &'a str| Some(line.split_once(": symbol lookup error: ")?.1);
+    output.lines().rev().find_map(message)
 }
 
 /// Returns `true` if glibc ended the process because the system does not let one thread wait for another.
-pub fn no_waiting(said: &str) -> bool {
-    said.contains("The futex facility returned an unexpected error code")
+pub fn no_waiting(output: &str) -> bool {
+    output.contains("The futex facility returned an unexpected error code")
 }
 
 /// Returns `true` if Rust's allocator, or C++'s under a limit, found no memory and ended the process.
-pub fn no_memory(said: &str) -> bool {
+pub fn no_memory(output: &str) -> bool {
     let begins = |line: &str| line.starts_with("memory allocation of ");
-    let limited = || said.contains("std::bad_alloc") && map_failures::is_limited();
-    said.lines().any(begins) || limited()
+    let limited = || no_memory_for_library(output) && map_failures::is_limited();
+    output.lines().any(begins) || limited()
 }
 
 /// Returns `true` if a library found no memory.
-pub fn no_memory_for_library(said: &str) -> bool {
-    said.contains("std::bad_alloc")
+pub fn no_memory_for_library(output: &str) -> bool {
+    output.contains("std::bad_alloc")
 }
 
 /// Returns `true` if no thread could be started.
-pub fn no_thread(said: &str) -> bool {
-    said.contains("Resource temporarily unavailable") || said.contains("pthread_create failed")
+pub fn no_thread(output: &str) -> bool {
+    output.contains("Resource temporarily unavailable") || output.contains("pthread_create failed")
 }

@@ -1,9 +1,9 @@
-//! The places where a library for Linux may be and the loader does not search.
+//! The places where a library for Linux may be but the loader does not search.
 
 use crate::runtime::binary::ld_so_cache;
 use crate::runtime::loader::elf::search_list::lib_folders;
 use crate::runtime::loader::misplaced::{
-    EntryFault, Misplaced, Unsearched, by_variable, first_sound, is_sound,
+    EntryFault, Misplaced, Unsearched, by_variable, first_loadable, is_loadable,
 };
 use crate::runtime::system;
 use crate::runtime::system::platform;
@@ -22,14 +22,14 @@ const PLACES: [&str; 5] = [
 ];
 /// The separators of LD_LIBRARY_PATH.
 const BETWEEN: fn(char) -> bool = |c| c == ':' || c == ';';
-/// The characters that people write in their place.
+/// The characters that people write instead of separators.
 const GAP: fn(char) -> bool = |c| c == ',' || c.is_whitespace();
 /// The characters that a shell removes.
 const QUOTE: fn(char) -> bool = |c| c == '"' || c == '\'';
-/// More directories in one are not looked into.
+/// The most directories in a directory that are searched.
 const MOST: usize = 256;
 
-/// Finds one of these names where the variables and the configuration of the loader mean it to be.
+/// Finds one of these names in the directories that variables and the loader's configuration mean.
 pub fn find(names: &[String]) -> Option<Misplaced> {
     let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
     let library_path = library_path.to_string_lossy();
@@ -40,10 +40,9 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
         return found;
     }
     let by_prefix = || {
-        let mut files = PREFIXES
-            .iter()
-            .map(|prefix| below(Path::new(prefix), names));
-        Some((files.find_map(|file| file)?, Unsearched::Unnamed))
+        let mut prefixes = PREFIXES.iter();
+        let file = prefixes.find_map(|prefix| below(Path::new(prefix), names));
+        Some((file?, Unsearched::Unnamed))
     };
     if let Some((file, cause)) = by_variable(&|dir| below(dir, names)).or_else(by_prefix) {
         let mut value = folder(&file).display().to_string();
@@ -55,7 +54,7 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
     misread(&library_path, &home)
 }
 
-/// An entry of LD_LIBRARY_PATH that the loader reads in another way than it was meant.
+/// Finds one of these names in or near a directory that an entry of LD_LIBRARY_PATH means.
 pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Option<Misplaced> {
     let mut entries = Vec::new();
     let mut found = None;
@@ -100,7 +99,7 @@ fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
     None
 }
 
-/// A directory that the loader's configuration names and its cache does not have yet.
+/// Finds one of these names in a directory that the loader's configuration names, but its cache does not contain yet.
 pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
     let mut files = vec![etc.join("ld.so.conf")];
     files.extend(listed(&etc.join("ld.so.conf.d")));
@@ -109,8 +108,8 @@ pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
             let dir = line.split('#').next().unwrap_or_default().trim();
             for name in names {
                 let file = Path::new(dir).join(name);
-                let is_known = || ld_so_cache::files(name).contains(&file);
-                if dir.starts_with('/') && is_sound(&file) && !is_known() {
+                let is_cached = || ld_so_cache::files(name).contains(&file);
+                if dir.starts_with('/') && is_loadable(&file) && !is_cached() {
                     return Some(Misplaced {
                         file: Some(file),
                         cause: Unsearched::Uncached(conf),
@@ -135,20 +134,20 @@ fn folder(file: &Path) -> &Path {
     file.parent().unwrap_or(file)
 }
 
-/// The directories that were meant by an entry of LD_LIBRARY_PATH, and its fault, if the loader reads it in another way.
+/// Returns the directories that an entry of LD_LIBRARY_PATH means, and its fault, if the loader reads it differently.
 fn meant(entry: &str, home: &str) -> (Vec<String>, Option<EntryFault>) {
     if entry.is_empty() || system::is_there(Path::new(entry)) {
         return (vec![entry.to_string()], None);
     }
     let bare = entry.replace(QUOTE, "");
     let mut dirs: Vec<String> = Vec::new();
-    let mut filled_in = None;
+    let mut expanded = None;
     for piece in bare.split(GAP) {
         let mut dir = piece.to_string();
         for token in ["~", "$HOME", "${HOME}"] {
             let rest = piece.strip_prefix(token);
             if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-                filled_in = Some(token);
+                expanded = Some(token);
                 dir = format!("{home}{rest}");
             }
         }
@@ -158,7 +157,7 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<EntryFault>) {
     }
     let fault = if bare != entry {
         EntryFault::Quoted
-    } else if let Some(token) = filled_in {
+    } else if let Some(token) = expanded {
         EntryFault::Unexpanded(token)
     } else if dirs.len() != 1 || dirs.first().is_some_and(|dir| dir != entry) {
         EntryFault::Joined
@@ -171,7 +170,7 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<EntryFault>) {
 /// Returns one of these files: the path itself, or one in this directory or in one that people confuse with it.
 fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
     for name in names {
-        if dir.ends_with(name) && is_sound(dir) {
+        if dir.ends_with(name) && is_loadable(dir) {
             return Some(dir.to_path_buf());
         }
     }
@@ -209,7 +208,7 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
             }
         }
     }
-    first_sound(&dirs, names)
+    first_loadable(&dirs, names)
 }
 
 /// Returns what a directory contains, sorted.

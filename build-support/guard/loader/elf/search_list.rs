@@ -15,8 +15,8 @@ impl Elf {
     }
 }
 
-/// Returns the directories in a list with these separators, as the loader of this process reads it for a file. The empty
-/// entry is the working directory.
+/// Returns the directories in a list with these separators, as the loader of this process reads it for a file. The
+/// empty entry is the working directory.
 pub fn directories(list: &[u8], separators: &[u8], file: &Path) -> Vec<PathBuf> {
     let origin = file.parent().unwrap_or(file).as_os_str();
     let libs = lib_folders(ARCH);
@@ -54,8 +54,8 @@ pub fn lib_folders(cpu: &str) -> [String; 3] {
     ]
 }
 
-/// Returns the paths that an entry of a search path may stand for, with the tokens of ld.so(8) filled in: one for each of
-/// `libs`. They are bytes, since the loader does not ask whether a path is UTF-8.
+/// Returns the paths that an entry of a search path may stand for, with the tokens of ld.so(8) expanded: one for each
+/// of `libs`. They are bytes, since the loader does not require UTF-8.
 pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<Vec<u8>> {
     let entry = replace_token(entry, "ORIGIN", origin);
     let entry = replace_token(&entry, "PLATFORM", cpu.as_bytes());
@@ -69,7 +69,7 @@ pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<
     paths
 }
 
-/// Replaces `$TOKEN` and `${TOKEN}` as the loader does it: `$TOKENS` is another word.
+/// Replaces `$TOKEN` and `${TOKEN}` like the loader: `$TOKENS` is another word.
 fn replace_token(entry: &[u8], token: &str, by: &[u8]) -> Vec<u8> {
     let (plain, braced) = (format!("${token}"), format!("${{{token}}}"));
     let ends = |tail: &&[u8]| !matches!(tail.first(), Some(next) if next.is_ascii_alphanumeric() || *next == b'_');

@@ -14,17 +14,17 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 impl SearchPath {
-    /// Returns that of the program, which the loader tells.
+    /// Returns the search path of the program, as the loader reports it.
     pub fn of_program() -> Self {
         let (rpath, runpath) = platform::program_paths();
         let library_path = platform::first_environment("LD_LIBRARY_PATH");
-        // A DT_RUNPATH switches a DT_RPATH off.
+        // A DT_RUNPATH disables a DT_RPATH.
         let rpath = if runpath.is_some() { None } else { rpath };
         Self::new(&platform::search_path(), rpath, library_path, runpath)
     }
 
-    /// Finds out who named each folder that the loader tells in its order (RPATH, LD_LIBRARY_PATH, RUNPATH, its own):
-    /// `dlinfo(3)` has flags for it which glibc leaves at 0.
+    /// Determines the origin of each directory that the loader reports in its order (RPATH, LD_LIBRARY_PATH, RUNPATH,
+    /// its own): `dlinfo(3)` has flags for it, which glibc leaves at 0.
     pub fn new(
         folders: &[PathBuf],
         rpath: Option<OsString>,
@@ -47,11 +47,11 @@ impl SearchPath {
         let mut directories = Vec::new();
         for folder in folders {
             let plain = normalized(folder);
-            // As text: there may be thousands, and to compare paths takes them apart.
-            let is = |one: &PathBuf| one.as_os_str() == plain.as_os_str();
+            // As text, since comparing thousands of paths by their components is slow.
+            let is_it = |one: &PathBuf| one.as_os_str() == plain.as_os_str();
             let mut origin = LoadOrigin::System as fn(_) -> _;
             for (at, (list, named)) in named.iter().enumerate().skip(stage) {
-                if list.iter().any(is) {
+                if list.iter().any(is_it) {
                     (stage, origin) = (at, *named);
                     break;
                 }
@@ -61,7 +61,7 @@ impl SearchPath {
         Self { directories }
     }
 
-    /// Returns the reason why the loader took this file.
+    /// Returns the reason why the loader used this file.
     pub fn to(&self, file: &Path) -> LoadOrigin {
         let name = file.file_name().unwrap_or_default();
         let hit = self.directories.iter().find(|place| {
@@ -85,7 +85,7 @@ impl SearchPath {
                 .is_some_and(|name| ld_so_cache::files(name).iter().any(|one| one == file))
         };
         match hit {
-            // The cache is asked before the system's folders, and names what lies there.
+            // The cache is searched before the system's directories, and also names the files in them.
             Some(place) if !place.is_system() => place.origin.clone(),
             _ if cached() && !file.parent().is_some_and(ld_so_cache::is_default) => {
                 LoadOrigin::Cache
@@ -100,20 +100,21 @@ impl SearchPath {
         }
     }
 
-    /// Returns the relative entry that led to a file before the program changed its working directory.
+    /// Returns the relative entry by which the loader found a file before the program changed its working directory.
     fn relative(&self, file: &Path) -> Option<LoadOrigin> {
         let name = file.file_name()?;
-        let led = |place: &&SearchDirectory| {
-            let folder = normalized(&place.dir);
-            folder.is_relative() && folder.iter().count() > 0 && file.ends_with(folder.join(name))
+        let is_it = |place: &&SearchDirectory| {
+            let dir = normalized(&place.dir);
+            dir.is_relative() && dir.iter().count() > 0 && file.ends_with(dir.join(name))
         };
-        Some(self.directories.iter().find(led)?.origin.clone())
+        Some(self.directories.iter().find(is_it)?.origin.clone())
     }
 
-    /// Returns the file that the loader takes for a name that a library asks for, when that library has its own DT_RPATH
-    /// (before LD_LIBRARY_PATH) or DT_RUNPATH (after it) with these folders.
+    /// Returns the file that the loader uses for a name that a library opens. `own`: the directories of the library's
+    /// DT_RPATH (before LD_LIBRARY_PATH) or DT_RUNPATH (after it).
     pub fn resolve(&self, name: &str, own: &[PathBuf], own_first: bool) -> Option<PathBuf> {
-        // A RUNPATH of the program is for what it opens itself, and the library's own switches its RPATH off.
+        // The program's RUNPATH is only for what the program opens, and the library's RUNPATH disables the program's
+        // RPATH.
         let (mut directories, mut system) = (Vec::new(), Vec::new());
         for place in &self.directories {
             match place.origin {
@@ -133,20 +134,21 @@ impl SearchPath {
         Self { directories }.program_file(name)
     }
 
-    /// Returns the file that the loader would take for a name that the program opens: it passes over what it may not
-    /// read and what is for another CPU. If that is all there is, the first of those, so that it can be named.
+    /// Returns the file that the loader would use for a name that the program opens. The loader skips files that it
+    /// cannot read and files for another CPU. If it skips all files, the first one is returned, so that a message can
+    /// name it.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        let mut passed_over = None;
+        let mut skipped = None;
         for (_, file) in self.candidates(name, &View::default()) {
             if !platform::metadata(&file).is_ok_and(|data| !data.is_dir()) {
                 continue;
             }
             match Elf::open(&file) {
-                Err(defect) if defect.is_passed_over() => passed_over = passed_over.or(Some(file)),
+                Err(defect) if defect.is_passed_over() => skipped = skipped.or(Some(file)),
                 _ => return Some(file),
             }
         }
-        passed_over
+        skipped
     }
 
     /// Returns all files of that name on the search path.
@@ -156,8 +158,8 @@ impl SearchPath {
         files.filter(|file| system::is_file(file)).collect()
     }
 
-    /// Returns what is in the place of a file of this name and cannot be opened. What is in a directory that may not be
-    /// entered, nobody knows: that comes last.
+    /// Returns the first thing of this name on the search path that is no usable file. A directory that cannot be
+    /// entered comes last, since its contents are unknown.
     pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
         let (mut closed, mut unlinked) = (None, None);
         for place in &self.directories {
@@ -172,19 +174,14 @@ impl SearchPath {
         unlinked.or(closed)
     }
 
-    /// Returns the places that are searched, as "looked at" lists them.
+    /// Returns the places that are searched, for the evidence "looked at".
     pub fn looked_at(&self) -> Vec<String> {
         self.places(&View::default())
     }
 }
 
-/// Returns a folder without the slash at its end. The working directory is empty.
-fn normalized(folder: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in folder.components() {
-        if part != Component::CurDir {
-            plain.push(part);
-        }
-    }
-    plain
+/// Returns a directory without the slash at its end. The working directory is empty.
+fn normalized(dir: &Path) -> PathBuf {
+    let components = dir.components();
+    components.filter(|one| *one != Component::CurDir).collect()
 }

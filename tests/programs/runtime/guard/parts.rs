@@ -385,7 +385,7 @@ fn limits_and_mounts_are_read() {
         29 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n\
         30 29 0:5 / /opt/a\\040b rw,nosuid,noexec,relatime shared:2 - tmpfs none rw,noexec\n\
         31 30 0:6 / /opt/a\\040b/c rw - tmpfs none rw,noexec\n";
-    let on = |file: &str| map_failures::nothing_runs(mounts, Path::new(file));
+    let on = |file: &str| map_failures::noexec_mount(mounts, Path::new(file));
     assert_eq!(on("/opt/a b/lib/libcudnn.so.9"), Some("/opt/a b".into()));
     assert_eq!(on("/opt/a b/c/libcudnn.so.9"), None);
     assert_eq!(on("/opt/a/libcudnn.so.9"), None);
