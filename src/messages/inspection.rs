@@ -326,7 +326,7 @@ impl LoadedFiles<'_> {
 impl RefusedRelease<'_> {
     /// Returns the finding.
     pub fn finding(&self) -> Finding {
-        let (library, wanted) = (self.library, &self.mismatch.wanted());
+        let (library, wanted) = (self.library, &self.mismatch.required_cudnn());
         let mut evidence = vec![
             ("loaded", library.display().to_string()),
             ("found via", self.found_via.to_string()),

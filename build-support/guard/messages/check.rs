@@ -1,4 +1,4 @@
-//! What the steps of a check found: a cuDNN that does not go with the program, or a step that was not possible.
+//! The faults that the steps of a check find: an incompatible cuDNN, or a step that was not possible.
 
 use crate::runtime::check::NotChecked;
 use crate::runtime::check::child_verdict::Disagreement;
@@ -10,7 +10,6 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::file_name;
 
 impl NotChecked<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let unsupported = |summary| Finding::warning(FindingId::PlatformUnsupported, summary);
         let unknown = |summary| Finding::warning(FindingId::UnknownNewerVersion, summary);
@@ -52,7 +51,6 @@ impl NotChecked<'_> {
 }
 
 impl Disagreement<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let folder = self.main_library.folder().display();
         let mut finding = Finding::error(
@@ -68,10 +66,10 @@ impl Disagreement<'_> {
         if !self.failed_checks.is_empty() {
             finding = finding.with("refused by", self.failed_checks.join(", "));
         }
-        let is_untold = |part: &&SubLibraryFile| part.needed && part.version.is_none();
-        let untold = self.parts.list.iter().filter(is_untold);
+        let is_unknown = |part: &&SubLibraryFile| part.needed && part.version.is_none();
+        let unknown = self.parts.list.iter().filter(is_unknown);
         finding
-            .with_lines("no release", untold.map(|part| part.path.display()))
+            .with_lines("no release", unknown.map(|part| part.path.display()))
             .help(format!(
                 "remove all `{}` files from `{folder}` and install one cuDNN there, whole",
                 file_name::ALL
@@ -80,7 +78,6 @@ impl Disagreement<'_> {
 }
 
 impl ChangedFile<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         Finding::error(
             FindingId::PartsMixed,
@@ -101,24 +98,25 @@ impl MainLibrary {
         finding
     }
 
-    /// Names this library in the finding about its CUDA major, and how to load one for this CUDA major instead.
+    /// Adds this library to the finding about its CUDA major, and the help that loads a cuDNN for this CUDA major
+    /// instead.
     pub fn explain_cuda_mismatch(&self, mut finding: Finding, cuda: u32) -> Finding {
-        let wanted = format!("the cuDNN for CUDA {cuda}");
+        let required = format!("the cuDNN for CUDA {cuda}");
         finding.evidence = self.evidence();
-        finding.help = vec![self.origin.help(self.folder(), &wanted)];
+        finding.help = vec![self.origin.help(self.folder(), &required)];
         finding
     }
 }
 
 impl Finding {
-    /// Adds what decides which of several GPUs is the first: the value of CUDA_DEVICE_ORDER.
+    /// Adds the value of CUDA_DEVICE_ORDER, which determines the first of several GPUs.
     pub fn with_device_order(self, order: Option<String>) -> Self {
         let order = order.map(|order| format!("CUDA_DEVICE_ORDER={order}"));
         let default = "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first";
         self.with("order", order.as_deref().unwrap_or(default))
     }
 
-    /// Makes a warning about what happens to this program without the guard.
+    /// Turns the finding into a warning about this program without the guard.
     pub fn but_for_this_guard(mut self) -> Self {
         self.summary = format!("but for this guard, {}", self.summary);
         self.into_warning()

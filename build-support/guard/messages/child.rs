@@ -1,4 +1,4 @@
-//! What happened in the child process.
+//! Faults in the child process, or of the child process itself.
 
 use crate::runtime::check::exit_verdict::{InterruptedTest, Interruption, Tool};
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
@@ -9,7 +9,6 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::system::by_system;
 
 impl ChildNotStarted {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let summary = if self.is_unprotected {
             "cuDNN was tried in this process itself, unprotected, for want of a child"
@@ -45,7 +44,6 @@ impl ChildNotStarted {
 }
 
 impl ConfidentialGpu {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let summary = "the GPU is used in confidential computing, where it may not start again after a test, so it was not tried";
         Finding::warning(FindingId::DeviceBusy, summary)
@@ -54,7 +52,6 @@ impl ConfidentialGpu {
 }
 
 impl InterruptedTest<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let (outcome, stage) = (self.outcome, &self.outcome.answer.stage);
         let who = if outcome.unprotected.is_some() {
@@ -81,7 +78,7 @@ impl InterruptedTest<'_> {
             Interruption::Unknown => not_started(format!(
                 "{who} that tries cuDNN ended without a word while {stage}"
             )),
-            // The first start on such a GPU takes minutes, and no other one, if what is compiled is kept.
+            // The first start on such a GPU takes minutes. Later starts use the compiled code from the cache.
             Interruption::CompilingPtx(cache) => late().help(format!(
                 "set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, whose PTX the driver compiles and keeps in `{cache}` (CUDA_CACHE_PATH), which must be writable"
             )),
@@ -151,9 +148,9 @@ impl InterruptedTest<'_> {
             ))
             .help("see with `dmesg` whether the system ended it for want of memory"),
         };
-        let said = outcome.output.trim();
-        if !said.is_empty() && !matches!(self.cause, Interruption::MissingFunction(_)) {
-            finding = finding.with("it printed", said);
+        let output = outcome.output.trim();
+        if !output.is_empty() && !matches!(self.cause, Interruption::MissingFunction(_)) {
+            finding = finding.with("it printed", output);
         }
         if let (Severity::Error, Some(second)) = (finding.severity, &outcome.second_try) {
             second.lower(&mut finding);
@@ -163,7 +160,7 @@ impl InterruptedTest<'_> {
 }
 
 impl SecondTry {
-    /// Makes a warning of the first child's finding: a fault that does not recur stops nothing.
+    /// Turns the finding of the first child into a warning: a fault that does not recur does not stop the program.
     pub fn lower(&self, finding: &mut Finding) {
         let help = by_system!(
             "start the program again; if it comes and goes, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`",
@@ -189,9 +186,9 @@ impl SecondTry {
                 format!("it ended without a word while {stage}")
             }
             ExitStatus::Itself => {
-                let rows = &outcome.answer.outcomes;
-                let mut found = rows.iter().filter_map(|row| row.finding.as_ref());
-                match found.find(|finding| finding.severity != Severity::Note) {
+                let rows = outcome.answer.outcomes.iter();
+                let mut findings = rows.filter_map(|row| row.finding.as_ref());
+                match findings.find(|finding| finding.severity != Severity::Note) {
                     Some(finding) => finding.summary.clone(),
                     None => "nothing went wrong".to_string(),
                 }

@@ -17,12 +17,11 @@ use crate::runtime::messages::cuda_status;
 use crate::runtime::system::by_system;
 
 const BELONG: &str = "install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here";
-/// What shows how cuDNN's work on the GPU ended.
+/// The driver's function that returns the status of cuDNN's work on the GPU.
 const WAIT: &str = "cuCtxSynchronize";
 const UPDATE: &str = "update cudnn-guard: it does not know this release";
 
 impl FailedCase<'_> {
-    /// Returns the finding for the failure.
     pub fn finding(&self) -> Finding {
         let (version, device, case) = (self.version, self.device, self.case);
         let cudnn = format!("cuDNN {version}");
@@ -59,10 +58,10 @@ impl FailedCase<'_> {
                     .with("meaning", cuda_status::explain(*code).words)
                     .help(BELONG)
             }
-            CaseFailure::Dimensions(told) => {
-                let (told, right) = (dimensions(*told), dimensions(case.shape.y()));
+            CaseFailure::Dimensions(reported) => {
+                let (reported, right) = (dimensions(*reported), dimensions(case.shape.y()));
                 let summary = format!(
-                    "{cudnn} says that a convolution gives {told} numbers, where {right} is right"
+                    "{cudnn} says that a convolution gives {reported} numbers, where {right} is right"
                 );
                 self.of_case(FindingId::ConvolutionWrong, Severity::Error, summary)
                     .help(BELONG)
@@ -89,9 +88,10 @@ impl FailedCase<'_> {
                 is_requested: is_asked,
                 ..
             } => {
-                let (severity, reason) = match is_asked {
-                    true => (Severity::Note, format!("as {OVERRIDE}=1 asks it to")),
-                    false => (Severity::Warning, "though told not to".to_string()),
+                let (severity, reason) = if *is_asked {
+                    (Severity::Note, format!("as {OVERRIDE}=1 asks it to"))
+                } else {
+                    (Severity::Warning, "though told not to".to_string())
                 };
                 let summary =
                     format!("{cudnn} rounds single precision to TF32 on {device}, {reason}");
@@ -101,12 +101,10 @@ impl FailedCase<'_> {
                 );
                 let finding = self.of_case(FindingId::ConvolutionWrong, severity, summary);
                 let finding = finding.with("largest", largest);
-                match is_asked {
-                    true => finding,
-                    false => {
-                        finding.help(format!("set {OVERRIDE}=0 to have full single precision"))
-                    }
+                if *is_asked {
+                    return finding;
                 }
+                finding.help(format!("set {OVERRIDE}=0 to have full single precision"))
             }
             CaseFailure::Wrong {
                 comparison,
@@ -153,18 +151,18 @@ impl FailedCase<'_> {
         }
     }
 
-    /// Creates the finding of a failure; at most a warning that says so, if the failure is in doubt.
+    /// Creates the finding of a failure; only a warning with the reason, if the failure is in doubt.
     fn start(&self, id: FindingId, severity: Severity, summary: String) -> Finding {
-        match self.in_doubt {
-            true => Finding::warning(id, summary).with(
-                "where",
-                "in the context of this program, whose own work may have failed",
-            ),
-            false => Finding::new(id, severity, summary),
+        if !self.in_doubt {
+            return Finding::new(id, severity, summary);
         }
+        Finding::warning(id, summary).with(
+            "where",
+            "in the context of this program, whose own work may have failed",
+        )
     }
 
-    /// Creates the finding of a failure, with what was computed and how.
+    /// Creates the finding of a failure, with the operation and its shape.
     fn of_case(&self, id: FindingId, severity: Severity, summary: String) -> Finding {
         let (case, shape) = (self.case, self.case.shape);
         let mut words = vec![
@@ -191,7 +189,7 @@ impl FailedCase<'_> {
             .with("shape", sizes)
     }
 
-    /// Returns the finding for what the GPU or its driver refuses, which is not cuDNN's fault, nor the program's.
+    /// Returns the finding for a refusal by the GPU or its driver, which is neither cuDNN's fault nor the program's.
     fn refused_by_gpu(&self, call: &str, code: Option<i32>) -> Finding {
         let device = self.device;
         let refused = |id, summary| self.start(id, Severity::Warning, summary);
@@ -216,7 +214,7 @@ impl FailedCase<'_> {
             .help(error.help)
     }
 
-    /// Returns the finding for too little memory to try anything: so much is free, if that is known.
+    /// Returns the finding for too little memory to test anything. `free`: the free memory in bytes, if known.
     fn memory_low(&self, free: Option<usize>, label: &'static str, reason: &str) -> Finding {
         let device = self.device;
         let summary = match free {
@@ -251,7 +249,7 @@ impl FailedCase<'_> {
                     .with("cuDNN", answered),
             );
         }
-        // A program that asks for a graph is ready to be refused, and may have another way.
+        // A program that uses the graph API expects refusals, and may have another way.
         let is_fault = case.api == Api::Legacy
             || error.call == "cudnnBackendExecute"
             || status::is_internal(error.status);
@@ -279,9 +277,9 @@ fn answered(error: &CudnnError, major: u32) -> String {
 }
 
 impl CaseFailure {
-    /// The reason, if it only says that this kind is not served. What cuDNN calls a wrong parameter is no more than
-    /// that either: the first convolution is set up by the same calls, and must pass. Where no refusal `counts`, each
-    /// is a reason that shows neither a mixture of parts nor a lack of memory.
+    /// Returns the reason, if the failure only means that this kind of convolution is not supported. A wrong parameter
+    /// means the same: the first convolution is set up by the same calls, and must pass. Unless refusals `counts`,
+    /// every refusal is such a reason that shows neither mixed sub-libraries nor a lack of memory.
     pub fn left_out(&self, version: Version, counts: bool) -> Option<String> {
         match self {
             CaseFailure::Unserved(reason) => Some(reason.words()),
@@ -318,7 +316,7 @@ impl Unserved {
 }
 
 impl CaseResult {
-    /// Makes the failure unknown, since the graph API computes in this format.
+    /// Changes the verdict to unknown, since the graph API computes in this format.
     pub fn excuse(&mut self, format: &str) {
         self.verdict = Verdict::Unknown;
         if let Some(finding) = &mut self.finding {
@@ -329,7 +327,7 @@ impl CaseResult {
     }
 }
 
-/// Returns what helps against a `cudnnStatus_t`, where its name alone tells.
+/// Returns the help for a `cudnnStatus_t`.
 fn help(code: i32, major: u32) -> &'static str {
     match status::name(code, major) {
         "VERSION_MISMATCH" | "SUBLIBRARY_VERSION_MISMATCH" => {

@@ -1,8 +1,8 @@
-//! What CUDA answers (`CUresult`), by name and in words.
+//! The status codes of CUDA (`CUresult`), by name and in words.
 
 use crate::runtime::system::by_system;
 
-/// A `CUresult` by name and number.
+/// Returns the name and the number of a `CUresult`.
 pub fn status_name(code: i32) -> String {
     match explain(code).name {
         "" => format!("CUDA error {code}"),
@@ -10,13 +10,11 @@ pub fn status_name(code: i32) -> String {
     }
 }
 
-/// What a `CUresult` means to somebody who has to mend it.
+/// The meaning of a `CUresult`.
 pub struct Explanation {
-    /// Its name in cuda.h without the common `CUDA_ERROR_`; empty where this text does not know it.
+    /// Its name in cuda.h; empty if unknown.
     pub name: &'static str,
-    /// What happened.
     pub words: &'static str,
-    /// What to do.
     pub help: &'static str,
 }
 
@@ -151,7 +149,7 @@ pub fn explain(code: i32) -> Explanation {
     Explanation { name, words, help }
 }
 
-/// Where Windows has other words for what helps.
+/// Returns the help on Windows, if it differs.
 fn help_on_windows(code: i32) -> Option<&'static str> {
     Some(match code {
         2 => "free memory on the GPU, or let Windows' page file grow",

@@ -6,7 +6,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use std::fmt;
 use std::path::Path;
 
-/// Printed, it follows the name of the file.
+/// Prints a clause that follows the name of the file.
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = std::env::consts::ARCH;
@@ -64,7 +64,6 @@ impl fmt::Display for Defect {
 }
 
 impl Defect {
-    /// Returns the id of the findings about it.
     pub fn id(&self) -> FindingId {
         match self {
             Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => FindingId::WrongArchitecture,
@@ -73,7 +72,7 @@ impl Defect {
         }
     }
 
-    /// Returns the help for the user of a program, if it is the file of a cuDNN.
+    /// Returns the help for the user of a program, for a file of a cuDNN.
     pub fn help(&self, path: &Path) -> String {
         let folder = path.parent().unwrap_or(path);
         let word = |path: &Path| quoted(&path.to_string_lossy());
@@ -98,7 +97,7 @@ impl Defect {
             Defect::Forbidden => {
                 format!("let everybody open it: `sudo chmod -R a+rX {}`", word(path))
             }
-            // It may be somebody's home.
+            // It may be a user's home, so the help only makes it enterable.
             Defect::Closed(closed) => {
                 format!("let this user enter it: `sudo chmod a+x {}`", word(closed))
             }
@@ -129,7 +128,7 @@ impl Defect {
 }
 
 impl Finding {
-    /// Adds to a library that is not found the file of its name that cannot be used.
+    /// Adds the unusable file of its name to the finding for a library that is not found.
     pub fn with_unfit(
         mut self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! The GPUs, and what keeps them from being tested.
+//! The GPUs, and the reasons why they are not tested.
 
 use crate::runtime::driver::devices::BusyDevice;
 use crate::runtime::facts::finding::Finding;

@@ -23,7 +23,6 @@ use crate::runtime::system::platform::LIBRARY_PATH;
 const UVM: &str = "/dev/nvidia-uvm";
 
 impl DriverProblem {
-    /// Returns the finding for the problem.
     pub fn finding(&self) -> Finding {
         match self {
             DriverProblem::Missing(missing) => missing.finding(),
@@ -59,7 +58,7 @@ impl DriverProblem {
                     ),
                 );
                 let finding = with_driver(finding, driver);
-                // The release that is told is the module's; the name of the library's file tells its own.
+                // The driver's version is that of the module. The library's version is in its file name.
                 let finding = match (*code, release_in_name(&driver.library), &driver.version) {
                     (MISMATCH, Some(library), Some(module)) if library != *module => finding.with(
                         "releases",
@@ -99,7 +98,7 @@ impl MissingDriver {
     }
 }
 
-/// Returns the finding for a missing library, with or without the loader's own words.
+/// Returns the finding for a missing library, with or without the loader's message.
 fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
     let absent = missing.is_absent();
     let (headline, help) = match (missing.container, &missing.module) {
@@ -120,10 +119,8 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
             ],
         ),
         (Some(_), module) if absent => {
-            let host = match module {
-                Some(_) => ", and its host has the driver",
-                None => "",
-            };
+            let host = module.as_ref();
+            let host = host.map_or("", |_| ", and its host has the driver");
             (
                 format!("this container has no `{DRIVER}`, the library of NVIDIA's driver{host}"),
                 [
@@ -167,12 +164,12 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
 
 #[cfg(feature = "runtime")]
 impl LocatedProblem<'_> {
-    /// Returns the finding for the problem and the file that causes it.
+    /// Returns the finding for the problem, with the file that causes it.
     pub fn finding(&self) -> Finding {
         match self {
             LocatedProblem::Unlocated(problem) => problem.finding(),
             LocatedProblem::Unfit(missing, unfit) => {
-                // The words name the defect for which the file was not opened.
+                // The message names the defect because of which the file was not opened.
                 let with_words = missing.not_opened.as_ref() != Some(&unfit.defect);
                 unfit.instead_of_driver(missing_driver(missing, with_words))
             }
@@ -218,7 +215,7 @@ impl LocatedProblem<'_> {
 
 #[cfg(feature = "runtime")]
 impl Unfit {
-    /// Returns the finding for this file in the driver's place, where none at all would have the finding `missing`.
+    /// Returns the finding for this file in the driver's place. `missing`: the finding if no file existed.
     pub fn instead_of_driver(&self, missing: Finding) -> Finding {
         let summary = format!(
             "`{}` {}, so no GPU can be used",
@@ -239,7 +236,7 @@ impl Unfit {
                 return finding.help("install NVIDIA's driver again");
             }
             Defect::Empty if cfg!(windows) => return finding.help("install NVIDIA's driver again"),
-            // An empty one is what a container has in its place until the driver's own is mounted over it.
+            // A container image has an empty file, over which the driver's library is mounted.
             _ => finding,
         };
         finding.help.extend(missing.help);

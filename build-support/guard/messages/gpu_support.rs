@@ -1,4 +1,4 @@
-//! GPUs, kernels, PTX and driver releases that do not go together.
+//! Incompatible GPUs, kernels, PTX and driver versions.
 
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -28,13 +28,13 @@ impl DriverTooOld {
                 None => format!("install an NVIDIA driver for CUDA {needed} or later"),
             },
         );
-        match is_program {
-            true => finding.help(format!(
-                "or use a program and a cuDNN that are built for CUDA {}",
-                self.driver.major
-            )),
-            false => finding,
+        if !is_program {
+            return finding;
         }
+        finding.help(format!(
+            "or use a program and a cuDNN that are built for CUDA {}",
+            self.driver.major
+        ))
     }
 }
 
@@ -61,7 +61,7 @@ impl UncoveredGpu<'_> {
 }
 
 impl NewerPtx {
-    /// Returns the finding about `what` is PTX: "the toolkit writes".
+    /// Returns the finding. `what` is the subject of the PTX: "the toolkit writes".
     pub fn finding(&self, severity: Severity, what: &str) -> Finding {
         let (cuda, driver) = (self.cuda.short(), self.driver.short());
         let headline = format!(
@@ -139,7 +139,7 @@ impl Gpu<'_> {
         )
     }
 
-    /// Adds what decides which GPU is the first, if that matters.
+    /// Adds the rule that determines the first GPU, if the GPUs differ.
     fn with_order(&self, finding: Finding) -> Finding {
         let order = self.order.map(|order| match order {
             DeviceOrder::Variable(value) => format!("CUDA_DEVICE_ORDER={value}"),

@@ -55,7 +55,7 @@ impl fmt::Display for LoadOrigin {
 }
 
 impl LoadOrigin {
-    /// Returns the help that gets another cuDNN loaded than the one in this folder.
+    /// Returns the help that makes the loader use the `wanted` cuDNN instead of the cuDNN in this directory.
     pub fn help(&self, folder: &Path, wanted: &str) -> String {
         let (folder, dir) = (folder.display(), self.folder().display());
         match self {

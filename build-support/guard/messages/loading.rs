@@ -1,4 +1,4 @@
-//! A library that the loader refuses, or that cuDNN opens in vain.
+//! A library that the loader refuses, or that cuDNN cannot open.
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -14,7 +14,7 @@ use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
 
 impl UnusableFile<'_> {
-    /// Returns the finding. A file that cannot be read may still be mapped by the loader: nothing is known of it.
+    /// Returns the finding. The loader may be able to map a file that cannot be read here, so this is only a warning.
     pub fn finding(&self) -> Finding {
         let severity = match (&self.need, self.defect) {
             (Need::Needed, Defect::Unreadable(_) | Defect::Forbidden) | (Need::Unneeded, _) => {
@@ -37,7 +37,6 @@ impl UnusableFile<'_> {
 }
 
 impl RefusedLibrary<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let id = FindingId::CudnnNotLoadable;
         let error = |id, summary: String| Finding::error(id, summary).with("loader", &self.words);
@@ -121,22 +120,23 @@ impl MissingDlopen {
         format!("the loader did not find {} for it", self.name)
     }
 
-    /// Returns a finding of its own, for a cuDNN that continued and then failed.
-    pub fn finding(&self, said: &str) -> Finding {
+    /// Returns the finding for a cuDNN that continued and then failed.
+    pub fn finding(&self, output: &str) -> Finding {
         let summary = format!("cuDNN opens {}, which the loader does not find", self.name);
         let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
-        self.with_help(finding.with("it printed", said.trim()))
+        self.with_help(finding.with("it printed", output.trim()))
     }
 
     /// Adds the file that exists and the help.
     pub fn with_help(&self, finding: Finding) -> Finding {
         let (name, is_driver) = (&self.name, self.name == PLAIN_DRIVER);
         let Some(existing) = &self.existing else {
-            return finding.help(match is_driver {
-                true => format!(
+            return finding.help(if is_driver {
+                format!(
                     "make `{name}` a link to the driver's {DRIVER}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
-                ),
-                false => install(name),
+                )
+            } else {
+                install(name)
             });
         };
         let finding = finding.with("there is", existing.display());
@@ -156,7 +156,6 @@ impl MissingDlopen {
 }
 
 impl SuspectLibrary {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let id = FindingId::CudnnNotLoadable;
         match self {
@@ -195,15 +194,15 @@ impl SuspectLibrary {
 }
 
 impl EagerLookup {
-    /// Returns the finding for a driver's library that does not have some of the functions; `program`: the file that
-    /// contains the cudarc, if it is not this program.
+    /// Returns the finding for a driver's library in which functions are missing. `program`: the file that contains the
+    /// cudarc, if it is not this program.
     pub fn finding(
         &self,
         program: Option<&Path>,
         library: &str,
-        lacks: &[String],
+        missing: &[String],
     ) -> Option<Finding> {
-        let (first, others) = lacks.split_first()?;
+        let (first, others) = missing.split_first()?;
         let whose = match program {
             Some(program) => format!("of `{}`", program.display()),
             None => "in this program".to_string(),

@@ -1,4 +1,4 @@
-//! The main library of the cuDNN that a program uses: what loads it, and how another one is loaded in its place.
+//! The main library of the cuDNN that a program uses: the reason why it is loaded, and the ways to another one.
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -16,10 +16,9 @@ use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::PathBuf;
 
 impl UnsuitableMainLibrary<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let mut evidence = self.library.evidence();
-        let mut help = vec![self.replacement.help(&self.mismatch.wanted())];
+        let mut help = vec![self.replacement.help(&self.mismatch.required_cudnn())];
         match &self.remedy {
             Some(Remedy::Hidden(hidden)) => {
                 evidence.push(("there is", hidden.path.display().to_string()));
@@ -44,7 +43,6 @@ impl UnsuitableMainLibrary<'_> {
 }
 
 impl NotLoadedYet {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let (summary, help) = match self {
             NotLoadedYet::LeftOut => (
@@ -69,14 +67,14 @@ impl MainLibrary {
             .with_lines("also", others.iter().map(|other| other.display()))
     }
 
-    /// Puts this library's evidence before that of a finding.
+    /// Prepends the evidence about this library.
     pub fn add_evidence(&self, finding: &mut Finding) {
         let mut evidence = self.evidence();
         evidence.append(&mut finding.evidence);
         finding.evidence = evidence;
     }
 
-    /// Returns its file and what loaded it.
+    /// Returns its file and the reason why it is loaded.
     pub fn evidence(&self) -> Vec<(&'static str, String)> {
         let mut evidence = vec![("loaded", self.path.display().to_string())];
         let by_file = file_name::parse(&self.path).and_then(|name| name.1);
@@ -89,42 +87,40 @@ impl MainLibrary {
 }
 
 impl Replacement<'_> {
-    /// Returns the help that puts the wanted cuDNN in the place of the one that is loaded.
-    pub fn help(&self, wanted: &str) -> String {
+    /// Returns the help that replaces the loaded cuDNN by the required one.
+    pub fn help(&self, required: &str) -> String {
         let folder = self.loaded.parent().unwrap_or(self.loaded);
         let entries = self.in_the_way.iter();
         let entries: Vec<String> = entries.map(|dir| format!("`{}`", dir.display())).collect();
-        let mut wanted = match self.compatible {
+        let mut required = match self.compatible {
             Some(version) if entries.is_empty() => format!("cuDNN {version}"),
-            _ => wanted.to_string(),
+            _ => required.to_string(),
         };
         if self.loaded.file_name() == Some(FIRST.as_ref()) {
-            wanted += &format!(" with a `{FIRST}`");
+            required += &format!(" with a `{FIRST}`");
         }
-        let help = self.main.help(folder, &wanted);
-        match entries.is_empty() {
-            true => help,
-            false => format!(
-                "take {} out of {LIBRARY_PATH}, and {help}",
-                entries.join(" and ")
-            ),
+        let help = self.main.help(folder, &required);
+        if entries.is_empty() {
+            return help;
         }
+        let entries = entries.join(" and ");
+        format!("take {entries} out of {LIBRARY_PATH}, and {help}")
     }
 }
 
 #[cfg(any(windows, feature = "build"))]
 impl LaterDll {
-    /// Returns it as evidence.
+    /// Returns the evidence.
     pub fn words(&self) -> String {
         let path = self.path.display();
         format!("{}, of {}, where Windows looks later", path, self.release)
     }
 
-    /// Returns the help that makes Windows load it in place of the one found through `taken`.
-    pub fn help(&self, taken: &LoadOrigin) -> Option<String> {
+    /// Returns the help that makes Windows load it instead of the cuDNN that it finds through `loaded`.
+    pub fn help(&self, loaded: &LoadOrigin) -> Option<String> {
         let (dir, release) = (self.path.parent()?.display(), self.release);
-        let other = taken.folder().display();
-        let leave = match taken {
+        let other = loaded.folder().display();
+        let remove = match loaded {
             LoadOrigin::LibraryPath(_) if self.can_lead => {
                 return Some(format!(
                     "put `{dir}`, where cuDNN {release} is, before `{other}` in PATH"
@@ -141,7 +137,7 @@ impl LaterDll {
             _ => return None,
         };
         Some(format!(
-            "{leave}: Windows takes cuDNN {release} from `{dir}` then"
+            "{remove}: Windows takes cuDNN {release} from `{dir}` then"
         ))
     }
 }

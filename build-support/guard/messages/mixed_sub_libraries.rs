@@ -6,7 +6,6 @@ use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use std::path::Path;
 
 impl MixedFolder<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let (most, odd) = self.mixed.odd_ones();
         let other = odd.first().and_then(|file| file.version).unwrap_or(most);
@@ -32,7 +31,7 @@ impl MixedFolder<'_> {
 }
 
 impl MixedVersions<'_> {
-    /// Adds the version of each file to an error, which becomes a warning unless a convolution uses one of them.
+    /// Adds the version of each file to an error, which becomes a warning unless a convolution uses such a file.
     pub fn with_files(&self, finding: Finding) -> Finding {
         let lines = self.files.iter().filter_map(|file| file.line());
         let mut finding = finding.with_lines("parts", lines);
@@ -49,7 +48,7 @@ impl MixedVersions<'_> {
     }
 }
 
-/// Returns up to three file names, or how many there are.
+/// Returns up to three file names, or the number of files.
 pub fn names(files: &[&Path]) -> String {
     if files.len() > 3 {
         return format!("{} libraries", files.len());

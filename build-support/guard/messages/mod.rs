@@ -1,7 +1,7 @@
 //! Every sentence that the guard prints: each fault becomes a finding here, in the file of its topic.
 //!
-//! A rule returns a fault, a plain value that says what it found. The `finding()` of that fault is written in this
-//! module, and decides its severity, headline, evidence and help. No other module imports this one.
+//! A rule returns a fault, a plain value. The fault's `finding()` is in this module and determines the severity,
+//! headline, evidence and help. No other module imports this one.
 
 #[cfg(feature = "runtime")]
 pub mod check;

@@ -15,7 +15,6 @@ use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
 
 impl MissingCudnn<'_> {
-    /// Returns the finding.
     pub fn finding(self) -> Finding {
         let cudarc = self.built.loader == Loader::Cudarc;
         let first = self.names.first().map_or("", String::as_str);
@@ -70,8 +69,8 @@ impl MissingCudnn<'_> {
 }
 
 impl NotFound {
-    /// Adds the help for the most specific cause to a finding with the places that were searched: the ways to a cuDNN
-    /// that is `elsewhere`, if there is one, else the ways to `install` one.
+    /// Adds the help for the most specific cause to a finding: the ways to a cuDNN `elsewhere`, if one exists, else the
+    /// ways to `install` one.
     pub fn explain(
         self,
         mut finding: Finding,
@@ -100,10 +99,10 @@ impl NotFound {
     }
 }
 
-/// The words for giving a library another name. On Windows a link takes rights that few have.
+/// The words for giving a library another name. On Windows, few users have the rights to create a link.
 const RENAMED: [&str; 2] = by_system!(["link", "to"], ["copy", "of"]);
 
-/// Returns the help for a cuDNN in this directory whose name this cudarc does not ask for.
+/// Returns the help for a cuDNN in this directory whose name cudarc does not try.
 fn by_another_name(major: u32, dir: &str) -> Vec<String> {
     let habit = by_system!(", as the -dev packages have it", "");
     let [link, to] = RENAMED;
@@ -119,7 +118,7 @@ fn by_another_name(major: u32, dir: &str) -> Vec<String> {
 }
 
 impl HiddenCudnn {
-    /// Returns the help that gets it loaded, or another one `otherwise`.
+    /// Returns the help that makes cudarc load it. `otherwise`: the help for another cuDNN.
     pub fn help(&self, otherwise: &str) -> Vec<String> {
         let dir = self.path.parent().unwrap_or(&self.path).display();
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! The release of cuDNN that is loaded.
+//! The version of the loaded cuDNN.
 
 use crate::runtime::facts::built::Policy;
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -11,9 +11,10 @@ use crate::runtime::judge::rules::{
 impl ReleaseMismatch {
     /// Returns the finding, with this evidence about the loaded library first.
     pub fn finding(&self, loaded: Vec<(&'static str, String)>) -> Finding {
-        let name = match self.is_major {
-            true => self.loaded.major.to_string(),
-            false => self.loaded.to_string(),
+        let name = if self.is_major {
+            self.loaded.major.to_string()
+        } else {
+            self.loaded.to_string()
         };
         let (headline, allowed) = match &self.accepted {
             AcceptedReleases::Requirement(text) => (
@@ -48,8 +49,8 @@ impl ReleaseMismatch {
         finding.with("built with", allowed)
     }
 
-    /// Returns what to install: "cuDNN 9.28 or a later 9.x".
-    pub fn wanted(&self) -> String {
+    /// Returns the cuDNN to install: "cuDNN 9.28 or a later 9.x".
+    pub fn required_cudnn(&self) -> String {
         match &self.accepted {
             AcceptedReleases::Requirement(text) => format!("a cuDNN that meets `{text}`"),
             AcceptedReleases::BuiltWith(with, policy) => match policy {
@@ -73,17 +74,12 @@ impl CudaMajorMismatch {
             "loaded cuDNN is for CUDA {loaded}, and this program was built with one for CUDA {built_with}"
         );
         Finding::warning(FindingId::CudaFlavourMismatch, headline)
-            .help(format!("install {}", self.wanted()))
-    }
-
-    /// Returns what to install: "the cuDNN for CUDA 12".
-    pub fn wanted(&self) -> String {
-        format!("the cuDNN for CUDA {}", self.built_with)
+            .help(format!("install the cuDNN for CUDA {built_with}"))
     }
 }
 
 impl KnownBadRelease<'_> {
-    /// Returns the finding, an error only for what the program uses.
+    /// Returns the finding, an error only if the program uses the operation.
     pub fn finding(&self) -> Finding {
         let (severity, used) = match self.impact {
             Impact::Used => (Severity::Error, ", which this program uses"),

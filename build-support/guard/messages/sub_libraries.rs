@@ -16,8 +16,8 @@ use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
 
 impl MissingSubLibraries<'_> {
-    /// Returns the finding. A version that this cudnn-guard does not know may consist of other sub-libraries; the
-    /// convolutions show which ones it cannot do without.
+    /// Returns the finding, only a warning for an unknown version: it may consist of other sub-libraries. The
+    /// convolutions show if files are missing.
     pub fn finding(&self) -> Finding {
         let here = self.folder.display().to_string();
         let release = self
@@ -26,9 +26,10 @@ impl MissingSubLibraries<'_> {
         let summary = format!(
             "cuDNN{release} at `{here}` lacks {}, which {} needs{}",
             self.files.join(", "),
-            match self.is_declared {
-                true => "this program",
-                false => "a convolution",
+            if self.is_declared {
+                "this program"
+            } else {
+                "a convolution"
             },
             if self.files.len() == 1 { "" } else { " all" }
         );
@@ -51,7 +52,6 @@ impl MissingSubLibraries<'_> {
 }
 
 impl StraySubLibrary<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let (version, by) = self.version;
         let summary = format!(
@@ -77,9 +77,8 @@ fn remove_entry(entry: &Path) -> String {
 }
 
 impl ForeignSubLibraries<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
-        let (version, whole) = match self.release {
+        let (version, complete) = match self.release {
             Some(release) => (format!(" {release}"), format!("cuDNN {release}")),
             None => (String::new(), "one cuDNN".to_string()),
         };
@@ -87,27 +86,24 @@ impl ForeignSubLibraries<'_> {
         for part in self.foreign {
             let dir = part.path.parent().unwrap_or(part.path);
             if summary.is_empty() {
-                let is_there = |other: &&Foreign<'_>| {
+                let is_same = |other: &&Foreign<'_>| {
                     other.path.parent() == Some(dir) && other.version == part.version
                 };
-                let there = self.foreign.iter().filter(is_there);
-                let there: Vec<&Path> = there.map(|other| other.path).collect();
+                let same = self.foreign.iter().filter(is_same);
+                let same: Vec<&Path> = same.map(|other| other.path).collect();
                 summary = format!(
                     "cuDNN{version} at `{}` gets {} from `{}`, where {} of {}",
                     self.folder.display(),
-                    names(&there),
+                    names(&same),
                     dir.display(),
-                    match there.len() {
-                        1 => "it is",
-                        _ => "they are",
-                    },
+                    if same.len() == 1 { "it is" } else { "they are" },
                     match part.version {
                         Some(version) => version.to_string(),
                         None => "another release".to_string(),
                     }
                 );
             }
-            let (way, help) = (part.origin.to_string(), part.help(self.folder, &whole));
+            let (way, help) = (part.origin.to_string(), part.help(self.folder, &complete));
             if !ways.contains(&way) {
                 ways.push(way);
             }
@@ -126,19 +122,19 @@ impl ForeignSubLibraries<'_> {
 }
 
 impl Foreign<'_> {
-    /// Returns the help that gets another sub-library loaded. `whole`: the cuDNN to install in the directory of the main
-    /// library.
-    fn help(&self, folder: &Path, whole: &str) -> String {
+    /// Returns the help that makes the loader use another sub-library. `complete`: the cuDNN to install in the
+    /// directory of the main library.
+    fn help(&self, folder: &Path, complete: &str) -> String {
         let folder = folder.display();
-        let install = format!("install {whole} in `{folder}`, whole");
+        let install = format!("install {complete} in `{folder}`, whole");
         match &self.origin {
             LoadOrigin::LibraryPath(entry) => {
-                let take = remove_entry(entry);
+                let remove = remove_entry(entry);
                 match (self.has_own, self.yields) {
-                    (true, true) => format!("{take}, or put `{folder}` before it"),
-                    (true, false) => take,
+                    (true, true) => format!("{remove}, or put `{folder}` before it"),
+                    (true, false) => remove,
                     (false, true) => install,
-                    (false, false) => format!("{install}, and {take}"),
+                    (false, false) => format!("{install}, and {remove}"),
                 }
             }
             LoadOrigin::Application(dir)
@@ -151,17 +147,17 @@ impl Foreign<'_> {
                     dir.display(),
                     folder
                 );
-                match self.has_own {
-                    true => remove,
-                    false => format!("{install}, and {remove}"),
+                if self.has_own {
+                    return remove;
                 }
+                format!("{install}, and {remove}")
             }
             LoadOrigin::Preload
             | LoadOrigin::Preloads
             | LoadOrigin::Library(_)
             | LoadOrigin::Elsewhere => self
                 .origin
-                .help(self.path.parent().unwrap_or(self.path), whole),
+                .help(self.path.parent().unwrap_or(self.path), complete),
             _ => install,
         }
     }

@@ -5,7 +5,6 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::report::env_config::{RequireGpu, VariableFault};
 
 impl VariableFault {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let finding = |summary| Finding::warning(FindingId::VariableUnusable, summary);
         match self {

@@ -84,7 +84,7 @@ impl PreflightInput {
             unrequested: unasked.map(|path| (path, self.dir(path))),
             reach: other.map(|other| self.way_to(other, names)),
             install: if let Some(mismatch) = there.find_map(|other| mismatch(other)) {
-                Install::Accepted(mismatch.wanted())
+                Install::Accepted(mismatch.required_cudnn())
             } else if !others.is_empty() {
                 Install::Beside(installable(&majors))
             } else {
