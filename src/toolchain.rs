@@ -80,7 +80,6 @@ pub struct Toolchain {
 }
 
 /// A build that stops although nothing is wrong with what was found.
-#[derive(Clone, Copy, Debug)]
 pub enum ToolchainFault<'a> {
     /// A toolkit is needed that the build did not require.
     NoToolkit,

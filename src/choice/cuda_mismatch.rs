@@ -9,7 +9,6 @@ use crate::model::owner::Owner;
 use crate::runtime::facts::finding::Finding;
 
 /// A toolkit and a cuDNN that are for different CUDA majors.
-#[derive(Debug)]
 pub struct CudaMismatch<'a> {
     pub toolkit: &'a Candidate,
     pub cudnn: &'a Candidate,

@@ -17,7 +17,6 @@ use crate::runtime::facts::finding::Finding;
 use crate::search::search_step::Step;
 
 /// A candidate that the build cannot use.
-#[derive(Debug)]
 pub enum CandidateFault<'a> {
     /// A variable requests a cuDNN for this CPU, which is not that of the platform.
     OtherCpu(&'a Candidate, &'static str, &'a Platform),
@@ -26,7 +25,6 @@ pub enum CandidateFault<'a> {
 }
 
 /// A candidate whose version does not meet the requirement.
-#[derive(Debug)]
 pub struct UnmetRequirement<'a> {
     pub requirement: &'a Requirement,
     pub candidate: &'a Candidate,
@@ -39,7 +37,6 @@ pub struct UnmetRequirement<'a> {
 }
 
 /// A cuDNN with libraries and without complete headers.
-#[derive(Debug)]
 pub struct MissingHeaders<'a> {
     pub cudnn: &'a Cudnn,
     pub via: &'a FoundVia,

@@ -8,7 +8,6 @@ use crate::model::platform::Platform;
 use crate::runtime::facts::finding::Finding;
 
 /// A chosen toolkit without nvcc, headers or libraries.
-#[derive(Debug)]
 pub struct PartialToolkit<'a> {
     pub candidate: &'a Candidate,
     pub toolkit: &'a Toolkit,

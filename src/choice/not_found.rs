@@ -20,7 +20,6 @@ use std::path::{Path, PathBuf};
 const MANY: usize = 4;
 
 /// A kind of which nothing can be used.
-#[derive(Debug)]
 pub struct NoUsableCandidate<'a> {
     pub context: &'a CheckContext<'a>,
     pub kind: Kind,

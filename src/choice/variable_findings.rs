@@ -16,7 +16,6 @@ use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
 /// A variable that requests a place in which nothing can be used.
-#[derive(Debug)]
 pub struct UnusableVariable<'a> {
     pub context: &'a CheckContext<'a>,
     pub variable: Variable,
@@ -59,7 +58,6 @@ pub enum VariableFault<'a> {
 }
 
 /// Two variables that name different places of one kind. The first is used.
-#[derive(Debug)]
 pub struct VariablesDisagree<'a> {
     pub first: &'a Candidate,
     pub other: &'a Candidate,

@@ -22,7 +22,6 @@ use crate::runtime::judge::rules::{KnownBadRelease, NewerPtx, NewerRelease, Unsu
 use crate::runtime::judge::{gpu_support, rules};
 
 /// A toolkit that is newer than the documentation of its cuDNN.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UndocumentedToolkit {
     pub cuda: Version,
     pub cudnn: Version,
@@ -31,7 +30,6 @@ pub struct UndocumentedToolkit {
 }
 
 /// A toolkit whose PTX the driver of this machine does not support.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewerToolkitPtx {
     /// The PTX of the toolkit, and the driver.
     pub ptx: NewerPtx,

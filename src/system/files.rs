@@ -15,7 +15,6 @@ const MOST: u64 = 16 << 20;
 const MOST_LINKS: u32 = 40;
 
 /// A failed access to files.
-#[derive(Debug)]
 pub enum FileFault<'a> {
     /// An operation that the system refuses.
     Failed {

@@ -39,7 +39,6 @@ pub struct Output {
 }
 
 /// A program that gave no output.
-#[derive(Debug)]
 pub enum ProgramFault<'a> {
     /// An operation that the system refuses.
     Failed {

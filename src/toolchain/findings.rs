@@ -12,7 +12,6 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// A configuration that is invalid.
-#[derive(Clone, Copy, Debug)]
 pub enum ConfigFault<'a> {
     /// `.allow(..)` has no id of a finding.
     AllowedId(&'a str),

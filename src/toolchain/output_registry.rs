@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// A build script that makes one file of different things.
-#[derive(Clone, Copy, Debug)]
 pub enum OutputConflict<'a> {
     /// A file is made of the same source in two ways.
     Ways(&'a Path, &'a Path),

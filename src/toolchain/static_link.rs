@@ -13,7 +13,6 @@ use crate::toolkit::package_names::{is_of_wheels, package_suffix};
 use std::path::{Path, PathBuf};
 
 /// A static link that is not possible.
-#[derive(Clone, Debug)]
 pub enum StaticLinkFault<'a> {
     /// NVIDIA ships no static cuDNN for Windows.
     CudnnOnWindows,
@@ -49,7 +48,6 @@ pub enum CudnnInstaller {
 }
 
 /// A source of the archives that are missing in a toolkit.
-#[derive(Clone, Debug)]
 pub enum ArchiveSource {
     /// NVIDIA's installer or packages: the toolkit is one of wheels.
     OtherToolkit,

@@ -16,7 +16,6 @@ use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolkit::nvcc::{self, MissingTemporaryDirectory, NvccFault};
 
 /// An nvcc that does not list its targets.
-#[derive(Clone, Debug)]
 pub struct UnlistedTargets<'a> {
     /// The failure of the query.
     pub cause: NvccFault,

@@ -29,7 +29,6 @@ const PACKAGES: [(&[&str], &str, &str); 12] = [
 ];
 
 /// A library of `.libs(..)` that is missing in the chosen toolkit, or its headers.
-#[derive(Debug)]
 pub struct LibraryFault<'a> {
     pub candidate: &'a Candidate,
     pub toolkit: &'a Toolkit,

@@ -189,7 +189,6 @@ mod tests {
 }
 
 /// A directory for temporary files that TMPDIR names and that does not exist.
-#[derive(Clone, Debug)]
 pub struct MissingTemporaryDirectory<'a>(pub &'a Path);
 
 /// Returns the directory for temporary files if nvcc can do nothing because it does not exist.

@@ -77,7 +77,6 @@ impl Devices {
 }
 
 /// The reason why a GPU is not tested: other programs or this one may use it.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BusyDevice {
     /// The process of this local rank shares the GPU with the rank that has the GPU's number, which tests it.
     SharedWithRank {

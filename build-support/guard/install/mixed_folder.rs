@@ -5,7 +5,6 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
 
 /// The files of a cuDNN, which are of different versions.
-#[derive(Clone)]
 pub struct MixedVersions<'a> {
     pub files: Vec<&'a SubLibraryFile>,
     /// The version of the cuDNN.

@@ -8,7 +8,6 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 
 /// A loaded cuDNN of a version that the program cannot run with.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseMismatch {
     /// The loaded version.
     pub loaded: Version,
@@ -28,7 +27,6 @@ pub enum AcceptedReleases {
 }
 
 /// A loaded cuDNN for another CUDA major than the program was built with. Both CUDA majors may be installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CudaMajorMismatch {
     /// The CUDA major of the loaded cuDNN.
     pub loaded: u32,
@@ -96,7 +94,6 @@ pub enum DeviceOrder<'a> {
 }
 
 /// A GPU that no kernel of the program runs on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UncoveredGpu<'a> {
     pub gpu: Gpu<'a>,
     /// The targets that the kernels are compiled for.
@@ -115,7 +112,6 @@ pub struct NewerPtx {
 }
 
 /// A GPU that a cuDNN has no machine code for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnsupportedGpu<'a> {
     pub cudnn: Cudnn,
     pub gpu: JudgedGpu<'a>,
@@ -168,7 +164,6 @@ pub enum Impact {
 }
 
 /// A version that is newer than the tables, whose newest rows are used for it, and the newest version of the tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewerRelease {
     /// Versions of the CUDA toolkit.
     Cuda(Version, Version),

@@ -43,7 +43,6 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
 }
 
 /// Headers and a library of different versions.
-#[derive(Debug)]
 pub struct HeaderLibrarySkew<'a> {
     pub cudnn: &'a Cudnn,
     pub header: (&'a Path, Version),
@@ -53,7 +52,6 @@ pub struct HeaderLibrarySkew<'a> {
 }
 
 /// A file of a cuDNN that cannot be loaded.
-#[derive(Debug)]
 pub struct DamagedFile<'a> {
     pub path: &'a Path,
     pub defect: &'a Defect,
@@ -66,7 +64,6 @@ pub struct DamagedFile<'a> {
 }
 
 /// An nvcc and headers of different versions.
-#[derive(Debug)]
 pub struct NvccHeaderSkew<'a> {
     pub nvcc: &'a Path,
     pub nvcc_version: Version,

@@ -13,7 +13,6 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
 
 /// A fault of the sub-libraries of a cuDNN.
-#[derive(Debug)]
 pub enum SubLibraryFault<'a> {
     /// Sub-libraries that a convolution needs and that do not exist.
     Missing {
