@@ -55,49 +55,49 @@ impl fmt::Display for LoadOrigin {
 }
 
 impl LoadOrigin {
-    /// Returns the help that makes the loader use the `wanted` cuDNN instead of the cuDNN in this directory.
-    pub fn help(&self, folder: &Path, wanted: &str) -> String {
+    /// Returns the help that makes the loader use the `required` cuDNN instead of the cuDNN in this directory.
+    pub fn help(&self, folder: &Path, required: &str) -> String {
         let (folder, dir) = (folder.display(), self.folder().display());
         match self {
             LoadOrigin::LibraryPath(_) => format!(
-                "take `{dir}` out of {LIBRARY_PATH}, or put the directory of {wanted} before it"
+                "take `{dir}` out of {LIBRARY_PATH}, or put the directory of {required} before it"
             ),
             LoadOrigin::Application(_) | LoadOrigin::DllDirectory(_) => format!(
-                "install {wanted} in `{dir}`, in the place of the one there: Windows looks there before PATH"
+                "install {required} in `{dir}`, in the place of the one there: Windows looks there before PATH"
             ),
             LoadOrigin::WorkingDirectory(_) => format!(
-                "start the program in another directory than `{dir}`, and put that of {wanted} into PATH"
+                "start the program in another directory than `{dir}`, and put that of {required} into PATH"
             ),
             LoadOrigin::System(_) if cfg!(windows) => format!(
-                "remove the `{ALL}` files from `{dir}`, and put the directory of {wanted} into PATH"
+                "remove the `{ALL}` files from `{dir}`, and put the directory of {required} into PATH"
             ),
             LoadOrigin::Rpath(_) | LoadOrigin::LibraryRpath(..) => {
-                format!("install {wanted} in `{dir}`")
+                format!("install {required} in `{dir}`")
             }
             LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {
-                format!("install {wanted} in `{dir}`, or put its directory into LD_LIBRARY_PATH")
+                format!("install {required} in `{dir}`, or put its directory into LD_LIBRARY_PATH")
             }
-            LoadOrigin::Preload => format!("take it out of LD_PRELOAD, or put {wanted} there"),
-            LoadOrigin::Preloads => format!("take it out of {PRELOADS}, or put {wanted} there"),
+            LoadOrigin::Preload => format!("take it out of LD_PRELOAD, or put {required} there"),
+            LoadOrigin::Preloads => format!("take it out of {PRELOADS}, or put {required} there"),
             LoadOrigin::Cache | LoadOrigin::System(_) => {
-                format!("install {wanted}, or put its directory into {LIBRARY_PATH}")
+                format!("install {required}, or put its directory into {LIBRARY_PATH}")
             }
             LoadOrigin::Library(Opener { path, preloaded }) => {
                 let path = path.display();
                 match preloaded {
                     true => format!(
-                        "take `{path}` out of LD_PRELOAD, or let it use {wanted}: the first one loaded serves everybody"
+                        "take `{path}` out of LD_PRELOAD, or let it use {required}: the first one loaded serves everybody"
                     ),
                     false => format!(
-                        "install {wanted} in `{folder}`, where `{path}` looks for it: the first one loaded serves everybody"
+                        "install {required} in `{folder}`, where `{path}` looks for it: the first one loaded serves everybody"
                     ),
                 }
             }
             LoadOrigin::Elsewhere => format!(
-                "let whatever opened the one in `{folder}` use {wanted}, as the first one loaded serves everybody"
+                "let whatever opened the one in `{folder}` use {required}, as the first one loaded serves everybody"
             ),
             LoadOrigin::Within => {
-                format!("build the program again, with the archives of {wanted}")
+                format!("build the program again, with the archives of {required}")
             }
         }
     }
