@@ -65,7 +65,7 @@ fn said_again(words: Vec<Word>) {
         }
     }
     // Others are refused before anything is said of them.
-    gencodes.retain(|gencode| gencode.is_sound());
+    gencodes.retain(|gencode| gencode.is_valid());
     let list = target_list(gencodes);
     let back = |dialect, text: &str| {
         let words = read(dialect, text).unwrap_or_else(|word| panic!("{word:?} of {text:?}"));

@@ -141,8 +141,8 @@ impl CheckContext<'_> {
             Rejection::OtherCpu(cpu) => {
                 Some(CandidateFault::OtherCpu(candidate, cpu, self.platform).finding())
             }
-            Rejection::UntellablePath(part) => {
-                of_variable(VariableFault::UntellablePath(part), Vec::new())
+            Rejection::UnprintablePath(part) => {
+                of_variable(VariableFault::UnprintablePath(part), Vec::new())
             }
             Rejection::Damaged(..) => {
                 let found = candidate.shown_path();

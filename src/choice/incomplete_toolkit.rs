@@ -25,7 +25,7 @@ impl CheckContext<'_> {
     pub fn partial(&self) -> Option<Finding> {
         let candidate = self.best(Kind::Toolkit)?;
         let toolkit = candidate.toolkit()?;
-        if toolkit.lacks().is_empty() {
+        if toolkit.missing_components().is_empty() {
             return None;
         }
         let host = self.env.var("HOST").unwrap_or(&self.platform.triple);

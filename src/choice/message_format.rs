@@ -22,7 +22,7 @@ pub fn release(candidate: &Candidate) -> String {
 /// Returns `true` if only the record that points to it is left.
 pub fn is_gone(candidate: &Candidate) -> bool {
     match &candidate.found {
-        Found::Toolkit(toolkit) => toolkit.lacks().len() == 3,
+        Found::Toolkit(toolkit) => toolkit.missing_components().len() == 3,
         Found::Cudnn(cudnn) => {
             let parts = [&cudnn.header, &cudnn.library, &cudnn.link_dir];
             parts.iter().all(|part| part.is_none()) && cudnn.files.obstacle.is_none()

@@ -78,7 +78,7 @@ pub fn choose(candidates: &[Candidate], constraints: &Constraints) -> Choice {
         let kind = candidate.kind();
         if choice.of(kind) == Some(index) {
             if constraints.blocked.contains(&kind) {
-                *rejected = Some(Rejection::AnotherPlaceAsked);
+                *rejected = Some(Rejection::AnotherPlaceRequested);
             }
         } else if rejected.is_none() {
             *rejected = Some(passed_over(candidate, candidates, &choice));
@@ -128,15 +128,15 @@ pub fn defect(candidate: &Candidate, platform: &Platform) -> Option<Rejection> {
         }
     }
     if let Some(what) = unfit_path(candidate) {
-        return Some(Rejection::UntellablePath(what));
+        return Some(Rejection::UnprintablePath(what));
     }
     let cudnn = match &candidate.found {
         Found::Toolkit(toolkit) => return toolkit.is_runtime().then_some(Rejection::RuntimeOnly),
         Found::Cudnn(cudnn) => cudnn,
     };
-    if let Some((path, flaw)) = cudnn.flaw() {
+    if let Some((path, defect)) = cudnn.main_library_defect() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        return Some(Rejection::Damaged(name.into_owned(), flaw.clone()));
+        return Some(Rejection::Damaged(name.into_owned(), defect.clone()));
     }
     match &cudnn.files.obstacle {
         _ if cudnn.link_dir.is_some() => None,
@@ -174,13 +174,13 @@ fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
 fn doubt(candidate: &Candidate) -> Option<Rejection> {
     match &candidate.found {
         Found::Toolkit(toolkit) if !toolkit.absent.is_empty() => {
-            Some(Rejection::LacksAsked(toolkit.absent.clone()))
+            Some(Rejection::MissingRequired(toolkit.absent.clone()))
         }
-        Found::Toolkit(toolkit) => match toolkit.lacks() {
+        Found::Toolkit(toolkit) => match toolkit.missing_components() {
             parts if parts.is_empty() => None,
-            parts => Some(Rejection::Lacks(parts)),
+            parts => Some(Rejection::Missing(parts)),
         },
-        Found::Cudnn(cudnn) if cudnn.header.is_none() => Some(Rejection::Lacks(vec!["headers"])),
+        Found::Cudnn(cudnn) if cudnn.header.is_none() => Some(Rejection::Missing(vec!["headers"])),
         Found::Cudnn(cudnn) => consistency::doubtful(cudnn),
     }
 }
@@ -188,7 +188,7 @@ fn doubt(candidate: &Candidate) -> Option<Rejection> {
 /// Returns `true` if it has all that a build may need.
 pub fn is_whole(candidate: &Candidate) -> bool {
     match &candidate.found {
-        Found::Toolkit(toolkit) => toolkit.lacks().is_empty(),
+        Found::Toolkit(toolkit) => toolkit.missing_components().is_empty(),
         Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
     }
 }
@@ -205,8 +205,8 @@ fn uncertainty(candidate: &Candidate) -> usize {
     let lacking = match &candidate.found {
         // Whether a compiler is needed shows later.
         Found::Toolkit(toolkit) => {
-            let lacks = toolkit.lacks();
-            lacks.iter().filter(|part| **part != "nvcc").count()
+            let missing = toolkit.missing_components();
+            missing.iter().filter(|part| **part != "nvcc").count()
                 + usize::from(!toolkit.absent.is_empty())
         }
         Found::Cudnn(cudnn) => {
@@ -282,7 +282,7 @@ fn passed_over(candidate: &Candidate, candidates: &[Candidate], choice: &Choice)
         return Rejection::BuiltForCuda(major);
     }
     let Some(chosen) = best(candidate.kind()) else {
-        return Rejection::NothingFits;
+        return Rejection::NothingCompatible;
     };
     doubt(candidate).unwrap_or_else(|| {
         if candidate.via == chosen.via {

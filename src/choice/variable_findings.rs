@@ -38,7 +38,7 @@ pub enum VariableFault<'a> {
     /// The library cannot be used; `true` if its file is beside its link.
     Library(&'a Obstacle, bool),
     /// A path with this part, which no line for cargo can contain.
-    UntellablePath(&'static str),
+    UnprintablePath(&'static str),
     /// A toolkit for these other targets only.
     ForeignToolkit(&'a [String]),
     /// An nvcc that does not answer, with the help if its host compiler is the cause.
@@ -214,7 +214,7 @@ impl CheckContext<'_> {
 fn is_passed_over(candidate: &Candidate, kind: Kind) -> bool {
     let is_sound = matches!(
         candidate.rejected,
-        None | Some(Rejection::AnotherPlaceAsked)
+        None | Some(Rejection::AnotherPlaceRequested)
     );
     candidate.kind() == kind && is_sound && !candidate.chosen && candidate.request.is_none()
 }

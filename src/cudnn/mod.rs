@@ -70,7 +70,10 @@ pub fn read_install(
             cudnn.header_version = Some(version);
         }
         None if !is_linked && files.obstacle.is_none() => return None,
-        None => (files.unreadable, files.mute) = silent(includes.into_iter(), sysroot),
+        None => {
+            (files.unreadable_header, files.unversioned_header) =
+                silent(includes.into_iter(), sysroot)
+        }
     }
     let cudnn = with_parts(cudnn, sysroot, platform);
     let parts = cudnn.parts.iter().map(|part| part.path.clone());

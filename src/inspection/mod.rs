@@ -249,7 +249,7 @@ impl Inspection {
             let read = linkage::read(path);
             read.is_ok_and(|it| it.cpu == own.cpu && it.is_usual == own.is_usual)
         };
-        for missing in missing.iter().filter(|one| one.stands_in.is_none()) {
+        for missing in missing.iter().filter(|one| one.placeholder.is_none()) {
             let mut add = |path: &Path, version| {
                 self.input.others.push(Other {
                     instead_of: missing.name.clone(),

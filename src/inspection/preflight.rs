@@ -125,7 +125,7 @@ impl PreflightInput {
     fn stops_at(&self, cudnn: &Cudnn) -> bool {
         self.objects.iter().any(|object| {
             object.need == LoadPhase::Start
-                && object.flaw.is_some()
+                && object.defect.is_some()
                 && Some(&object.path) == cudnn.library.as_ref()
         })
     }
@@ -231,7 +231,7 @@ impl PreflightInput {
                 // Its first library is said already; of the parts that lack, all are said at once.
                 continue;
             }
-            findings.push(if let Some(place) = &missing.stands_in {
+            findings.push(if let Some(place) = &missing.placeholder {
                 unknown.push(format!("{name} is mounted later, if at all"));
                 InspectionFault::MountedLater(place, missing).finding()
             } else if name == DRIVER_SO {

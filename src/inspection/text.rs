@@ -104,7 +104,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     };
     let library = cudnn.library.as_deref().map_or(String::new(), shown);
     let text = format!("{} at {library}", release(cudnn));
-    let mark = match cudnn.flaw() {
+    let mark = match cudnn.main_library_defect() {
         Some(_) => Mark::Cross,
         None => inspection.mark(OF_CUDNN),
     };

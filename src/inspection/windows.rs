@@ -76,7 +76,7 @@ impl Inspection {
     fn opened_dll(&mut self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
         let majors: Vec<u32> = self.opens().flat_map(rules::majors).collect();
         let shown = |dir: &PathBuf| dir.display().to_string();
-        let looked_at: Vec<String> = path.directories().iter().map(shown).collect();
+        let searched: Vec<String> = path.directories().iter().map(shown).collect();
         let mut missing = Vec::new();
         for major in majors {
             let name = self.input.platform.cudnn_library(major);
@@ -97,7 +97,7 @@ impl Inspection {
                     name,
                     needed_by: self.input.program.clone(),
                     need: LoadPhase::Later,
-                    looked_at: looked_at.clone(),
+                    searched: searched.clone(),
                     unfit: file.zip(unfit).map(|(file, defect)| Unfit {
                         found_via: found_via(file.parent().unwrap_or(&file), path),
                         path: file,
@@ -155,7 +155,7 @@ fn later(taken: &Path, major: u32, platform: &Platform, path: &DllSearchPath<'_>
         let whole = consistency::findings(&cudnn, &[]).is_empty();
         let release = cudnn
             .library_version
-            .filter(|_| whole && cudnn.flaw().is_none())?;
+            .filter(|_| whole && cudnn.main_library_defect().is_none())?;
         let names = cudnn
             .parts
             .iter()

@@ -71,7 +71,7 @@ impl<'a> DllSearchPath<'a> {
             known: false,
         });
         if path.known && host.root.is_none() {
-            let here = host.env.current_dir();
+            let here = host.env.directory();
             path.current = Some(here.to_path_buf());
             path.dirs = entries(host);
             path.dirs.retain(|dir| !dir.as_os_str().is_empty());

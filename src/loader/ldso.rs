@@ -93,7 +93,7 @@ impl LoadGraph {
         if self.loaded(name).is_some() {
             return;
         }
-        let found = self.find(name, 0).ok().filter(|one| one.flaw.is_none());
+        let found = self.find(name, 0).ok().filter(|one| one.defect.is_none());
         let Some(mut object) = found else {
             return;
         };
@@ -183,7 +183,7 @@ impl LoadGraph {
             path = self.search_path(asking);
             candidates = path.candidates(name, &self.ground.view);
         }
-        if own.is_some_and(|object| object.linkage.shuns_system) {
+        if own.is_some_and(|object| object.linkage.nodeflib) {
             path.directories.retain(|place| !place.is_system());
             let system = system(&self.ground);
             candidates.retain(|(origin, path)| {
@@ -196,9 +196,9 @@ impl LoadGraph {
             defect,
             found_via: via.to_string(),
         };
-        let (mut stands_in, mut unfit) = (None, None);
+        let (mut placeholder, mut unfit) = (None, None);
         for (via, path) in candidates {
-            match self.fitting(&path, &mut stands_in) {
+            match self.fitting(&path, &mut placeholder) {
                 None => {}
                 Some(Ok((file, read))) => {
                     return Ok(Object {
@@ -207,8 +207,8 @@ impl LoadGraph {
                         path: file,
                         via: Some(via),
                         need: LoadPhase::Later,
-                        asked_by: Some(asking),
-                        flaw: read.as_ref().err().cloned(),
+                        requested_by: Some(asking),
+                        defect: read.as_ref().err().cloned(),
                         linkage: read.unwrap_or_default(),
                     });
                 }
@@ -230,8 +230,8 @@ impl LoadGraph {
             Some(unfit_at(path, defect, &place.origin))
         };
         Err(Box::new(Missing {
-            looked_at: path.places(&self.ground.view),
-            stands_in,
+            searched: path.places(&self.ground.view),
+            placeholder,
             unfit: unfit.or_else(|| path.directories.iter().find_map(unlinked)),
             ..Missing::default()
         }))
@@ -242,7 +242,7 @@ impl LoadGraph {
         let dirs = &self.ground.dll_dirs;
         let Some(path) = first_in(self.sysroot(), dirs, name) else {
             return Err(Box::new(Missing {
-                looked_at: dirs.iter().map(|dir| dir.display().to_string()).collect(),
+                searched: dirs.iter().map(|dir| dir.display().to_string()).collect(),
                 ..Missing::default()
             }));
         };
@@ -250,23 +250,23 @@ impl LoadGraph {
         let own = self.objects.first().map(|program| &*program.linkage.cpu);
         let file = Pe::read(&path).ok();
         let cpu = file.as_ref().and_then(Pe::cpu);
-        let flaw = match &read {
-            Err(flaw) => flaw.clone().or_else(|| file?.defect()),
+        let defect = match &read {
+            Err(defect) => defect.clone().or_else(|| file?.defect()),
             Ok(_) => cpu.filter(|cpu| Some(*cpu) != own).map(Defect::Cpu),
         };
         Ok(Object {
             name: name.into(),
             path,
-            asked_by: Some(asking),
+            requested_by: Some(asking),
             linkage: read.unwrap_or_default(),
-            flaw,
+            defect,
             ..Object::default()
         })
     }
 
     /// Returns the directories in which what this object opens is searched.
     pub fn search_path(&self, asking: usize) -> SearchPath {
-        let up = |index: &usize| self.objects.get(*index)?.asked_by;
+        let up = |index: &usize| self.objects.get(*index)?.requested_by;
         let mut chain: Vec<usize> = successors(Some(asking), up).collect();
         chain.reverse();
         let mut directories = before_cache(&self.objects, &chain, &self.ground);
@@ -292,7 +292,7 @@ impl LoadGraph {
     fn fitting(
         &self,
         path: &Path,
-        stands_in: &mut Option<PathBuf>,
+        placeholder: &mut Option<PathBuf>,
     ) -> Option<Result<Taken, Defect>> {
         let there = self.sysroot().file(path);
         if self.ground.view.root.is_some() {
@@ -301,7 +301,7 @@ impl LoadGraph {
                 None => files::is_link(path),
             };
             if empty {
-                stands_in.get_or_insert_with(|| path.to_path_buf());
+                placeholder.get_or_insert_with(|| path.to_path_buf());
                 return None;
             }
         }

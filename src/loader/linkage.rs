@@ -48,7 +48,7 @@ fn of_elf(elf: &Elf) -> Option<Linkage> {
         delayed: Vec::new(),
         rpath: elf.rpath(),
         runpath: elf.runpath(),
-        shuns_system: elf.is_nodeflib(),
+        nodeflib: elf.is_nodeflib(),
         interpreter: elf.interpreter(),
         needed_versions: elf.needed_versions(),
         defined_versions: elf.versions(),

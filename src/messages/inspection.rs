@@ -161,7 +161,7 @@ impl InspectionFault<'_> {
                 let summary = format!("`{user}` {verb} {name}, which the loader does not find");
                 let severity = Severity::error_if(!is_later);
                 let finding = Finding::new(FindingId::LibraryNotFound, severity, summary)
-                    .with("looked at", missing.looked_at.join("\n"))
+                    .with("looked at", missing.searched.join("\n"))
                     .with_lines("also found", also_found.iter().map(found_file));
                 if let Some(unfit) = &missing.unfit {
                     let finding = finding.with_unfit(&unfit.path, &unfit.defect, &unfit.found_via);
@@ -198,7 +198,7 @@ impl InspectionFault<'_> {
                 let severity = Severity::error_if(*is_path_known && !is_later);
                 let summary = format!("`{user}` {verb} `{name}`{when}, which {lack}");
                 Finding::new(id, severity, summary)
-                    .with("looked in", missing.looked_at.join("\n"))
+                    .with("looked in", missing.searched.join("\n"))
                     .help(PUT_ON_PATH)
             }
         }
@@ -278,7 +278,7 @@ impl UnresolvedCudnn<'_> {
         let severity = Severity::error_if(self.is_needed);
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
             .with_lines("reason", reason)
-            .with(places, self.missing.looked_at.join("\n"))
+            .with(places, self.missing.searched.join("\n"))
             .with_lines(
                 "also found",
                 self.alternatives.also_found.iter().map(found_file),

@@ -128,7 +128,7 @@ impl NoUsableCandidate<'_> {
             .filter_map(|one| Some((one, one.toolkit()?)));
         let mut runtimes = toolkits.filter(|(_, toolkit)| toolkit.is_runtime());
         if let Some((candidate, toolkit)) = runtimes.next() {
-            let packages = packages(candidate, toolkit, &toolkit.lacks(), os);
+            let packages = packages(candidate, toolkit, &toolkit.missing_components(), os);
             help.push(format!("install {packages}, which a build needs"));
             if !is_in_image {
                 help.push(
@@ -238,7 +238,7 @@ impl MissingHeaders<'_> {
         let link = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
         let library = link.unwrap_or(&cudnn.root);
         let root = cudnn.root.display();
-        if let Some(header) = &cudnn.files.unreadable {
+        if let Some(header) = &cudnn.files.unreadable_header {
             let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
             let headline = format!(
                 "the headers of the cuDNN{release} at `{root}` may not be read by this user"
@@ -252,7 +252,7 @@ impl MissingHeaders<'_> {
                     "or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read",
                 );
         }
-        let headline = match (&cudnn.files.mute, &cudnn.files.missing_header) {
+        let headline = match (&cudnn.files.unversioned_header, &cudnn.files.missing_header) {
             (Some(header), _) => mute(header, &release),
             (None, Some((header, missing))) => format!(
                 "the headers of cuDNN{release} are not whole: `{}` includes `{missing}`, which is not there",
@@ -299,7 +299,7 @@ impl MissingHeaders<'_> {
                 cudnn.root.join("include").display()
             )
         };
-        let told_by = match cudnn.files.mute {
+        let told_by = match cudnn.files.unversioned_header {
             Some(_) => "cudnn_version.h",
             None => "cudnn.h",
         };

@@ -14,7 +14,7 @@ use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffi
 
 impl PartialToolkit<'_> {
     pub fn finding(&self) -> Finding {
-        let lacks = self.toolkit.lacks();
+        let lacks = self.toolkit.missing_components();
         let cpu = &self.platform.cpu;
         let target = match self.is_cross {
             true => format!(" for {cpu}"),

@@ -27,7 +27,7 @@ impl UnusableVariable<'_> {
             VariableFault::Library(obstacle, is_beside) => {
                 (format!("and {obstacle}"), obstacle.help(*is_beside))
             }
-            VariableFault::UntellablePath(part) => {
+            VariableFault::UnprintablePath(part) => {
                 let help = format!(
                     "make a link to that directory under a plain name, and set {name} to the link"
                 );
@@ -97,7 +97,7 @@ impl UnusableVariable<'_> {
             }
         }
         match self.fault {
-            VariableFault::UntellablePath(_) | VariableFault::Nvcc(_, Some(_)) => finding,
+            VariableFault::UnprintablePath(_) | VariableFault::Nvcc(_, Some(_)) => finding,
             _ => finding.help(format!(
                 "or unset {name}, so that the usual places are searched"
             )),

@@ -1,4 +1,4 @@
-//! What a search can find: toolkits and cuDNNs, each with how it was found and why it was not chosen.
+//! The results of a search: toolkits and cuDNN installations, with how each was found and why it was rejected.
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
@@ -12,181 +12,168 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
-/// A CUDA toolkit, whole or in part.
+/// A CUDA toolkit, which may be incomplete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Toolkit {
-    /// Its directory: `/usr/local/cuda-13.0`, `…/site-packages/nvidia/cu13`.
+    /// The root directory: `/usr/local/cuda-13.0`, `…/site-packages/nvidia/cu13`.
     pub root: PathBuf,
-    /// `CUDA_VERSION` of its `cuda.h`, else what its nvcc says.
+    /// `CUDA_VERSION` of its `cuda.h`, or the version that its nvcc reports.
     pub version: Option<Version>,
-    /// Its compiler.
     pub nvcc: Option<PathBuf>,
-    /// Directories that hold its headers.
     pub include_dirs: Vec<PathBuf>,
-    /// Directories that hold its libraries, without stubs.
+    /// Library directories without stubs.
     pub link_dirs: Vec<PathBuf>,
-    /// Directories that hold stub libraries: the last to be searched when linking, never in an rpath.
+    /// Directories of stub libraries: the last to be searched when linking, never in an rpath.
     pub stub_dirs: Vec<PathBuf>,
-    /// What the build asks for and it does not have: libraries by their short names, their headers.
+    /// Libraries (short names) and headers that the build requires and that are missing here.
     pub absent: Vec<String>,
 }
 
 impl Toolkit {
-    /// Whether it is enough to run, and not to build with: libraries without headers and compiler.
+    /// Returns `true` if it has libraries but neither headers nor a compiler: enough to run, not to build.
     pub fn is_runtime(&self) -> bool {
         !self.link_dirs.is_empty() && self.nvcc.is_none() && self.include_dirs.is_empty()
     }
 
-    /// What is missing in it.
-    pub fn lacks(&self) -> Vec<&'static str> {
-        let parts = [
+    pub fn missing_components(&self) -> Vec<&'static str> {
+        let components = [
             (self.nvcc.is_none(), "nvcc"),
             (self.include_dirs.is_empty(), "headers"),
             (self.link_dirs.is_empty(), "libraries"),
         ];
-        let missing = parts.into_iter().filter(|(missing, _)| *missing);
+        let missing = components.into_iter().filter(|(missing, _)| *missing);
         missing.map(|(_, name)| name).collect()
     }
 }
 
-/// A file to give to the linker.
+/// A library as the linker is given it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkName {
-    /// `libcudnn.so`, `cudnn.lib`: by its short name.
+    /// The short name of `libcudnn.so` or `cudnn.lib`.
     Short(String),
-    /// `libcudnn.so.9`: by its whole file name, since there is no unversioned link beside it.
+    /// The full file name `libcudnn.so.9`, because no unversioned link is beside it.
     Verbatim(String),
 }
 
-/// A cuDNN: headers, libraries, or both.
+/// A cuDNN installation: headers, libraries, or both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cudnn {
-    /// The directory that it was found under.
+    /// The directory under which it was found.
     pub root: PathBuf,
     /// The header that the version was read from.
     pub header: Option<PathBuf>,
-    /// That header's directory.
     pub include_dir: Option<PathBuf>,
     /// `CUDNN_MAJOR`, `CUDNN_MINOR`, `CUDNN_PATCHLEVEL`.
     pub header_version: Option<Version>,
-    /// The library that programs open: `…/libcudnn.so.9`.
+    /// The main library, which programs load: `…/libcudnn.so.9`.
     pub library: Option<PathBuf>,
-    /// The version that its sub-libraries tell.
+    /// The version from the sub-libraries.
     pub library_version: Option<Version>,
-    /// The directory to link against.
+    /// The directory for the linker's search path.
     pub link_dir: Option<PathBuf>,
-    /// The file to link against.
     pub link_name: Option<LinkName>,
-    /// The CUDA major that the library was built for, read off `libcublasLt.so.N` in its parts.
+    /// The CUDA major that the library was built for, from `libcublasLt.so.N` in its sub-libraries.
     pub cuda_major: Option<u32>,
-    /// The processor that the library is for: `x86_64`, `aarch64`.
+    /// The library's architecture: `x86_64`, `aarch64`.
     pub cpu: Option<&'static str>,
     /// The main library and its sub-libraries.
     pub parts: Vec<SubLibraryFile>,
-    /// The device code that all its core parts hold, read off them; empty where nobody looked.
+    /// The device code that all core sub-libraries contain; empty if it was not read.
     pub gpu_codes: Vec<Target>,
-    /// The package that it came in, where a record tells.
+    /// The package that installed it, if a package record names one.
     pub owner: Option<Box<Owner>>,
-    /// What else shows in their files.
+    /// Further facts about the files.
     pub files: Box<Files>,
 }
 
-/// Whole files of one part.
+/// Copies of one sub-library's file that are not links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copies {
-    /// All of them.
     pub files: Vec<PathBuf>,
-    /// Whether they are of different builds.
+    /// Set if the files are different builds.
     pub differ: bool,
 }
 
-/// What shows in the files of a cuDNN beyond their releases.
+/// Facts about the files of a cuDNN other than their versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// Files of one part that are all whole, where there should be one and links to it.
+    /// Sub-libraries with several full files instead of one file and links to it.
     pub copies: Vec<Copies>,
-    /// Functions that its sub-libraries import from each other and that are missing there.
+    /// Functions that sub-libraries import from each other and that the other does not define.
     pub unresolved: Vec<Unresolved>,
     /// The directories that contain the files once links are followed.
     pub folders: Vec<PathBuf>,
-    /// Where its archives are, if it has no library beside them.
+    /// The directory of its archives, if no shared library is beside them.
     pub archives: Option<PathBuf>,
-    /// A header that this user may not read, if none tells the release.
-    pub unreadable: Option<PathBuf>,
-    /// A header that tells no release.
-    pub mute: Option<PathBuf>,
-    /// A header that includes another one of cuDNN which is not there, and that one's name.
+    /// A header that cannot be read, if no other header contains the version.
+    pub unreadable_header: Option<PathBuf>,
+    /// A header without a version.
+    pub unversioned_header: Option<PathBuf>,
+    /// A header that includes a missing header of cuDNN, and the missing header's name.
     pub missing_header: Option<(PathBuf, String)>,
-    /// The Debian package of its headers, where they are not of the library's release.
+    /// The Debian package of the headers, if their version differs from the library's.
     pub header_owner: Option<Owner>,
-    /// Why what lies in the place of its library cannot be used.
+    /// The reason why the file in the library's place cannot be used.
     pub obstacle: Option<Obstacle>,
-    /// The file of the library where its link is not what programs open.
+    /// The library's real file, if the link that programs load does not point to it.
     pub unlinked: Option<PathBuf>,
-    /// Parts that are there and cannot be used, by their files' names.
+    /// Sub-libraries that exist but cannot be used, by file name.
     pub part_obstacles: Vec<(String, Obstacle)>,
-    /// The name by which the loader looks for the library, where that is not there.
+    /// The soname that the loader searches for, if no file has this name.
     pub absent_soname: Option<String>,
-    /// Whether the main library looks for its parts beside itself before it looks in LD_LIBRARY_PATH: a DT_RPATH, from 9.22.
+    /// Set if the main library searches its own directory for sub-libraries before LD_LIBRARY_PATH: a DT_RPATH, since
+    /// 9.22.
     pub own_first: bool,
 }
 
-/// Functions that a sub-library imports from another, which does not define them.
+/// Functions that one sub-library imports from another that does not define them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
-    /// The part that needs.
+    /// The importing sub-library.
     pub part: PathBuf,
-    /// The part that lacks.
+    /// The sub-library that should define the functions.
     pub sibling: PathBuf,
-    /// What is lacking.
     pub symbols: Vec<String>,
 }
 
 impl Cudnn {
-    /// Returns the library that programs open and its defect, if it has one.
-    pub fn flaw(&self) -> Option<(&Path, &Defect)> {
+    /// Returns the main library and its defect, if it has one.
+    pub fn main_library_defect(&self) -> Option<(&Path, &Defect)> {
         let main = self.parts.iter().find(|part| part.name == "cudnn")?;
         Some((&main.path, main.defect.as_ref()?))
     }
 
-    /// The release: what the header says, else what the library says.
+    /// Returns the version from the header, or else from the library.
     pub fn version(&self) -> Option<Version> {
         self.header_version.or(self.library_version)
     }
 
-    /// The release of its library, which the headers tell where the library does not.
+    /// Returns the version from the library, or else from the header.
     pub fn linked_version(&self) -> Option<Version> {
         self.library_version.or(self.header_version)
     }
 }
 
-/// What was found.
+/// A toolkit or a cuDNN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // there are a dozen of them
 pub enum Found {
-    /// A toolkit.
     Toolkit(Toolkit),
-    /// A cuDNN.
     Cudnn(Cudnn),
 }
 
-/// Something that was found, and what became of it.
+/// A search result, and why it was chosen or rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// What was found.
     pub found: Found,
-    /// How.
     pub via: FoundVia,
-    /// Whether it was chosen.
     pub chosen: bool,
-    /// Why it was not.
     pub rejected: Option<Rejection>,
-    /// The variable in which somebody asked for it.
+    /// The variable that requests this place.
     pub request: Option<Variable>,
 }
 
 impl Candidate {
-    /// Its directory.
     pub fn root(&self) -> &Path {
         match &self.found {
             Found::Toolkit(toolkit) => &toolkit.root,
@@ -205,7 +192,6 @@ impl Candidate {
         }
     }
 
-    /// Its release.
     pub fn version(&self) -> Option<Version> {
         match &self.found {
             Found::Toolkit(toolkit) => toolkit.version,
@@ -213,7 +199,6 @@ impl Candidate {
         }
     }
 
-    /// The toolkit, if it is one.
     pub fn toolkit(&self) -> Option<&Toolkit> {
         match &self.found {
             Found::Toolkit(toolkit) => Some(toolkit),
@@ -221,7 +206,6 @@ impl Candidate {
         }
     }
 
-    /// The cuDNN, if it is one.
     pub fn cudnn(&self) -> Option<&Cudnn> {
         match &self.found {
             Found::Cudnn(cudnn) => Some(cudnn),
@@ -229,7 +213,6 @@ impl Candidate {
         }
     }
 
-    /// Returns its kind.
     pub fn kind(&self) -> Kind {
         match self.found {
             Found::Toolkit(_) => Kind::Toolkit,
@@ -237,7 +220,7 @@ impl Candidate {
         }
     }
 
-    /// Returns `true` if a build could use a part of it: not what a Python package brought along for itself.
+    /// Returns `true` if a build can use any of it. A Python package's bundled copy is not usable.
     pub fn is_usable(&self) -> bool {
         match &self.found {
             Found::Toolkit(toolkit) => toolkit.nvcc.is_some() || !toolkit.include_dirs.is_empty(),

@@ -1,21 +1,19 @@
-//! Who chose the GPU targets.
-
 use crate::model::environment::Variable;
 use std::fmt;
 
-/// Who chose the GPU targets.
+/// The source of the GPU targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChosenBy {
     /// The list in this variable.
     Variable(Variable),
     /// `.archs(..)` in build.rs.
     BuildScript,
-    /// The list that was given to `cudnn-guard targets`.
+    /// The arguments of `cudnn-guard targets`.
     #[cfg(feature = "cli")]
     CommandLine,
-    /// The GPUs of the machine that builds.
+    /// The GPUs of the build machine.
     Gpus,
-    /// Nobody: the first GPU of each major that nvcc knows.
+    /// The default: the first GPU of each major that nvcc supports.
     #[default]
     Default,
 }

@@ -1,24 +1,24 @@
-//! The environment, read once, and every variable that means something here.
+//! A snapshot of the environment, and every variable that is read.
 
 use crate::model::text::newest_first;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a variable's value is to us.
+/// The meaning of a variable's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It names an installation: if that is unusable, it is an error, and nothing else is searched.
+    /// An explicit installation: an unusable value is an error, and nothing else is searched.
     Installation(Names),
-    /// A place to look at, or evidence; never an error.
-    Surrounding,
-    /// Belongs to this login or machine, and says too little about a build for cargo to watch it.
+    /// A context variable: a place to search, or evidence. Never an error.
+    Context,
+    /// A property of the login or machine, too unspecific for cargo to watch.
     Session,
-    /// A choice of ours or of the build tools.
+    /// An option of cudnn-guard or of the build tools.
     Setting,
 }
 
-/// The thing that a variable names.
+/// The kind of path in an installation variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
     Toolkit,
@@ -37,15 +37,13 @@ macro_rules! variables {
         pub enum Variable { $(#[doc = concat!("`", $name, "`")] $variant),* }
 
         impl Variable {
-            /// All of them, in the order in which they are looked at.
+            /// All variables in search order.
             pub const ALL: &'static [Variable] = &[$(Variable::$variant),*];
 
-            /// Its name.
             pub const fn name(self) -> &'static str {
                 match self { $(Variable::$variant => $name),* }
             }
 
-            /// What its value is to us.
             pub const fn kind(self) -> Kind {
                 match self { $(Variable::$variant => Kind::$kind $((Names::$names))?),* }
             }
@@ -54,7 +52,7 @@ macro_rules! variables {
 }
 
 impl Variable {
-    /// Returns what it names, if that is an installation.
+    /// Returns the kind of installation that it names.
     pub fn names(self) -> Option<Names> {
         match self.kind() {
             Kind::Installation(names) => Some(names),
@@ -62,10 +60,10 @@ impl Variable {
         }
     }
 
-    /// Returns the variables that name this, in the order in which they are looked at.
+    /// Returns the variables that name this kind, in search order.
     pub fn naming(names: Names) -> impl Iterator<Item = Self> {
         let all = Self::ALL.iter().copied();
-        all.filter(move |one| one.names() == Some(names))
+        all.filter(move |variable| variable.names() == Some(names))
     }
 }
 
@@ -90,29 +88,29 @@ variables! {
     CudnnLibDir = "CUDNN_LIB_DIR", Installation(CudnnLibrary);
     CudnnLib = "CUDNN_LIB", Installation(CudnnLibrary);
     GuardHome = "CUDNN_GUARD_HOME", Installation(Fetched);
-    VirtualEnv = "VIRTUAL_ENV", Surrounding;
-    CondaPrefix = "CONDA_PREFIX", Surrounding;
-    EasyBuildCuda = "EBROOTCUDA", Surrounding;
-    EasyBuildCudnn = "EBROOTCUDNN", Surrounding;
-    NvhpcCudaHome = "NVHPC_CUDA_HOME", Surrounding;
-    NvhpcRoot = "NVHPC_ROOT", Surrounding;
-    TfCudaPaths = "TF_CUDA_PATHS", Surrounding;
-    UvProjectEnvironment = "UV_PROJECT_ENVIRONMENT", Surrounding;
-    CPath = "CPATH", Surrounding;
-    CIncludePath = "C_INCLUDE_PATH", Surrounding;
-    CplusIncludePath = "CPLUS_INCLUDE_PATH", Surrounding;
-    LibraryPath = "LIBRARY_PATH", Surrounding;
-    NixCFlags = "NIX_CFLAGS_COMPILE", Surrounding;
-    NixLdFlags = "NIX_LDFLAGS", Surrounding;
-    CmakePrefixPath = "CMAKE_PREFIX_PATH", Surrounding;
-    PkgConfig = "PKG_CONFIG", Surrounding;
-    PkgConfigAllowCross = "PKG_CONFIG_ALLOW_CROSS", Surrounding;
-    PkgConfigPath = "PKG_CONFIG_PATH", Surrounding;
-    PkgConfigLibDir = "PKG_CONFIG_LIBDIR", Surrounding;
-    PkgConfigSysroot = "PKG_CONFIG_SYSROOT_DIR", Surrounding;
-    CondaBuild = "CONDA_BUILD", Surrounding;
-    CondaHostPrefix = "PREFIX", Surrounding;
-    CondaBuildPrefix = "BUILD_PREFIX", Surrounding;
+    VirtualEnv = "VIRTUAL_ENV", Context;
+    CondaPrefix = "CONDA_PREFIX", Context;
+    EasyBuildCuda = "EBROOTCUDA", Context;
+    EasyBuildCudnn = "EBROOTCUDNN", Context;
+    NvhpcCudaHome = "NVHPC_CUDA_HOME", Context;
+    NvhpcRoot = "NVHPC_ROOT", Context;
+    TfCudaPaths = "TF_CUDA_PATHS", Context;
+    UvProjectEnvironment = "UV_PROJECT_ENVIRONMENT", Context;
+    CPath = "CPATH", Context;
+    CIncludePath = "C_INCLUDE_PATH", Context;
+    CplusIncludePath = "CPLUS_INCLUDE_PATH", Context;
+    LibraryPath = "LIBRARY_PATH", Context;
+    NixCFlags = "NIX_CFLAGS_COMPILE", Context;
+    NixLdFlags = "NIX_LDFLAGS", Context;
+    CmakePrefixPath = "CMAKE_PREFIX_PATH", Context;
+    PkgConfig = "PKG_CONFIG", Context;
+    PkgConfigAllowCross = "PKG_CONFIG_ALLOW_CROSS", Context;
+    PkgConfigPath = "PKG_CONFIG_PATH", Context;
+    PkgConfigLibDir = "PKG_CONFIG_LIBDIR", Context;
+    PkgConfigSysroot = "PKG_CONFIG_SYSROOT_DIR", Context;
+    CondaBuild = "CONDA_BUILD", Context;
+    CondaHostPrefix = "PREFIX", Context;
+    CondaBuildPrefix = "BUILD_PREFIX", Context;
     Path = "PATH", Session;
     LdLibraryPath = "LD_LIBRARY_PATH", Session;
     Home = "HOME", Session;
@@ -138,7 +136,7 @@ variables! {
     DocsRs = "DOCS_RS", Setting;
 }
 
-/// What pkg-config goes by. The crate of that name spells them for one target as the cc crate does.
+/// The variables of pkg-config. The `pkg-config` crate reads them with target suffixes like the cc crate.
 const PKG_CONFIG: [Variable; 5] = [
     Variable::PkgConfig,
     Variable::PkgConfigAllowCross,
@@ -147,12 +145,12 @@ const PKG_CONFIG: [Variable; 5] = [
     Variable::PkgConfigSysroot,
 ];
 
-/// Where a value came from.
+/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// `Config::env` in the build script.
     BuildScript,
-    /// The process's environment.
+    /// The environment of the process.
     Process,
 }
 
@@ -165,21 +163,21 @@ pub struct Environment {
     target: Option<Target>,
 }
 
-/// The target that is built for, as variables for it alone are spelt.
+/// The build target, for variables with a target suffix.
 #[derive(Clone, Debug)]
 struct Target {
     triple: String,
     native: bool,
 }
 
-/// The value of a name; of a name that is there twice the last one.
+/// Returns the value of a name. The last one counts if the name occurs twice.
 fn value<'a>(pairs: &'a [(String, OsString)], name: &str) -> Option<&'a OsStr> {
     let (_, value) = pairs.iter().rfind(|(known, _)| known == name)?;
     Some(value)
 }
 
 impl Environment {
-    /// From pairs of name and value, as a process has them.
+    /// Creates a snapshot from pairs of name and value.
     pub fn new(pairs: impl IntoIterator<Item = (String, OsString)>) -> Self {
         Self {
             process: pairs.into_iter().collect(),
@@ -189,7 +187,7 @@ impl Environment {
         }
     }
 
-    /// With the target that is built for: places may be asked for it alone.
+    /// Sets the build target, so that variables with a target suffix are read.
     pub fn for_target(mut self, triple: &str) -> Self {
         let native = self.var("HOST").is_none_or(|host| host == triple);
         self.target = Some(Target {
@@ -199,14 +197,14 @@ impl Environment {
         self
     }
 
-    /// The names under which a place may be asked for, the one that counts most first, as the cc crate has them:
-    /// `CUDNN_PATH_aarch64-unknown-linux-gnu`, `CUDNN_PATH_aarch64_unknown_linux_gnu`, `TARGET_CUDNN_PATH` or, where
-    /// the target is this machine, `HOST_CUDNN_PATH`, `CUDNN_PATH`.
+    /// Returns the names of a variable, with and without the target, by precedence as in the cc crate:
+    /// `CUDNN_PATH_aarch64-unknown-linux-gnu`, `CUDNN_PATH_aarch64_unknown_linux_gnu`, `TARGET_CUDNN_PATH` (in a native
+    /// build `HOST_CUDNN_PATH`), `CUDNN_PATH`.
     pub fn spellings(&self, variable: Variable) -> Vec<String> {
         let name = variable.name();
         let mut all = Vec::new();
-        let alone = variable.names().is_some() || PKG_CONFIG.contains(&variable);
-        if let (Some(target), true) = (&self.target, alone) {
+        let has_target_names = variable.names().is_some() || PKG_CONFIG.contains(&variable);
+        if let (Some(target), true) = (&self.target, has_target_names) {
             let side = if target.native { "HOST" } else { "TARGET" };
             all.extend([
                 format!("{name}_{}", target.triple),
@@ -218,13 +216,13 @@ impl Environment {
         all
     }
 
-    /// The name under which it is set.
+    /// Returns the name under which the variable is set.
     pub fn spelling(&self, variable: Variable) -> String {
         self.found(variable)
             .map_or_else(|| variable.name().to_string(), |(name, _, _)| name)
     }
 
-    /// What the build script says comes first, however it spells it; an empty value of its own hides the rest.
+    /// Values from the build script come first, under any name. An empty one hides the environment's value.
     fn found(&self, variable: Variable) -> Option<(String, &OsStr, Origin)> {
         let spellings = self.spellings(variable);
         for name in &spellings {
@@ -239,7 +237,7 @@ impl Environment {
         })
     }
 
-    /// The places in variables that have a release behind this prefix, the newest first: `CUDA_PATH_V13_0`.
+    /// Returns the paths in variables with this prefix and a version, such as `CUDA_PATH_V13_0`; newest first.
     pub fn numbered(&self, prefix: &str) -> Vec<(String, PathBuf)> {
         let mut all: Vec<(Vec<u32>, OsString)> = Vec::new();
         for (name, _) in self.process.iter().chain(&self.build_script) {
@@ -261,20 +259,14 @@ impl Environment {
         dirs.collect()
     }
 
-    /// With the directory that relative paths start from. cargo runs a build script in its package's folder and the
-    /// linker in another, so no path may stay relative.
+    /// Sets the base of relative paths. cargo runs a build script in its package's directory and the linker in another,
+    /// so no path may stay relative.
     pub fn with_current_dir(mut self, directory: PathBuf) -> Self {
         self.directory = directory;
         self
     }
 
-    /// That directory.
-    #[cfg(feature = "cli")]
-    pub fn current_dir(&self) -> &Path {
-        &self.directory
-    }
-
-    /// With the build script's own pairs on top.
+    /// Adds the build script's pairs.
     pub fn with_pairs<V: AsRef<OsStr>>(mut self, pairs: &[(String, V)]) -> Self {
         let pairs = pairs.iter();
         self.build_script
@@ -282,22 +274,21 @@ impl Environment {
         self
     }
 
-    /// The value of a variable that is declared above.
     pub fn get(&self, variable: Variable) -> Option<&OsStr> {
         Some(self.found(variable)?.1)
     }
 
-    /// The place that a variable names.
+    /// Returns the value as an absolute path.
     pub fn path(&self, variable: Variable) -> Option<PathBuf> {
         Some(self.directory.join(self.get(variable)?))
     }
 
-    /// The directory that relative paths start from.
+    /// Returns the base of relative paths.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The value of any variable, for names that are only known at run time (`DEP_*`, what cargo sets).
+    /// Returns the value of an undeclared variable (`DEP_*`, cargo's own).
     pub fn os_var(&self, name: &str) -> Option<&OsStr> {
         self.as_set(name).filter(|value| !value.is_empty())
     }
@@ -312,16 +303,15 @@ impl Environment {
         self.os_var(name).and_then(OsStr::to_str)
     }
 
-    /// How long a program may take that is asked something: what `CUDNN_GUARD_PROGRAM_DEADLINE` says, if that is a number
-    /// of seconds above 0.
+    /// Returns the time limit of queried programs from `CUDNN_GUARD_PROGRAM_DEADLINE`, if it is a number of seconds
+    /// above 0.
     pub fn program_deadline(&self) -> Option<Duration> {
         let value = self.get(Variable::GuardProgramDeadline)?.to_str()?;
         let seconds = value.trim().parse::<f64>().ok()?;
-        // A day is as good as for ever, and no clock overflows over it.
+        // A day counts as no limit, and no clock overflows.
         (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(86_400.0)))
     }
 
-    /// Who set it.
     pub fn origin(&self, variable: Variable) -> Origin {
         self.found(variable)
             .map_or(Origin::Process, |(_, _, origin)| origin)

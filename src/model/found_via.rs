@@ -1,56 +1,53 @@
-//! How a candidate was found.
-
 use crate::model::environment::{Origin, Variable};
 use std::fmt;
 use std::path::PathBuf;
 
-/// How somebody came to look at a place.
+/// The search step that found a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoundVia {
-    /// These variables name it.
+    /// Variables with its path.
     Variables(Vec<Named>),
-    /// `LD_LIBRARY_PATH` leads there. It is for programs that run, so a build does not take what it names.
+    /// `LD_LIBRARY_PATH`, which only affects run time. The build does not use it.
     LibraryPath,
-    /// The directory of an nvcc on PATH is above it.
+    /// An nvcc on PATH.
     NvccOnPath,
-    /// The active Python environment holds it.
+    /// The active Python environment.
     VirtualEnvironment,
-    /// The active conda environment holds it.
+    /// The active conda environment.
     Conda,
-    /// The environment that conda-build fills for this package holds it.
+    /// The host environment of conda-build.
     CondaBuild,
-    /// A module of EasyBuild that is loaded sets this variable.
+    /// The variable of a loaded EasyBuild module.
     Module(Variable),
-    /// A Python environment beside Cargo.toml holds it, and is not active.
+    /// An inactive Python environment beside Cargo.toml.
     InactiveVirtualEnvironment,
-    /// A pixi environment beside Cargo.toml holds it, and is not active.
+    /// An inactive pixi environment beside Cargo.toml.
     InactivePixi,
-    /// An environment whose programs are on PATH holds it, and is not active.
+    /// An inactive environment whose programs are on PATH.
     EnvironmentOnPath,
-    /// A .pc file leads there: this one, once it is known.
+    /// pkg-config, with the .pc file once it is known.
     PkgConfig(Option<PathBuf>),
-    /// A directory that is always looked at, in words.
+    /// A description of a directory that is always searched.
     Directory(&'static str),
     /// The user's data directory, where `cudnn-guard fetch` installs.
     Fetched,
 }
 
-/// A variable as it is spelt in the environment.
+/// A variable as it is spelled in the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Its name, which may end in a target: `CUDNN_LIB_DIR_x86_64_unknown_linux_gnu`.
+    /// The name, which may end in a target: `CUDNN_LIB_DIR_x86_64_unknown_linux_gnu`.
     pub name: String,
-    /// Who set it.
     pub origin: Origin,
 }
 
 impl FoundVia {
-    /// A variable of the process.
+    /// Creates the step of one variable of the process.
     pub fn variable(name: impl Into<String>) -> Self {
         Self::variables(vec![name.into()])
     }
 
-    /// Variables of the process.
+    /// Creates the step of several variables of the process.
     pub fn variables(names: Vec<String>) -> Self {
         let named = names.into_iter().map(|name| Named {
             name,
@@ -59,22 +56,22 @@ impl FoundVia {
         Self::Variables(named.collect())
     }
 
-    /// Whether the place is an environment that has to be activated before programs use it.
+    /// Returns `true` for an environment that must be activated before programs use it.
     pub fn is_inactive(&self) -> bool {
         matches!(self, Self::InactiveVirtualEnvironment | Self::InactivePixi)
     }
 
-    /// Whether packages there come from conda-forge.
+    /// Returns `true` if its packages come from conda-forge.
     pub fn is_conda(&self) -> bool {
         matches!(self, Self::Conda | Self::CondaBuild | Self::InactivePixi)
     }
 
-    /// Whether `cudnn-guard fetch` installed it.
+    /// Returns `true` if `cudnn-guard fetch` installed it.
     pub fn is_fetched(&self) -> bool {
         *self == Self::Fetched || self.to_string() == "CUDNN_GUARD_HOME"
     }
 
-    /// Whether PATH led there.
+    /// Returns `true` if it was found through PATH.
     pub fn is_path(&self) -> bool {
         matches!(self, Self::NvccOnPath | Self::EnvironmentOnPath)
     }

@@ -1,19 +1,18 @@
-//! One `-gencode` of nvcc: what is made, and through which PTX.
+//! A `-gencode` option of nvcc.
 
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use std::fmt;
 
-/// A target and the PTX that it is made through: its own unless somebody wrote another one.
+/// A target and the PTX from which nvcc compiles it. Default: its own PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gencode {
-    /// What is made.
     pub target: Target,
     /// The PTX: `compute_80` in `-gencode=arch=compute_80,code=sm_86`.
     pub via: Target,
 }
 
 impl Gencode {
-    /// Through its own PTX. `compute_90a` serves `sm_90a` alone, so both carry the letter.
+    /// Compiles a target from its own PTX. Only `sm_90a` can be compiled from `compute_90a`, so both have the suffix.
     pub const fn plain(target: Target) -> Self {
         Self {
             via: Target {
@@ -24,21 +23,21 @@ impl Gencode {
         }
     }
 
-    /// Whether the target goes through its own PTX.
+    /// Returns `true` if the target is compiled from its own PTX.
     pub fn is_plain(self) -> bool {
         self == Self::plain(self.target)
     }
 
-    /// Whether nvcc makes this of that: PTX stays what it is, machine code is for a GPU that the PTX runs on. PTX with
-    /// an `a` becomes machine code with that letter alone.
-    pub fn is_sound(self) -> bool {
+    /// Returns `true` if nvcc can compile the target from this PTX: PTX only from itself, machine code for a GPU that
+    /// supports the PTX. PTX with the suffix `a` only becomes machine code with this suffix.
+    pub fn is_valid(self) -> bool {
         match (self.target.code, self.via.suffix) {
             (Code::Ptx, _) | (_, Suffix::Arch) => self.is_plain(),
             (Code::Machine, _) => self.via.runs_on(self.target.capability),
         }
     }
 
-    /// Whether nvcc makes only one of the two: machine code with an `f` takes the place of the one without.
+    /// Returns `true` if nvcc makes only one of the two: machine code with the suffix `f` replaces that without it.
     pub fn excludes(self, other: Self) -> bool {
         let family = |suffix| suffix != Suffix::Arch;
         self.target == other.target

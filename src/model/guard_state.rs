@@ -1,19 +1,17 @@
-//! What the guard of a build is about.
-
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::compute_capability::Target;
 
-/// What a build script has done so far that its guard is about.
+/// The build script's actions so far that its guard reports.
 #[derive(Debug, Default)]
 pub struct GuardState {
-    /// What kernels were compiled to, in order, each once.
+    /// The targets of all compiled kernels, sorted and without duplicates.
     pub targets: Vec<Target>,
-    /// The guard that was written, and whether it stands alone.
+    /// The guard that was written, and `true` if it is standalone.
     pub written: Option<(Built, bool)>,
 }
 
 impl GuardState {
-    /// Notes more targets that kernels were compiled to.
+    /// Adds targets of compiled kernels.
     pub fn note(&mut self, targets: impl Iterator<Item = Target>) {
         self.targets.extend(targets);
         self.targets.sort();

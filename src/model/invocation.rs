@@ -1,18 +1,17 @@
-//! A program to run, as data.
+//! A command line.
 
 use crate::runtime::facts::finding::quoted;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A program and its arguments. Printed, it can be pasted into a shell.
+/// A program and its arguments. `Display` can be pasted into a shell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Invocation {
-    /// The program, by its absolute path.
+    /// The absolute path of the program.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// Variables that it gets besides those of this process. They are not printed.
+    /// Additional environment variables. They are not printed.
     pub env: Vec<(OsString, OsString)>,
 }
 

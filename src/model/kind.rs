@@ -1,5 +1,3 @@
-//! The two things that are looked for.
-
 /// The kind of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -10,7 +8,7 @@ pub enum Kind {
 impl Kind {
     pub const BOTH: [Kind; 2] = [Kind::Toolkit, Kind::Cudnn];
 
-    /// Returns the name of its modules and of the method of `Config`.
+    /// Returns the name of the method of `Config`.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Toolkit => "cuda",
@@ -18,7 +16,7 @@ impl Kind {
         }
     }
 
-    /// Returns the name that messages use.
+    /// Returns the name for messages.
     pub fn product(self) -> &'static str {
         match self {
             Kind::Toolkit => "CUDA toolkit",

@@ -1,95 +1,85 @@
-//! What a program or library asks the loader for.
+//! The dynamic linking information of programs and libraries.
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::Unfit;
 use std::path::PathBuf;
 
-/// The file formats of programs.
+/// An executable file format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// Of Linux and others.
+    /// The format of Linux.
     #[default]
     Elf,
-    /// Of Windows.
+    /// The format of Windows.
     Pe,
 }
 
-/// What a file says to the loader.
+/// The dynamic linking information of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linkage {
-    /// Its format.
     pub format: Format,
-    /// The processor, as target triples call it.
+    /// The architecture as in target triples.
     pub cpu: String,
-    /// Whether it is of 64 bits, with the lowest byte first.
+    /// Set for 64-bit little-endian files.
     pub is_usual: bool,
-    /// Its own name.
     pub soname: Option<String>,
-    /// The libraries that are loaded with it.
+    /// The libraries loaded with it: DT_NEEDED, the import table.
     pub needed: Vec<String>,
-    /// Those that Windows loads when something of them is first called (`/DELAYLOAD`).
+    /// The DLLs that Windows loads when one of their functions is first called (`/DELAYLOAD`).
     pub delayed: Vec<String>,
-    /// DT_RPATH, where no DT_RUNPATH switches it off.
+    /// DT_RPATH, unless a DT_RUNPATH disables it.
     pub rpath: Option<String>,
-    /// DT_RUNPATH.
     pub runpath: Option<String>,
-    /// DF_1_NODEFLIB: what it needs is not looked for in the system's folders.
-    pub shuns_system: bool,
-    /// The loader that it names.
+    /// DF_1_NODEFLIB: the loader does not search the system directories for its libraries.
+    pub nodeflib: bool,
     pub interpreter: Option<String>,
-    /// The symbol versions that it needs of other libraries, by file name.
+    /// The symbol versions that it requires from other libraries, by file name.
     pub needed_versions: Vec<(String, Vec<String>)>,
-    /// The symbol versions that it defines.
     pub defined_versions: Vec<String>,
 }
 
-/// A file that is loaded.
+/// A loaded file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Object {
-    /// The name that it was asked for by; none for the program.
+    /// The name by which it was requested; empty for the program.
     pub name: String,
-    /// Its file.
     pub path: PathBuf,
-    /// The folder that `$ORIGIN` stands for in it: where the loader came to it, be that by a link.
+    /// The value of `$ORIGIN` in it: the directory where the loader found it, possibly through a link.
     pub origin: PathBuf,
-    /// What made the loader take it.
+    /// The search entry through which the loader found it.
     pub via: Option<LoadOrigin>,
-    /// How much it is needed.
     pub need: LoadPhase,
-    /// Which object asked for it first.
-    pub asked_by: Option<usize>,
-    /// What it says.
+    /// The index of the object that requested it first.
+    pub requested_by: Option<usize>,
     pub linkage: Linkage,
-    /// Why the loader stops at it.
-    pub flaw: Option<Defect>,
+    /// The reason why the loader fails on it.
+    pub defect: Option<Defect>,
 }
 
-/// How much a library is needed.
+/// The moment at which a library is loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoadPhase {
-    /// The program does not start without it.
+    /// Program start, which fails without it.
     #[default]
     Start,
-    /// A part of cuDNN that a convolution opens does not load without it.
+    /// The first convolution, whose sub-library of cuDNN does not load without it.
     Part,
-    /// It is opened by its name once something wants it, which may be never.
+    /// An explicit `dlopen`, which may never happen.
     Later,
 }
 
-/// A library that the loader does not find.
+/// A library that the loader cannot find.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// Its name.
     pub name: String,
     /// The file that needs it.
     pub needed_by: PathBuf,
-    /// What comes of that.
     pub need: LoadPhase,
-    /// Where the loader looks.
-    pub looked_at: Vec<String>,
-    /// A file of that name that is nothing, or a link that leads nowhere: something is mounted over it later.
-    pub stands_in: Option<PathBuf>,
-    /// The first file of that name which the loader cannot use, and passes over or stops at.
+    /// The places that the loader searches.
+    pub searched: Vec<String>,
+    /// An empty file of this name, or a link whose target does not exist: a mount point of the real file.
+    pub placeholder: Option<PathBuf>,
+    /// The first file of this name that the loader cannot use.
     pub unfit: Option<Unfit>,
 }

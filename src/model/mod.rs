@@ -1,4 +1,4 @@
-//! Plain data: what is asked, what is found, what is thought of it. Nothing here touches the machine.
+//! Plain data: requirements, search results, and why results are rejected. Nothing here touches the machine.
 
 pub mod candidate;
 pub mod chosen_by;

@@ -1,20 +1,16 @@
-//! Something that is there and cannot be used, with the reason.
-
 use crate::runtime::binary::defect::Defect;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Something that is there and cannot be used.
+/// A path that exists but cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
-    /// A file, a link or a directory.
     pub path: PathBuf,
-    /// Why.
     pub defect: Defect,
 }
 
 impl Obstacle {
-    /// Returns the obstacle as seen from this directory: if a directory within it may not be entered, that one is named.
+    /// Replaces the path with the directory below `dir` that cannot be entered, if there is one.
     pub fn seen_from(self, dir: &Path) -> Self {
         match self.defect {
             Defect::Closed(path) if path.starts_with(dir) => Self {
@@ -25,7 +21,7 @@ impl Obstacle {
         }
     }
 
-    /// The directory in which it is.
+    /// Returns the directory that contains it, or the one that cannot be entered.
     pub fn dir(&self) -> &Path {
         match &self.defect {
             Defect::Closed(dir) => dir,
@@ -33,7 +29,7 @@ impl Obstacle {
         }
     }
 
-    /// Whether it is a matter of rights.
+    /// Returns `true` if permissions are missing.
     pub fn is_closed(&self) -> bool {
         matches!(self.defect, Defect::Closed(_) | Defect::Forbidden)
     }

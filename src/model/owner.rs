@@ -1,4 +1,4 @@
-//! What brings another release of the package that a cuDNN came in.
+//! Package installers and their install commands.
 
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
@@ -6,8 +6,8 @@ pub use crate::runtime::install::package_owner::{Installer, Owner};
 use std::fmt;
 
 impl Installer {
-    /// The command that installs the newest cuDNN for this CUDA, headers and libraries, from this release on and before that
-    /// one. None where there is no such package.
+    /// Returns the command that installs the newest cuDNN (headers and libraries) for this CUDA major, at least `from` and
+    /// before `below`. None if no such package exists.
     pub fn install_cudnn(self, cuda: u32, from: Version, below: Option<Version>) -> Option<String> {
         let newest = majors::NEWEST_CUDNN;
         let name = match self {
@@ -35,7 +35,7 @@ impl Installer {
     }
 }
 
-/// Returns a version as people write it: 9.1, and 9.10.2 where the third number matters.
+/// Returns a version without a third number of 0: 9.1, but 9.10.2.
 pub fn brief(version: Version) -> String {
     match version.patch {
         0 => version.short(),
@@ -44,22 +44,22 @@ pub fn brief(version: Version) -> String {
 }
 
 impl Owner {
-    /// The command that brings a release from this one on, and before that one, in its place. None for apt, whose
-    /// packages may have no such release.
+    /// Returns the command that replaces this package with a version of at least `from` and before `below`. None for apt,
+    /// which may not have such a version.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
         let from = (from > Version::new(0, 0, 0)).then(|| format!(">={}", brief(from)));
         let below = below.map(|below| format!("<{}", brief(below)));
         let range: Vec<String> = from.into_iter().chain(below).collect();
-        let wanted = format!("'{}{}'", self.name, range.join(","));
+        let requirement = format!("'{}{}'", self.name, range.join(","));
         match self.installer {
-            Installer::Conda => Some(format!("conda install -c conda-forge {wanted}")),
-            Installer::Pip => Some(format!("pip install {wanted}")),
+            Installer::Conda => Some(format!("conda install -c conda-forge {requirement}")),
+            Installer::Pip => Some(format!("pip install {requirement}")),
             Installer::Apt => None,
         }
     }
 
-    /// The CUDA major that it says it was built for: 13 of the wheel `nvidia-cudnn-cu13` and of the Debian package
-    /// `libcudnn9-cuda-13`, 12 of the Debian package `8.9.2.26-1+cuda12.2`.
+    /// Returns the CUDA major in the package's name or version: 13 for the wheel `nvidia-cudnn-cu13` and for the Debian
+    /// package `libcudnn9-cuda-13`, 12 for the Debian package version `8.9.2.26-1+cuda12.2`.
     pub fn cuda_major(&self) -> Option<u32> {
         let in_name = match self.installer {
             Installer::Pip => "-cu",
@@ -89,7 +89,7 @@ mod tests {
 
     /// VER-02
     #[test]
-    fn the_installer_of_a_package_is_told_what_to_install() {
+    fn install_commands_for_a_range_of_versions() {
         let range = |installer, name: &str, from, below| {
             let owner = Owner {
                 installer,
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cudnn_is_installed_for_the_cuda_that_is_there() {
+    fn a_cudnn_is_installed_for_the_cuda_that_was_found() {
         let (any, nine) = (Version::new(0, 0, 0), Version::new(9, 1, 0));
         let eight = Some(Version::new(9, 0, 0));
         for (installer, cuda, from, below, command) in [
@@ -170,8 +170,8 @@ mod tests {
             (Installer::Apt, 11, any, None, ""),
             (Installer::Apt, 12, any, eight, ""),
         ] {
-            let told = installer.install_cudnn(cuda, from, below);
-            assert_eq!(told.unwrap_or_default(), command, "{installer:?} {cuda}");
+            let found = installer.install_cudnn(cuda, from, below);
+            assert_eq!(found.unwrap_or_default(), command, "{installer:?} {cuda}");
         }
     }
 }

@@ -1,33 +1,31 @@
-//! The system that is built for. It is an argument everywhere, so that Windows is tested on Linux.
+//! The target system. It is an argument everywhere, so that Windows is tested on Linux.
 
 use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use std::path::Path;
 
-/// An operating system, as far as CUDA cares.
+/// An operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Os {
     /// Linux with glibc, WSL included.
     Linux,
-    /// Windows.
     Windows,
-    /// Anything else; NVIDIA ships no cuDNN for it.
+    /// A system without cuDNN.
     #[default]
     Other,
 }
 
-/// A target triple, read.
+/// A parsed target triple.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Platform {
-    /// The triple as cargo spells it.
+    /// The full triple.
     pub triple: String,
-    /// Its operating system.
     pub os: Os,
-    /// Its processor: `x86_64`, `aarch64`, ...
+    /// The architecture: `x86_64`, `aarch64`, ...
     pub cpu: String,
 }
 
 impl Platform {
-    /// Reads a triple such as `x86_64-unknown-linux-gnu`.
+    /// Parses a triple such as `x86_64-unknown-linux-gnu`.
     pub fn from_triple(triple: &str) -> Self {
         let os = if triple.contains("-windows-") {
             Os::Windows
@@ -43,12 +41,12 @@ impl Platform {
         }
     }
 
-    /// Whether its linker and its C++ compiler are Microsoft's.
+    /// Returns `true` for Microsoft's linker and C++ compiler.
     pub fn is_msvc(&self) -> bool {
         self.os == Os::Windows && self.triple.ends_with("-msvc")
     }
 
-    /// The 64-bit triple to build for instead, if this is a 32-bit one: NVIDIA ships nothing for those.
+    /// Returns the corresponding 64-bit triple of a 32-bit one, for which NVIDIA ships nothing.
     pub fn instead_of_32_bit(&self) -> Option<&'static str> {
         let cpu = self.cpu.as_str();
         let x86 = matches!(cpu, "i386" | "i486" | "i586" | "i686") || self.triple.ends_with("x32");
@@ -63,12 +61,12 @@ impl Platform {
         }
     }
 
-    /// The directory of Debian's multiarch layout: `x86_64-linux-gnu`.
+    /// Returns the directory of Debian's multiarch layout: `x86_64-linux-gnu`.
     pub fn multiarch(&self) -> String {
         format!("{}-linux-gnu", self.cpu)
     }
 
-    /// The names under which a toolkit keeps this platform below `targets/`.
+    /// Returns the directories of this platform below a toolkit's `targets/`.
     pub fn toolkit_targets(&self) -> &'static [&'static str] {
         match (self.os, self.cpu.as_str()) {
             (Os::Linux, "x86_64") => &["x86_64-linux"],
@@ -79,12 +77,12 @@ impl Platform {
         }
     }
 
-    /// The file that the program loads for cuDNN of this major: `libcudnn.so.9`, `cudnn64_9.dll`.
+    /// Returns the file name of cuDNN's main library: `libcudnn.so.9`, `cudnn64_9.dll`.
     pub fn cudnn_library(&self, major: u32) -> String {
         cudnn_file("", major, self.os == Os::Windows)
     }
 
-    /// The part of cuDNN that a file is by its name: `graph` of `libcudnn_graph.so.9`, `cudnn` of `libcudnn.so.9`.
+    /// Returns the sub-library that a file name means: `graph` for `libcudnn_graph.so.9`, `cudnn` for `libcudnn.so.9`.
     pub fn cudnn_part(&self, path: &Path) -> Option<(String, LibraryName)> {
         let file = LibraryName::of(path).filter(|file| file.is_dll == (self.os == Os::Windows))?;
         let name = match file.sub_library()? {
@@ -94,7 +92,7 @@ impl Platform {
         Some((name, file))
     }
 
-    /// The directory that NVIDIA keeps for a processor on Windows, below `lib` and `bin`.
+    /// Returns NVIDIA's directory for this architecture on Windows, below `lib` and `bin`.
     pub fn windows_cpu(&self) -> &'static str {
         match self.cpu.as_str() {
             "aarch64" => "arm64",
@@ -102,7 +100,7 @@ impl Platform {
         }
     }
 
-    /// A program's file name.
+    /// Returns the file name of a program.
     pub fn program(&self, name: &str) -> String {
         match self.os {
             Os::Windows => format!("{name}.exe"),
@@ -115,7 +113,7 @@ impl Platform {
 mod tests {
     use super::*;
 
-    /// CFG-19: what is too narrow, and nothing else.
+    /// CFG-19
     #[test]
     fn a_32_bit_triple_has_a_64_bit_one_instead() {
         for (triple, instead) in [
@@ -151,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_cudnn_by_their_files() {
+    fn the_sub_libraries_of_cudnn_by_file_name() {
         let linux = Platform::from_triple("x86_64-unknown-linux-gnu");
         let windows = Platform::from_triple("x86_64-pc-windows-msvc");
         for (platform, file, part) in [
@@ -164,8 +162,8 @@ mod tests {
             (&windows, "cudnn64_9.dll", Some("cudnn")),
             (&windows, "libcudnn_graph.so.9", None),
         ] {
-            let told = platform.cudnn_part(Path::new(file));
-            assert_eq!(told.map(|(name, _)| name).as_deref(), part, "{file}");
+            let found = platform.cudnn_part(Path::new(file));
+            assert_eq!(found.map(|(name, _)| name).as_deref(), part, "{file}");
         }
     }
 }

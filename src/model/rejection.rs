@@ -1,5 +1,3 @@
-//! Why a candidate was not chosen.
-
 use crate::model::found_via::FoundVia;
 use crate::model::obstacle::Obstacle;
 use crate::runtime::binary::defect::Defect;
@@ -7,58 +5,58 @@ use crate::runtime::facts::version::Version;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a candidate was not chosen.
+/// The reason why a candidate was not chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// This one goes before it.
+    /// A candidate found this way precedes it.
     OutrankedBy(FoundVia),
-    /// The one in this directory goes before it, which was found in the same way.
+    /// The candidate in this directory, found the same way, precedes it.
     OutrankedByOther(PathBuf),
-    /// It is the one that was found before, under another name.
+    /// A duplicate of an earlier candidate.
     SameAs(FoundVia),
-    /// A variable asks for another place, where nothing is.
-    AnotherPlaceAsked,
-    /// Nothing that was found fits it.
-    NothingFits,
-    /// It is older than this requirement.
+    /// A variable requests another place, which contains nothing.
+    AnotherPlaceRequested,
+    /// No other candidate is compatible with it.
+    NothingCompatible,
+    /// Older than this requirement.
     TooOld(String),
-    /// It is newer than this requirement.
+    /// Newer than this requirement.
     TooNew(String),
-    /// The cuDNN was built for this CUDA, which is not the toolkit's.
+    /// A cuDNN for this CUDA major, which is not the toolkit's.
     BuiltForCuda(u32),
-    /// The cuDNN that is chosen was built for this CUDA, and this toolkit is another.
+    /// A toolkit of another CUDA major than this one, for which the chosen cuDNN was built.
     CudnnBuiltForCuda(u32),
-    /// It is for this processor.
+    /// A cuDNN for this architecture.
     OtherCpu(&'static str),
-    /// No line for cargo can hold its path.
-    UntellablePath(&'static str),
-    /// A toolkit with libraries alone.
+    /// A path that no line for cargo can contain.
+    UnprintablePath(&'static str),
+    /// A toolkit with only libraries.
     RuntimeOnly,
-    /// It lacks these.
-    Lacks(Vec<&'static str>),
-    /// It lacks these libraries or headers, which the build asks for.
-    LacksAsked(Vec<String>),
+    /// Missing components.
+    Missing(Vec<&'static str>),
+    /// Missing libraries or headers that the build requires.
+    MissingRequired(Vec<String>),
     /// A cuDNN for Windows without `cudnn.lib`.
     NoImportLibrary,
     /// Headers without a library.
     NoLibrary,
-    /// What lies in the place of its library cannot be used.
+    /// An unusable file in the place of its library.
     Obstructed(Obstacle),
-    /// A file of this name is no library for this system.
+    /// A file of this name that is not a library for this system.
     Damaged(String, Defect),
-    /// The headers are of the first release, the library is of the second.
+    /// The versions of the headers and of the library, which differ.
     HeaderSkew(Version, Version),
-    /// The parts are of different releases.
+    /// Sub-libraries of different versions.
     MixedParts,
-    /// It has the parts for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
+    /// Only the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     JitOnly,
-    /// This Python package keeps it for itself.
+    /// The bundled copy of this Python package.
     BundledWith(&'static str),
-    /// LD_LIBRARY_PATH alone leads there.
+    /// A place that only LD_LIBRARY_PATH names.
     OnLibraryPath,
-    /// The directory that a record names does not exist.
+    /// A record of a directory that does not exist.
     Gone,
-    /// pip has a record of it, and its files are gone.
+    /// A record of pip whose files do not exist.
     Emptied,
 }
 
@@ -68,21 +66,21 @@ impl fmt::Display for Rejection {
             Self::OutrankedBy(via) => write!(f, "outranked by {via}"),
             Self::OutrankedByOther(root) => write!(f, "outranked by `{}`", root.display()),
             Self::SameAs(via) => write!(f, "the same as the one found via {via}"),
-            Self::AnotherPlaceAsked => f.write_str("another place was asked for"),
-            Self::NothingFits => f.write_str("nothing fits it"),
+            Self::AnotherPlaceRequested => f.write_str("another place was asked for"),
+            Self::NothingCompatible => f.write_str("nothing fits it"),
             Self::TooOld(requirement) => write!(f, "older than `{requirement}` asks for"),
             Self::TooNew(requirement) => write!(f, "newer than `{requirement}` allows"),
             Self::BuiltForCuda(major) => write!(f, "built for CUDA {major}"),
             Self::CudnnBuiltForCuda(major) => write!(f, "the cuDNN was built for CUDA {major}"),
             Self::OtherCpu(cpu) => write!(f, "it is for {cpu}"),
-            Self::UntellablePath(what) => write!(f, "cargo cannot be told {what}"),
+            Self::UnprintablePath(what) => write!(f, "cargo cannot be told {what}"),
             Self::RuntimeOnly => f.write_str("it has libraries alone: enough to run, not to build"),
-            Self::Lacks(parts) => write!(f, "it has no {}", parts.join(" and no ")),
-            Self::LacksAsked(names) => write!(f, "it has no {}", names.join(" and no ")),
+            Self::Missing(parts) => write!(f, "it has no {}", parts.join(" and no ")),
+            Self::MissingRequired(names) => write!(f, "it has no {}", names.join(" and no ")),
             Self::NoImportLibrary => f.write_str("it has no import library"),
             Self::NoLibrary => f.write_str("there is no library beside the headers"),
             Self::Obstructed(obstacle) => obstacle.fmt(f),
-            Self::Damaged(file, flaw) => write!(f, "`{file}` {flaw}"),
+            Self::Damaged(file, defect) => write!(f, "`{file}` {defect}"),
             Self::HeaderSkew(header, library) => {
                 write!(f, "its headers are {header}, its library is {library}")
             }

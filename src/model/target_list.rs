@@ -1,10 +1,10 @@
-//! GPU targets, in the words of every build system that can say them.
+//! GPU targets, in the syntax of nvcc, CMake and PyTorch.
 
 use crate::model::gencode::Gencode;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use std::fmt;
 
-/// The targets of a build in numeric order. `Display` is what `CUDNN_GUARD_ARCHS` takes: `sm_80 sm_90 compute_90`.
+/// The targets of a build in numeric order. `Display` writes the syntax of `CUDNN_GUARD_ARCHS`: `sm_80 sm_90 compute_90`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetList(Vec<Gencode>);
 
@@ -19,17 +19,17 @@ impl TargetList {
         &self.0
     }
 
-    /// What is made, one by one.
+    /// Returns the targets in numeric order.
     pub fn targets(&self) -> Vec<Target> {
         self.0.iter().map(|gencode| gencode.target).collect()
     }
 
-    /// For nvcc: `-gencode=arch=compute_80,code=sm_80`, one for each target.
+    /// Returns nvcc's options, one for each target: `-gencode=arch=compute_80,code=sm_80`.
     pub fn nvcc(&self) -> Vec<String> {
         self.0.iter().map(Gencode::to_string).collect()
     }
 
-    /// For `CMAKE_CUDA_ARCHITECTURES`: `80-real;90`. None where CMake has no words for it: `8.6(8.0)`.
+    /// Returns the value of `CMAKE_CUDA_ARCHITECTURES`: `80-real;90`. None if CMake cannot express it: `8.6(8.0)`.
     pub fn cmake(&self) -> Option<String> {
         self.worded(|number, machine, ptx| {
             Some(match (machine, ptx) {
@@ -41,8 +41,8 @@ impl TargetList {
         .map(|words| words.join(";"))
     }
 
-    /// For `TORCH_CUDA_ARCH_LIST`: `8.0;9.0+PTX`. None where PyTorch has no words for it: PTX without machine code,
-    /// families, `8.6(8.0)`.
+    /// Returns the value of `TORCH_CUDA_ARCH_LIST`: `8.0;9.0+PTX`. None if PyTorch cannot express it: PTX without machine
+    /// code, families, `8.6(8.0)`.
     pub fn torch(&self) -> Option<String> {
         let family = |gencode: &Gencode| gencode.target.suffix == Suffix::Family;
         if self.0.iter().any(family) {
@@ -56,7 +56,8 @@ impl TargetList {
         words.map(|words| words.join(";"))
     }
 
-    /// A word for each number with its letter, of which there may be machine code, PTX or both.
+    /// Returns a word for each number with its suffix. The arguments of `word` are the number, and `true` for machine
+    /// code and for PTX.
     fn worded(&self, word: impl Fn(String, bool, bool) -> Option<String>) -> Option<Vec<String>> {
         let mut kinds: Vec<(Target, bool, bool)> = Vec::new();
         for gencode in &self.0 {

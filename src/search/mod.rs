@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub fn is_watched(variable: Variable, env: &Environment) -> bool {
     match variable {
         Variable::CondaHostPrefix | Variable::CondaBuildPrefix => is_conda_build(env),
-        other => other.kind() == Meaning::Surrounding,
+        other => other.kind() == Meaning::Context,
     }
 }
 

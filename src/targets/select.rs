@@ -150,7 +150,7 @@ fn wished<'a>(
         }
     }
     asked.extend(written);
-    if let Some(wrong) = asked.iter().find(|gencode| !gencode.is_sound()) {
+    if let Some(wrong) = asked.iter().find(|gencode| !gencode.is_valid()) {
         return Err(fault(RequestProblem::Unsound(*wrong)));
     }
     if let Some(compiler) = compiler {

@@ -32,9 +32,9 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     }
     let parts = cudnn.parts.iter();
     let mut needed = parts.filter(|part| part.needed && part.name != "cudnn");
-    if let Some((part, flaw)) = needed.find_map(|part| Some((part, part.defect.as_ref()?))) {
+    if let Some((part, defect)) = needed.find_map(|part| Some((part, part.defect.as_ref()?))) {
         let file = file_name(&part.path).to_string();
-        return Some(Rejection::Damaged(file, flaw.clone()));
+        return Some(Rejection::Damaged(file, defect.clone()));
     }
     if is_mixed(cudnn) {
         return Some(Rejection::MixedParts);
@@ -80,7 +80,7 @@ pub fn unusable<'a>(
     found: &'a Path,
     via: &'a FoundVia,
 ) -> Option<DamagedFile<'a>> {
-    let (path, defect) = cudnn.flaw()?;
+    let (path, defect) = cudnn.main_library_defect()?;
     Some(DamagedFile {
         path,
         defect,

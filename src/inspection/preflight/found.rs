@@ -102,11 +102,11 @@ impl PreflightInput {
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let cpu = &*self.platform.cpu;
         let own = cudnn
-            .flaw()
+            .main_library_defect()
             .map(|(path, defect)| InspectionFault::RefusedCudnn(path, defect, cpu).finding());
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
         let parts = || self.missing.iter().filter(is_part);
-        let later = parts().find_map(|missing| missing.stands_in.as_ref());
+        let later = parts().find_map(|missing| missing.placeholder.as_ref());
         // What is there and cannot be used is not missing.
         let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
         let unfit =
@@ -210,7 +210,7 @@ impl PreflightInput {
             return origin.clone();
         }
         let object = self.objects.iter().find(|object| object.path == path);
-        let asking = object.and_then(|object| self.objects.get(object.asked_by?));
+        let asking = object.and_then(|object| self.objects.get(object.requested_by?));
         let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
         match (object.and_then(|object| object.via.clone()), asking) {
             // The program has no name.

@@ -131,14 +131,16 @@ impl PreflightInput {
     /// Files that are cut off, or no libraries. Those of the cuDNN are judged with it.
     pub(super) fn damaged(&self, findings: &mut Vec<Finding>) {
         for object in &self.objects {
-            let Some(defect) = &object.flaw else {
+            let Some(defect) = &object.defect else {
                 continue;
             };
             let mut parts = self.cudnn.iter().flat_map(|cudnn| &cudnn.parts);
             if parts.any(|part| part.path == object.path) {
                 continue;
             }
-            let user = object.asked_by.and_then(|index| self.objects.get(index));
+            let user = object
+                .requested_by
+                .and_then(|index| self.objects.get(index));
             let fault = InspectionFault::RefusedLibrary {
                 path: &object.path,
                 defect,

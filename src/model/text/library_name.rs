@@ -1,10 +1,10 @@
-//! The file names of shared libraries, by example.
+//! Tests of the file names of shared libraries.
 
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
 
 #[test]
-fn names_that_a_loader_asks_for() {
+fn file_names_of_shared_libraries() {
     for (file, name, numbers) in [
         ("libcudnn.so", "cudnn", &[][..]),
         ("libcudnn.so.9", "cudnn", &[9]),
@@ -17,12 +17,12 @@ fn names_that_a_loader_asks_for() {
             &[9],
         ),
     ] {
-        let wanted = LibraryName {
+        let expected = LibraryName {
             name: name.into(),
             numbers: numbers.to_vec(),
             is_dll: file.ends_with(".dll"),
         };
-        assert_eq!(LibraryName::read(file), Some(wanted));
+        assert_eq!(LibraryName::read(file), Some(expected));
     }
     for file in [
         "",
@@ -46,8 +46,8 @@ fn names_that_a_loader_asks_for() {
 #[test]
 fn a_release_has_three_numbers() {
     let release = |file| LibraryName::read(file)?.release();
-    let wanted = Some(Version::new(9, 14, 0));
-    assert_eq!(release("libcudnn_cnn.so.9.14.0"), wanted);
+    let expected = Some(Version::new(9, 14, 0));
+    assert_eq!(release("libcudnn_cnn.so.9.14.0"), expected);
     assert_eq!(release("libcudnn_cnn.so.9"), None);
     assert_eq!(release("libcudnn_cnn.so.9.14.0.1"), None);
 }

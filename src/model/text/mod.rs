@@ -1,4 +1,4 @@
-//! What several rooms read off text: names of libraries and targets, versions in headers.
+//! Texts that several modules parse: names of libraries and targets, versions in headers.
 
 #[cfg(test)]
 mod library_name;
@@ -9,7 +9,7 @@ pub mod version_header;
 use std::ffi::OsString;
 use std::fmt::Display;
 
-/// All of them in one text, with this between them.
+/// Joins the printed values.
 pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) -> String {
     let mut texts = Vec::new();
     for value in values {
@@ -18,7 +18,7 @@ pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) ->
     texts.join(between)
 }
 
-/// Names, each with the release in it: the newest first.
+/// Sorts names by the version in each, newest first.
 pub fn newest_first(mut names: Vec<(Vec<u32>, OsString)>) -> impl Iterator<Item = OsString> {
     names.sort();
     names.into_iter().rev().map(|(_, name)| name)

@@ -4,10 +4,10 @@ use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use regex::Captures;
 
-/// Three groups of a pattern: `86`, `8.6`, `120` and `12.0`, with the letter.
+/// A pattern with three groups that matches `86`, `8.6`, `120` and `12.0`, with the suffix.
 pub const NUMBER: &str = r"([1-9][0-9]?)\.?([0-9])([af]?)";
 
-/// What stands in those groups, the first of which has this number.
+/// Reads the groups of [`NUMBER`]; `first` is the index of the first group.
 pub fn number(found: &Captures, first: usize) -> Option<(ComputeCapability, Suffix)> {
     let group = |group| Some(found.get(group)?.as_str());
     let suffix = match group(first + 2)? {
@@ -19,7 +19,7 @@ pub fn number(found: &Captures, first: usize) -> Option<(ComputeCapability, Suff
     Some((ComputeCapability::new(major, minor), suffix))
 }
 
-/// Reads one.
+/// Parses a target name.
 pub fn read(text: &str) -> Option<Target> {
     static TARGET: Pattern = Pattern::new(|| pattern(&format!("^(sm|compute)_{NUMBER}$")));
     let found = TARGET.captures(text)?;

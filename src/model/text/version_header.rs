@@ -1,14 +1,14 @@
-//! What a header says of its release.
+//! Versions in headers.
 
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::version::Version;
 
-/// `CUDA_VERSION` of `cuda.h`.
+/// Reads `CUDA_VERSION` from `cuda.h`.
 pub fn cuda(text: &str) -> Option<Version> {
     number(text, "CUDA_VERSION").map(Version::from_cuda)
 }
 
-/// `CUDNN_MAJOR`, `CUDNN_MINOR` and `CUDNN_PATCHLEVEL` of `cudnn_version.h`; of `cudnn.h` up to cuDNN 7.
+/// Reads `CUDNN_MAJOR`, `CUDNN_MINOR` and `CUDNN_PATCHLEVEL` from `cudnn_version.h`, or from `cudnn.h` up to cuDNN 7.
 pub fn cudnn(text: &str) -> Option<Version> {
     Some(Version::new(
         number(text, "CUDNN_MAJOR")?,
@@ -17,7 +17,7 @@ pub fn cudnn(text: &str) -> Option<Version> {
     ))
 }
 
-/// The headers of cuDNN that this one includes by a path, as one that a project keeps for all its machines does.
+/// Returns the headers of cuDNN that a header includes by path, as a project's own wrapper header does.
 pub fn included_by_path(text: &str) -> Vec<&str> {
     static INCLUDE: Pattern =
         Pattern::new(|| pattern(r#"^\x{feff}?[ \t]*#[ \t]*include[ \t]*"([^"]*/cudnn[^/"]*)""#));
@@ -26,7 +26,7 @@ pub fn included_by_path(text: &str) -> Vec<&str> {
     paths.collect()
 }
 
-/// The headers of cuDNN that this one includes.
+/// Returns the headers of cuDNN that a header includes.
 pub fn included(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let name = line.trim_start().strip_prefix("#include")?.trim();
@@ -36,8 +36,8 @@ pub fn included(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The value of a macro that stands for one number. The headers that say it are long (`cuda.h` has a megabyte), so the
-/// pattern is held against directives with the name alone.
+/// Returns the value of a numeric macro. Headers are long (`cuda.h` has a megabyte), so the pattern is only matched
+/// against directives that contain the name.
 fn number(text: &str, name: &str) -> Option<u32> {
     static DEFINITION: Pattern = Pattern::new(|| {
         pattern(
@@ -46,7 +46,7 @@ fn number(text: &str, name: &str) -> Option<u32> {
     });
     let mut directive = String::new();
     let mut in_comment = false;
-    // A header names its macro in a few short lines. For each byte the pattern takes a microsecond.
+    // A header names its macro in a few short lines. The pattern takes a microsecond per byte.
     let mut left: usize = 1 << 14;
     for line in text.lines() {
         let spliced = line.strip_suffix('\\');
@@ -67,11 +67,11 @@ fn number(text: &str, name: &str) -> Option<u32> {
     None
 }
 
-/// Appends what of a line is no comment, and tells whether one goes on behind the line. Each stands for a space.
+/// Appends a line without comments, each replaced by a space. Returns `true` if a comment continues on the next line.
 fn push_code(code: &mut String, mut rest: &str, mut in_comment: bool) -> bool {
     loop {
         if in_comment {
-            // To look for one byte is quick, and in most lines of a licence it tells.
+            // Searching one byte is fast, and most lines of a license do not contain it.
             let end = rest.contains('/').then(|| rest.split_once("*/"));
             let Some((_, behind)) = end.flatten() else {
                 return true;
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_unknown() {
+    fn a_header_without_the_macro_has_no_version() {
         for text in [
             "",
             "#define CUDA_VERSION",

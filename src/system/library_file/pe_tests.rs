@@ -111,12 +111,12 @@ fn damage_ends_in_an_answer() {
         let cut = &whole[..length];
         let (release, _, cuda_major) = told(cut, "graph");
         assert_eq!((release, cuda_major), (None, None), "{length}");
-        let flaw = open(cut, |dll| {
+        let defect = open(cut, |dll| {
             assert!(dll.needs().is_empty() && dll.named_imports().is_empty());
             dll.defect()
         });
         let end = length as u64;
-        match flaw {
+        match defect {
             Some(Defect::Truncated("sections", reach, at)) => assert!(at == end && reach > end),
             Some(Defect::Empty) => assert_eq!(length, 0),
             Some(Defect::Foreign("a DLL", _)) => assert_eq!(length, 1),
@@ -137,17 +137,17 @@ fn damage_ends_in_an_answer() {
 
 #[test]
 fn what_is_no_dll_says_what_it_is() {
-    let flaw = |bytes: &[u8]| open(bytes, |dll| dll.defect().unwrap().to_string());
+    let defect = |bytes: &[u8]| open(bytes, |dll| dll.defect().unwrap().to_string());
     assert_eq!(
-        flaw(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
+        defect(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
         "is not a DLL, but a pointer of Git LFS to one"
     );
     let mut old = vec![0; 256];
     old[..2].copy_from_slice(b"MZ");
-    assert_eq!(flaw(&old), "is not a DLL");
+    assert_eq!(defect(&old), "is not a DLL");
     let whole = dll(0x8664);
     assert_eq!(
-        flaw(&whole[..600]),
+        defect(&whole[..600]),
         format!(
             "is cut off: it ends at byte 600, and its sections reach to {}",
             whole.len()

@@ -45,7 +45,7 @@ impl Random {
                     ..self.target()
                 },
             };
-            if self.below(4) == 0 && target.code == Code::Machine && via.is_sound() {
+            if self.below(4) == 0 && target.code == Code::Machine && via.is_valid() {
                 via
             } else {
                 Gencode::plain(target)
