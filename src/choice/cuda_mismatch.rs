@@ -1,4 +1,4 @@
-//! The rule for a toolkit and a cuDNN that are for different CUDA majors.
+//! The check of the CUDA majors of toolkit and cuDNN.
 
 use crate::choice::findings::{CheckContext, owner};
 use crate::choice::message_format::is_gone;
@@ -20,37 +20,40 @@ pub struct CudaMismatch<'a> {
     pub compatible_toolkit: Option<&'a Candidate>,
     /// A cuDNN that is compatible with the toolkit.
     pub compatible_cudnn: Option<&'a Candidate>,
-    /// The package of the cuDNN, and the command that installs that for the toolkit's CUDA.
+    /// The package of the cuDNN, and the command that installs it for the toolkit's CUDA.
     pub package: Option<(&'a Owner, String)>,
 }
 
 impl CheckContext<'_> {
-    /// Returns the finding if toolkit and cuDNN are for different CUDA majors. If the toolkit itself consists of two
-    /// versions, that is the cause.
-    pub fn misfit(&self) -> Option<Finding> {
-        let (toolkit, cudnn) = self.choice.misfit?;
+    /// Returns the finding if toolkit and cuDNN are for different CUDA majors. If the toolkit itself contains two versions,
+    /// returns the finding about the toolkit, which is the cause.
+    pub fn mismatch(&self) -> Option<Finding> {
+        let (toolkit, cudnn) = self.choice.mismatch?;
         if self.skew.is_some() {
             return self.skew.clone();
         }
         let candidates = &self.scan.candidates;
         let (toolkit, cudnn) = (candidates.get(toolkit)?, candidates.get(cudnn)?);
-        let major = cudnn.cudnn()?.cuda_major?;
-        let theirs = toolkit.version()?.major;
+        let cudnn_major = cudnn.cudnn()?.cuda_major?;
+        let toolkit_major = toolkit.version()?.major;
         let is_other = |other: &&Candidate| {
             let is_named = std::ptr::eq(*other, toolkit) || std::ptr::eq(*other, cudnn);
             !is_named && !is_gone(other)
         };
         let compatible = |kind: Kind| {
-            let asked = self.requirements.of(kind);
+            let requirement = self.requirements.of(kind);
             let is_compatible = |other: &&Candidate| {
-                let met = |version| asked.is_none_or(|asked| asked.admits(version));
+                let met =
+                    |version| requirement.is_none_or(|requirement| requirement.admits(version));
                 is_offered(other, self.platform)
                     && other.version().is_some_and(met)
                     && match (kind, &other.found) {
                         (Kind::Toolkit, Found::Toolkit(found)) => {
-                            found.version.map(|one| one.major) == Some(major)
+                            found.version.map(|one| one.major) == Some(cudnn_major)
                         }
-                        (Kind::Cudnn, Found::Cudnn(found)) => found.cuda_major == Some(theirs),
+                        (Kind::Cudnn, Found::Cudnn(found)) => {
+                            found.cuda_major == Some(toolkit_major)
+                        }
                         _ => false,
                     }
             };
@@ -58,13 +61,13 @@ impl CheckContext<'_> {
         };
         let owner = owner(cudnn);
         let package = owner.and_then(|owner| {
-            let command = self.install_command(owner.installer, theirs)?;
+            let command = self.install_command(owner.installer, toolkit_major)?;
             Some((owner, command))
         });
         let fault = CudaMismatch {
             toolkit,
             cudnn,
-            majors: (theirs, major),
+            majors: (toolkit_major, cudnn_major),
             others: candidates.iter().filter(is_other).collect(),
             compatible_toolkit: compatible(Kind::Toolkit),
             compatible_cudnn: compatible(Kind::Cudnn),

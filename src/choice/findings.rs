@@ -1,4 +1,4 @@
-//! What is wrong with the choice: why a kind is missing, or what the chosen one lacks.
+//! The findings about the choice.
 
 use crate::choice::message_format::is_gone;
 use crate::choice::pair::{Choice, defect, is_offered};
@@ -28,26 +28,26 @@ pub enum CandidateFault<'a> {
 pub struct UnmetRequirement<'a> {
     pub requirement: &'a Requirement,
     pub candidate: &'a Candidate,
-    /// All others of its kind.
+    /// The other candidates of its kind.
     pub others: Vec<&'a Candidate>,
-    /// Another one that meets the requirement.
+    /// Another candidate that meets the requirement.
     pub better: Option<&'a Candidate>,
     /// The command that installs a version that meets the requirement.
     pub install: Option<String>,
 }
 
-/// A cuDNN with libraries and without complete headers.
+/// A cuDNN with libraries but without complete headers.
 pub struct MissingHeaders<'a> {
     pub cudnn: &'a Cudnn,
     pub via: &'a FoundVia,
     pub env: &'a Environment,
 }
 
-/// All that is known when the choice is made.
+/// The input and the result of the choice.
 #[derive(Clone, Debug)]
 pub struct CheckContext<'a> {
     pub env: &'a Environment,
-    /// The system that is built for.
+    /// The target system.
     pub platform: &'a Platform,
     /// The places that were searched.
     pub steps: &'a [Step],
@@ -61,12 +61,12 @@ pub struct CheckContext<'a> {
 }
 
 impl CheckContext<'_> {
-    /// Returns the best of this kind, even if it may not be used.
+    /// Returns the best candidate of this kind, even if it must not be used.
     pub fn best(&self, kind: Kind) -> Option<&Candidate> {
         self.scan.candidates.get(self.choice.of(kind)?)
     }
 
-    /// Returns why there is nothing of this kind to use, or what is missing in what there is. None if all is well.
+    /// Returns the finding if no candidate of this kind can be used, or if the best one is incomplete.
     pub fn fault(&self, kind: Kind) -> Option<Finding> {
         match self.best(kind) {
             Some(best) => match best.cudnn() {
@@ -74,57 +74,56 @@ impl CheckContext<'_> {
                     let (via, env) = (&best.via, self.env);
                     Some(MissingHeaders { cudnn, via, env }.finding())
                 }
-                _ => self.let_pass(kind, best),
+                _ => self.allowed_unmet(kind, best),
             },
-            None if kind == Kind::Toolkit && self.choice.misfit.is_some() => self.misfit(),
+            None if kind == Kind::Toolkit && self.choice.mismatch.is_some() => self.mismatch(),
             None => Some(self.none_usable(kind)),
         }
     }
 
     /// Returns the finding if the best candidate does not meet the requirement, which is allowed.
-    fn let_pass(&self, kind: Kind, chosen: &Candidate) -> Option<Finding> {
-        let (asked, version) = (self.requirements.of(kind)?, chosen.version()?);
-        (!asked.admits(version)).then(|| self.unmet(chosen, &[], asked))
+    fn allowed_unmet(&self, kind: Kind, chosen: &Candidate) -> Option<Finding> {
+        let (requirement, version) = (self.requirements.of(kind)?, chosen.version()?);
+        (!requirement.admits(version)).then(|| self.unmet(chosen, &[], requirement))
     }
 
-    /// Returns why nothing of this kind was chosen.
+    /// Returns the finding if nothing of this kind was chosen.
     fn none_usable(&self, kind: Kind) -> Finding {
-        let of_kind = |one: &&Candidate| one.kind() == kind && !is_gone(one);
-        let found = self.scan.candidates.iter().filter(of_kind);
-        // What a variable asked for comes first, then the order of the search.
+        let is_found = |other: &&Candidate| other.kind() == kind && !is_gone(other);
+        let found = self.scan.candidates.iter().filter(is_found);
+        // Requested candidates come first, then the others in search order.
         let (mut found, others): (Vec<_>, Vec<_>) =
             found.partition(|candidate| candidate.request.is_some());
         found.extend(others);
-        if let Some((first, by)) = found
+        let requested = found
             .first()
-            .and_then(|first| Some((first, first.request?)))
-        {
-            if let Some(finding) = self.asked_unusable(first, by) {
-                return finding;
-            }
+            .and_then(|first| Some((first, first.request?)));
+        let unusable = requested.and_then(|(first, by)| self.requested_unusable(first, by));
+        if let Some(finding) = unusable {
+            return finding;
         }
-        if let Some(asked) = self.requirements.of(kind) {
+        if let Some(requirement) = self.requirements.of(kind) {
             let is_unmet = |candidate: &&&Candidate| {
                 let version = candidate.version();
-                candidate.is_usable() && version.is_some_and(|version| !asked.admits(version))
+                candidate.is_usable() && version.is_some_and(|version| !requirement.admits(version))
             };
             if let Some(first) = found.iter().find(is_unmet) {
-                return self.unmet(first, &found, asked);
+                return self.unmet(first, &found, requirement);
             }
         }
-        let is_dll_alone = |one: &&&Candidate| {
+        let is_dll_only = |one: &&&Candidate| {
             self.platform.os == Os::Windows
                 && defect(one, self.platform) == Some(Rejection::NoImportLibrary)
         };
-        match found.iter().find(is_dll_alone) {
+        match found.iter().find(is_dll_only) {
             Some(first) => CandidateFault::NoImportLibrary(first).finding(),
             None => self.not_found(kind, &found),
         }
     }
 
-    /// Returns why what this variable asked for cannot be used. Without a variable, a candidate for another CPU, with a
-    /// damaged library or without one counts as missing.
-    fn asked_unusable(&self, candidate: &Candidate, variable: Variable) -> Option<Finding> {
+    /// Returns the finding if the requested candidate cannot be used. If it is not requested, a candidate for another CPU,
+    /// with a damaged library or without a library counts as missing.
+    fn requested_unusable(&self, candidate: &Candidate, variable: Variable) -> Option<Finding> {
         let of_variable = |fault, missed| {
             let fault = UnusableVariable {
                 context: self,
@@ -172,7 +171,7 @@ impl CheckContext<'_> {
         let others = found.iter().copied();
         let others = others.filter(|other| !std::ptr::eq(*other, candidate));
         let meets = |other: &&Candidate| {
-            let admits = |one| requirement.admits(one);
+            let admits = |version| requirement.admits(version);
             is_offered(other, self.platform) && other.version().is_some_and(admits)
         };
         let install = |owner: &Owner| owner.install(requirement.from, requirement.below);

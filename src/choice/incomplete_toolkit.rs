@@ -1,7 +1,7 @@
-//! The rule for a toolkit that lacks a part.
+//! The check of the components of the toolkit.
 
 use crate::choice::findings::CheckContext;
-use crate::choice::pair::is_whole;
+use crate::choice::pair::is_complete;
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::kind::Kind;
 use crate::model::platform::Platform;
@@ -11,17 +11,17 @@ use crate::runtime::facts::finding::Finding;
 pub struct PartialToolkit<'a> {
     pub candidate: &'a Candidate,
     pub toolkit: &'a Toolkit,
-    /// The system that is built for.
+    /// The target system.
     pub platform: &'a Platform,
-    /// `true` if that is not the system of this machine.
+    /// Set in a cross build.
     pub is_cross: bool,
     /// A complete toolkit that was not chosen.
     pub complete: Option<&'a Candidate>,
 }
 
 impl CheckContext<'_> {
-    /// Returns the finding if the chosen toolkit is incomplete. That is no error here: kernels that need a compiler report
-    /// it themselves, and a build that brings its own bindings needs no headers.
+    /// Returns the finding if the chosen toolkit is incomplete. It is not an error here: kernels that need a compiler report
+    /// it themselves, and a build with its own bindings needs no headers.
     pub fn partial(&self) -> Option<Finding> {
         let candidate = self.best(Kind::Toolkit)?;
         let toolkit = candidate.toolkit()?;
@@ -29,14 +29,14 @@ impl CheckContext<'_> {
             return None;
         }
         let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
-        // A whole one was passed over because a variable asks for this one, or because it does not fit the cuDNN.
-        let is_complete = |other: &&Candidate| other.toolkit().is_some() && is_whole(other);
+        // A complete toolkit was rejected because a variable requests this one, or because of the cuDNN.
+        let is_other = |other: &&Candidate| other.toolkit().is_some() && is_complete(other);
         let fault = PartialToolkit {
             candidate,
             toolkit,
             platform: self.platform,
             is_cross: !host.starts_with(self.platform.cpu.as_str()),
-            complete: self.scan.candidates.iter().find(is_complete),
+            complete: self.scan.candidates.iter().find(is_other),
         };
         Some(fault.finding())
     }

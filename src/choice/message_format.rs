@@ -1,8 +1,7 @@
-//! How candidates are named in messages.
+//! The names of candidates in messages.
 
 use crate::model::candidate::{Candidate, Found};
 
-/// Returns the product's name.
 pub fn product(candidate: &Candidate) -> &'static str {
     match candidate.found {
         Found::Toolkit(_) => "CUDA",
@@ -10,7 +9,7 @@ pub fn product(candidate: &Candidate) -> &'static str {
     }
 }
 
-/// Returns its version, as NVIDIA writes it.
+/// Returns the version as NVIDIA writes it.
 pub fn release(candidate: &Candidate) -> String {
     match (&candidate.found, candidate.version()) {
         (_, None) => "of unknown release".into(),
@@ -19,7 +18,7 @@ pub fn release(candidate: &Candidate) -> String {
     }
 }
 
-/// Returns `true` if only the record that points to it is left.
+/// Returns `true` if only a record of it exists.
 pub fn is_gone(candidate: &Candidate) -> bool {
     match &candidate.found {
         Found::Toolkit(toolkit) => toolkit.missing_components().len() == 3,

@@ -1,4 +1,4 @@
-//! Which toolkit and which cuDNN are taken, and what is said where there is none.
+//! Chooses a toolkit and a cuDNN, and explains why none can be used.
 
 pub mod cuda_mismatch;
 pub mod findings;

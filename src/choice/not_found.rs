@@ -1,4 +1,4 @@
-//! The rule for a kind of which nothing can be used.
+//! The finding for a kind without a usable candidate.
 
 use crate::choice::findings::CheckContext;
 use crate::choice::pair::{defect, is_offered};
@@ -16,35 +16,34 @@ use crate::search::search_step::{Place, Step, directories};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// More directories than this that were found in one way are counted, not listed.
+/// More directories than this of one search step are counted, not listed.
 const MANY: usize = 4;
 
-/// A kind of which nothing can be used.
+/// A kind without a usable candidate.
 pub struct NoUsableCandidate<'a> {
     pub context: &'a CheckContext<'a>,
     pub kind: Kind,
-    /// The candidates, none of which can be used.
     pub found: &'a [&'a Candidate],
     /// The first library and its CPU, if all libraries are for other CPUs.
     pub foreign: Option<(&'a Candidate, &'static str)>,
-    /// A wheel of cuDNN of which only pip's record is left, and the directory of its files.
+    /// A wheel of cuDNN that only exists in pip's record, and the directory of its files.
     pub emptied: Option<(&'a Owner, &'a Path)>,
-    /// The libraries in directories of another CPU.
+    /// The libraries in directories for another CPU.
     pub for_other_cpu: Vec<(PathBuf, &'static str)>,
-    /// A candidate in LD_LIBRARY_PATH with all that a build needs.
+    /// A complete candidate in LD_LIBRARY_PATH.
     pub on_library_path: Option<&'a Candidate>,
     /// The command that installs a cuDNN.
     pub install: Option<(Installer, String)>,
 }
 
-/// The options of `cudnn-guard fetch`; by default, it installs the newest that the driver supports.
+/// The options of `cudnn-guard fetch`. Default: the newest versions that the driver supports.
 #[derive(Debug)]
 pub struct FetchOptions {
     pub cuda: Option<String>,
     pub cudnn: Option<String>,
 }
 
-/// A system that sets the variables when a package is loaded. Only it knows where its packages are.
+/// A system that sets variables when a package is loaded. Only the system knows the directories of its packages.
 #[derive(Clone, Copy, Debug)]
 pub enum ModuleSystem {
     Modules,
@@ -69,26 +68,26 @@ impl CheckContext<'_> {
         fault.finding()
     }
 
-    /// Returns the options of `cudnn-guard fetch` that install both: for the toolkit that was found, and as the
-    /// requirements demand.
+    /// Returns the options of `cudnn-guard fetch` that install a toolkit and a cuDNN for the toolkit that was found, within
+    /// the requirements.
     pub fn fetch(&self) -> FetchOptions {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
-        let asked = |kind| self.requirements.of(kind)?.to_fetch(kind);
-        let cudnn = asked(Kind::Cudnn);
+        let requested = |kind| self.requirements.of(kind)?.to_fetch(kind);
+        let cudnn = requested(Kind::Cudnn);
         let cuda = match found.map(|toolkit| toolkit.major) {
             Some(major @ (11 | 12)) => Some(major.to_string()),
-            // The wheels of cuDNN 8 end with CUDA 12.
-            _ if cudnn.as_ref().is_some_and(|asked| asked.starts_with('8')) => {
-                asked(Kind::Toolkit).or_else(|| Some("12".into()))
+            // CUDA 12 is the last with wheels of cuDNN 8.
+            _ if cudnn.as_ref().is_some_and(|cudnn| cudnn.starts_with('8')) => {
+                requested(Kind::Toolkit).or_else(|| Some("12".into()))
             }
             Some(_) => None,
-            None => asked(Kind::Toolkit),
+            None => requested(Kind::Toolkit),
         };
         FetchOptions { cuda, cudnn }
     }
 
-    /// Returns the command that installs a cuDNN for the toolkit that was found, if an environment is active or NVIDIA's
-    /// packages are known.
+    /// Returns the command that installs a cuDNN for the toolkit that was found, if an environment is active or apt has
+    /// NVIDIA's packages.
     fn install(&self, kind: Kind) -> Option<(Installer, String)> {
         let cuda = self.best(Kind::Toolkit)?.version()?.major;
         let installer = match kind {
@@ -101,11 +100,15 @@ impl CheckContext<'_> {
         Some((installer, self.install_command(installer, cuda)?))
     }
 
-    /// Returns the command that installs a cuDNN for this CUDA that meets the requirement.
+    /// Returns the command that installs a cuDNN for this CUDA major within the requirement.
     pub(super) fn install_command(&self, installer: Installer, cuda: u32) -> Option<String> {
-        let asked = self.requirements.of(Kind::Cudnn);
-        let from = asked.map_or(Version::new(0, 0, 0), |asked| asked.from);
-        installer.install_cudnn(cuda, from, asked.and_then(|asked| asked.below))
+        let requirement = self.requirements.of(Kind::Cudnn);
+        let from = requirement.map_or(Version::new(0, 0, 0), |requirement| requirement.from);
+        installer.install_cudnn(
+            cuda,
+            from,
+            requirement.and_then(|requirement| requirement.below),
+        )
     }
 
     /// Returns `true` if apt has NVIDIA's package lists, which `cuda-keyring` installs.
@@ -121,20 +124,20 @@ impl CheckContext<'_> {
         })
     }
 
-    /// Returns `true` if the build can use what is installed on this machine.
+    /// Returns `true` if the build can use packages for this machine.
     pub fn is_native(&self) -> bool {
         let host = self.env.var("HOST").map(Platform::from_triple);
         let is_same = |host: Platform| host.cpu == self.platform.cpu;
         self.platform.os == Os::Linux && host.is_none_or(is_same)
     }
 
-    /// Returns a wheel of cuDNN of which only pip's record is left, and the directory of its files.
+    /// Returns a wheel of cuDNN that only exists in pip's record, and the directory of its files.
     fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
         let cudnns = self.scan.candidates.iter().filter_map(Candidate::cudnn);
-        let mut cudnns = cudnns.filter(|one| kind == Kind::Cudnn && one.library.is_none());
-        cudnns.find_map(|one| {
-            let owner = one.owner.as_deref()?;
-            (owner.installer == Installer::Pip).then_some((owner, &*one.root))
+        let mut cudnns = cudnns.filter(|cudnn| kind == Kind::Cudnn && cudnn.library.is_none());
+        cudnns.find_map(|cudnn| {
+            let owner = cudnn.owner.as_deref()?;
+            (owner.installer == Installer::Pip).then_some((owner, &*cudnn.root))
         })
     }
 
@@ -147,19 +150,19 @@ impl CheckContext<'_> {
         };
         let mut libraries = found.iter().filter(has_library);
         let first = libraries.next()?;
-        let theirs = cpu(first)?;
+        let first_cpu = cpu(first)?;
         libraries
             .all(|one| cpu(one).is_some())
-            .then_some((*first, theirs))
+            .then_some((*first, first_cpu))
     }
 
     /// Returns the places that were searched: a path, or the number of directories.
     pub fn searched(&self, kind: Kind) -> Vec<(&FoundVia, String)> {
-        let mut looked: Vec<(&FoundVia, String)> = Vec::new();
+        let mut searched: Vec<(&FoundVia, String)> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
             let via = &step.via;
-            // The first of all directories above the crate's own stands for the rest.
-            let is_above = via.is_inactive() && looked.iter().any(|(known, _)| *known == via);
+            // The first directory above the crate's own represents the others.
+            let is_above = via.is_inactive() && searched.iter().any(|(known, _)| *known == via);
             if is_above || matches!(step.place, Place::Copy(..)) {
                 continue;
             }
@@ -167,24 +170,27 @@ impl CheckContext<'_> {
             let place = if *via == FoundVia::EnvironmentOnPath || count > MANY {
                 directories(count)
             } else {
-                step.whereabouts()
+                step.description()
             };
-            if !looked.contains(&(via, place.clone())) {
-                looked.push((via, place));
+            if !searched.contains(&(via, place.clone())) {
+                searched.push((via, place));
             }
         }
-        // `…/nvidia` says enough of `…/nvidia/cu*`.
+        // `…/nvidia` includes `…/nvidia/cu*`.
         let is_within = |(via, place): &(&FoundVia, String)| {
             let up = Path::new(place).parent();
             let is_up = |other: &String| up == Some(Path::new(other));
-            place.ends_with("cu*") && looked.iter().any(|(other, dir)| other == via && is_up(dir))
+            place.ends_with("cu*")
+                && searched
+                    .iter()
+                    .any(|(other, dir)| other == via && is_up(dir))
         };
-        let shown = looked.iter().filter(|one| !is_within(one));
+        let shown = searched.iter().filter(|one| !is_within(one));
         shown.cloned().collect()
     }
 
-    /// Returns each library of cuDNN that distributions and NVIDIA's packages for cross building keep in a directory of
-    /// its own for the other CPU, with that CPU.
+    /// Returns the libraries of cuDNN for the other CPU, with that CPU, in the separate directories of distributions and of
+    /// NVIDIA's packages for cross builds.
     fn libraries_for_other_cpu(&self, kind: Kind) -> Vec<(PathBuf, &'static str)> {
         let cpu = match (self.platform.os, &*self.platform.cpu) {
             (Os::Linux, "x86_64") => "aarch64",
@@ -215,7 +221,7 @@ impl CheckContext<'_> {
         libraries
     }
 
-    /// Returns the number of directories that were searched for the same reason.
+    /// Returns the number of directories of the same search step.
     fn directories(&self, step: &Step) -> usize {
         let mut dirs: Vec<&Path> = Vec::new();
         for other in self.steps.iter().filter(|other| other.via == step.via) {
@@ -229,7 +235,7 @@ impl CheckContext<'_> {
         dirs.len()
     }
 
-    /// Returns the system of packages that is in use, if one is.
+    /// Returns the module system in use, if there is one.
     pub fn module_system(&self) -> Option<ModuleSystem> {
         let is_set = |variable| self.env.os_var(variable).is_some();
         if is_set("MODULESHOME") || is_set("LMOD_CMD") {

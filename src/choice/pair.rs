@@ -1,4 +1,4 @@
-//! Which toolkit and which cuDNN: chosen together, since they have to fit each other.
+//! Chooses a toolkit and a cuDNN together, because they must be compatible.
 
 #[cfg(test)]
 mod tests;
@@ -12,26 +12,26 @@ use crate::model::rejection::Rejection;
 use crate::system::path_encoding::cargo_cannot_take;
 use std::path::PathBuf;
 
-/// What the choice has to meet.
+/// The constraints of the choice.
 #[derive(Clone, Copy, Debug)]
 pub struct Constraints<'a> {
     pub requirements: &'a Requirements,
-    /// The system that is built for.
+    /// The target system.
     pub platform: &'a Platform,
-    /// Whether the build asked for a toolkit, so that a cuDNN for another CUDA is no way out.
+    /// Set if the build requires a toolkit, so that a cuDNN for another CUDA must not be chosen.
     pub toolkit_needed: bool,
-    /// The kinds for which a variable names a place where nothing is. Nothing else is taken in its stead.
+    /// The kinds for which a variable names a place without an installation. No other place is used instead.
     pub blocked: &'a [Kind],
 }
 
-/// The pair that is best, as indices in the list of candidates. Findings are about it even where it may not be used.
+/// The best pair, as indices in the list of candidates. Findings refer to it even if it must not be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     pub toolkit: Option<usize>,
     pub cudnn: Option<usize>,
-    /// The toolkit and the cuDNN that would have been taken if they were for the same CUDA.
-    pub misfit: Option<(usize, usize)>,
-    /// Why each candidate is not taken. The two without a reason are.
+    /// The toolkit and the cuDNN that would be chosen if they were for the same CUDA.
+    pub mismatch: Option<(usize, usize)>,
+    /// The reason why each candidate is rejected. The two without a reason are chosen.
     pub rejections: Vec<Option<Rejection>>,
 }
 
@@ -43,13 +43,13 @@ impl Choice {
         }
     }
 
-    /// Returns `true` if the best of this kind has all that a build needs.
+    /// Returns `true` if the best candidate of this kind is complete.
     pub fn is_met(&self, kind: Kind, candidates: &[Candidate]) -> bool {
         let best = self.of(kind).and_then(|index| candidates.get(index));
-        self.misfit.is_none() && best.is_some_and(is_whole)
+        self.mismatch.is_none() && best.is_some_and(is_complete)
     }
 
-    /// Marks each candidate as chosen, or with the reason why it is not.
+    /// Marks each candidate as chosen or rejected.
     pub fn mark(&self, candidates: &mut [Candidate]) {
         for (candidate, rejected) in candidates.iter_mut().zip(&self.rejections) {
             candidate.chosen = rejected.is_none();
@@ -58,16 +58,16 @@ impl Choice {
     }
 }
 
-/// Chooses the first pair that meets the requirements and fits.
+/// Chooses the first compatible pair that meets the requirements.
 pub fn choose(candidates: &[Candidate], constraints: &Constraints) -> Choice {
     let mut rejections: Vec<Option<Rejection>> = Vec::new();
     for candidate in candidates {
-        let is_rival = |one: &&Candidate| {
-            one.kind() == candidate.kind() && one.rejected.is_none() && one.request.is_some()
+        let is_requested = |other: &&Candidate| {
+            other.kind() == candidate.kind() && other.rejected.is_none() && other.request.is_some()
         };
-        let asked = candidates.iter().find(is_rival);
+        let requested = candidates.iter().find(is_requested);
         let known = candidate.rejected.clone();
-        rejections.push(known.or_else(|| refusal(candidate, asked, constraints)));
+        rejections.push(known.or_else(|| refusal(candidate, requested, constraints)));
     }
     let toolkits = eligible(Kind::Toolkit, candidates, &rejections);
     let cudnns = eligible(Kind::Cudnn, candidates, &rejections);
@@ -88,26 +88,26 @@ pub fn choose(candidates: &[Candidate], constraints: &Constraints) -> Choice {
     choice
 }
 
-/// Returns why this candidate may not be chosen, whatever else there is. Where somebody asked for a place by name,
-/// nothing else may, and that place has to be usable before its release counts.
+/// Returns the reason why this candidate must not be chosen in any pair. If a place is requested, only its candidates
+/// may be chosen, and they must be usable before their version counts.
 fn refusal(
     candidate: &Candidate,
-    asked: Option<&Candidate>,
+    requested: Option<&Candidate>,
     constraints: &Constraints,
 ) -> Option<Rejection> {
     let requirement = constraints.requirements.of(candidate.kind());
     let unmet = || unmet(candidate, requirement);
     let defect = || defect(candidate, constraints.platform);
-    match asked {
-        Some(asked) if asked.request != candidate.request => {
-            Some(Rejection::OutrankedBy(asked.via.clone()))
+    match requested {
+        Some(requested) if requested.request != candidate.request => {
+            Some(Rejection::OutrankedBy(requested.via.clone()))
         }
         Some(_) => defect().or_else(unmet),
         None => unmet().or_else(defect),
     }
 }
 
-/// Returns the candidates of this kind that may be chosen, the most certain first, else in the order of the search.
+/// Returns the candidates of this kind that may be chosen, sorted by uncertainty, then in search order.
 fn eligible(kind: Kind, candidates: &[Candidate], rejections: &[Option<Rejection>]) -> Vec<usize> {
     let mut eligible: Vec<(usize, usize)> = Vec::new();
     for (index, (candidate, rejected)) in candidates.iter().zip(rejections).enumerate() {
@@ -120,14 +120,14 @@ fn eligible(kind: Kind, candidates: &[Candidate], rejections: &[Option<Rejection
     eligible.into_iter().map(|(_, index)| index).collect()
 }
 
-/// Returns why no build for this platform can use the candidate, whatever the requirements.
+/// Returns the reason why no build for this platform can use the candidate.
 pub fn defect(candidate: &Candidate, platform: &Platform) -> Option<Rejection> {
     if let Found::Cudnn(Cudnn { cpu: Some(cpu), .. }) = candidate.found {
         if cpu != platform.cpu {
             return Some(Rejection::OtherCpu(cpu));
         }
     }
-    if let Some(what) = unfit_path(candidate) {
+    if let Some(what) = unprintable_path(candidate) {
         return Some(Rejection::UnprintablePath(what));
     }
     let cudnn = match &candidate.found {
@@ -146,7 +146,7 @@ pub fn defect(candidate: &Candidate, platform: &Platform) -> Option<Rejection> {
     }
 }
 
-/// Returns why the requirement is not met. A release that is not known may meet it.
+/// Returns the reason why the requirement is not met. An unknown version may meet it.
 fn unmet(candidate: &Candidate, requirement: Option<&Requirement>) -> Option<Rejection> {
     let (requirement, version) = (requirement?, candidate.version()?);
     let text = requirement.text.clone();
@@ -157,8 +157,8 @@ fn unmet(candidate: &Candidate, requirement: Option<&Requirement>) -> Option<Rej
     }
 }
 
-/// Returns what it is about its paths that keeps them from cargo.
-fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
+/// Returns the reason why its paths cannot be printed for cargo.
+fn unprintable_path(candidate: &Candidate) -> Option<&'static str> {
     let mut paths = vec![candidate.root()];
     match &candidate.found {
         Found::Toolkit(toolkit) => paths.extend(toolkit.link_dirs.iter().map(PathBuf::as_path)),
@@ -170,7 +170,7 @@ fn unfit_path(candidate: &Candidate) -> Option<&'static str> {
     paths.into_iter().find_map(cargo_cannot_take)
 }
 
-/// Returns what keeps a candidate without defects from being complete and of one piece.
+/// Returns the reason why a usable candidate is incomplete or inconsistent.
 fn doubt(candidate: &Candidate) -> Option<Rejection> {
     match &candidate.found {
         Found::Toolkit(toolkit) if !toolkit.absent.is_empty() => {
@@ -185,25 +185,24 @@ fn doubt(candidate: &Candidate) -> Option<Rejection> {
     }
 }
 
-/// Returns `true` if it has all that a build may need.
-pub fn is_whole(candidate: &Candidate) -> bool {
+/// Returns `true` if all components exist.
+pub fn is_complete(candidate: &Candidate) -> bool {
     match &candidate.found {
         Found::Toolkit(toolkit) => toolkit.missing_components().is_empty(),
         Found::Cudnn(cudnn) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
     }
 }
 
-/// Returns `true` if it may be named as what to take instead: it has all that a build may need, and nothing is wrong
-/// with it.
+/// Returns `true` if messages may suggest this candidate: it is usable, and a cuDNN is complete and consistent.
 pub fn is_offered(candidate: &Candidate, platform: &Platform) -> bool {
-    let is_sound = candidate.cudnn().is_none() || doubt(candidate).is_none();
-    is_sound && defect(candidate, platform).is_none()
+    let is_certain = candidate.cudnn().is_none() || doubt(candidate).is_none();
+    is_certain && defect(candidate, platform).is_none()
 }
 
-/// Returns how many things are missing or doubtful in it. What is complete, known and of one piece goes first.
+/// Counts missing and doubtful properties. Complete and consistent candidates with a known version come first.
 fn uncertainty(candidate: &Candidate) -> usize {
-    let lacking = match &candidate.found {
-        // Whether a compiler is needed shows later.
+    let missing = match &candidate.found {
+        // It is not yet known if a compiler is needed.
         Found::Toolkit(toolkit) => {
             let missing = toolkit.missing_components();
             missing.iter().filter(|part| **part != "nvcc").count()
@@ -214,7 +213,7 @@ fn uncertainty(candidate: &Candidate) -> usize {
                 + usize::from(consistency::doubtful(cudnn).is_some())
         }
     };
-    usize::from(candidate.version().is_none()) + lacking
+    usize::from(candidate.version().is_none()) + missing
 }
 
 fn pair(
@@ -224,7 +223,7 @@ fn pair(
     toolkit_needed: bool,
 ) -> Choice {
     let (first_toolkit, first_cudnn) = (toolkits.first().copied(), cudnns.first().copied());
-    // The order of a pair is that of its better half: what is in the active environment pulls the other with it.
+    // A pair ranks like its better candidate: one in the active environment determines the other.
     let mut best: Option<((usize, usize), usize, usize)> = None;
     for &one in toolkits {
         for &other in cudnns {
@@ -238,40 +237,40 @@ fn pair(
             }
         }
     }
-    let (toolkit, cudnn, misfit) = match (best, first_toolkit.zip(first_cudnn)) {
+    let (toolkit, cudnn, mismatch) = match (best, first_toolkit.zip(first_cudnn)) {
         (Some((_, toolkit, cudnn)), _) => (Some(toolkit), Some(cudnn), None),
-        (None, Some(misfit)) if !toolkit_needed => (None, first_cudnn, Some(misfit)),
-        (None, misfit) => (first_toolkit, first_cudnn, misfit),
+        (None, Some(mismatch)) if !toolkit_needed => (None, first_cudnn, Some(mismatch)),
+        (None, mismatch) => (first_toolkit, first_cudnn, mismatch),
     };
     Choice {
         toolkit,
         cudnn,
-        misfit,
+        mismatch,
         rejections: Vec::new(),
     }
 }
 
-/// Returns the CUDA major that the cuDNN was built for, where that is not the toolkit's.
+/// Returns the CUDA major that the cuDNN was built for, if it is not the toolkit's.
 fn other_cuda(toolkit: &Candidate, cudnn: &Candidate) -> Option<u32> {
     let (version, major) = (toolkit.toolkit()?.version?, cudnn.cudnn()?.cuda_major?);
     (version.major != major).then_some(major)
 }
 
-/// Returns the toolkit to use: one without a compiler does not hide a complete one of the same CUDA. If one was asked for
-/// by name, no other is among `toolkits`.
+/// Returns the toolkit to use: one with a compiler and the same CUDA major precedes one without. If a toolkit is
+/// requested, `toolkits` contains no other.
 fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[usize]) -> usize {
     let toolkit = |index: usize| candidates.get(index)?.toolkit();
-    let Some(part) = toolkit(chosen).filter(|part| part.nvcc.is_none()) else {
+    let Some(incomplete) = toolkit(chosen).filter(|toolkit| toolkit.nvcc.is_none()) else {
         return chosen;
     };
     let major = |toolkit: &Toolkit| toolkit.version.map(|version| version.major);
-    let has_compiler = |whole: &Toolkit| whole.nvcc.is_some() && major(whole) == major(part);
+    let has_compiler = |other: &Toolkit| other.nvcc.is_some() && major(other) == major(incomplete);
     let mut toolkits = toolkits.iter().copied();
-    let whole = toolkits.find(|&index| toolkit(index).is_some_and(has_compiler));
-    whole.unwrap_or(chosen)
+    let complete = toolkits.find(|&index| toolkit(index).is_some_and(has_compiler));
+    complete.unwrap_or(chosen)
 }
 
-/// Returns why another one of its kind was taken than this one, which could be used.
+/// Returns the reason why a usable candidate was not chosen.
 fn passed_over(candidate: &Candidate, candidates: &[Candidate], choice: &Choice) -> Rejection {
     let best = |kind| candidates.get(choice.of(kind)?);
     let (toolkit, cudnn) = (best(Kind::Toolkit), best(Kind::Cudnn));

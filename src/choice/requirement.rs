@@ -1,4 +1,4 @@
-//! Which releases the build script accepts, as one half-open range.
+//! Version requirements as half-open ranges.
 
 use crate::model::kind::Kind;
 use crate::runtime::facts::finding::Finding;
@@ -33,7 +33,7 @@ impl Requirements {
         }
     }
 
-    /// Reads what was given to `.cuda(..)` and `.cudnn(..)`, with what is wrong with it.
+    /// Parses the arguments of `.cuda(..)` and `.cudnn(..)`. Returns a finding for each invalid one.
     pub fn parse(cuda: Option<&str>, cudnn: Option<&str>) -> (Self, Vec<Finding>) {
         let mut invalid = Vec::new();
         let mut read = |text: Option<&str>, method| {
@@ -49,7 +49,7 @@ impl Requirements {
 }
 
 impl Requirement {
-    /// Reads what was given to `method`, which is `cuda` or `cudnn`.
+    /// Parses the argument of `method`, which is `cuda` or `cudnn`.
     fn parse(text: &str, method: &'static str) -> Result<Self, InvalidRequirement> {
         let invalid = |error| InvalidRequirement {
             method,
@@ -66,8 +66,8 @@ impl Requirement {
             let (from, below) = lowered(comparator);
             range.from = range.from.max(from);
             range.below = match (range.below, below) {
-                (Some(one), Some(other)) => Some(one.min(other)),
-                (one, other) => one.or(other),
+                (Some(first), Some(second)) => Some(first.min(second)),
+                (first, second) => first.or(second),
             };
         }
         if range.below.is_some_and(|below| below <= range.from) {
@@ -105,8 +105,8 @@ impl Requirement {
     }
 }
 
-/// Returns the versions that one comparator accepts: from the first, below the second. The rules are those of the semver
-/// crate; a pre-release number stands just before its release, and NVIDIA's releases have none.
+/// Returns the range of versions that a comparator accepts, with the rules of the semver crate. NVIDIA's versions have no
+/// pre-release number; one in a requirement precedes its version.
 fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let major = small(comparator.major);
@@ -116,8 +116,8 @@ fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
     let next_major = Version::new(major.saturating_add(1), 0, 0);
     let next_minor = Version::new(major, first.minor.saturating_add(1), 0);
     let next_patch = Version::new(major, first.minor, first.patch.saturating_add(1));
-    // The first release behind all that the written numbers stand for.
-    let behind = match (minor, patch) {
+    // The first version after all that the given numbers match.
+    let after = match (minor, patch) {
         (None, _) => next_major,
         (_, None) => next_minor,
         _ => next_patch,
@@ -126,13 +126,13 @@ fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
     let start = Version::new(0, 0, 0);
     match comparator.op {
         Op::Exact | Op::Wildcard if pre => (first, Some(first)),
-        Op::Exact | Op::Wildcard => (first, Some(behind)),
+        Op::Exact | Op::Wildcard => (first, Some(after)),
         Op::Greater if pre => (first, None),
-        Op::Greater => (behind, None),
+        Op::Greater => (after, None),
         Op::GreaterEq => (first, None),
         Op::Less => (start, Some(first)),
         Op::LessEq if pre => (start, Some(first)),
-        Op::LessEq => (start, Some(behind)),
+        Op::LessEq => (start, Some(after)),
         Op::Tilde if minor.is_none() => (first, Some(next_major)),
         Op::Tilde => (first, Some(next_minor)),
         // `^` ends at the next change of the first number that is not 0.

@@ -1,4 +1,4 @@
-//! The rules for variables that request a place.
+//! The checks of variables that request a place.
 
 use crate::choice::findings::CheckContext;
 use crate::model::candidate::Candidate;
@@ -15,13 +15,13 @@ use crate::system::files;
 use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
-/// A variable that requests a place in which nothing can be used.
+/// A variable that requests a place without a usable installation.
 pub struct UnusableVariable<'a> {
     pub context: &'a CheckContext<'a>,
     pub variable: Variable,
     /// The requested kind.
     pub kind: Kind,
-    /// `true` if the place exists.
+    /// Set if the place exists.
     pub exists: bool,
     /// A directory that contains what was requested.
     pub nearby: Option<PathBuf>,
@@ -30,29 +30,29 @@ pub struct UnusableVariable<'a> {
     pub fault: VariableFault<'a>,
 }
 
-/// The reason why nothing can be used in a place.
+/// The reason why no installation in a place can be used.
 #[derive(Debug)]
 pub enum VariableFault<'a> {
-    /// The place itself is not accessible, or a link to nothing.
+    /// An inaccessible place, or a dangling link.
     Place(&'a Obstacle),
-    /// The library cannot be used; `true` if its file is beside its link.
+    /// An unusable library; `true` if its file is beside its link.
     Library(&'a Obstacle, bool),
-    /// A path with this part, which no line for cargo can contain.
+    /// A path that no line for cargo can contain, with the reason.
     UnprintablePath(&'static str),
     /// A toolkit for these other targets only.
     ForeignToolkit(&'a [String]),
-    /// An nvcc that does not answer, with the help if its host compiler is the cause.
+    /// An nvcc that fails, with the help if its host compiler is the cause.
     Nvcc(&'a NvccFault, Option<&'a str>),
     /// The name of a program that is in none of these directories.
     NotOnPath(Vec<String>),
-    /// A place that exists and is not a program.
+    /// An existing place that is not a program.
     NoProgram,
     /// A place that does not exist.
-    NotThere,
+    Nonexistent,
     /// An archive in the place, or the place itself.
     Archive(&'a Path),
     /// A place without the requested kinds.
-    Lacks { toolkit: bool, cudnn: bool },
+    NotInstalled { toolkit: bool, cudnn: bool },
     /// Headers without a library.
     NoLibrary,
 }
@@ -63,22 +63,23 @@ pub struct VariablesDisagree<'a> {
     pub other: &'a Candidate,
 }
 
-/// Returns `true` if a variable asks for something of this kind in a place where nothing is, and none before it asks for
-/// a place where there is something.
+/// Returns `true` if a variable requests this kind in a place without an installation, and no variable before it
+/// requests an installation that was found.
 pub fn is_blocked(steps: &[Step], scan: &Scan, kind: Kind) -> bool {
     unusable_variables(steps, scan, kind).any(|(_, before)| before.is_none())
 }
 
-/// Returns the variables that ask for something of this kind in a place where nothing is, each with what a variable
-/// before it asks for and has found.
+/// Returns the variables that request this kind in a place without an installation, each with the installation that an
+/// earlier variable requests.
 fn unusable_variables<'a>(
     steps: &'a [Step],
     scan: &'a Scan,
     kind: Kind,
 ) -> impl Iterator<Item = (&'a Unusable, Option<&'a Candidate>)> {
     let place = |variable| steps.iter().position(|step| step.request == Some(variable));
-    let wished = |candidate: &&Candidate| candidate.kind() == kind && candidate.request.is_some();
-    let first = scan.candidates.iter().find(wished);
+    let is_requested =
+        |candidate: &&Candidate| candidate.kind() == kind && candidate.request.is_some();
+    let first = scan.candidates.iter().find(is_requested);
     let asks = move |unusable: &&Unusable| {
         let mut steps = steps.iter();
         steps.any(|step| step.request == Some(unusable.variable) && step.kind == kind)
@@ -90,35 +91,35 @@ fn unusable_variables<'a>(
 }
 
 impl CheckContext<'_> {
-    /// Returns what was noticed about one kind, and the fault that leaves the build without it. A variable that leads
-    /// nowhere is the fault, and the search adds none, unless one before it leads to something.
+    /// Returns the findings about a kind, and the fault that leaves the build without it. A variable that names nothing is
+    /// the fault, and the search adds no other, unless an earlier variable names an installation.
     pub fn verdict(&self, kind: Kind, allowed: &Allowed) -> (Vec<Finding>, Option<Finding>) {
-        let mut noticed = self.disagreements(kind);
+        let mut findings = self.disagreements(kind);
         let mut fault = None;
         for (unusable, before) in unusable_variables(self.steps, self.scan, kind) {
             match before {
-                Some(_) => noticed.push(self.unusable(unusable).finding()),
-                None => noticed.extend(fault.replace(self.unusable(unusable).finding())),
+                Some(_) => findings.push(self.unusable(unusable).finding()),
+                None => findings.extend(fault.replace(self.unusable(unusable).finding())),
             }
         }
         if fault
             .as_ref()
             .is_none_or(|fault| allowed.contains(fault.id.as_str()))
         {
-            noticed.extend(fault);
+            findings.extend(fault);
             fault = self.fault(kind);
         }
-        (noticed, fault)
+        (findings, fault)
     }
 
-    /// Returns the fault of a variable that names a place where nothing is.
+    /// Returns the fault of a variable that names a place without an installation.
     fn unusable<'a>(&'a self, unusable: &'a Unusable) -> UnusableVariable<'a> {
         let (variable, exists) = (unusable.variable, unusable.exists);
         let value = self.value(variable);
-        let asking = || (self.steps.iter()).filter(|step| step.request == Some(variable));
-        let asks = |kind| asking().any(|step| step.kind == kind);
-        let asks_nvcc = asking().any(|step| matches!(step.place, Place::Nvcc(_)));
-        let is_bare_name = asks_nvcc && !value.contains(['/', '\\']);
+        let requesting = || (self.steps.iter()).filter(|step| step.request == Some(variable));
+        let asks = |kind| requesting().any(|step| step.kind == kind);
+        let requests_nvcc = requesting().any(|step| matches!(step.place, Place::Nvcc(_)));
+        let is_bare_name = requests_nvcc && !value.contains(['/', '\\']);
         let foreign = &unusable.foreign[..];
         let is_foreign = asks(Kind::Toolkit) && !foreign.is_empty();
         let fault = match (&unusable.obstacle, &unusable.reason, &unusable.archive) {
@@ -126,12 +127,12 @@ impl CheckContext<'_> {
             _ if is_foreign => VariableFault::ForeignToolkit(foreign),
             (_, Some(fault), _) => VariableFault::Nvcc(fault, unusable.host_compiler.as_deref()),
             _ if is_bare_name => {
-                VariableFault::NotOnPath(asking().map(Step::whereabouts).collect())
+                VariableFault::NotOnPath(requesting().map(Step::description).collect())
             }
-            _ if asks_nvcc && exists => VariableFault::NoProgram,
-            _ if !exists => VariableFault::NotThere,
+            _ if requests_nvcc && exists => VariableFault::NoProgram,
+            _ if !exists => VariableFault::Nonexistent,
             (.., Some(archive)) => VariableFault::Archive(archive),
-            _ => VariableFault::Lacks {
+            _ => VariableFault::NotInstalled {
                 toolkit: asks(Kind::Toolkit),
                 cudnn: asks(Kind::Cudnn),
             },
@@ -144,8 +145,8 @@ impl CheckContext<'_> {
             fault,
             VariableFault::Place(_) | VariableFault::Nvcc(..) | VariableFault::NotOnPath(_)
         );
-        // A link leads the usual names to what is for another processor.
-        let missed = asking().flat_map(|step| step.wanted(self.platform));
+        // Links with the usual names may point to files for another CPU.
+        let missed = requesting().flat_map(|step| step.required_files(self.platform));
         let missed = missed.filter(|path| !has_own_evidence && !files::exists(path));
         let nearby = unusable.nearby.clone();
         UnusableVariable {
@@ -159,40 +160,40 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Returns the directory that this variable could name in place of its own, of what was found otherwise.
+    /// Returns the directory of another installation that this variable could name.
     fn elsewhere(&self, variable: Variable, kind: Kind) -> Option<PathBuf> {
         let mut found = self.scan.candidates.iter();
-        let other = found.find(|one| is_passed_over(one, kind))?;
+        let other = found.find(|other| is_unused(other, kind))?;
         match variable.names() == Some(Names::CudnnHeaders) {
             true => other.cudnn()?.include_dir.clone(),
             false => Some(other.root().to_path_buf()),
         }
     }
 
-    /// Returns the libraries that are not in the place that this variable names.
+    /// Returns the libraries that are missing in the place that this variable names.
     pub(super) fn missed_libraries(&self, variable: Variable) -> Vec<PathBuf> {
         let mut missed: Vec<PathBuf> = Vec::new();
         for step in self.steps {
             if step.request == Some(variable) && step.kind == Kind::Cudnn {
-                missed.extend(step.wanted(self.platform));
+                missed.extend(step.required_files(self.platform));
             }
         }
         missed.retain(|path| !path.ends_with("cudnn.h"));
         missed
     }
 
-    /// Returns the warnings that a variable asks for something else than the one before it.
+    /// Returns the warnings about variables that request different installations.
     fn disagreements(&self, kind: Kind) -> Vec<Finding> {
-        let asked =
+        let is_requested =
             |candidate: &&Candidate| candidate.kind() == kind && candidate.request.is_some();
-        let mut asked = self.scan.candidates.iter().filter(asked);
-        let Some(first) = asked.next() else {
+        let mut requested = self.scan.candidates.iter().filter(is_requested);
+        let Some(first) = requested.next() else {
             return Vec::new();
         };
         let mut findings: Vec<Finding> = Vec::new();
-        for other in asked {
+        for other in requested {
             let same = matches!(other.rejected, Some(Rejection::SameAs(_)));
-            // The headers of the one go with the libraries of the other.
+            // One names the headers, the other the libraries of one installation.
             let header = |one: &Candidate| one.cudnn()?.header.clone();
             let together = header(first).is_some() && header(first) == header(other);
             if same || together || other.request == first.request {
@@ -203,18 +204,17 @@ impl CheckContext<'_> {
         findings
     }
 
-    /// Returns the value of a variable.
     pub fn value(&self, variable: Variable) -> String {
         let value = self.env.get(variable).unwrap_or_default();
         value.to_string_lossy().into_owned()
     }
 }
 
-/// Returns `true` if it could be used instead of what a variable requests.
-fn is_passed_over(candidate: &Candidate, kind: Kind) -> bool {
-    let is_sound = matches!(
+/// Returns `true` if a candidate could be used instead of the requested one.
+fn is_unused(candidate: &Candidate, kind: Kind) -> bool {
+    let is_usable = matches!(
         candidate.rejected,
         None | Some(Rejection::AnotherPlaceRequested)
     );
-    candidate.kind() == kind && is_sound && !candidate.chosen && candidate.request.is_none()
+    candidate.kind() == kind && is_usable && !candidate.chosen && candidate.request.is_none()
 }

@@ -36,7 +36,7 @@ pub fn ask(
         headers.retain(|header| *header != source);
         Some(headers.into_iter().chain([program]).collect())
     };
-    let said = host.answers.ask(&question, &rests_on);
+    let said = host.answers.query(&question, &rests_on);
     let said = said.ok().filter(|output| output.success);
     Ok(said.and_then(|output| read(&output, host)))
 }
@@ -59,7 +59,7 @@ pub fn nvcc_itself(
         args: vec!["--version".to_string()],
         ..Invocation::default()
     };
-    let said = host.answers.ask(&question, &|_| Some(Vec::new()));
+    let said = host.answers.query(&question, &|_| Some(Vec::new()));
     let tells = said.ok()?.stdout;
     let release = tells
         .lines()
@@ -75,7 +75,7 @@ pub fn nvcc_itself(
 #[cfg(feature = "cli")]
 pub fn words(plan: &Plan, host: &Host, folder: &Path) -> Option<String> {
     let question = nvcc_command::question(plan, &folder.join("host-compiler.cpp"));
-    let said = host.answers.ask(&question, &|_| None).ok()?;
+    let said = host.answers.query(&question, &|_| None).ok()?;
     let lines = said.stdout.lines().chain(said.stderr.lines());
     let lines = lines.filter(|line| !line.starts_with("#$"));
     Some(lines.map(|line| format!("{line}\n")).collect())

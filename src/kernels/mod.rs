@@ -215,7 +215,7 @@ impl Kernels<'_> {
         }
         for file in fresh.into_iter().flatten().flatten().chain(read) {
             // Most headers are read for every file.
-            if file.is_told.replace(true) || !is_own(&file, &foreign) {
+            if file.is_reported.replace(true) || !is_own(&file, &foreign) {
                 continue;
             }
             let line = Directive::RerunIfChanged(file.path.clone());

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Reads a file. Otherwise returns why it is neither ELF nor PE, or none if it cannot be read.
 pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
-    match Binary::recognise(path)? {
+    match Binary::recognize(path)? {
         Binary::Elf(elf) => of_elf(&elf).ok_or(None),
         Binary::Pe(pe) => Ok(of_pe(&pe)),
     }
@@ -19,7 +19,7 @@ pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
 
 /// Returns what the builds of the crates in a program knew, each once.
 pub fn records(path: &Path) -> Vec<Built> {
-    let parts = match Binary::recognise(path) {
+    let parts = match Binary::recognize(path) {
         Ok(Binary::Elf(elf)) => elf.constants(u64::MAX).into_iter().collect(),
         Ok(Binary::Pe(pe)) => pe.read_only(),
         Err(_) => Vec::new(),

@@ -51,7 +51,7 @@ impl UnusableVariable<'_> {
                 ("which is in no directory of PATH".into(), self.correction())
             }
             VariableFault::NoProgram => ("which is no program".into(), self.correction()),
-            VariableFault::NotThere => ("which does not exist".into(), self.correction()),
+            VariableFault::Nonexistent => ("which does not exist".into(), self.correction()),
             VariableFault::Archive(archive) => {
                 let path = Path::new(&value);
                 let defect = match *archive == path {
@@ -60,7 +60,7 @@ impl UnusableVariable<'_> {
                 };
                 (defect.into(), unpack(archive, path, &name))
             }
-            VariableFault::Lacks { toolkit, cudnn } => {
+            VariableFault::NotInstalled { toolkit, cudnn } => {
                 let defect = match (toolkit, cudnn) {
                     (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
                     (true, _) => "which holds no CUDA toolkit",

@@ -1,4 +1,4 @@
-//! Reads what is installed in the places of the search, one after the other.
+//! Reads the installations in the places of the search.
 
 pub mod unusable_variables;
 
@@ -24,30 +24,30 @@ use std::path::{Path, PathBuf};
 /// The result of reading all places.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
-    /// Everything that was found, in the order of the search.
+    /// All installations in search order.
     pub candidates: Vec<Candidate>,
-    /// Variables that name a place where nothing is.
+    /// Variables that name a place without an installation.
     pub unusable: Vec<Unusable>,
-    /// What nobody asked for by name and tells nothing: a compiler, a .pc file.
+    /// Compilers and .pc files that are not requested and could not be read.
     pub left_out: Vec<LeftOut>,
-    /// The files that were read, and the records of those who put them there.
+    /// The files that were read, and the package records of the installations.
     pub read: Vec<PathBuf>,
 }
 
-/// Reads place after place.
+/// A reader of places.
 pub struct Reader<'a> {
     steps: &'a [Step],
     host: &'a Host,
     scan: Scan,
-    /// What makes two finds the same, with how the first was found.
+    /// The identity of each installation, with the step that found it first.
     keys: Vec<(Vec<PathBuf>, FoundVia)>,
-    /// The directories that were read.
+    /// The directories that were already read.
     trees: Vec<ReadTree>,
-    /// Why a compiler that a variable names could not be asked.
+    /// Compilers in variables that could not be queried.
     failures: Vec<(Variable, NvccFault)>,
 }
 
-/// A directory that was read, whatever its name was then.
+/// The real path of a directory that was read.
 #[derive(PartialEq, Eq)]
 struct ReadTree {
     kind: Kind,
@@ -69,7 +69,7 @@ impl ReadTree {
     }
 }
 
-/// Reads what is in a directory. Returns it with the files that were read.
+/// Reads the installation in a directory. Returns it with the files that were read.
 fn read_install(
     kind: Kind,
     top: &Path,
@@ -90,7 +90,7 @@ fn read_install(
 }
 
 impl<'a> Reader<'a> {
-    /// Starts to read these places, in their order.
+    /// Creates a reader for these places.
     pub fn new(steps: &'a [Step], host: &'a Host) -> Self {
         Self {
             steps,
@@ -102,7 +102,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns what was found so far.
     pub fn candidates(&self) -> &[Candidate] {
         &self.scan.candidates
     }
@@ -119,7 +118,7 @@ impl<'a> Reader<'a> {
             Place::Copy(owner, tree) => {
                 for top in sysroot.expand(&tree.base, &tree.pattern) {
                     let copy = cudnn::bundled_copy(&top, tree, &self.host.platform);
-                    // The answer does not rest on it, so its files are not noted.
+                    // It does not affect the result, so its files are not recorded.
                     if let Some(found) = copy.map(Found::Cudnn) {
                         self.reject(found, step.via.clone(), Rejection::BundledWith(owner));
                     }
@@ -130,7 +129,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the toolkit of the first of these compilers that there is.
+    /// Reads the toolkit of the first existing compiler.
     fn compiler(&mut self, step: &Step, compilers: &[PathBuf], sysroot: Sysroot) {
         let Some(compiler) = compilers.iter().find_map(|file| sysroot.file(file)) else {
             return;
@@ -138,7 +137,7 @@ impl<'a> Reader<'a> {
         if step.request.is_none() && self.is_known(&compiler, sysroot) {
             return;
         }
-        // nvcc is run only where its toolkit cannot be read off the directories around it.
+        // nvcc is only run if the directories around it do not identify its toolkit.
         let found = match toolkit::containing(&compiler, self.host) {
             Some(found) => Ok(found),
             None => toolkit::from_nvcc(&compiler, self.host),
@@ -157,7 +156,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns `true` if this compiler belongs to a toolkit that was found before: it would say the same again.
+    /// Returns `true` if this compiler belongs to a toolkit that was already found.
     fn is_known(&self, compiler: &Path, sysroot: Sysroot) -> bool {
         let real = sysroot.canonical(compiler);
         let toolkits = self.scan.candidates.iter().filter_map(Candidate::toolkit);
@@ -165,10 +164,10 @@ impl<'a> Reader<'a> {
         known.any(|nvcc| sysroot.canonical(nvcc) == real)
     }
 
-    /// Reads a cuDNN that was copied into a toolkit, as Nix and Spack do, and the wheel beside one that is a wheel itself.
+    /// Reads a cuDNN that was copied into a toolkit, as Nix and Spack do, and the wheel beside a toolkit's wheel.
     fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, sysroot: Sysroot) {
         let system = self.host.root.as_deref().unwrap_or(Path::new("/"));
-        if root == system.join("usr") || !self.looks_for(Kind::Cudnn) {
+        if root == system.join("usr") || !self.searches_for(Kind::Cudnn) {
             return;
         }
         let platform = &self.host.platform;
@@ -220,9 +219,9 @@ impl<'a> Reader<'a> {
             if step.request.is_none() && self.is_read(&place) {
                 continue;
             }
-            // Most of the places that nobody asked for do not exist.
+            // Most places that are not requested do not exist.
             let trees = match step.request.is_some() || sysroot.dir(&top).is_some() {
-                true => flavours(&top, tree, sysroot),
+                true => cuda_trees(&top, tree, sysroot),
                 false => Vec::new(),
             };
             let (mut is_read, mut is_left) = (false, false);
@@ -232,7 +231,7 @@ impl<'a> Reader<'a> {
                     continue;
                 };
                 is_read = true;
-                // A runtime alone is no answer to somebody who asked for a toolkit.
+                // A runtime without headers does not satisfy a request for a toolkit.
                 let is_runtime = matches!(&found, Found::Toolkit(found) if found.is_runtime());
                 if step.request.is_none() || !is_runtime {
                     self.add(step, sysroot, found, read);
@@ -243,19 +242,19 @@ impl<'a> Reader<'a> {
             if !is_left {
                 self.trees.push(place);
             }
-            if !is_read && step.kind == Kind::Cudnn && !install_layout::has_flavours(tree) {
+            if !is_read && step.kind == Kind::Cudnn && !install_layout::has_cuda_dirs(tree) {
                 self.emptied_wheel(step, &top);
             }
         }
     }
 
-    /// Adds pip's record of a wheel whose files are gone.
-    /// Returns `true` if there is nothing new in a directory. Of two toolkits with the same root, the first counts.
+    /// Returns `true` if a directory was already read. The first toolkit with a root counts.
     fn is_read(&self, place: &ReadTree) -> bool {
         let is_root = |(key, _): &(Vec<PathBuf>, FoundVia)| key[..] == [place.tree.base.clone()];
         self.trees.contains(place) || place.kind == Kind::Toolkit && self.keys.iter().any(is_root)
     }
 
+    /// Adds pip's record of a wheel whose files do not exist.
     fn emptied_wheel(&mut self, step: &Step, top: &Path) {
         let Some(owner) = Owner::of_wheel(top) else {
             return;
@@ -268,7 +267,7 @@ impl<'a> Reader<'a> {
         self.reject(emptied, step.via.clone(), Rejection::Emptied);
     }
 
-    /// Adds a directory that was removed by hand and left its record behind.
+    /// Adds a directory that does not exist although a record names it.
     fn add_gone(&mut self, step: &Step, root: PathBuf) {
         let found = match step.kind {
             Kind::Toolkit => Found::Toolkit(Toolkit {
@@ -280,11 +279,11 @@ impl<'a> Reader<'a> {
                 ..Cudnn::default()
             }),
         };
-        // NVIDIA's packages have a file for each of their libraries.
+        // NVIDIA's packages have a .pc file for each of their libraries.
         self.reject_new(found, step.via.clone(), Rejection::Gone);
     }
 
-    fn looks_for(&self, kind: Kind) -> bool {
+    fn searches_for(&self, kind: Kind) -> bool {
         self.steps.iter().any(|step| step.kind == kind)
     }
 
@@ -295,7 +294,7 @@ impl<'a> Reader<'a> {
         if rejected.is_some() && step.request.is_none() {
             return;
         }
-        self.scan.note_all(read, sysroot);
+        self.scan.record_all(read, sysroot);
         let mut records = match &found {
             Found::Cudnn(cudnn) => package_owner::records(&cudnn.root, cudnn.library.as_deref()),
             Found::Toolkit(toolkit) => package_owner::toolkit_records(&toolkit.root),
@@ -304,7 +303,7 @@ impl<'a> Reader<'a> {
             records.extend(package_owner::alternatives());
         }
         for record in records {
-            self.scan.note_read(record);
+            self.scan.record(record);
         }
         self.keys.push((key, step.via.clone()));
         self.scan.candidates.push(Candidate {
@@ -316,7 +315,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Adds what is shown and never chosen.
+    /// Adds a candidate that is only shown.
     fn reject(&mut self, found: Found, via: FoundVia, reason: Rejection) {
         self.scan.candidates.push(Candidate {
             found,
@@ -328,7 +327,12 @@ impl<'a> Reader<'a> {
     }
 
     fn reject_new(&mut self, found: Found, via: FoundVia, reason: Rejection) {
-        if !self.scan.candidates.iter().any(|one| one.found == found) {
+        if !self
+            .scan
+            .candidates
+            .iter()
+            .any(|other| other.found == found)
+        {
             self.reject(found, via, reason);
         }
     }
@@ -337,33 +341,34 @@ impl<'a> Reader<'a> {
         self.scan.left_out.push(LeftOut { kind, reason, help });
     }
 
-    /// Returns the result. It takes all places to know which variables led nowhere, and where else to look for what is
-    /// missing.
+    /// Returns the result. After all places were read, it checks which variables named nothing, and searches elsewhere for
+    /// missing kinds.
     pub fn finish(mut self) -> Scan {
         let failures = std::mem::take(&mut self.failures);
         self.scan.unusable = unusable(self.steps, &self.scan.candidates, failures, self.host);
-        let mut lacking = Kind::BOTH.to_vec();
-        lacking.retain(|&kind| {
+        let mut missing = Kind::BOTH.to_vec();
+        missing.retain(|&kind| {
             let mut found = self.scan.candidates.iter();
-            self.looks_for(kind) && !found.any(|one| one.kind() == kind && one.is_usable())
+            self.searches_for(kind)
+                && !found.any(|candidate| candidate.kind() == kind && candidate.is_usable())
         });
-        if !lacking.is_empty() {
-            let changes = what_an_installation_changes(self.host);
+        if !missing.is_empty() {
+            let changes = files_that_installing_changes(self.host);
             self.scan.read.extend(changes);
-            self.add_where_programs_run(&lacking);
+            self.add_library_path(&missing);
         }
         self.scan
     }
 
-    /// Adds what LD_LIBRARY_PATH leads to. It is for programs that run, and most who set it meant the build too.
-    fn add_where_programs_run(&mut self, lacking: &[Kind]) {
+    /// Adds the installations in LD_LIBRARY_PATH. It only affects run time, but most users who set it meant the build too.
+    fn add_library_path(&mut self, missing: &[Kind]) {
         let sysroot = Sysroot { root: None };
         for dir in shadowing::library_path(self.host) {
             let top = match dir.parent() {
                 Some(up) if dir.ends_with("lib") || dir.ends_with("lib64") => up,
                 _ => &dir,
             };
-            for &kind in lacking {
+            for &kind in missing {
                 let tree = install_layout::usual(kind, &self.host.platform, top, "");
                 if let Some((found, _)) = read_install(kind, top, &tree, sysroot, self.host) {
                     self.reject_new(found, FoundVia::LibraryPath, Rejection::OnLibraryPath);
@@ -374,22 +379,22 @@ impl<'a> Reader<'a> {
 }
 
 impl Scan {
-    /// Notes files, with the names under which a later build would miss them.
-    fn note_all(&mut self, read: Vec<PathBuf>, sysroot: Sysroot) {
+    /// Records files, with the names that a later build would notice as missing.
+    fn record_all(&mut self, read: Vec<PathBuf>, sysroot: Sysroot) {
         for path in read {
             let real = sysroot.canonical(&path);
-            // `/opt/cudnn/lib/libcudnn.so.9.14.0`: no longer there once `/opt/cudnn` leads to another release.
+            // `/opt/cudnn/lib/libcudnn.so.9.14.0` no longer exists once `/opt/cudnn` points to another version.
             let versioned = real.file_name().map(|name| path.with_file_name(name));
-            self.note_read(path);
+            self.record(path);
             if let Some(versioned) = versioned.filter(|path| files::is_file(path)) {
-                self.note_read(versioned);
+                self.record(versioned);
             }
-            self.note_read(real);
+            self.record(real);
         }
     }
 
-    fn note_read(&mut self, path: PathBuf) {
-        // Text against text: to compare paths part by part takes much longer.
+    fn record(&mut self, path: PathBuf) {
+        // Comparing bytes is much faster than comparing path components.
         let same = |known: &PathBuf| known.as_os_str() == path.as_os_str();
         if !self.read.iter().any(same) {
             self.read.push(path);
@@ -397,9 +402,9 @@ impl Scan {
     }
 }
 
-/// Returns the tree of a directory, or where that holds a cuDNN for more than one CUDA, one for each, the newest first.
-fn flavours(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
-    if !install_layout::has_flavours(tree) {
+/// Returns the tree of a directory, or a tree for each CUDA version that it has a cuDNN for, the newest first.
+fn cuda_trees(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
+    if !install_layout::has_cuda_dirs(tree) {
         return vec![tree.clone()];
     }
     let mut names: Vec<String> = Vec::new();
@@ -411,11 +416,13 @@ fn flavours(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
             }
         }
     }
-    let flavours = names.iter().map(|name| install_layout::flavour(tree, name));
-    flavours.collect()
+    let trees = names
+        .iter()
+        .map(|name| install_layout::for_cuda(tree, name));
+    trees.collect()
 }
 
-/// Returns what makes two finds the same: not the names by which one came to them.
+/// Returns the identity of an installation: real paths, independent of how it was found.
 fn key(found: &Found, sysroot: Sysroot) -> Vec<PathBuf> {
     match found {
         Found::Toolkit(toolkit) => vec![sysroot.canonical(&toolkit.root)],
@@ -429,8 +436,8 @@ fn key(found: &Found, sysroot: Sysroot) -> Vec<PathBuf> {
     }
 }
 
-/// Returns the files that change when something is installed, where nothing was found. They are always there.
-fn what_an_installation_changes(host: &Host) -> Vec<PathBuf> {
+/// Returns files that always exist and that change when a package is installed. cargo watches them if nothing was found.
+fn files_that_installing_changes(host: &Host) -> Vec<PathBuf> {
     let top = host.root.as_deref().unwrap_or(Path::new("/"));
     let conda = host.env.path(Variable::CondaPrefix);
     let mut paths = vec![top.join("etc/ld.so.cache")];

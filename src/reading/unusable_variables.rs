@@ -1,5 +1,3 @@
-//! Variables that name a place where nothing is.
-
 use crate::host_compiler::compiler_choice;
 use crate::model::candidate::{Candidate, Found};
 use crate::model::environment::{Names, Variable};
@@ -14,11 +12,11 @@ use crate::system::{Host, files};
 use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
-/// A variable that names a place where nothing is.
+/// A variable that names a place without an installation.
 #[derive(Clone, Debug)]
 pub struct Unusable {
     pub variable: Variable,
-    /// `true` if the place exists at all.
+    /// Set if the place exists.
     pub exists: bool,
     /// The reason why the place cannot be used although it exists.
     pub obstacle: Option<Obstacle>,
@@ -34,7 +32,7 @@ pub struct Unusable {
     pub host_compiler: Option<String>,
 }
 
-/// Something that was not requested by name and gives no answer: a compiler, a .pc file.
+/// A compiler or a .pc file that is not requested and could not be read.
 #[derive(Clone, Debug)]
 pub struct LeftOut {
     pub kind: Kind,
@@ -43,7 +41,7 @@ pub struct LeftOut {
     pub help: Option<String>,
 }
 
-/// A file that gives no answer.
+/// A file that could not be read.
 #[derive(Clone, Debug)]
 pub enum Unreadable {
     Nvcc(NvccFault),
@@ -51,7 +49,7 @@ pub enum Unreadable {
     Package(PathBuf, PackageFault),
 }
 
-/// Returns the variables that name such a place.
+/// Returns the variables that name a place without an installation.
 pub fn unusable(
     steps: &[Step],
     candidates: &[Candidate],
@@ -60,7 +58,9 @@ pub fn unusable(
 ) -> Vec<Unusable> {
     let mut found: Vec<Unusable> = Vec::new();
     for variable in steps.iter().filter_map(|step| step.request) {
-        let used = candidates.iter().any(|one| one.request == Some(variable));
+        let used = candidates
+            .iter()
+            .any(|candidate| candidate.request == Some(variable));
         if used || found.iter().any(|known| known.variable == variable) {
             continue;
         }
@@ -83,7 +83,7 @@ pub fn unusable(
     found
 }
 
-/// Returns the help for an nvcc that does not answer because it cannot start its host compiler.
+/// Returns the help for an nvcc that fails because it cannot start its host compiler.
 pub fn without_host_compiler(fault: &NvccFault, host: &Host) -> Option<String> {
     let NvccFault::NoAnswer { output, .. } = fault else {
         return None;
@@ -98,27 +98,28 @@ fn foreign(value: &Path, host: &Host) -> Vec<String> {
     let name = |dir: &PathBuf| Some(dir.file_name()?.to_str()?.to_string());
     let names: Vec<String> = dirs.iter().filter_map(name).collect();
     let own = host.platform.toolkit_targets();
-    match names.iter().any(|name| own.contains(&name.as_str())) {
-        true => Vec::new(),
-        false => names,
+    if names.iter().any(|name| own.contains(&name.as_str())) {
+        return Vec::new();
     }
+    names
 }
 
-/// Returns the archive of cuDNN in this place: `cudnn-linux-x86_64-9.14.0.64_cuda12-archive.tar.xz` and the like.
+/// Returns the archive of cuDNN in this place: `cudnn-linux-x86_64-9.14.0.64_cuda12-archive.tar.xz` or similar.
 fn archive(value: &Path) -> Option<PathBuf> {
     let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl", ".deb"];
-    let is_it = |name: &str| name.contains("cudnn") && ends.iter().any(|end| name.ends_with(end));
+    let is_archive =
+        |name: &str| name.contains("cudnn") && ends.iter().any(|end| name.ends_with(end));
     if files::is_file(value) {
         let name = value.file_name()?.to_str()?;
-        return is_it(name).then(|| value.to_path_buf());
+        return is_archive(name).then(|| value.to_path_buf());
     }
-    files::list_named(value, &is_it).ok()?.pop()
+    files::list_named(value, &is_archive).ok()?.pop()
 }
 
-/// Returns the directory that was probably meant. People name `bin` or the compiler for the toolkit, or the directory of
-/// all wheels for one of them.
+/// Returns the directory that was probably meant. Some users name `bin` or the compiler instead of the toolkit, or the
+/// directory of all wheels instead of one.
 fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Option<PathBuf> {
-    // The header itself, where its directory is asked for.
+    // A header in a variable that requires its directory.
     if variable.names() == Some(Names::CudnnHeaders) {
         return match value.ends_with("cudnn.h") && files::is_file(value) {
             true => value.parent().map(Path::to_path_buf),
@@ -127,14 +128,14 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
     }
     let is_tree =
         |step: &Step| step.request == Some(variable) && matches!(step.place, Place::Tree(_));
-    let asked = |kind| steps.iter().any(|step| is_tree(step) && step.kind == kind);
+    let requests = |kind| steps.iter().any(|step| is_tree(step) && step.kind == kind);
     let mut dirs: Vec<PathBuf> = value
         .ancestors()
         .skip(1)
         .take(2)
         .map(PathBuf::from)
         .collect();
-    let kind = match [asked(Kind::Toolkit), asked(Kind::Cudnn)] {
+    let kind = match [requests(Kind::Toolkit), requests(Kind::Cudnn)] {
         [true, false] => Kind::Toolkit,
         [false, true] => {
             dirs.extend(files::below(value, &["cudnn", "nvidia/cudnn", "cuda"]));

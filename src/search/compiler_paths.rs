@@ -1,25 +1,27 @@
-//! Where the C compiler and its linker look of themselves: modules, Nix and Guix name cuDNN there and nowhere else.
+//! The default paths of the C compiler and linker, the only place where modules, Nix and Guix name cuDNN.
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::search::install_layout::LEAVES;
 use crate::search::search_step::{Kind, Step, Tree};
-use crate::search::{At, surrounding};
+use crate::search::{Places, context_step};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Lists of directories with headers, as gcc reads them.
+/// Lists of header directories that gcc reads.
 const INCLUDE: [Variable; 3] = [
     Variable::CPath,
     Variable::CIncludePath,
     Variable::CplusIncludePath,
 ];
 
-impl At<'_> {
+impl Places<'_> {
     pub(super) fn compiler_paths(&self) -> Vec<Step> {
         let set = |variables: &[Variable]| {
-            let set = variables.iter().filter(|one| self.env.get(**one).is_some());
-            FoundVia::variables(set.map(|one| one.name().to_string()).collect())
+            let set = variables
+                .iter()
+                .filter(|name| self.env.get(**name).is_some());
+            FoundVia::variables(set.map(|name| name.name().to_string()).collect())
         };
         let [a, b, c] = INCLUDE;
         let include = [self.listed(a), self.listed(b), self.listed(c)].concat();
@@ -33,7 +35,7 @@ impl At<'_> {
         let lib = flags(Variable::NixLdFlags, &["-L"]);
         let via = set(&[Variable::NixCFlags, Variable::NixLdFlags]);
         steps.extend(self.named_dirs(&via, include, lib));
-        // Spack and Nix list the prefixes of what is loaded.
+        // Spack and Nix list the prefixes of loaded packages.
         let via = FoundVia::variable(Variable::CmakePrefixPath.name());
         for dir in self.listed(Variable::CmakePrefixPath) {
             if !is_system(&dir) && self.is_inside(&dir) {
@@ -43,14 +45,14 @@ impl At<'_> {
         steps
     }
 
-    /// Each directory whose `include` or `lib` is named, then headers and libraries from wherever they are named.
+    /// Returns the parents of all directories named `include` or `lib`, then one step with all header and library
+    /// directories.
     fn named_dirs(
         &self,
         via: &FoundVia,
         mut include: Vec<PathBuf>,
         mut lib: Vec<PathBuf>,
     ) -> Vec<Step> {
-        // Below a root, what the shell of this machine has in mind is not meant.
         include.retain(|dir| self.is_inside(dir));
         lib.retain(|dir| self.is_inside(dir));
         let mut steps = Vec::new();
@@ -70,18 +72,18 @@ impl At<'_> {
                 lib,
                 ..Tree::default()
             };
-            steps.push(surrounding(via, false, Kind::Cudnn, tree));
+            steps.push(context_step(via, false, Kind::Cudnn, tree));
         }
         steps
     }
 }
 
-/// What is looked at in its own turn.
+/// Returns `true` for directories that other steps search.
 fn is_system(dir: &Path) -> bool {
     matches!(dir.to_str(), Some("/" | "/usr" | "/usr/local"))
 }
 
-/// The directories behind these flags: `-isystem /a/include -L/b/lib`.
+/// Returns the directories after these flags: `-isystem /a/include -L/b/lib`.
 fn flagged(text: &str, flags: &[&str]) -> Vec<PathBuf> {
     let mut words = text.split_whitespace();
     let mut dirs = Vec::new();

@@ -1,16 +1,16 @@
-//! Places that somebody asked for by name.
+//! Places that variables request.
 
 use crate::model::environment::{Names, Origin, Variable};
 use crate::model::found_via::{FoundVia, Named};
 use crate::model::platform::Os;
 use crate::search::install_layout::PACKAGES;
 use crate::search::search_step::{Kind, Place, Step, Tree};
-use crate::search::{At, install_layout, surrounding, windows};
+use crate::search::{Places, context_step, install_layout, windows};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-impl At<'_> {
-    pub(super) fn toolkit_wishes(&self, origin: Origin) -> Vec<Step> {
+impl Places<'_> {
+    pub(super) fn requested_toolkits(&self, origin: Origin) -> Vec<Step> {
         let mut steps = Vec::new();
         for variable in Variable::naming(Names::Toolkit) {
             if let Some(dir) = self.request(variable, origin) {
@@ -28,7 +28,7 @@ impl At<'_> {
         steps
     }
 
-    pub(super) fn cudnn_wishes(&self, origin: Origin) -> Vec<Step> {
+    pub(super) fn requested_cudnns(&self, origin: Origin) -> Vec<Step> {
         let headers = Variable::naming(Names::CudnnHeaders);
         let headers = headers.filter_map(|variable| self.request(variable, origin));
         let headers: Vec<PathBuf> = headers.collect();
@@ -38,13 +38,13 @@ impl At<'_> {
                 continue;
             };
             let mut trees = vec![install_layout::named_cudnn(self.platform, &dir)];
-            // Who names the headers' directory besides means those.
+            // An additional variable for headers takes precedence.
             for tree in &mut trees {
                 tree.include.splice(0..0, headers.iter().cloned());
             }
             match self.platform.os {
                 Os::Linux => trees.extend(install_layout::archives(self.platform, &dir)),
-                // One release of NVIDIA's cuDNN installer: `CUDNN\v9.2`.
+                // A version of NVIDIA's cuDNN installer: `CUDNN\v9.2`.
                 Os::Windows => trees.push(install_layout::installed_cudnn(self.platform, &dir, "")),
                 Os::Other => {}
             }
@@ -52,12 +52,12 @@ impl At<'_> {
                 steps.push(self.step(Kind::Cudnn, variable, Place::Tree(tree)));
             }
         }
-        steps.extend(self.cudnn_in_pieces(origin));
+        steps.extend(self.cudnn_from_parts(origin));
         steps
     }
 
-    /// Headers and libraries that are named one by one go together; what is not named is looked for beside the other.
-    pub(super) fn cudnn_in_pieces(&self, origin: Origin) -> Option<Step> {
+    /// Combines separately requested headers and libraries. The one that is not requested is searched beside the other.
+    pub(super) fn cudnn_from_parts(&self, origin: Origin) -> Option<Step> {
         let named = |names| -> Vec<(Variable, PathBuf)> {
             let path = |variable| Some((variable, self.request(variable, origin)?));
             Variable::naming(names).filter_map(path).collect()
@@ -65,7 +65,7 @@ impl At<'_> {
         let include = named(Names::CudnnHeaders);
         let lib = named(Names::CudnnLibrary);
         let (_, base) = include.first().or(lib.first())?.clone();
-        // A missing library is the worse fault: without headers there is still something to name.
+        // Missing libraries are the more serious fault, so their variable comes first.
         let variable = lib.first().or(include.first())?.0;
         let multiarch = self.platform.multiarch();
         let mut tree = Tree {
@@ -74,7 +74,7 @@ impl At<'_> {
             ..Tree::default()
         };
         for (_, path) in &lib {
-            // `CUDNN_LIBRARY` names a file; people set the others to one as well.
+            // `CUDNN_LIBRARY` names a file, and some users set the other variables to a file too.
             tree.lib.push(path.clone());
             if names_a_library(path) {
                 tree.lib.extend(path.parent().map(Path::to_path_buf));
@@ -112,9 +112,9 @@ impl At<'_> {
         steps
     }
 
-    /// A toolkit into which cuDNN was copied, or the wheel of cuDNN beside one that is a wheel itself. Nobody asked for
-    /// that cuDNN by name, so it comes after those.
-    pub(super) fn cudnn_in_wished_toolkits(&self) -> Vec<Step> {
+    /// Returns the places of cuDNN in or beside requested toolkits: a copy inside, or the wheel beside a toolkit's wheel.
+    /// They follow the requested places, because they are not requested by name.
+    pub(super) fn cudnn_in_requested_toolkits(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for variable in Variable::naming(Names::Toolkit) {
             let Some(dir) = self.env.path(variable) else {
@@ -122,9 +122,9 @@ impl At<'_> {
             };
             let via = self.via(variable);
             let inside = install_layout::cudnn(self.platform, &dir, "");
-            steps.push(surrounding(&via, false, Kind::Cudnn, inside));
+            steps.push(context_step(&via, false, Kind::Cudnn, inside));
             if let Some(tree) = install_layout::cudnn_beside(self.platform, &dir) {
-                steps.push(surrounding(&via, false, Kind::Cudnn, tree));
+                steps.push(context_step(&via, false, Kind::Cudnn, tree));
             }
         }
         steps
@@ -156,8 +156,8 @@ impl At<'_> {
         }
     }
 
-    /// `NVCC` and `CUDACXX` hold a path, a bare name, or a launcher before either.
-    pub(super) fn named_program(&self, variable: Variable, whole: PathBuf) -> Vec<PathBuf> {
+    /// Returns the compilers that `NVCC` or `CUDACXX` may mean: a path or a bare name, optionally after a launcher.
+    pub(super) fn named_program(&self, variable: Variable, path: PathBuf) -> Vec<PathBuf> {
         let value = self.env.get(variable).and_then(OsStr::to_str);
         let value = value.unwrap_or_default();
         let last = value.split_whitespace().last().unwrap_or_default();
@@ -166,7 +166,7 @@ impl At<'_> {
             if !name.contains(['/', '\\']) {
                 files.extend(self.on_path(name));
             } else if name == value {
-                files.push(whole.clone());
+                files.push(path.clone());
             } else {
                 files.push(name.into());
             }

@@ -1,14 +1,14 @@
-//! Environments of Python and conda, and what modules load.
+//! Environments of Python and conda, and loaded modules.
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::search::install_layout::{SITE, WINDOWS_SITE};
 use crate::search::search_step::{Kind, Place, Step, Tree};
-use crate::search::{At, install_layout, is_conda_build, surrounding};
+use crate::search::{Places, context_step, install_layout, is_conda_build};
 use std::path::{Path, PathBuf};
 
-/// Python packages that bring a cuDNN of their own, and where in a Python's directory it lies.
+/// Python packages with a bundled cuDNN, and its directory below the Python's.
 const COPIES: [(&str, &str); 6] = [
     ("torch", "lib/python#/site-packages/torch/lib"),
     ("onnxruntime", "lib/python#/site-packages/onnxruntime/capi"),
@@ -18,7 +18,7 @@ const COPIES: [(&str, &str); 6] = [
     ("cupy", "lib/python#/site-packages/cupy/.data/lib"),
 ];
 
-impl At<'_> {
+impl Places<'_> {
     pub(super) fn virtual_environment(&self) -> Vec<Step> {
         match self.env.path(Variable::VirtualEnv) {
             Some(dir) => self.python(&FoundVia::VirtualEnvironment, &dir),
@@ -32,7 +32,7 @@ impl At<'_> {
         };
         let via = &FoundVia::Conda;
         let mut steps = self.both(via, false, &self.below_conda(&prefix), "");
-        // And what pip installed into it.
+        // The wheels that pip installed into it.
         steps.extend(self.python(via, &prefix));
         steps
     }
@@ -44,8 +44,7 @@ impl At<'_> {
         }
     }
 
-    /// conda-build keeps what the package is built with in two environments: headers and libraries in one, the compiler
-    /// in the other.
+    /// conda-build uses two environments: one with headers and libraries, one with the compiler.
     pub(super) fn conda_build(&self) -> Vec<Step> {
         let prefix = self.env.path(Variable::CondaHostPrefix);
         let (Some(prefix), true) = (prefix, is_conda_build(self.env)) else {
@@ -64,8 +63,8 @@ impl At<'_> {
         steps
     }
 
-    /// EasyBuild's modules name their directories so. Those of Spack, Lmod and Cray set CUDA_HOME and CUDNN_ROOT, or
-    /// PATH alone.
+    /// EasyBuild's modules set these variables. Modules of Spack, Lmod and Cray set CUDA_HOME and CUDNN_ROOT, or only
+    /// PATH.
     pub(super) fn loaded_modules(&self) -> Vec<Step> {
         let mut loaded = Vec::new();
         for variable in [Variable::EasyBuildCuda, Variable::EasyBuildCudnn] {
@@ -76,8 +75,8 @@ impl At<'_> {
         loaded
     }
 
-    /// What uv, poetry and pixi make in a project, where nobody activated it. A crate of a workspace has it in a
-    /// directory above its own, one from the registry above cargo's `target`.
+    /// Returns the inactive environments that uv, poetry and pixi create in a project. For a crate of a workspace, they are
+    /// above the crate's directory; for a crate from the registry, beside cargo's `target`.
     pub(super) fn beside_the_manifest(&self) -> Vec<Step> {
         let package = match self.env.var("CARGO_MANIFEST_DIR") {
             Some(dir) => PathBuf::from(dir),
@@ -89,7 +88,7 @@ impl At<'_> {
         let project = target.and_then(Path::parent);
         dirs.extend(project.filter(|dir| !dirs.contains(dir)));
         dirs.retain(|dir| dir.is_absolute() && dir.parent().is_some());
-        // The project of the machine that builds is no part of another system's image.
+        // The project on the build machine does not belong to another system's image.
         dirs.retain(|dir| self.is_inside(dir));
         let mut steps = Vec::new();
         if let Some(name) = self.env.var(Variable::UvProjectEnvironment.name()) {
@@ -117,21 +116,20 @@ impl At<'_> {
         steps
     }
 
-    /// Images put an environment on PATH and activate none; pyenv and conda leave one there.
+    /// Returns the environments on PATH: container images do not activate them, pyenv and conda leave them there.
     pub(super) fn environments_on_path(&self) -> Vec<Step> {
-        // Those of the system are looked at as such.
+        // Other steps search the system's directories.
         let system = |dir| self.below_root(Path::new(dir));
         let system = [system("/"), system("/usr"), system("/usr/local")];
         let via = &FoundVia::EnvironmentOnPath;
         let mut known = Vec::new();
         let mut steps = Vec::new();
         for bin in self.listed(Variable::Path) {
-            // Below a root, what the shell of this machine has in mind is not meant.
-            let is_meant = bin.ends_with("bin") && self.is_inside(&bin);
+            let is_environment = bin.ends_with("bin") && self.is_inside(&bin);
             let prefix = bin.parent().unwrap_or(&bin).to_path_buf();
-            if is_meant && !system.contains(&prefix) && !known.contains(&prefix) {
+            if is_environment && !system.contains(&prefix) && !known.contains(&prefix) {
                 let own = install_layout::cudnn(self.platform, &prefix, "");
-                steps.push(surrounding(via, false, Kind::Cudnn, own));
+                steps.push(context_step(via, false, Kind::Cudnn, own));
                 steps.extend(self.wheels(via, false, &prefix, SITE));
                 known.push(prefix);
             }
@@ -146,13 +144,14 @@ impl At<'_> {
         }
     }
 
-    /// The wheels in this environment, and what its packages bring along: never linked, and perhaps loaded first.
+    /// Returns the wheels in this environment and the bundled copies of its packages, which are never linked but may be
+    /// loaded first.
     fn python(&self, via: &FoundVia, dir: &Path) -> Vec<Step> {
         let mut steps = self.wheels(via, false, dir, self.site());
         if self.platform.os == Os::Linux {
-            // The wheel of no more than what compiles graphs at run time. There is none for Windows.
+            // The wheel that only compiles graphs at run time. It does not exist for Windows.
             let jit = install_layout::cudnn(self.platform, dir, &format!("{SITE}/cudnn_jit"));
-            steps.push(surrounding(via, false, Kind::Cudnn, jit));
+            steps.push(context_step(via, false, Kind::Cudnn, jit));
             for (owner, pattern) in COPIES {
                 let tree = Tree {
                     base: dir.to_path_buf(),
@@ -161,7 +160,7 @@ impl At<'_> {
                     ..Tree::default()
                 };
                 let place = Place::Copy(owner, tree);
-                steps.push(Step::unasked(Kind::Cudnn, via, false, place));
+                steps.push(Step::context(Kind::Cudnn, via, false, place));
             }
         }
         steps

@@ -1,10 +1,10 @@
-//! Where in a directory headers, libraries and the compiler are.
+//! The layouts of headers, libraries and the compiler in an installation.
 
 use crate::model::platform::{Os, Platform};
-use crate::search::search_step::{Kind, Tree, of_flavour};
+use crate::search::search_step::{Kind, Tree, with_cuda};
 use std::path::{Path, PathBuf};
 
-/// NVIDIA's wheels up to CUDA 12, one directory each. cuDNN's is looked at on its own.
+/// NVIDIA's wheels up to CUDA 12, one directory each, without cuDNN's.
 const COMPONENTS: [&str; 12] = [
     "cuda_runtime",
     "cuda_nvcc",
@@ -20,29 +20,29 @@ const COMPONENTS: [&str; 12] = [
     "nvtx",
 ];
 
-/// Where NVIDIA's wheels are below a Python's directory, as pip installs them: the toolkit from CUDA 13, the components
-/// before, cuDNN.
+/// The directory below a Python's where pip installs NVIDIA's wheels: the toolkit since CUDA 13, its components before,
+/// and cuDNN.
 pub const SITE: &str = "lib/python#/site-packages/nvidia";
-/// As pip installs them on Windows.
+/// Like [`SITE`], but on Windows.
 pub const WINDOWS_SITE: &str = "Lib/site-packages/nvidia";
-/// Wheels where the directory holds the packages themselves.
+/// The wheels in a directory that contains the packages themselves.
 pub const PACKAGES: &str = "nvidia";
 
-/// Where RPM Fusion keeps `cuda.h`. Elsewhere libcu++ has a directory of this name, whose `atomic` is not the
-/// standard one's: it is no directory of headers unless `cuda.h` lies there.
+/// RPM Fusion's directory of `cuda.h`. Elsewhere a directory of this name belongs to libcu++, whose `atomic` is not the
+/// standard one, so it is only a header directory if it contains `cuda.h`.
 pub const SHARED_INCLUDE: &str = "include/cuda";
 
-/// What directories of headers and of libraries are called.
+/// The names of header and library directories.
 pub const LEAVES: [&str; 3] = ["include", "lib", "lib64"];
 
-/// Where the headers of one CUDA are in what NVIDIA's cuDNN installer lays out.
+/// The header directory for one CUDA version in NVIDIA's cuDNN installer.
 const HEADERS: &str = "include/#";
 
-/// A toolkit as NVIDIA's installer lays it out, and conda, and the wheels from CUDA 13.
+/// Returns the layout of a toolkit in NVIDIA's installer, conda, and the wheels since CUDA 13.
 pub fn toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut lib = dirs(platform, "lib", &["lib64", "lib"]);
     if platform.os == Os::Linux {
-        // Some name `/usr` for the toolkit that Debian spread over it.
+        // Some users name `/usr` for Debian's toolkit.
         lib.push(Path::new("lib").join(platform.multiarch()));
     }
     Tree {
@@ -54,7 +54,7 @@ pub fn toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     }
 }
 
-/// Since CUDA 13 some of its files for Windows lie in a directory of their processor.
+/// Since CUDA 13, some files for Windows are in a directory per architecture.
 fn compilers(platform: &Platform) -> Vec<PathBuf> {
     let cpus: &[&str] = match (platform.os, platform.cpu.as_str()) {
         (Os::Windows, "aarch64") => &["", "arm64"],
@@ -67,7 +67,7 @@ fn compilers(platform: &Platform) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A toolkit of wheels up to CUDA 12.
+/// Returns the layout of a toolkit that consists of wheels, up to CUDA 12.
 pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let lib = match platform.os {
         Os::Windows => Path::new("lib").join(platform.windows_cpu()),
@@ -86,8 +86,8 @@ pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     }
 }
 
-/// What a variable for the toolkit may name: a toolkit, where NVIDIA's wheels are, or one of those up to CUDA 12, which
-/// are a toolkit all together.
+/// Returns the layouts that a variable for the toolkit may mean: a toolkit, the directory of NVIDIA's wheels, or one of
+/// the wheels up to CUDA 12 that form a toolkit together.
 pub fn named_toolkit(platform: &Platform, dir: &Path) -> Vec<Tree> {
     let named = toolkit(platform, dir, "");
     let Some(base) = above_packages(dir) else {
@@ -107,19 +107,19 @@ pub fn named_toolkit(platform: &Platform, dir: &Path) -> Vec<Tree> {
     }
 }
 
-/// Above the directory of NVIDIA's wheels, which this one is or lies in.
+/// Returns the parent of the directory of NVIDIA's wheels, which `dir` or its parent is.
 fn above_packages(dir: &Path) -> Option<&Path> {
     let mut packages = [Some(dir), dir.parent()].into_iter().flatten();
     packages.find(|dir| dir.ends_with(PACKAGES))?.parent()
 }
 
-/// The wheel of cuDNN beside a toolkit that consists of wheels, `site-packages/nvidia/cu13`.
+/// Returns the wheel of cuDNN beside a toolkit that is a wheel, `site-packages/nvidia/cu13`.
 pub fn cudnn_beside(platform: &Platform, toolkit: &Path) -> Option<Tree> {
     let base = above_packages(toolkit)?;
     Some(cudnn(platform, base, &format!("{PACKAGES}/cudnn")))
 }
 
-/// A cuDNN as NVIDIA's archive lays it out, its wheel, or what somebody copied by hand.
+/// Returns the layout of a cuDNN in NVIDIA's archive, its wheel, or a manual copy.
 pub fn cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut tree = Tree {
         base: base.to_path_buf(),
@@ -134,18 +134,18 @@ pub fn cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
         tree.lib.push(Path::new("lib").join(&multiarch));
     }
     if platform.os == Os::Windows {
-        // Import libraries and DLLs lie apart.
+        // Import libraries and DLLs are in different directories.
         tree.lib
             .extend([Path::new("bin").join(platform.windows_cpu()), "bin".into()]);
     }
-    // CUDNN_INSTALL_PATH and CUDNN_LIB may be the very directory of the libraries.
+    // CUDNN_INSTALL_PATH and CUDNN_LIB may name the library directory itself.
     tree.include.push(PathBuf::new());
     tree.lib.push(PathBuf::new());
     tree
 }
 
-/// The cuDNN of NVIDIA's installer for Windows: below `include`, `lib` and `bin` a directory for each CUDA that it was
-/// built for, in which there may be one for the processor.
+/// Returns the layout of NVIDIA's cuDNN installer for Windows: `include`, `lib` and `bin` contain a directory for each
+/// CUDA version, which may contain one for the architecture.
 pub fn installed_cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let cpu = platform.windows_cpu();
     Tree {
@@ -162,18 +162,14 @@ pub fn installed_cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree 
     }
 }
 
-/// Whether the directories stand for several, one for each CUDA.
-pub fn has_flavours(tree: &Tree) -> bool {
+/// Returns `true` if the layout has directories for several CUDA versions.
+pub fn has_cuda_dirs(tree: &Tree) -> bool {
     tree.include.iter().any(|dir| dir == Path::new(HEADERS))
 }
 
-/// The tree of one CUDA: `12.5`.
-pub fn flavour(tree: &Tree, cuda: &str) -> Tree {
-    let named = |dirs: &[PathBuf]| {
-        dirs.iter()
-            .filter_map(|dir| of_flavour(dir, cuda))
-            .collect()
-    };
+/// Returns the layout for one CUDA version: `12.5`.
+pub fn for_cuda(tree: &Tree, cuda: &str) -> Tree {
+    let named = |dirs: &[PathBuf]| dirs.iter().filter_map(|dir| with_cuda(dir, cuda)).collect();
     Tree {
         include: named(&tree.include),
         lib: named(&tree.lib),
@@ -181,8 +177,8 @@ pub fn flavour(tree: &Tree, cuda: &str) -> Tree {
     }
 }
 
-/// A cuDNN that somebody asked for by name. Some name the directory of its libraries, as TensorFlow wants it, or of
-/// its headers: then the other is beside it.
+/// Returns the layout of a requested cuDNN. Some users name the directory of its libraries, as TensorFlow requires, or
+/// of its headers: then the other is beside it.
 pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
     let mut tree = cudnn(platform, dir, "");
     let multiarch = platform.multiarch();
@@ -199,7 +195,7 @@ pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
     tree
 }
 
-/// What unpacking NVIDIA's archive leaves in a directory, and what its archives before 8.5 left.
+/// Returns the layouts of NVIDIA's unpacked archives since 8.5, and before.
 pub fn archives(platform: &Platform, dir: &Path) -> [Tree; 2] {
     let pattern = match platform.cpu.as_str() {
         "aarch64" => "cudnn-linux-sbsa-#",
@@ -215,7 +211,8 @@ pub fn archives(platform: &Platform, dir: &Path) -> [Tree; 2] {
     [tree(pattern, "lib"), tree("cuda", "lib64")]
 }
 
-/// A toolkit of the HPC SDK: cuBLAS and its like are in `math_libs`, under the same release.
+/// Returns the layout of a toolkit in the HPC SDK: cuBLAS and similar libraries are in `math_libs`, under the same
+/// version.
 pub fn hpc_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut tree = toolkit(platform, base, pattern);
     tree.include.push("../../math_libs/#/include".into());
@@ -223,7 +220,7 @@ pub fn hpc_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     tree
 }
 
-/// A toolkit as NVIDIA lays it out, or such a cuDNN.
+/// Returns NVIDIA's own layout of a toolkit or a cuDNN.
 pub fn usual(kind: Kind, platform: &Platform, base: &Path, pattern: &str) -> Tree {
     match kind {
         Kind::Toolkit => toolkit(platform, base, pattern),
@@ -231,7 +228,7 @@ pub fn usual(kind: Kind, platform: &Platform, base: &Path, pattern: &str) -> Tre
     }
 }
 
-/// A toolkit that Debian spread over `/usr`, or RPM Fusion; or the cuDNN of a distribution's package.
+/// Returns the layout of a distribution's packages in `/usr`: Debian, RPM Fusion.
 pub fn system(kind: Kind, platform: &Platform, usr: &Path) -> Tree {
     let multiarch = platform.multiarch();
     let mut tree = Tree {
@@ -254,7 +251,7 @@ pub fn system(kind: Kind, platform: &Platform, usr: &Path) -> Tree {
     tree
 }
 
-/// The usual directories, then what the toolkit keeps for this platform below `targets/`.
+/// Returns the usual directories, then the ones below `targets/` for this platform.
 fn dirs(platform: &Platform, leaf: &str, usual: &[&str]) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = usual.iter().map(PathBuf::from).collect();
     if platform.os == Os::Windows && leaf == "lib" {

@@ -1,4 +1,4 @@
-//! Where CUDA and cuDNN may be, and in which order.
+//! The places of CUDA and cuDNN in search order.
 
 pub mod install_layout;
 pub mod pkg_config;
@@ -21,7 +21,7 @@ use crate::search::search_step::{Kind, Place, Step, Tree};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Whether cargo is told to watch this surrounding. Others than conda-build have a `PREFIX` of their own.
+/// Returns `true` for a context variable that cargo watches. Programs other than conda-build also use `PREFIX`.
 pub fn is_watched(variable: Variable, env: &Environment) -> bool {
     match variable {
         Variable::CondaHostPrefix | Variable::CondaBuildPrefix => is_conda_build(env),
@@ -33,65 +33,65 @@ fn is_conda_build(env: &Environment) -> bool {
     env.get(Variable::CondaBuild) == Some(OsStr::new("1"))
 }
 
-/// Where NVIDIA's installers put one release beside the other.
+/// The directories where NVIDIA's installers keep several versions.
 const VERSIONED: FoundVia = FoundVia::Directory("NVIDIA's versioned directories");
 
-/// The variable that each toolkit's installer for Windows sets, with its release behind: `CUDA_PATH_V13_0`.
+/// The prefix of the variables that NVIDIA's installers for Windows set: `CUDA_PATH_V13_0`.
 pub const EACH_TOOLKIT: &str = "CUDA_PATH_V";
 
-/// All places, in the order in which they count.
+/// Returns all places in search order.
 pub fn steps(env: &Environment, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
-    let at = At {
+    let places = Places {
         env,
         platform,
         root,
     };
     [
-        // What the build script sets, then what the environment asks for by name.
-        at.toolkit_wishes(Origin::BuildScript),
-        at.cudnn_wishes(Origin::BuildScript),
-        at.guard_home(Origin::BuildScript),
-        at.toolkit_wishes(Origin::Process),
-        at.cudnn_wishes(Origin::Process),
-        at.guard_home(Origin::Process),
-        at.cudnn_in_wished_toolkits(),
-        // The environment that is active.
-        at.virtual_environment(),
-        at.conda_build(),
-        at.conda(),
-        at.loaded_modules(),
-        at.on_linux(At::compiler_paths),
-        // What the machine has.
-        at.nvcc_on_path(),
-        at.on_linux(At::usual_directories),
-        at.windows(),
-        at.on_linux(At::distribution),
+        // Places that the build script requests, then those that the environment requests.
+        places.requested_toolkits(Origin::BuildScript),
+        places.requested_cudnns(Origin::BuildScript),
+        places.guard_home(Origin::BuildScript),
+        places.requested_toolkits(Origin::Process),
+        places.requested_cudnns(Origin::Process),
+        places.guard_home(Origin::Process),
+        places.cudnn_in_requested_toolkits(),
+        // The active environment.
+        places.virtual_environment(),
+        places.conda_build(),
+        places.conda(),
+        places.loaded_modules(),
+        places.on_linux(Places::compiler_paths),
+        // The machine's own installations.
+        places.nvcc_on_path(),
+        places.on_linux(Places::usual_directories),
+        places.windows(),
+        places.on_linux(Places::distribution),
         // The rest.
-        at.on_linux(At::cudnn_directories),
-        at.on_linux(At::hpc_sdk),
-        at.tensorflow_paths(),
-        at.on_linux(At::environments_on_path),
-        at.on_linux(At::python_packages),
-        at.beside_the_manifest(),
-        at.on_linux(At::sysroot),
-        at.pkg_config(),
-        at.on_linux(At::home),
-        // What `cudnn-guard fetch` put there.
-        at.fetched(),
+        places.on_linux(Places::cudnn_directories),
+        places.on_linux(Places::hpc_sdk),
+        places.tensorflow_paths(),
+        places.on_linux(Places::environments_on_path),
+        places.on_linux(Places::python_packages),
+        places.beside_the_manifest(),
+        places.on_linux(Places::sysroot),
+        places.pkg_config(),
+        places.on_linux(Places::home),
+        // The directory of `cudnn-guard fetch`.
+        places.fetched(),
     ]
     .concat()
 }
 
-struct At<'a> {
+struct Places<'a> {
     env: &'a Environment,
     platform: &'a Platform,
     root: Option<&'a Path>,
 }
 
-impl At<'_> {
-    fn on_linux(&self, places: fn(&Self) -> Vec<Step>) -> Vec<Step> {
+impl Places<'_> {
+    fn on_linux(&self, steps: fn(&Self) -> Vec<Step>) -> Vec<Step> {
         match self.platform.os {
-            Os::Linux => places(self),
+            Os::Linux => steps(self),
             _ => Vec::new(),
         }
     }
@@ -102,7 +102,7 @@ impl At<'_> {
             return Vec::new();
         }
         let (via, place) = (&FoundVia::NvccOnPath, Place::Nvcc(files));
-        vec![Step::unasked(Kind::Toolkit, via, false, place)]
+        vec![Step::context(Kind::Toolkit, via, false, place)]
     }
 
     fn usual_directories(&self) -> Vec<Step> {
@@ -115,8 +115,8 @@ impl At<'_> {
         .concat()
     }
 
-    /// Debian and Fedora spread CUDA and cuDNN over `/usr`; Arch does so with cuDNN alone. Arch Linux and Gentoo have
-    /// `/opt/cuda`; packages of older releases go beside it.
+    /// Debian and Fedora install CUDA and cuDNN in `/usr`, Arch Linux only cuDNN. Arch Linux and Gentoo have `/opt/cuda`,
+    /// with older versions beside it.
     fn distribution(&self) -> Vec<Step> {
         let system = FoundVia::Directory("system directories");
         let optional = FoundVia::Directory("the distribution's /opt");
@@ -135,33 +135,33 @@ impl At<'_> {
         let Some(dir) = fetch_dir(is_windows, &variable) else {
             return Vec::new();
         };
-        // What was fetched for this machine is not part of an image.
+        // The fetched files of this machine do not belong to an image.
         let dir = self.below_root(&dir);
         self.wheels(&FoundVia::Fetched, true, &dir, PACKAGES)
     }
 
-    /// NVIDIA's wheels: from CUDA 13 one directory, before that one for each component; cuDNN has its own.
+    /// Returns the places of NVIDIA's wheels: one directory since CUDA 13, one for each component before, and cuDNN's.
     fn wheels(&self, via: &FoundVia, fixed: bool, dir: &Path, below: &str) -> Vec<Step> {
         let whole = install_layout::toolkit(self.platform, dir, &format!("{below}/cu#"));
         let split = install_layout::split_toolkit(self.platform, dir, below);
         let cudnn = install_layout::cudnn(self.platform, dir, &format!("{below}/cudnn"));
         vec![
-            surrounding(via, fixed, Kind::Toolkit, whole),
-            surrounding(via, fixed, Kind::Toolkit, split),
-            surrounding(via, fixed, Kind::Cudnn, cudnn),
+            context_step(via, fixed, Kind::Toolkit, whole),
+            context_step(via, fixed, Kind::Toolkit, split),
+            context_step(via, fixed, Kind::Cudnn, cudnn),
         ]
     }
 
-    /// A toolkit, and a cuDNN that was copied into it.
+    /// Returns the places of a toolkit and of a cuDNN that was copied into it.
     fn both(&self, via: &FoundVia, fixed: bool, base: &Path, pattern: &str) -> Vec<Step> {
         let tree = |kind| install_layout::usual(kind, self.platform, base, pattern);
-        surroundings(via, fixed, tree)
+        context_steps(via, fixed, tree)
     }
 
-    /// A toolkit and a cuDNN that packages spread over this directory.
+    /// Returns the places of a distribution's toolkit and cuDNN below `usr`.
     fn spread(&self, via: &FoundVia, fixed: bool, usr: &Path) -> Vec<Step> {
         let tree = |kind| install_layout::system(kind, self.platform, usr);
-        surroundings(via, fixed, tree)
+        context_steps(via, fixed, tree)
     }
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
@@ -170,26 +170,27 @@ impl At<'_> {
         dirs.map(|dir| dir.join(&program)).collect()
     }
 
-    /// The machine that builds, whatever it builds for.
+    /// Returns the build machine's platform.
     fn builder(&self) -> Platform {
         let host = self.env.var("HOST").map(Platform::from_triple);
         host.unwrap_or_else(|| self.platform.clone())
     }
 
-    /// The directories in a list such as PATH, which is that of the machine that builds.
+    /// Returns the directories in a list of the build machine such as PATH.
     fn listed(&self, list: Variable) -> Vec<PathBuf> {
         let windows = self.builder().os == Os::Windows;
         let separator = if windows { ';' } else { ':' };
         let list = self.env.get(list).unwrap_or_default().to_string_lossy();
-        // Windows itself looks past the quotation marks that people put round a path with spaces.
+        // Windows itself ignores the quotation marks around paths with spaces.
         let dirs = list.split(separator);
         let dirs = dirs.map(|dir| if windows { dir.trim_matches('"') } else { dir });
         let mut dirs: Vec<PathBuf> = dirs.map(PathBuf::from).collect();
-        // A relative entry would mean another place in every directory that cargo is called from.
+        // The meaning of a relative entry depends on cargo's current directory.
         dirs.retain(|dir| dir.is_absolute());
         dirs
     }
 
+    /// Returns `true` if a directory from a variable of this shell belongs to the target: not outside its root.
     fn is_inside(&self, dir: &Path) -> bool {
         self.root.is_none_or(|root| dir.starts_with(root))
     }
@@ -204,15 +205,14 @@ impl At<'_> {
     }
 }
 
-/// Places that nobody asked for by name.
-fn surroundings(via: &FoundVia, fixed: bool, tree: impl Fn(Kind) -> Tree) -> Vec<Step> {
+fn context_steps(via: &FoundVia, fixed: bool, tree: impl Fn(Kind) -> Tree) -> Vec<Step> {
     let (toolkit, cudnn) = (tree(Kind::Toolkit), tree(Kind::Cudnn));
     vec![
-        surrounding(via, fixed, Kind::Toolkit, toolkit),
-        surrounding(via, fixed, Kind::Cudnn, cudnn),
+        context_step(via, fixed, Kind::Toolkit, toolkit),
+        context_step(via, fixed, Kind::Cudnn, cudnn),
     ]
 }
 
-fn surrounding(via: &FoundVia, fixed: bool, kind: Kind, tree: Tree) -> Step {
-    Step::unasked(kind, via, fixed, Place::Tree(tree))
+fn context_step(via: &FoundVia, fixed: bool, kind: Kind, tree: Tree) -> Step {
+    Step::context(kind, via, fixed, Place::Tree(tree))
 }

@@ -1,18 +1,18 @@
-//! Places that come after the usual ones.
+//! Less common places.
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::search::install_layout::{PACKAGES, SITE};
 use crate::search::search_step::{Kind, Place, Step};
-use crate::search::{At, install_layout, surrounding};
+use crate::search::{Places, context_step, install_layout};
 use std::path::{Path, PathBuf};
 
-/// As pip installs them into Debian's own Python.
+/// The directory where pip installs NVIDIA's wheels for Debian's own Python.
 const DIST: &str = "lib/python#/dist-packages/nvidia";
 
-impl At<'_> {
-    /// Where people unpack NVIDIA's archive of cuDNN.
+impl Places<'_> {
+    /// Returns the directories where NVIDIA's archive of cuDNN is often unpacked.
     pub(super) fn cudnn_directories(&self) -> Vec<Step> {
         let local = self.below_root(Path::new("/usr/local"));
         let opt = self.below_root(Path::new("/opt"));
@@ -30,11 +30,11 @@ impl At<'_> {
         let via = FoundVia::Directory("cuDNN's own directory");
         let trees = trees.into_iter();
         trees
-            .map(|tree| surrounding(&via, true, Kind::Cudnn, tree))
+            .map(|tree| context_step(&via, true, Kind::Cudnn, tree))
             .collect()
     }
 
-    /// NVIDIA's HPC SDK holds a toolkit for each of several releases, and the mathematical libraries beside them.
+    /// Returns the places of NVIDIA's HPC SDK: several toolkits, and the math libraries beside them.
     pub(super) fn hpc_sdk(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for (variable, pattern) in [
@@ -44,18 +44,18 @@ impl At<'_> {
             if let Some(dir) = self.env.path(variable) {
                 let tree = install_layout::hpc_toolkit(self.platform, &dir, pattern);
                 let via = FoundVia::variable(variable.name());
-                steps.push(surrounding(&via, false, Kind::Toolkit, tree));
+                steps.push(context_step(&via, false, Kind::Toolkit, tree));
             }
         }
         let system = format!("/opt/nvidia/hpc_sdk/Linux_{}", self.platform.cpu);
         let usual = self.below_root(Path::new(&system));
         let tree = install_layout::hpc_toolkit(self.platform, &usual, "#/cuda/#");
         let via = FoundVia::Directory("HPC SDK");
-        steps.push(surrounding(&via, true, Kind::Toolkit, tree));
+        steps.push(context_step(&via, true, Kind::Toolkit, tree));
         steps
     }
 
-    /// TensorFlow's list of directories, with commas between them.
+    /// Returns the directories in TensorFlow's comma-separated list.
     pub(super) fn tensorflow_paths(&self) -> Vec<Step> {
         let name = Variable::TfCudaPaths.name();
         let via = FoundVia::variable(name);
@@ -67,15 +67,15 @@ impl At<'_> {
         steps
     }
 
-    /// What pip put there for one user, or as root for all.
+    /// Returns the directories where pip installs packages for one user, or as root for all users.
     pub(super) fn python_packages(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        let mut look = |via: &FoundVia, dir: &Path, below| {
+        let mut add = |via: &FoundVia, dir: &Path, below| {
             steps.extend(self.wheels(via, true, &self.below_root(dir), below));
         };
         if let Some(home) = self.env.path(Variable::Home) {
             let via = FoundVia::Directory("Python packages of this user");
-            look(&via, &home.join(".local"), SITE);
+            add(&via, &home.join(".local"), SITE);
         }
         let via = FoundVia::Directory("Python packages of all users");
         for (dir, below) in [
@@ -83,12 +83,12 @@ impl At<'_> {
             ("/usr/local", DIST),
             ("/usr/lib/python3/dist-packages", PACKAGES),
         ] {
-            look(&via, Path::new(dir), below);
+            add(&via, Path::new(dir), below);
         }
         steps
     }
 
-    /// Another system's files, in which that of the target is looked for as it would be there.
+    /// Returns the usual places of the target in pkg-config's sysroot.
     pub(super) fn sysroot(&self) -> Vec<Step> {
         let root = self.env.path(Variable::PkgConfigSysroot);
         let Some(root) = root.filter(|root| root.parent().is_some()) else {
@@ -101,7 +101,7 @@ impl At<'_> {
         steps
     }
 
-    /// Where those without root unpack NVIDIA's archives: `runfile --toolkitpath=$HOME/cuda-12.4`.
+    /// Returns the directories of users without root access: `runfile --toolkitpath=$HOME/cuda-12.4`.
     pub(super) fn home(&self) -> Vec<Step> {
         let Some(home) = self.env.path(Variable::Home) else {
             return Vec::new();
@@ -110,12 +110,11 @@ impl At<'_> {
         let via = &FoundVia::Directory("home directory");
         let mut steps = self.both(via, true, &home, "cuda-#");
         let [unpacked, _] = install_layout::archives(self.platform, &home);
-        steps.push(surrounding(via, true, Kind::Cudnn, unpacked));
+        steps.push(context_step(via, true, Kind::Cudnn, unpacked));
         steps
     }
 
-    /// What a distribution or a module wrote down for pkg-config, in the order in which that looks. It looks at this
-    /// system, and below no root.
+    /// Returns the directories of pkg-config in its search order. It searches this system, not below a root.
     pub(super) fn pkg_config(&self) -> Vec<Step> {
         let mut dirs = self.listed(Variable::PkgConfigPath);
         dirs.extend(match self.env.get(Variable::PkgConfigLibDir) {
@@ -127,12 +126,12 @@ impl At<'_> {
             return Vec::new();
         }
         let place = Place::PkgConfig(dirs);
-        let step = |kind| Step::unasked(kind, &FoundVia::PkgConfig(None), false, place.clone());
+        let step = |kind| Step::context(kind, &FoundVia::PkgConfig(None), false, place.clone());
         vec![step(Kind::Toolkit), step(Kind::Cudnn)]
     }
 }
 
-/// Where pkg-config looks of itself: Debian's and Fedora's.
+/// Returns pkg-config's default directories on Debian and Fedora.
 fn usual_pkg_config(multiarch: &str) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
     for top in ["/usr/local", "/usr"] {

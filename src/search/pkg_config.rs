@@ -1,8 +1,8 @@
-//! Reads the .pc files of CUDA and cuDNN, through the crate that runs pkg-config.
+//! Reads the .pc files of CUDA and cuDNN through the `pkg-config` crate.
 //!
-//! The crate takes `PKG_CONFIG`, `PKG_CONFIG_SYSROOT_DIR`, `PKG_CONFIG_ALLOW_CROSS`, `TARGET` and `HOST` from the
-//! process's environment by itself: the pairs of `Config::env` do not reach it. It has no deadline: a pkg-config that
-//! hangs stops the build. Its `get_variable` prints lines for cargo, so that it is of no use here.
+//! The crate reads `PKG_CONFIG`, `PKG_CONFIG_SYSROOT_DIR`, `PKG_CONFIG_ALLOW_CROSS`, `TARGET` and `HOST` from the
+//! process's environment itself: it does not see the pairs of `Config::env`. It has no deadline: a pkg-config that
+//! hangs also hangs the build. Its `get_variable` prints lines for cargo, so it cannot be used here.
 
 use crate::model::environment::Variable;
 use crate::model::platform::Platform;
@@ -15,9 +15,9 @@ use std::io::ErrorKind;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-/// Whether pkg-config may be asked: for the target that the crate takes for it, and in a cross build only where somebody
-/// configured it for that.
-pub fn serves(host: &Host) -> bool {
+/// Returns `true` if pkg-config may be run: for the target of the crate, and in a cross build only if it is configured
+/// for it.
+pub fn is_supported(host: &Host) -> bool {
     let is_target = match host.env.var("TARGET") {
         Some(target) => target == host.platform.triple,
         None => host.is_target(),
@@ -31,17 +31,17 @@ fn config() -> Config {
     config
 }
 
-/// The .pc files of this kind: of each directory, the newest release first. Of two with the same name the first counts.
+/// Returns the .pc files of this kind, for each directory the newest version first. The first file of a name counts.
 pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for dir in dirs {
-        let is_one = |name: &str| release_in_name(name, kind).is_some();
-        let mut found = files::list_named(dir, &is_one).unwrap_or_default();
+        let is_package = |name: &str| version_in_name(name, kind).is_some();
+        let mut found = files::list_named(dir, &is_package).unwrap_or_default();
         let names: Vec<_> = all.iter().map(|file| file.file_name()).collect();
         found.retain(|file| !names.contains(&file.file_name()));
-        // Of one release, `cudart` before `cuda`, which may stand for the driver alone.
+        // `cudart` precedes `cuda`, which may describe only the driver.
         let found = found.into_iter().filter_map(|file| {
-            let release = release_in_name(file.file_name()?.to_str()?, kind)?;
+            let release = version_in_name(file.file_name()?.to_str()?, kind)?;
             Some((release, file.into_os_string()))
         });
         all.extend(newest_first(found.collect()).map(PathBuf::from));
@@ -49,9 +49,9 @@ pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
     all
 }
 
-/// Whether a file of this name may describe CUDA's runtime or cuDNN: `cudart-12.4.pc`, `cuda.pc`, `cudnn.pc`. With the
-/// numbers in it, by which the newest goes first.
-fn release_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
+/// Returns the version in the name of a .pc file of CUDA's runtime or cuDNN: `cudart-12.4.pc`, `cuda.pc`, `cudnn.pc`.
+/// None for other files.
+fn version_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
     let stem = name.strip_suffix(".pc")?;
     let known: &[&str] = match kind {
         Kind::Toolkit => &["cudart", "cuda"],
@@ -60,7 +60,7 @@ fn release_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
     known.iter().find_map(|known| {
         let rest = stem.strip_prefix(known)?;
         let Some(numbers) = rest.strip_prefix('-') else {
-            // Without a number it is the one that the machine's owner made the usual one.
+            // A file without a number is the administrator's default.
             return rest.is_empty().then(|| vec![u32::MAX]);
         };
         let numbers = numbers.split('.').map(|number| number.parse().ok());
@@ -83,9 +83,9 @@ pub enum PackageFault {
     Other(String),
 }
 
-/// Where the package of a .pc file is; none if it names no directory. Else why pkg-config does not say.
+/// Runs pkg-config on a .pc file. Returns none if the file names no directory.
 pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, PackageFault> {
-    // pkg-config takes the path of a file for a package. The crate panics over an answer that is empty or no Unicode.
+    // pkg-config accepts the path of a file as a package. The crate panics if the output is empty or not Unicode.
     let probed = catch_unwind(|| config().probe(&file.to_string_lossy()))
         .map_err(|_| PackageFault::InvalidAnswer)?;
     let library = probed.map_err(|error| match error {
@@ -108,7 +108,7 @@ pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, Packag
     Ok(tree_of(include, lib, kind, &host.platform))
 }
 
-/// A package that can be moved names its directories from that of its file: `/opt/cuda/lib/pkgconfig/../..`.
+/// Resolves `..`: a relocatable package names directories relative to its file, `/opt/cuda/lib/pkgconfig/../..`.
 fn straighten(dir: PathBuf) -> PathBuf {
     match dir.iter().any(|part| part == "..") {
         true => files::canonical(&dir, None).unwrap_or(dir),
@@ -116,7 +116,7 @@ fn straighten(dir: PathBuf) -> PathBuf {
     }
 }
 
-/// Where to look: the directories that a package names, then what is usual round them.
+/// Returns the directories that a package names, then the usual ones around them.
 fn tree_of(
     mut include: Vec<PathBuf>,
     mut lib: Vec<PathBuf>,
@@ -135,7 +135,7 @@ fn tree_of(
     Some(tree)
 }
 
-/// The directory that a package is installed in: `/usr/local/cuda-12.4` of
+/// Returns the installation directory of a package: `/usr/local/cuda-12.4` for
 /// `/usr/local/cuda-12.4/targets/x86_64-linux/include`.
 fn root_of(dir: &Path) -> Option<&Path> {
     let is_usual = |dir: &&Path| LEAVES.iter().any(|leaf| dir.ends_with(leaf));
@@ -158,7 +158,7 @@ mod tests {
     /// CFG-03
     #[test]
     fn packages_are_known_by_their_names() {
-        let toolkit = |name| release_in_name(name, Kind::Toolkit);
+        let toolkit = |name| version_in_name(name, Kind::Toolkit);
         assert_eq!(toolkit("cudart-12.10.pc"), Some(vec![12, 10]));
         assert!(toolkit("cudart-12.10.pc") > toolkit("cuda-12.9.pc"));
         assert!(toolkit("cuda.pc") > toolkit("cudart-13.0.pc"));
@@ -171,10 +171,10 @@ mod tests {
             assert_eq!(toolkit(other), None, "{other}");
         }
         assert_eq!(
-            release_in_name("cudnn.pc", Kind::Cudnn),
+            version_in_name("cudnn.pc", Kind::Cudnn),
             Some(vec![u32::MAX])
         );
-        assert_eq!(release_in_name("cudnn-frontend.pc", Kind::Cudnn), None);
+        assert_eq!(version_in_name("cudnn-frontend.pc", Kind::Cudnn), None);
     }
 
     /// CFG-03, CFG-09

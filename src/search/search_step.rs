@@ -1,4 +1,4 @@
-//! One place of the search.
+//! A place of the search.
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
@@ -6,15 +6,15 @@ pub use crate::model::kind::Kind;
 use crate::model::platform::{Os, Platform};
 use std::path::{Path, PathBuf};
 
-/// One place to look at.
+/// A place to search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub kind: Kind,
-    /// How somebody came to look here.
+    /// The reason to search here.
     pub via: FoundVia,
-    /// The variable in which somebody asked for exactly this place.
+    /// The variable that requests this place.
     pub request: Option<Variable>,
-    /// Whether the place is fixed, so that the host's root goes before it and links stay below that root.
+    /// Set for fixed places: they are below the host's root, and links stay below the root.
     pub fixed: bool,
     pub place: Place,
 }
@@ -23,31 +23,31 @@ pub struct Step {
 pub enum Place {
     /// A directory with headers, libraries and programs below it.
     Tree(Tree),
-    /// A directory in which this Python package brings a cuDNN of its own along: not to be linked.
+    /// A directory with the bundled cuDNN of this Python package, which must not be linked.
     Copy(&'static str, Tree),
-    /// Directories whose .pc files lead to a tree.
+    /// Directories of .pc files.
     PkgConfig(Vec<PathBuf>),
-    /// A compiler, asked where its toolkit is: the first of these files that there is.
+    /// Possible paths of a compiler; the first that exists is queried for its toolkit.
     Nvcc(Vec<PathBuf>),
 }
 
-/// A directory, and where in it things are.
+/// A directory and its layout.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     pub base: PathBuf,
-    /// What lies below it: `cuda-#`. A `#` stands for any release number; the newest is looked at first.
+    /// A pattern below the base: `cuda-#`. A `#` matches any version; the newest comes first.
     pub pattern: String,
-    /// Where headers may be; absolute, or below the rest. A `#` here stands for each CUDA: `include/#`.
+    /// Possible header directories, absolute or below the pattern. A `#` here matches a CUDA version: `include/#`.
     pub include: Vec<PathBuf>,
-    /// Where libraries may be.
+    /// Possible library directories.
     pub lib: Vec<PathBuf>,
-    /// Where the compiler may be.
+    /// Possible paths of the compiler.
     pub nvcc: Vec<PathBuf>,
 }
 
 impl Step {
-    /// A place that nobody asked for by name.
-    pub fn unasked(kind: Kind, via: &FoundVia, fixed: bool, place: Place) -> Self {
+    /// Creates a step that no variable requests.
+    pub fn context(kind: Kind, via: &FoundVia, fixed: bool, place: Place) -> Self {
         Self {
             kind,
             via: via.clone(),
@@ -57,8 +57,8 @@ impl Step {
         }
     }
 
-    /// The files without which this place is of no use, for messages.
-    pub fn wanted(&self, platform: &Platform) -> Vec<PathBuf> {
+    /// Returns the files that this place must contain, for messages.
+    pub fn required_files(&self, platform: &Platform) -> Vec<PathBuf> {
         let tree = match &self.place {
             Place::Nvcc(files) => return files.clone(),
             Place::Copy(..) | Place::PkgConfig(_) => return Vec::new(),
@@ -66,18 +66,18 @@ impl Step {
         };
         let top = tree.shown();
         let below = |dir: &PathBuf, name: &str| {
-            let dir = of_flavour(dir, "*").unwrap_or_else(|| dir.clone());
+            let dir = with_cuda(dir, "*").unwrap_or_else(|| dir.clone());
             top.join(dir).join(name)
         };
-        let mut wanted = Vec::new();
+        let mut files = Vec::new();
         match self.kind {
             Kind::Toolkit => {
-                // Of the split wheels, only the first holds it; of a whole toolkit, `include` and `targets` do.
+                // In split wheels, only the first contains it; in a complete toolkit, `include` or `targets` does.
                 for dir in tree.include.iter().take(2) {
-                    wanted.push(below(dir, "cuda.h"));
+                    files.push(below(dir, "cuda.h"));
                 }
                 for nvcc in &tree.nvcc {
-                    wanted.push(top.join(nvcc));
+                    files.push(top.join(nvcc));
                 }
             }
             Kind::Cudnn => {
@@ -85,20 +85,20 @@ impl Step {
                 let file = if windows { "cudnn.lib" } else { "libcudnn.so*" };
                 // Import libraries are not beside the DLLs.
                 for dir in &tree.include {
-                    wanted.push(below(dir, "cudnn.h"));
+                    files.push(below(dir, "cudnn.h"));
                 }
                 for dir in &tree.lib {
                     if !(windows && dir.starts_with("bin")) {
-                        wanted.push(below(dir, file));
+                        files.push(below(dir, file));
                     }
                 }
             }
         }
-        wanted
+        files
     }
 
-    /// The place in a few words, for messages.
-    pub fn whereabouts(&self) -> String {
+    /// Describes the place for messages.
+    pub fn description(&self) -> String {
         match &self.place {
             Place::Nvcc(files) => format!("{} of PATH", directories(files.len())),
             Place::PkgConfig(dirs) => {
@@ -113,13 +113,13 @@ impl Step {
     }
 }
 
-/// So many directories, in words.
+/// Writes a number of directories.
 pub fn directories(count: usize) -> String {
     format!("{count} director{}", if count == 1 { "y" } else { "ies" })
 }
 
-/// The directory of one CUDA, where a `#` of this relative path stands for several.
-pub fn of_flavour(dir: &Path, cuda: &str) -> Option<PathBuf> {
+/// Replaces the `#` in a relative path by a CUDA version. None if there is no `#`.
+pub fn with_cuda(dir: &Path, cuda: &str) -> Option<PathBuf> {
     if dir.is_absolute() || !dir.iter().any(|part| part == "#") {
         return None;
     }
@@ -130,7 +130,7 @@ pub fn of_flavour(dir: &Path, cuda: &str) -> Option<PathBuf> {
 }
 
 impl Tree {
-    /// The directory that everything else lies below, as people write it.
+    /// Returns the directory above all others, with `*` for `#`.
     pub fn shown(&self) -> PathBuf {
         if self.pattern.is_empty() {
             self.base.clone()

@@ -1,4 +1,4 @@
-//! The order of the places, by example.
+//! Tests of the search order.
 
 pub mod env_variables;
 
@@ -30,7 +30,7 @@ fn list(
                 "{:?}{strict} {}: {}",
                 step.kind,
                 step.via,
-                step.whereabouts()
+                step.description()
             )
         });
     lines.collect::<Vec<_>>().join("\n")
@@ -87,7 +87,7 @@ fn a_bare_machine() {
 
 /// `fetch` and the build agree about the user's data directory.
 #[test]
-fn what_was_fetched_lies_in_the_users_data_directory() {
+fn fetched_files_are_in_the_users_data_directory() {
     let fetched = |env: &[(&str, &str)], triple| {
         let text = list(env, &[], triple, None);
         let mut lines = text
@@ -125,7 +125,7 @@ fn what_was_fetched_lies_in_the_users_data_directory() {
 }
 
 #[test]
-fn build_script_then_wishes_then_surroundings() {
+fn build_script_then_requests_then_context() {
     let text = list(
         &[
             ("CUDNN_LIB_DIR", "/l"),
@@ -240,7 +240,7 @@ fn an_environment_of_the_project_counts_while_no_other_is_active() {
 
 /// CFG-03
 #[test]
-fn pkg_config_is_looked_for_where_it_looks_itself() {
+fn pkg_config_files_are_searched_in_its_own_directories() {
     let places = |pairs: &[(&str, &str)], target: &str, root: Option<&str>| -> Vec<String> {
         let env = env(pairs).for_target(target);
         let steps = steps(&env, &Platform::from_triple(target), root.map(Path::new));

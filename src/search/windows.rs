@@ -1,15 +1,15 @@
-//! Where NVIDIA's installers for Windows put things.
+//! The directories of NVIDIA's installers for Windows.
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
 use crate::search::search_step::{Kind, Step, Tree};
-use crate::search::{At, EACH_TOOLKIT, VERSIONED, install_layout, surrounding};
+use crate::search::{EACH_TOOLKIT, Places, VERSIONED, context_step, install_layout};
 use std::path::{Path, PathBuf};
 
-impl At<'_> {
-    /// Toolkits that the installers' variables name, then all below `Program Files`, the newest first, then those of
-    /// long ago.
+impl Places<'_> {
+    /// Returns the toolkits in the installers' variables, then all below `Program Files`, the newest first, then the
+    /// directories of old installers.
     pub(super) fn windows(&self) -> Vec<Step> {
         if self.platform.os != Os::Windows {
             return Vec::new();
@@ -26,9 +26,9 @@ impl At<'_> {
             let flat = install_layout::cudnn(self.platform, &cudnn, "v#");
             let old = install_layout::cudnn(self.platform, &toolkits, "cudnn#");
             let via = FoundVia::Directory("NVIDIA's cuDNN installer");
-            steps.push(surrounding(&via, true, Kind::Cudnn, installed));
-            steps.push(surrounding(&via, true, Kind::Cudnn, flat));
-            steps.push(surrounding(&VERSIONED, true, Kind::Cudnn, old));
+            steps.push(context_step(&via, true, Kind::Cudnn, installed));
+            steps.push(context_step(&via, true, Kind::Cudnn, flat));
+            steps.push(context_step(&VERSIONED, true, Kind::Cudnn, old));
         }
         if let Some(dir) = self.drive() {
             let via = FoundVia::Directory("an old usual directory");
@@ -37,7 +37,7 @@ impl At<'_> {
         steps
     }
 
-    /// A 32-bit program is told another directory in `ProgramFiles`.
+    /// In a 32-bit program, `ProgramFiles` is a different directory.
     fn program_files(&self) -> Option<PathBuf> {
         match self.root {
             Some(root) => Some(root.join("Program Files")),
@@ -46,7 +46,7 @@ impl At<'_> {
         }
     }
 
-    /// `C:\`, as the system has it.
+    /// Returns the root of the system drive: `C:\`.
     fn drive(&self) -> Option<PathBuf> {
         match self.root {
             Some(root) => Some(root.to_path_buf()),
@@ -58,8 +58,8 @@ impl At<'_> {
     }
 }
 
-/// What was named one by one, with what NVIDIA's layouts have beside it: `lib/12.5/x64` goes with `include/12.5` and
-/// `bin/12.5/x64`.
+/// Adds the directories beside separately requested ones in NVIDIA's layouts: `include/12.5` and `bin/12.5/x64` beside
+/// `lib/12.5/x64`.
 pub(super) fn complete(tree: &mut Tree, platform: &Platform) {
     let cpu = platform.windows_cpu();
     for dir in tree.include.clone() {

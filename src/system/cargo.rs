@@ -1,16 +1,15 @@
-//! The one place that speaks to cargo.
+//! Output for cargo.
 
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::Directive;
 
-/// Prints the line for cargo to read. Nothing in a directive that comes from the machine holds a
-/// line break, which could begin a line of its own.
-#[allow(clippy::disallowed_macros)] // this is where it is allowed
+/// Prints a directive. Text from the machine in it contains no line break, which could start another directive.
+#[allow(clippy::disallowed_macros)] // the only place that prints
 pub fn emit(directive: &Directive) {
     println!("{directive}");
 }
 
-/// Prints a finding as warnings, one to each of its lines.
+/// Prints a finding, one warning per line.
 pub fn warn(finding: &Finding) {
     for line in finding.to_string().lines() {
         emit(&Directive::Warning(line.to_string()));

@@ -1,6 +1,6 @@
-//! What this machine's processor can do.
+//! The capabilities of this machine's CPU.
 
-/// The levels of the x86-64 psABI that it serves, the best first, as the folders of `glibc-hwcaps` are named.
+/// Returns the supported levels of the x86-64 psABI, the highest first, as the directories of `glibc-hwcaps` are named.
 #[cfg(target_arch = "x86_64")]
 pub fn hwcaps_levels() -> Vec<&'static str> {
     let second = is_x86_feature_detected!("sse4.2")
@@ -26,11 +26,11 @@ pub fn hwcaps_levels() -> Vec<&'static str> {
         (third, "x86-64-v3"),
         (second, "x86-64-v2"),
     ];
-    let served = all.into_iter().filter(|(serves, _)| *serves);
-    served.map(|(_, level)| level).collect()
+    let supported = all.into_iter().filter(|(is_supported, _)| *is_supported);
+    supported.map(|(_, level)| level).collect()
 }
 
-/// Of other processors, no level is known by name.
+/// Other architectures have no named levels.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn hwcaps_levels() -> Vec<&'static str> {
     Vec::new()

@@ -1,13 +1,13 @@
-//! What cargo is told. A directive is a value; printing it is one line.
+//! Directives for cargo.
 
 use crate::runtime::facts::finding::{escaped, printable};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// One instruction to cargo, as `cargo::…` lines name them.
+/// A `cargo::…` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Directive {
-    /// `rerun-if-changed`: an existing regular file, since cargo reruns for ever on a missing one.
+    /// `rerun-if-changed`: an existing regular file, because cargo always reruns for a missing one.
     RerunIfChanged(PathBuf),
     /// `rerun-if-env-changed`
     RerunIfEnvChanged(String),
@@ -15,52 +15,52 @@ pub enum Directive {
     LinkSearch(PathBuf),
     /// `rustc-link-lib`
     LinkLib(Library),
-    /// An rpath, by `rustc-link-arg`: for every program, test and shared library of this package, not of others. Two
-    /// lines for a directory with a comma, at which `-Wl` would be split.
+    /// An rpath through `rustc-link-arg`: for every program, test and shared library of this package, but not of others.
+    /// Two lines for a directory with a comma, at which `-Wl` would be split.
     Rpath(PathBuf),
-    /// `rustc-link-arg`: an argument of the linker, for the same as an rpath.
+    /// `rustc-link-arg`: a linker argument, for the same files as an rpath.
     LinkArg(String),
     /// `rustc-cfg`: `has_cudnn` or `cudnn_major="9"`.
     Cfg(String, Option<String>),
-    /// `rustc-check-cfg`: this name may be used, with any value or with none.
+    /// `rustc-check-cfg`: an allowed name and its values.
     CheckCfg(String, Values),
-    /// `metadata`: what a crate above a `links` crate reads as `DEP_<LINKS>_<KEY>`.
+    /// `metadata`: dependents of a `links` crate read it as `DEP_<LINKS>_<KEY>`.
     Metadata(String, String),
     /// `warning`
     Warning(String),
-    /// `error`: cargo shows it and fails the build.
+    /// `error`: fails the build.
     Error(String),
-    /// No instruction: `cargo build -vv` shows it. It begins with words of ours.
+    /// Text that `cargo build -vv` shows. It never starts like a directive.
     Text(String),
 }
 
-/// How a library is handed to rustc.
+/// The argument of `rustc-link-lib`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Library {
     /// A shared library by its short name: `-lcudnn`.
     Dynamic(String),
-    /// A shared library by its file name, where no unversioned link lies beside it: `libcudnn.so.9`.
+    /// A shared library by its file name, if no unversioned link is beside it: `libcudnn.so.9`.
     Verbatim(String),
-    /// An archive that is left to the final link, not copied into the rlib.
+    /// A static library that only the final link reads; it is not copied into the rlib.
     Static(String),
-    /// A static library that is linked whole: also the objects that nothing calls.
+    /// A static library of which all objects are linked, including unused ones.
     Whole(String),
-    /// An archive that goes into the rlib of a library crate, or into the program.
+    /// A static library that is copied into the rlib or the program.
     Bundled(String),
 }
 
-/// What a `cfg` may be compared with.
+/// The allowed values of a `cfg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// Nothing: it is set or it is not.
+    /// No value: it is only set or unset.
     None,
-    /// Anything.
+    /// Any value.
     Any,
 }
 
 impl Directive {
-    /// Has MSVC's linker leave a DLL to the first call of one of its functions: else Windows ends a program whose DLL is
-    /// missing before its guard runs. Some programs of the package may call none, of which the linker would warn.
+    /// Makes MSVC's linker delay loading a DLL until a function of it is first called. Otherwise Windows ends a program
+    /// whose DLL is missing before its guard runs. The linker would warn about programs of the package that call none.
     /// <https://learn.microsoft.com/cpp/build/reference/linker-support-for-delay-loaded-dlls>
     pub fn delay_loading(dll: &str) -> [Self; 3] {
         [
@@ -127,7 +127,7 @@ fn shown(path: &Path) -> String {
     line(&path.to_string_lossy())
 }
 
-/// What cargo and the linker read as one line, and nobody is shown.
+/// Escapes control characters, so that cargo and the linker read one line.
 fn line(text: &str) -> String {
     escaped(text, char::is_control)
 }

@@ -1,4 +1,4 @@
-//! Files and directories. An error keeps the verb and the path.
+//! Files and directories. An error contains the operation and the path.
 
 use crate::model::obstacle::Obstacle;
 use crate::runtime::binary::defect::{Defect, target};
@@ -9,43 +9,43 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// More than anything has that is read here. A file may claim any size, and take up no room on the disk.
-const MOST: u64 = 16 << 20;
-/// As the system has it.
-const MOST_LINKS: u32 = 40;
+/// The size limit of files that are read completely. A sparse file may have any size.
+const MAX_SIZE: u64 = 16 << 20;
+/// Linux's limit.
+const MAX_LINKS: u32 = 40;
 
-/// A failed access to files.
+/// A failed file operation.
 pub enum FileFault<'a> {
-    /// An operation that the system refuses.
+    /// An operation that the operating system refuses.
     Failed {
         /// The operation: `read`.
         verb: &'static str,
         path: &'a Path,
         error: &'a io::Error,
     },
-    /// A text that is not a pattern for files.
+    /// An invalid glob pattern.
     InvalidPattern { pattern: &'a str, reason: &'a str },
 }
 
-/// The text of a file; bytes that are not UTF-8 are replaced, since headers hold names of people.
+/// Reads a text file. Invalid UTF-8 is replaced, because headers contain names of people.
 pub fn read(path: &Path) -> Result<String, Finding> {
-    whole(path)
+    read_all(path)
         .map(text)
         .map_err(|error| failed("read", path, &error))
 }
 
-/// All that is in a file.
+/// Reads a file.
 #[cfg(feature = "cli")]
 pub fn bytes(path: &Path) -> Result<Vec<u8>, Finding> {
-    whole(path).map_err(|error| failed("read", path, &error))
+    read_all(path).map_err(|error| failed("read", path, &error))
 }
 
-fn whole(path: &Path) -> io::Result<Vec<u8>> {
-    let bytes = start(path, MOST + 1)?;
-    match bytes.len() as u64 > MOST {
-        true => Err(io::ErrorKind::FileTooLarge.into()),
-        false => Ok(bytes),
+fn read_all(path: &Path) -> io::Result<Vec<u8>> {
+    let bytes = start(path, MAX_SIZE + 1)?;
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(io::ErrorKind::FileTooLarge.into());
     }
+    Ok(bytes)
 }
 
 fn start(path: &Path, most: u64) -> io::Result<Vec<u8>> {
@@ -56,7 +56,7 @@ fn start(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The whole lines at the beginning of a long file, or all of a short one.
+/// Reads the complete lines in the first `most` bytes of a file.
 pub fn read_start(path: &Path, most: u64) -> Result<String, Finding> {
     let read = || {
         let mut bytes = start(path, most)?;
@@ -70,12 +70,12 @@ pub fn read_start(path: &Path, most: u64) -> Result<String, Finding> {
 }
 
 fn text(bytes: Vec<u8>) -> String {
-    // Most are UTF-8, and to see that is much quicker than to replace what is not.
+    // Checking for UTF-8, which most files are, is much faster than replacing invalid bytes.
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Writes a file, unless it holds that text already: a new date would make cargo build again.
+/// Writes a file unless it already contains this text: a new modification time would trigger a rebuild.
 pub fn write(path: &Path, text: &str) -> Result<(), Finding> {
     if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
@@ -83,7 +83,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Finding> {
     std::fs::write(path, text).map_err(|error| failed("write", path, &error))
 }
 
-/// Makes a link that leads there, in the place of another one.
+/// Creates a symlink, or replaces one that points elsewhere.
 #[cfg(unix)]
 pub fn link(target: &Path, name: &Path) -> Result<(), Finding> {
     if std::fs::read_link(name).is_ok_and(|old| old == target) {
@@ -93,7 +93,7 @@ pub fn link(target: &Path, name: &Path) -> Result<(), Finding> {
     std::os::unix::fs::symlink(target, name).map_err(|error| failed("link", name, &error))
 }
 
-/// Only Linux has libraries with links.
+/// Only Linux uses links for libraries.
 #[cfg(not(unix))]
 pub fn link(_: &Path, name: &Path) -> Result<(), Finding> {
     Err(failed(
@@ -103,23 +103,22 @@ pub fn link(_: &Path, name: &Path) -> Result<(), Finding> {
     ))
 }
 
-/// Whether this is a regular file, or a link to one.
+/// Returns `true` for a regular file or a link to one.
 pub fn is_file(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Whether there is anything of this name, be it a link that leads nowhere. The quickest question.
+/// Returns `true` if the name exists, even as a dangling link. The fastest check.
 pub fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// Whether there may be something there that this user is kept from.
+/// Returns `true` if permissions hide the path.
 pub fn is_forbidden(path: &Path) -> bool {
     obstacle(path, None).is_some_and(|met| met.is_closed())
 }
 
-/// Why what is there cannot be used, if something is there: a file, or a directory to look into. Below a root, links
-/// stay in it.
+/// Returns the reason why an existing file or directory cannot be used. Below a root, links stay in the root.
 pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
     let (path, defect) = match Defect::below(path, root) {
         None | Some(Defect::Directory) => {
@@ -137,8 +136,8 @@ pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
     Some(Obstacle { path, defect })
 }
 
-/// Whether this user gets more rights by starting this program: it is setuid or setgid of another one, or has
-/// capabilities of its own. Then the kernel sets AT_SECURE.
+/// Returns `true` if the program gives this user more rights: it is setuid or setgid of another user or group, or has
+/// file capabilities. Then the kernel sets AT_SECURE.
 #[cfg(all(feature = "cli", target_os = "linux"))]
 pub fn raises_rights(program: &Path) -> bool {
     use std::ffi::{CString, c_char, c_void};
@@ -156,7 +155,7 @@ pub fn raises_rights(program: &Path) -> bool {
     let (Ok(file), Ok(user)) = (std::fs::metadata(program), std::fs::metadata("/proc/self")) else {
         return false;
     };
-    // A setgid bit where the group may not run it has another meaning.
+    // The setgid bit of a file that the group cannot execute has another meaning.
     let is_setgid = file.mode() & 0o2010 == 0o2010;
     if file.mode() & 0o4000 != 0 && file.uid() != user.uid()
         || is_setgid && file.gid() != user.gid()
@@ -175,7 +174,7 @@ pub fn raises_rights(program: &Path) -> bool {
             0,
         )
     };
-    // Root has them all anyway.
+    // Root has all capabilities anyway.
     size > 0 && user.uid() != 0
 }
 
@@ -185,74 +184,74 @@ pub fn raises_rights(_program: &Path) -> bool {
     false
 }
 
-/// Whether this is a directory, or a link to one.
+/// Returns `true` for a directory or a link to one.
 pub fn is_dir(path: &Path) -> bool {
     path.is_dir()
 }
 
-/// Whether this is a link, wherever it leads.
+/// Returns `true` for a symlink, even a dangling one.
 pub fn is_link(path: &Path) -> bool {
     path.is_symlink()
 }
 
-/// The size of a file; 0 where it cannot be told.
+/// Returns the size of a file, or 0 if it cannot be read.
 pub fn size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |data| data.len())
 }
 
-/// What a directory holds, sorted by name.
+/// Lists a directory, sorted by name.
 pub fn list(dir: &Path) -> Result<Vec<PathBuf>, Finding> {
     listed(dir, &|_| true)
 }
 
-/// What a directory holds under such names, sorted. A site-packages has thousands of others.
-pub fn list_named(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, Finding> {
-    listed(dir, &|name| name.to_str().is_some_and(wanted))
+/// Lists the files of a directory with matching names, sorted.
+pub fn list_named(dir: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, Finding> {
+    listed(dir, &|name| name.to_str().is_some_and(matches))
 }
 
-fn listed(dir: &Path, wanted: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, Finding> {
+fn listed(dir: &Path, matches: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, Finding> {
     let entries = std::fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
     let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
-    names.retain(|name| wanted(name));
+    names.retain(|name| matches(name));
     names.sort();
     Ok(names.into_iter().map(|name| dir.join(name)).collect())
 }
 
-/// These names in a directory, there or not.
+/// Joins names to a directory. The paths need not exist.
 pub fn below(dir: &Path, names: &[&str]) -> Vec<PathBuf> {
     names.iter().map(|name| dir.join(name)).collect()
 }
 
-/// The files that match a pattern such as `src/kernels/*.cu`, sorted.
+/// Lists the files that match a pattern such as `src/kernels/*.cu`, sorted.
 pub fn glob(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
-    let found = glob::glob(pattern).map_err(|error| no_pattern(pattern, &error))?;
+    let found = glob::glob(pattern).map_err(|error| invalid_pattern(pattern, &error))?;
     let mut paths: Vec<PathBuf> = found.flatten().collect();
     paths.sort();
     Ok(paths)
 }
 
-/// Whether a path matches a pattern.
+/// Returns `true` if a path matches a pattern.
 pub fn matches(pattern: &str, path: &Path) -> Result<bool, Finding> {
-    let made = glob::Pattern::new(pattern).map_err(|error| no_pattern(pattern, &error))?;
+    let compiled = glob::Pattern::new(pattern).map_err(|error| invalid_pattern(pattern, &error))?;
     let options = glob::MatchOptions {
         require_literal_separator: true,
         ..glob::MatchOptions::new()
     };
-    Ok(made.matches_path_with(path, options))
+    Ok(compiled.matches_path_with(path, options))
 }
 
-fn no_pattern(pattern: &str, error: &glob::PatternError) -> Finding {
+fn invalid_pattern(pattern: &str, error: &glob::PatternError) -> Finding {
     let reason = error.msg;
     FileFault::InvalidPattern { pattern, reason }.finding()
 }
 
-/// The path without links. Below a root, the target of an absolute link is looked for below that root again, as it
-/// would be on the system whose image the root is.
+/// Resolves the links in a path. Below a root, absolute links are relative to the root, as they are on the system whose
+/// image the root contains.
 pub fn canonical(path: &Path, root: Option<&Path>) -> Result<PathBuf, Finding> {
     real_path(path, root).map_err(|error| failed("follow", path, &error))
 }
 
-/// [`canonical`] without an explanation of errors, for many paths of which most do not exist.
+/// Like [`canonical`], but with a cheap error, for many paths of which most do not exist.
 pub(super) fn real_path(path: &Path, root: Option<&Path>) -> io::Result<PathBuf> {
     match root {
         Some(root) if path.starts_with(root) => inside(path, root),
@@ -260,8 +259,8 @@ pub(super) fn real_path(path: &Path, root: Option<&Path>) -> io::Result<PathBuf>
     }
 }
 
-/// Windows answers with `\\?\C:\dir`, which linkers, nvcc and the hosts' compilers do not take; `C:\dir` is the same
-/// where it is short enough for them.
+/// Converts `\\?\C:\dir`, which Windows returns and linkers, nvcc and host compilers do not accept, to `C:\dir`, if it
+/// is short enough for them.
 fn plain(path: PathBuf) -> PathBuf {
     const LONGEST: usize = 259;
     let Some(rest) = path.to_str().and_then(|text| text.strip_prefix(r"\\?\")) else {
@@ -278,7 +277,7 @@ fn plain(path: PathBuf) -> PathBuf {
     plain.into()
 }
 
-/// Paths in their order, each once.
+/// Removes duplicates without changing the order.
 pub fn dedup(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
     let mut seen = Vec::new();
     for path in paths {
@@ -314,7 +313,7 @@ fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
             continue;
         }
         links += 1;
-        if links > MOST_LINKS {
+        if links > MAX_LINKS {
             return Err(io::Error::other("too many links"));
         }
         let target = std::fs::read_link(&next)?;

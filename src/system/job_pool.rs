@@ -1,22 +1,23 @@
-//! Work in parallel, as far as cargo lets us.
+//! Parallel work within the limit of cargo's job server.
 
 use crate::system::job_server::{JobServer, Token};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a thread that waits for a token looks whether there is one, and anything left to do.
+/// The interval at which a waiting thread checks for a token and for remaining work.
 const TICK: Duration = Duration::from_millis(10);
 
-/// How long to wait for tokens that make an item faster. Another build has those that do not come at once.
+/// The time to wait for tokens that make an item faster. Another build uses tokens that are not available at once.
 const PATIENCE: Duration = Duration::from_millis(30);
 
-/// Does the work for every item and gives each result with the place of its item, the one that was done first in front.
-/// One thread is always ours; for each further one cargo (or make above it) must hand out a token, so that a machine is
-/// not asked to run more at a time than `cargo build -j` allows.
+/// Calls `work` for every item. Returns each result with the index of its item, in the order of completion.
 ///
-/// `breadth` is how many threads the work for an item can use by itself. It is told how many it may: more than one where
-/// there are more tokens than items.
+/// One thread is always allowed. Every further thread requires a token from cargo (or from make above it), so that not
+/// more threads run than `cargo build -j` allows.
+///
+/// `breadth` returns how many threads the work for an item can use. The second argument of `work` is how many it may
+/// use: more than one if there are more tokens than items.
 pub fn in_parallel<T: Send, R: Send>(
     items: Vec<T>,
     breadth: impl Fn(&T) -> usize + Sync,
@@ -36,7 +37,7 @@ fn spread<T: Send, R: Send>(
     breadth: impl Fn(&T) -> usize + Sync,
     work: impl Fn(T, usize) -> R + Sync,
 ) -> Vec<(usize, R)> {
-    // As many for each, whichever is first.
+    // Equal shares, in whatever order the items start.
     let share = threads / items.len().max(1);
     let breadth = |item: &T| breadth(item).min(share).max(1);
     let further = items.len().min(threads).saturating_sub(1);
@@ -57,22 +58,21 @@ fn spread<T: Send, R: Send>(
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The items, and who hands out tokens for them.
+/// The items and their job server.
 struct Pool<'a, T, R> {
-    /// Items that no thread has begun, each with its place.
+    /// Items that no thread has started, each with its index.
     waiting: Mutex<VecDeque<(usize, T)>>,
-    /// Results, each with its item's place.
+    /// Results, each with its item's index.
     done: Mutex<Vec<(usize, R)>>,
     server: &'a JobServer,
-    /// How long to wait for tokens that make an item faster.
     patience: Duration,
 }
 
 impl<T, R> Pool<'_, T, R> {
-    /// Works once there is a token for this thread, as long as an item waits.
+    /// Works once there is a token for this thread, until no item is waiting.
     fn work_with_token(&self, breadth: &impl Fn(&T) -> usize, work: &impl Fn(T, usize) -> R) {
         while self.waiting() > 0 {
-            // It is given back when the work is done.
+            // Dropping the token returns it.
             match self.server.try_acquire() {
                 Some(_token) => self.work(breadth, work),
                 None => std::thread::sleep(TICK),
@@ -80,7 +80,7 @@ impl<T, R> Pool<'_, T, R> {
         }
     }
 
-    /// Takes one item after the other.
+    /// Processes waiting items.
     fn work(&self, breadth: &impl Fn(&T) -> usize, work: &impl Fn(T, usize) -> R) {
         loop {
             // The lock is released before the work begins.
@@ -93,18 +93,18 @@ impl<T, R> Pool<'_, T, R> {
         }
     }
 
-    /// Up to so many tokens. Those that items need which nobody has begun are left.
-    fn tokens_for(&self, wanted: usize) -> Vec<Token<'_>> {
+    /// Acquires up to `requested` tokens, without those that waiting items need.
+    fn tokens_for(&self, requested: usize) -> Vec<Token<'_>> {
         let begun = Instant::now();
         let mut tokens = Vec::new();
-        while wanted > 0 && tokens.len() < wanted + self.waiting() {
+        while requested > 0 && tokens.len() < requested + self.waiting() {
             match self.server.try_acquire() {
                 Some(token) => tokens.push(token),
                 None if begun.elapsed() < self.patience => std::thread::sleep(TICK),
                 None => break,
             }
         }
-        tokens.truncate(wanted.min(tokens.len().saturating_sub(self.waiting())));
+        tokens.truncate(requested.min(tokens.len().saturating_sub(self.waiting())));
         tokens
     }
 
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_everything_once_and_says_what_came_of_which() {
+    fn works_once_on_every_item_and_returns_its_index() {
         let done = Mutex::new(0);
         let mut results = in_parallel(
             (0..20).collect(),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn one_item_may_use_what_others_do_not() {
+    fn one_item_may_use_the_tokens_that_others_do_not_need() {
         assert_eq!(given(&[6], 4, 3), [4]);
         assert_eq!(given(&[3], 16, 15), [3]);
         assert_eq!(given(&[1], 16, 15), [1]);

@@ -1,36 +1,36 @@
-//! The job server of cargo, or of make above it: how many processes may run at a time in the whole build.
+//! The job server of cargo, or of make above it, which limits the number of processes in the whole build.
 
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Who counts the processes.
+/// A counter of processes.
 pub enum JobServer {
-    /// A pipe that holds a byte for each process that may be started.
+    /// A pipe that contains a byte for each process that may be started.
     #[cfg(target_os = "linux")]
     Pipe(pipe::Pipe),
     /// A semaphore of Windows.
     #[cfg(windows)]
     Semaphore(jobserver::Client),
-    /// Nobody, so we do: this many processes may still be started.
+    /// No server: our own count of processes that may still be started.
     Own(AtomicUsize),
 }
 
-/// Leave to run one process. Dropping it gives it back.
+/// The permission to run one process. Dropping it returns it.
 pub struct Token<'a> {
     server: &'a JobServer,
-    /// What was read from the pipe: make wants the same byte back.
+    /// The byte from the pipe: make requires the same byte back.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     byte: u8,
 }
 
 impl JobServer {
-    /// The one that CARGO_MAKEFLAGS names, else one of our own with so many tokens.
+    /// Opens the server in CARGO_MAKEFLAGS, or creates our own with `own` tokens.
     pub fn inherited(flags: Option<&OsStr>, own: usize) -> Self {
         #[cfg(target_os = "linux")]
         if let Some(pipe) = flags.and_then(OsStr::to_str).and_then(pipe::Pipe::open) {
             return Self::Pipe(pipe);
         }
-        // SAFETY: on Windows nothing but the name of a semaphore is read.
+        // SAFETY: on Windows only the name of a semaphore is read.
         #[cfg(windows)]
         if let (Some(_), Some(client)) = (flags, unsafe { jobserver::Client::from_env() }) {
             return Self::Semaphore(client);
@@ -39,7 +39,7 @@ impl JobServer {
         Self::Own(AtomicUsize::new(own))
     }
 
-    /// A token, if there is one at this moment.
+    /// Returns a token if one is available now.
     pub fn try_acquire(&self) -> Option<Token<'_>> {
         let byte = match self {
             #[cfg(target_os = "linux")]
@@ -64,7 +64,7 @@ impl Drop for Token<'_> {
     fn drop(&mut self) {
         match self.server {
             #[cfg(target_os = "linux")]
-            JobServer::Pipe(pipe) => pipe.give_back(self.byte),
+            JobServer::Pipe(pipe) => pipe.release(self.byte),
             #[cfg(windows)]
             JobServer::Semaphore(client) => drop(client.release_raw()),
             JobServer::Own(left) => {
@@ -89,18 +89,18 @@ mod pipe {
     }
 
     impl Pipe {
-        /// The pipe of `--jobserver-auth=3,4` or `--jobserver-auth=fifo:PATH`. It is opened anew, not to change how
-        /// others read it: a token that is not there must not stop this process.
+        /// Opens the pipe of `--jobserver-auth=3,4` or `--jobserver-auth=fifo:PATH`. It is reopened as non-blocking without
+        /// changing how others read it: a missing token must not block this process.
         pub fn open(flags: &str) -> Option<Self> {
             let auth = |flag: &'_ str| flag.strip_prefix("--jobserver-auth=").map(String::from);
             let auth = flags.split_whitespace().rev().find_map(auth)?;
-            let of_descriptor = |number: &str| {
+            let fd_path = |number: &str| {
                 let number: u32 = number.parse().ok()?;
                 Some(format!("/proc/self/fd/{number}"))
             };
             let (read, write) = match (auth.strip_prefix("fifo:"), auth.split_once(',')) {
                 (Some(path), _) => (path.to_string(), path.to_string()),
-                (None, Some((read, write))) => (of_descriptor(read)?, of_descriptor(write)?),
+                (None, Some((read, write))) => (fd_path(read)?, fd_path(write)?),
                 (None, None) => return None,
             };
             let mut reading = OpenOptions::new();
@@ -119,13 +119,13 @@ mod pipe {
             }
         }
 
-        pub fn give_back(&self, byte: u8) {
+        pub fn release(&self, byte: u8) {
             // The reader is open, and a pipe has room for every token that was in it.
             let _ = (&self.write).write(&[byte]);
         }
     }
 
-    /// Whatever else has that number or name is left alone.
+    /// Opens a pipe. Other files with this descriptor or name are ignored.
     fn opened(options: &OpenOptions, path: &str) -> Option<File> {
         let mut options = options.clone();
         let file = options.custom_flags(O_NONBLOCK).open(path).ok()?;
@@ -141,7 +141,7 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::process::Command;
 
-    /// Whether a server is one that we inherited, and how many tokens it hands out.
+    /// Returns `true` for an inherited server, and its number of tokens.
     fn tokens(flags: &str) -> (bool, usize) {
         let server = JobServer::inherited(Some(OsStr::new(flags)), 5);
         let count = || std::iter::from_fn(|| server.try_acquire()).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! The only place that touches the machine.
-#![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for everybody else
+//! The only module that touches the machine.
+#![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for all other modules
 
 pub mod cargo;
 #[cfg(feature = "cli")]
@@ -7,7 +7,7 @@ pub mod cpu;
 pub mod directive;
 pub mod files;
 pub mod freshness {
-    //! Whether what was made is still what would be made now.
+    //! Checks whether build outputs are up to date.
 
     pub mod build_stamp;
     pub mod fingerprint;
@@ -30,23 +30,21 @@ use crate::system::sysroot::Sysroot;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The machine, as it was when the build began.
+/// A snapshot of the machine at the start of the build.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// The environment.
     pub env: Environment,
-    /// The system that is built for.
+    /// The target system.
     pub platform: Platform,
-    /// The directory below which everything with a fixed place is looked for.
+    /// The directory below which all fixed places are searched.
     pub root: Option<PathBuf>,
-    /// What compilers have said.
+    /// The output of compilers.
     pub answers: ProbeCache,
 }
 
 impl Host {
-    /// Reads the environment. Nothing else reads it, but for the crate that asks pkg-config: whoever looks at the
-    /// machine calls this once, and hands on what it gives. What the build script says wins: the target triple, the
-    /// root and variables.
+    /// Reads the environment. Only the `pkg-config` crate also reads it. Values from the build script (target triple, root,
+    /// variables) take precedence.
     pub fn capture(
         target: Option<&str>,
         root: Option<PathBuf>,
@@ -54,7 +52,7 @@ impl Host {
     ) -> Self {
         let process = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?;
-            // Windows calls it `Path`, and takes any spelling for the same.
+            // Windows calls PATH `Path` and ignores case.
             let same = |known: &&Variable| known.name().eq_ignore_ascii_case(&name);
             let known = Variable::ALL
                 .iter()
@@ -65,7 +63,7 @@ impl Host {
         let env = Environment::new(process)
             .with_pairs(pairs)
             .with_current_dir(std::env::current_dir().unwrap_or_default());
-        // Outside a build script cargo's TARGET is not set: then it is this machine that is asked about.
+        // Outside a build script TARGET is not set, and the target is this machine.
         let triple = target
             .or_else(|| env.var("TARGET"))
             .map_or_else(this_machine, String::from);
@@ -77,27 +75,26 @@ impl Host {
         }
     }
 
-    /// How its files are seen.
     pub fn sysroot(&self) -> Sysroot<'_> {
         Sysroot {
             root: self.root.as_deref(),
         }
     }
 
-    /// Whether a directory of a search path of this shell is one of the program's: below a root, what the shell of this
-    /// machine has in mind is not meant.
+    /// Returns `true` if a directory from a variable of this shell belongs to the target: with a root, only directories
+    /// below the root do.
     pub fn is_inside(&self, dir: &Path) -> bool {
         let root = self.root.as_ref();
         dir.is_absolute() && root.is_none_or(|root| dir.starts_with(root))
     }
 
-    /// The system that builds: nvcc and the compilers are programs of it.
+    /// Returns the build system, on which nvcc and the compilers run.
     pub fn builder(&self) -> Platform {
         let host = self.env.var("HOST").map(Platform::from_triple);
         host.unwrap_or_else(|| self.platform.clone())
     }
 
-    /// Whether what is built runs on this very system.
+    /// Returns `true` if the target is this machine.
     pub fn is_target(&self) -> bool {
         match self.env.var("HOST") {
             Some(host) => host == self.platform.triple,

@@ -1,22 +1,22 @@
-//! What a build writes into OUT_DIR beside the texts of `files`.
+//! Files and directories in OUT_DIR.
 
 use crate::runtime::facts::finding::Finding;
 use crate::system::files::failed;
 use std::io;
 use std::path::Path;
 
-/// Makes a directory and those above it.
+/// Creates a directory and its parents.
 pub fn create_dir(path: &Path) -> Result<(), Finding> {
     std::fs::create_dir_all(path).map_err(|error| failed("create", path, &error))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 pub fn remove(path: &Path) {
-    // One that cannot be removed cannot be written anew either, which whoever writes it says.
+    // A file that cannot be removed cannot be rewritten either, which is an error there.
     let _ = std::fs::remove_file(path);
 }
 
-/// Makes `name` another name of a file; where links are not to be had, a copy of it.
+/// Creates a symlink `name` to a file, or a copy if the system has no symlinks.
 pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
     match std::fs::remove_file(name) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -32,7 +32,7 @@ pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Makes `copy` a copy of a file, and leaves one that is the same as it is. It is never there in part.
+/// Copies a file atomically. An identical copy is left unchanged.
 pub fn copy(file: &Path, copy: &Path) -> Result<(), Finding> {
     let bytes = std::fs::read(file).map_err(|error| failed("read", file, &error))?;
     if std::fs::read(copy).is_ok_and(|old| old == bytes) {
@@ -46,13 +46,13 @@ pub fn copy(file: &Path, copy: &Path) -> Result<(), Finding> {
     })
 }
 
-/// What `with` gives in a directory of its own, which is gone afterwards.
+/// Calls `with` with a temporary directory, which is removed afterwards.
 #[cfg(feature = "cli")]
 pub fn in_scratch<T>(with: impl FnOnce(&Path) -> T) -> Option<T> {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-{}", std::process::id()));
     std::fs::create_dir(&dir).ok()?;
-    let given = with(&dir);
-    // What is left there is small, and the system clears such places.
+    let result = with(&dir);
+    // Leftovers are small, and the system clears temporary directories.
     let _ = std::fs::remove_dir_all(&dir);
-    Some(given)
+    Some(result)
 }

@@ -1,8 +1,8 @@
-//! Which paths can be handed on: to cargo, to the loader, to nvcc. A path that cannot be is refused, never changed.
+//! Checks whether paths can be passed to cargo, the loader and nvcc. A path that cannot is an error; it is never changed.
 
 use std::path::Path;
 
-/// Why no line for cargo can hold this path. cargo reads UTF-8, line by line, without the white space at their ends.
+/// Returns the reason why no line for cargo can contain this path. cargo reads UTF-8 lines without trailing white space.
 pub fn cargo_cannot_take(path: &Path) -> Option<&'static str> {
     match path.to_str() {
         None => Some("a path that is not UTF-8"),
@@ -12,8 +12,8 @@ pub fn cargo_cannot_take(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Why the loader would not take this directory from an rpath. It reads a list with colons between, and puts something
-/// else in place of `$ORIGIN`, `$LIB` and `$PLATFORM`: see ld.so(8).
+/// Returns the reason why an rpath cannot contain this directory. The loader reads a list separated by colons, and
+/// replaces `$ORIGIN`, `$LIB` and `$PLATFORM`: see ld.so(8).
 pub fn loader_cannot_take(dir: &Path) -> Option<&'static str> {
     let text = dir.to_string_lossy();
     let replaced = ["ORIGIN", "LIB", "PLATFORM"]
@@ -28,8 +28,8 @@ pub fn loader_cannot_take(dir: &Path) -> Option<&'static str> {
     }
 }
 
-/// The character of this path that nvcc does not pass on as it is. nvcc calls its own programs through a shell and
-/// splits some of its options at commas; it can take a space.
+/// Returns a character of this path that nvcc does not pass on unchanged. nvcc runs its programs through a shell and
+/// splits some of its options at commas; spaces are safe.
 pub fn nvcc_cannot_take(path: &Path) -> Option<char> {
     let text = path.to_string_lossy();
     text.chars()
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_a_line_cannot_hold() {
+    fn a_path_that_a_line_cannot_contain() {
         for good in [
             "/a b",
             "/ü",
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_an_rpath_cannot_hold() {
+    fn a_directory_that_an_rpath_cannot_contain() {
         for good in ["/a b", "/a$HOME", "/a,b", "/LIB"] {
             assert_eq!(loader_cannot_take(Path::new(good)), None, "{good:?}");
         }

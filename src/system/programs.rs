@@ -1,4 +1,4 @@
-//! Runs other programs: with nothing on their input, all they say kept within bounds, and an end to waiting.
+//! Runs other programs with empty input, limited output and a deadline.
 
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::Finding;
@@ -12,60 +12,59 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// More than this of either stream is read and dropped, so that a program that talks for ever cannot fill the memory.
+/// The limit of each stream. The rest is read and dropped, so that endless output cannot fill the memory.
 const CAP: usize = 1 << 20;
 
-/// How long the streams may stay open after the program itself has ended, held by something it left behind.
+/// The time that the streams may stay open after the program has exited, for example in a child process.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How long to wait before a program whose streams are open is looked at again: their end is told at once.
+/// The interval of checks while the streams are open. Their end wakes the waiting thread at once.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How often a program is asked whether it has ended once it has closed its streams: most end right then.
+/// The interval of checks after the streams were closed: most programs exit right then.
 const CLOSED_TICK: Duration = Duration::from_millis(1);
 
-/// How long to wait in silence.
+/// The time to wait silently.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a program said, and whether it was content.
+/// A program's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
-    /// Whether it ended with exit status 0.
+    /// Set if the exit status is 0.
     pub success: bool,
-    /// What it wrote to its output, in UTF-8 as far as it is.
+    /// The standard output; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// What it wrote to its error stream.
+    /// The standard error.
     pub stderr: String,
 }
 
-/// A program that gave no output.
+/// A program that could not be run to its end.
 pub enum ProgramFault<'a> {
-    /// An operation that the system refuses.
+    /// An operation that the operating system refuses.
     Failed {
         /// The operation: `start`.
         verb: &'static str,
         error: &'a std::io::Error,
     },
-    /// A program that did not end in time.
+    /// A program that exceeded its time limit.
     TimedOut {
         limit: Duration,
-        /// Its output until then.
+        /// The output until then.
         output: String,
     },
 }
 
-/// Asks a program a question that is answered within the deadline, or not at all: then it and everything that it
-/// started is killed.
+/// Runs a program. After the deadline, it and everything that it started is killed.
 pub fn run(invocation: &Invocation, deadline: Duration) -> Result<Output, Finding> {
     start(invocation, Some(deadline))
 }
 
-/// Lets a compiler work as long as it has to, or until cargo is gone.
+/// Runs a compiler without a deadline, until cargo exits.
 pub fn run_to_end(invocation: &Invocation) -> Result<Output, Finding> {
     start(invocation, None)
 }
 
-/// The program stays in the process group of the build, so that Ctrl-C in the terminal ends it too.
+/// The program stays in the process group of the build, so that Ctrl-C in the terminal stops it too.
 fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, Finding> {
     let begun = Instant::now();
     if is_abandoned() {
@@ -78,7 +77,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    end_with_this_process(&mut command);
+    die_with_this_process(&mut command);
     let mut child = command
         .spawn()
         .map_err(|error| cannot("start", invocation, &error))?;
@@ -86,10 +85,10 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
     let stderr = drain(child.stderr.take().map(|stream| Box::new(stream) as Source));
     let open = || stdout.is_open() || stderr.is_open();
     let waited = wait(&mut child, open, invocation, begun, deadline);
-    // What a program leaves behind after an ordinary end is its own affair: sccache leaves its server.
+    // Children are allowed to outlive a program that exits normally: sccache leaves its server running.
     if !matches!(waited, Ok(Some(_))) {
         let children = children(child.id());
-        // The second only takes its exit status, so that no zombie stays.
+        // `wait` only collects the exit status, so that no zombie remains.
         let _ = child.kill();
         let _ = child.wait();
         kill_all(&children);
@@ -113,7 +112,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
     }
 }
 
-/// Waits for the program and for the end of its streams; `None` is the deadline.
+/// Waits for the program and for the end of its streams. Returns `None` after the deadline.
 fn wait(
     child: &mut Child,
     open: impl Fn() -> bool,
@@ -125,7 +124,7 @@ fn wait(
     let mut waiting = Waiting::default();
     loop {
         if let Some(limit) = deadline {
-            waiting.tell(invocation, begun.elapsed(), limit);
+            waiting.report(invocation, begun.elapsed(), limit);
         }
         if exited.is_none() {
             let status = child.try_wait()?;
@@ -134,26 +133,24 @@ fn wait(
         match exited {
             Some((status, at)) if !open() || at.elapsed() >= GRACE => return Ok(Some(status)),
             None if deadline.is_some_and(|limit| begun.elapsed() >= limit) => return Ok(None),
-            None if is_abandoned() => {
-                return Err(cargo_is_gone());
-            }
+            None if is_abandoned() => return Err(cargo_is_gone()),
             _ if open() => std::thread::park_timeout(TICK),
             _ => std::thread::sleep(CLOSED_TICK),
         }
     }
 }
 
-/// Says once that something takes its time, where the standard error of a build script or of the terminal program goes.
+/// A message on standard error, printed once if something takes long.
 #[derive(Default)]
 pub struct Waiting {
-    is_told: bool,
+    is_printed: bool,
 }
 
 impl Waiting {
-    /// Names what is waited for, once it has taken longer than is usual.
-    pub fn tell(&mut self, what: &dyn Display, waited: Duration, limit: Duration) {
-        if !self.is_told && waited >= PATIENCE && limit > PATIENCE {
-            self.is_told = true;
+    /// Prints what is waited for, once it takes longer than usual.
+    pub fn report(&mut self, what: &dyn Display, waited: Duration, limit: Duration) {
+        if !self.is_printed && waited >= PATIENCE && limit > PATIENCE {
+            self.is_printed = true;
             let limit = limit.as_secs_f64();
             let line = format!("waiting for {what}, at most {limit} s in all\n");
             let _ = std::io::stderr().write_all(line.as_bytes());
@@ -161,8 +158,8 @@ impl Waiting {
     }
 }
 
-/// The program that a shell would start, if it is there. A relative entry of PATH would mean another place in every
-/// directory.
+/// Returns the program that a shell would start. Relative entries of PATH, which depend on the current directory, are
+/// ignored.
 pub fn on_path(name: &str, path: impl AsRef<OsStr>) -> Option<PathBuf> {
     if name.contains(['/', '\\']) {
         return Some(PathBuf::from(name));
@@ -175,7 +172,7 @@ pub fn on_path(name: &str, path: impl AsRef<OsStr>) -> Option<PathBuf> {
 
 type Source = Box<dyn Read + Send>;
 
-/// What was read of one of a program's streams. Its reader has a share in it until the stream ends.
+/// The bytes read from an output stream. The reader thread shares them until the stream ends.
 struct Stream {
     kept: Arc<Mutex<Vec<u8>>>,
 }
@@ -186,7 +183,7 @@ impl Stream {
     }
 }
 
-/// Reads a stream to its end in a thread of its own: a program whose pipe is full stands still. Wakes this thread at the
+/// Reads a stream to its end in its own thread, because a program with a full pipe blocks. Wakes this thread at the
 /// end.
 fn drain(mut from: Option<Source>) -> Stream {
     let kept = Arc::new(Mutex::new(Vec::new()));
@@ -208,7 +205,7 @@ fn drain(mut from: Option<Source>) -> Stream {
     Stream { kept }
 }
 
-/// The processes that one has started and not waited for.
+/// Returns the children of a process that it has not waited for.
 #[cfg(target_os = "linux")]
 fn children(process: u32) -> Vec<i32> {
     let threads = std::fs::read_dir(format!("/proc/{process}/task"));
@@ -216,13 +213,12 @@ fn children(process: u32) -> Vec<i32> {
     for thread in threads.into_iter().flatten().flatten() {
         let listed = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
         let listed = listed.split_whitespace();
-        found.extend(listed.filter_map(|one| one.parse::<i32>().ok()));
+        found.extend(listed.filter_map(|id| id.parse::<i32>().ok()));
     }
     found
 }
 
-/// Kills processes, and all that they have started: each is killed before those that it has started, so that it starts
-/// no others.
+/// Kills processes and their descendants. Each is killed before its children, so that it starts no others.
 #[cfg(target_os = "linux")]
 fn kill_all(processes: &[i32]) {
     unsafe extern "C" {
@@ -237,7 +233,7 @@ fn kill_all(processes: &[i32]) {
     }
 }
 
-/// Only Linux tells.
+/// Only Linux lists them.
 #[cfg(not(target_os = "linux"))]
 const fn children(_: u32) -> Vec<i32> {
     Vec::new()
@@ -246,15 +242,15 @@ const fn children(_: u32) -> Vec<i32> {
 #[cfg(not(target_os = "linux"))]
 const fn kill_all(_: &[i32]) {}
 
-/// Has the kernel end the program where this process is killed, with the thread that waits for the program.
+/// Lets the kernel kill the program if this process, or the thread that waits for the program, is killed.
 #[cfg(target_os = "linux")]
-pub fn end_with_this_process(command: &mut Command) {
+pub fn die_with_this_process(command: &mut Command) {
     unsafe extern "C" {
         fn prctl(option: i32, ...) -> i32;
     }
     const PR_SET_PDEATHSIG: i32 = 1;
     const SIGKILL: std::ffi::c_ulong = 9;
-    // SAFETY: what runs between fork and exec is one system call, with two numbers.
+    // SAFETY: only one system call with two numbers runs between fork and exec.
     unsafe {
         command.pre_exec(|| {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -263,17 +259,16 @@ pub fn end_with_this_process(command: &mut Command) {
     };
 }
 
-/// Other systems have no such order; there the program goes on.
+/// Other systems do not support this; there the program continues.
 #[cfg(not(target_os = "linux"))]
-pub fn end_with_this_process(_: &mut Command) {}
+pub fn die_with_this_process(_: &mut Command) {}
 
-/// Whether this is a build script whose cargo is gone: nobody waits for what it does. The first call notes which
-/// process cargo is.
+/// Returns `true` in a build script after its cargo has exited. The first call records cargo's process id.
 fn is_abandoned() -> bool {
     #[cfg(unix)]
     let parent = std::os::unix::process::parent_id();
     #[cfg(not(unix))]
-    let parent = 0; // Windows keeps the number of a parent that is gone
+    let parent = 0; // Windows keeps the id of a parent that has exited
     static CARGO: OnceLock<Option<u32>> = OnceLock::new();
     let cargo = CARGO.get_or_init(|| std::env::var_os("OUT_DIR").map(|_| parent));
     cargo.is_some_and(|cargo| cargo != parent)
@@ -301,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_is_said_and_how_it_ended() {
+    fn keeps_the_output_and_the_exit_status() {
         let output = run(
             &shell("echo out; echo err >&2; exit 3"),
             Duration::from_secs(5),
@@ -319,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_one_mebibyte_of_a_program_that_says_more() {
+    fn keeps_one_mebibyte_of_a_longer_output() {
         let script = "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2";
         let output = run(&shell(script), Duration::from_secs(20)).unwrap();
         assert!(output.success);

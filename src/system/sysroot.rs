@@ -1,39 +1,39 @@
-//! Looking at paths, below a root where there is one.
+//! Access to paths, optionally below a root.
 
 use crate::model::obstacle::Obstacle;
 use crate::model::text::newest_first;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// Sees files and directories. With a root, the links of an image lead to places of that image.
+/// A view of files and directories. With a root, absolute links are relative to the root.
 #[derive(Clone, Copy, Debug)]
 pub struct Sysroot<'a> {
-    /// The image's root, for a fixed place.
+    /// The root of the image.
     pub root: Option<&'a Path>,
 }
 
 impl Sysroot<'_> {
-    /// The path to read, if this is a regular file.
+    /// Returns the path to read, if it is a regular file.
     pub fn file(self, path: &Path) -> Option<PathBuf> {
         self.reach(path).filter(|path| files::is_file(path))
     }
 
-    /// The path to use, if this is a directory.
+    /// Returns the path to use, if it is a directory.
     pub fn dir(self, path: &Path) -> Option<PathBuf> {
         self.reach(path).filter(|path| files::is_dir(path))
     }
 
-    /// Why what is there cannot be used, if something is there.
+    /// Returns the reason why an existing path cannot be used.
     pub fn obstacle(self, path: &Path) -> Option<Obstacle> {
         files::obstacle(path, self.root.filter(|root| path.starts_with(root)))
     }
 
-    /// The path without links.
+    /// Resolves the links in a path.
     pub fn canonical(self, path: &Path) -> PathBuf {
         files::real_path(path, self.root).unwrap_or_else(|_| path.to_path_buf())
     }
 
-    /// The directories that a pattern stands for: of each `#`, a release number, the highest first.
+    /// Expands a pattern, in which `#` matches a version, to directories; the highest version first.
     pub fn expand(self, base: &Path, pattern: &str) -> Vec<PathBuf> {
         let mut found = vec![base.to_path_buf()];
         let mut parts = pattern
@@ -41,7 +41,7 @@ impl Sysroot<'_> {
             .filter(|part| !part.is_empty())
             .peekable();
         while let Some(part) = parts.next() {
-            // Some Pythons keep their packages in a `lib64` that is no link to `lib`.
+            // Some Pythons have packages in a `lib64` that is not a link to `lib`.
             let is_python = part == "lib" && parts.peek() == Some(&"python#");
             found = match part.strip_suffix('#') {
                 None if is_python => each(&found, |dir| {
@@ -68,13 +68,13 @@ impl Sysroot<'_> {
         newest_first(found.collect()).map(PathBuf::from).collect()
     }
 
-    /// The path as it stands, or where its links lead inside the root if the system would follow them out of it.
+    /// Returns the path unchanged, or resolved inside the root if the system would follow its links out of the root.
     fn reach(self, path: &Path) -> Option<PathBuf> {
         if self.root.is_none() {
             return Some(path.to_path_buf());
         }
         let inside = files::real_path(path, self.root).ok()?;
-        // Without a link there is nothing that leads out.
+        // A path without links cannot leave the root.
         if inside == path {
             return Some(inside);
         }
@@ -87,16 +87,16 @@ impl Sysroot<'_> {
     }
 }
 
-/// All that comes of each of these directories.
-fn each(dirs: &[PathBuf], of: impl Fn(&Path) -> Vec<PathBuf>) -> Vec<PathBuf> {
+/// Concatenates the results for each directory.
+fn each(dirs: &[PathBuf], expand: impl Fn(&Path) -> Vec<PathBuf>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for dir in dirs {
-        found.extend(of(dir));
+        found.extend(expand(dir));
     }
     found
 }
 
-/// The numbers of `12.10`; `3.13t` counts as 3.13. None if it does not begin with one.
+/// Parses the numbers of `12.10`; `3.13t` counts as 3.13. None if the text does not begin with a number.
 fn numbers(text: &str) -> Option<Vec<u32>> {
     text.starts_with(|first: char| first.is_ascii_digit())
         .then(|| {

@@ -67,7 +67,7 @@ pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T
     let asking = std::thread::spawn(ask);
     let mut waiting = Waiting::default();
     while !asking.is_finished() && begun.elapsed() < deadline {
-        waiting.tell(&"NVIDIA's driver", begun.elapsed(), deadline);
+        waiting.report(&"NVIDIA's driver", begun.elapsed(), deadline);
         std::thread::sleep(Duration::from_millis(5));
     }
     if !asking.is_finished() {

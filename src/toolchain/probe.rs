@@ -60,7 +60,7 @@ impl Probe<'_> {
             return Vec::new();
         }
         let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
-        if !pkg_config::serves(host) {
+        if !pkg_config::is_supported(host) {
             steps.retain(|step| !matches!(step.place, Place::PkgConfig(_)));
         }
         if !self.needs.cudnn {
@@ -115,7 +115,7 @@ impl Probe<'_> {
         }
         let constraints = self.constraints(self.requirements, &blocked);
         let choice = choose(&scan.candidates, &constraints);
-        if choice.misfit.is_some() {
+        if choice.mismatch.is_some() {
             return choice;
         }
         // What may be of another release is taken where nothing meets the requirement.
@@ -156,7 +156,7 @@ impl Probe<'_> {
         archives: &Archives,
     ) -> (Vec<Finding>, Option<Finding>) {
         let misfit = choice
-            .misfit
+            .mismatch
             .and_then(|(toolkit, _)| scan.candidates.get(toolkit)?.toolkit());
         let context = CheckContext {
             skew: misfit.and_then(|one| compiler_skew(one, &scan.candidates, self.host)),
@@ -169,7 +169,7 @@ impl Probe<'_> {
         };
         let (mut findings, toolkit_fault) = self.faults(&context);
         if self.needs.toolkit && self.needs.cudnn && choice.toolkit.is_some() {
-            findings.extend(context.misfit());
+            findings.extend(context.mismatch());
         }
         findings.extend(self.met_at_run_time(&context));
         if self.needs.toolkit {

@@ -55,7 +55,7 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
         let bin = told(output)?.top.join("bin");
         Some(files::below(&bin, &["nvcc", "nvcc.exe", "nvcc.profile"]))
     };
-    let output = answers.ask(&question, &rests_on);
+    let output = answers.query(&question, &rests_on);
     let mut output = output.map_err(NvccFault::NotRun)?;
     let Some(layout) = told(&output) else {
         // The commands that it would run are long and say nothing of it.
@@ -76,7 +76,7 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
 /// The release of this nvcc.
 pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, NvccFault> {
     let question = ask(nvcc, &["--version"]);
-    let output = answers.ask(&question, &|output| {
+    let output = answers.query(&question, &|output| {
         parse_version(&output.stdout).map(|_| Vec::new())
     });
     let output = output.map_err(NvccFault::NotRun)?;
@@ -86,7 +86,7 @@ pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, NvccFault> 
 /// The machine code that this nvcc can make, in numeric order; it names no targets with a letter here.
 pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, NvccFault> {
     let question = ask(nvcc, &["--list-gpu-code"]);
-    let output = answers.ask(&question, &|output| {
+    let output = answers.query(&question, &|output| {
         let told = !parse_gpu_codes(&output.stdout).is_empty();
         told.then(Vec::new)
     });
@@ -101,7 +101,7 @@ pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, NvccF
 /// The machine code with a letter that this nvcc can make, which only its help names; none where that names nothing.
 pub fn lettered_codes(nvcc: &Path, answers: &ProbeCache) -> Option<Vec<Target>> {
     let question = ask(nvcc, &["--help"]);
-    let output = answers.ask(&question, &|output| {
+    let output = answers.query(&question, &|output| {
         parse_help(&output.stdout).map(|_| Vec::new())
     });
     let output = output.ok()?;

@@ -195,7 +195,7 @@ fn no_pair_fits() {
     let choice = chosen(&all, None, true);
     assert_eq!(choice.toolkit, Some(0));
     assert_eq!(choice.cudnn, Some(1));
-    assert_eq!(choice.misfit, Some((0, 1)));
+    assert_eq!(choice.mismatch, Some((0, 1)));
     // Nobody asked for the toolkit: the cuDNN is enough.
     let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
     assert_eq!(

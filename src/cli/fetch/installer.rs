@@ -6,7 +6,7 @@ use crate::cli::fetch::release::Release;
 use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::terminal::{harmless, harmless_lines, show};
 use crate::model::invocation::Invocation;
-use crate::system::programs::end_with_this_process;
+use crate::system::programs::die_with_this_process;
 use crate::system::programs::on_path;
 use anstream::ColorChoice;
 use serde_json::Value;
@@ -205,7 +205,7 @@ impl Installer {
 
 fn command(call: &Invocation) -> Command {
     let mut command = Command::new(&call.program);
-    end_with_this_process(&mut command);
+    die_with_this_process(&mut command);
     command.args(&call.args);
     command
 }

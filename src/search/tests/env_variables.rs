@@ -1,14 +1,14 @@
-//! Places that somebody names.
+//! Tests of requested places.
 
 use super::*;
 
 fn trees(pairs: &[(&str, &str)]) -> Vec<Tree> {
     let env = env(pairs).with_current_dir("/package".into());
     let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
-    let wished = steps(&env, &platform, None)
+    let requested = steps(&env, &platform, None)
         .into_iter()
         .filter(|step| step.request.is_some());
-    let trees = wished.filter_map(|step| match step.place {
+    let trees = requested.filter_map(|step| match step.place {
         Place::Tree(tree) => Some(tree),
         Place::Nvcc(_) | Place::Copy(..) | Place::PkgConfig(..) => None,
     });
@@ -23,7 +23,7 @@ fn a_relative_place_starts_from_the_package() {
 }
 
 #[test]
-fn a_folder_of_libraries_or_headers_leads_to_the_other() {
+fn the_other_directory_beside_named_headers_or_libraries() {
     for (named, header, library) in [
         ("/opt/dnn/lib64", "/opt/dnn/include", ""),
         ("/opt/dnn/include/", "", "/opt/dnn/lib"),
@@ -42,9 +42,9 @@ fn a_folder_of_libraries_or_headers_leads_to_the_other() {
     assert!(tree.include.iter().all(|dir| dir.is_relative()), "{tree:?}");
 }
 
-/// A CUDA_HOME inside a virtual environment says where its cuDNN is, too.
+/// A CUDA_HOME inside a virtual environment also names its cuDNN.
 #[test]
-fn a_toolkit_of_wheels_leads_to_the_cudnn_beside_it() {
+fn the_wheel_of_cudnn_beside_a_requested_toolkit() {
     let site = "/venv/lib/python3.12/site-packages";
     let dirs = |home: &str| -> Vec<PathBuf> {
         let env = env(&[("CUDA_HOME", home)]);
@@ -72,7 +72,7 @@ fn a_toolkit_of_wheels_leads_to_the_cudnn_beside_it() {
 }
 
 #[test]
-fn nvcc_is_looked_for_on_the_path_of_the_machine_that_builds() {
+fn nvcc_is_searched_on_the_path_of_the_build_machine() {
     let files = |host: &str, target: &str, path: &str| {
         let env = env(&[("HOST", host), ("PATH", path), ("NVCC", "ccache nvcc")]);
         let steps = steps(&env, &Platform::from_triple(target), None);
@@ -112,9 +112,9 @@ fn a_variable_for_the_target_wins() {
             .for_target(target);
         let steps = steps(&env, &Platform::from_triple(target), None).into_iter();
         let itself = |place: &Place| matches!(place, Place::Tree(tree) if tree.pattern.is_empty());
-        let wished = steps.filter(|step| step.request.is_some() && itself(&step.place));
-        wished
-            .map(|step| format!("{}: {}", step.via, step.whereabouts()))
+        let requested = steps.filter(|step| step.request.is_some() && itself(&step.place));
+        requested
+            .map(|step| format!("{}: {}", step.via, step.description()))
             .collect()
     };
     let pairs = [

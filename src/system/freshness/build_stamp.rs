@@ -1,15 +1,15 @@
-//! Whether something that was made is still what would be made now.
+//! Checks whether build outputs are up to date.
 //!
-//! A stamp is a small text file beside it:
+//! A stamp is a small text file beside the output:
 //!
 //! ```text
-//! how nvcc -c src/a.cu                 how it was made
-//! hash 0123456789abcdef                of all that follows, and of what does not stand here: the size of what was made,
-//!                                      where links lead, which headers lie before others
-//! file 17 1700000000000000000 src/a.cu size, date and path of every file that was read
+//! how nvcc -c src/a.cu                 the command
+//! hash 0123456789abcdef                hash of the following lines, the size of the output, the targets of links, and
+//!                                      the headers that shadow others
+//! file 17 1700000000000000000 src/a.cu size, modification time and path of every file that was read
 //! ```
 //!
-//! It holds while all of that is the same; a file with an older date than before counts as changed.
+//! It is valid while all of this is unchanged; a file with an older modification time also counts as changed.
 
 use crate::runtime::facts::codec;
 use crate::system::freshness::stat_cache::{File, StatCache};
@@ -19,20 +19,18 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-/// Something that is made of files.
+/// A build output and its stamp.
 pub struct Artifact<'a> {
-    /// What was made.
     pub output: &'a Path,
-    /// What is known of it.
     pub stamp: &'a Path,
-    /// All that decides what comes out, the files that are read apart.
+    /// Everything that determines the output except the files that are read: the command.
     pub how: &'a str,
-    /// Where a compiler looks for headers, in its order.
+    /// The compiler's search path for headers.
     pub search: &'a [PathBuf],
 }
 
 impl Artifact<'_> {
-    /// What was read to make it, if it is fresh.
+    /// Returns the files that were read to make the output, if it is up to date.
     pub fn fresh(&self, seen: &StatCache) -> Option<Vec<Rc<File>>> {
         let text = std::fs::read_to_string(self.stamp).ok()?;
         let (mut how, mut hash, mut lines) = (String::new(), "", Vec::new());
@@ -69,14 +67,14 @@ impl Artifact<'_> {
         (hash_now == hash).then_some(files)
     }
 
-    /// Whether it is fresh and made of these.
+    /// Returns `true` if the output is up to date and made of these files.
     pub fn is_made_of(&self, files: &[PathBuf]) -> bool {
         let read = self.fresh(&StatCache::default());
         read.is_some_and(|read| read.iter().map(|file| &file.path).eq(files))
     }
 
-    /// Says so for later. `begun` is the time before the first of the files was read; one that has changed since, or
-    /// cannot be written down, leaves no stamp, and the next build makes everything anew.
+    /// Writes the stamp. `begun` is the time before the first file was read. If a file has changed since then, or its path
+    /// cannot be encoded, no stamp is written and the next build rebuilds the output.
     pub fn write(&self, read: &[PathBuf], begun: SystemTime) {
         let seen = StatCache::default();
         let settled = |path: &PathBuf| {
@@ -91,17 +89,17 @@ impl Artifact<'_> {
             for line in files.iter().filter_map(|file| file.line.as_deref()) {
                 text.extend(["file ", line, "\n"]);
             }
-            // Without a stamp it is only made again.
+            // Without a stamp the output is only rebuilt.
             let _ = std::fs::write(self.stamp, text);
         }
     }
 
-    /// Takes it back, before something is made again.
+    /// Removes the stamp before the output is rebuilt.
     pub fn remove(&self) {
         let _ = std::fs::remove_file(self.stamp);
     }
 
-    /// A build that is killed, or a disk that is full, leaves the half of a file.
+    /// The hash includes the size of the output: a killed build or a full disk leaves a truncated file.
     fn hash(&self, files: &[Rc<File>], seen: &StatCache) -> Option<String> {
         let size = std::fs::metadata(self.output).ok()?.len();
         let mut hasher = DefaultHasher::new();

@@ -1,25 +1,25 @@
-//! The state of a file, in one line: size, date and path. A file is taken for the same while its state is.
+//! The state of a file in one line: size, modification time and path. A file with the same state counts as unchanged.
 
 use crate::runtime::facts::codec::Fields;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A file that changed so shortly before it was read may have changed while it was: file systems keep time in steps.
+/// A file that changed less than this before it was read may have changed again: file systems store time in steps.
 const DOUBT: Duration = Duration::from_millis(50);
 
-/// Reads the state of a file that has not changed since then.
+/// Reads the state of a file, if it has not changed since `begun`.
 pub fn read_settled(path: &Path, begun: SystemTime) -> Option<String> {
     let changed = std::fs::metadata(path).ok()?.modified().ok()?;
     read(path).filter(|_| is_settled(changed, begun))
 }
 
-/// Returns `true` if a file that changed then had not changed for a while when the work was begun.
+/// Returns `true` if a file changed long enough before the work began.
 pub fn is_settled(changed: SystemTime, begun: SystemTime) -> bool {
     changed + DOUBT < begun
 }
 
-/// Returns the file that a state is of.
+/// Returns the path in a state.
 pub fn path(line: &str) -> Option<PathBuf> {
     String::decode(line.splitn(3, ' ').nth(2)?).map(PathBuf::from)
 }

@@ -1,7 +1,7 @@
-//! Files as one look sees them: many things are made of the same few hundred, and each is asked for once.
+//! A cache of file metadata: many outputs are made of the same few hundred files.
 //!
-//! It holds until something may have changed them; then there is a new one. Paths are compared as they are written:
-//! their parts, and hashes of them, are slow in a build script, which nobody optimizes.
+//! It is valid until a file may have changed; then a new cache is created. Paths are compared as bytes: components and
+//! hashes of paths are slow in an unoptimized build script.
 
 use crate::system::files;
 use crate::system::freshness::fingerprint;
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-/// All that was asked for so far, and what is not there.
+/// The results of all queries so far, including failed ones.
 #[derive(Default)]
 pub struct StatCache {
     known: RefCell<BTreeMap<OsString, Known>>,
-    /// What the artifact before was made of: most are made of the same headers, in the same order.
+    /// The files of the previous artifact: most are made of the same headers, in the same order.
     pub before: RefCell<Vec<Rc<File>>>,
 }
 
-/// What was asked for of one path; the inner is none where it is not there.
+/// The results of the queries about one path. The inner option is none if it does not exist.
 #[derive(Clone, Default)]
 struct Known {
     file: Option<Option<Rc<File>>>,
@@ -29,27 +29,27 @@ struct Known {
     names: Option<Rc<Vec<OsString>>>,
 }
 
-/// Something that is there.
+/// An existing file or directory.
 pub struct File {
-    /// As it was asked for.
+    /// The path as it was queried.
     pub path: PathBuf,
-    /// Whether it is a regular file.
+    /// Set for regular files.
     pub is_regular: bool,
-    /// When it changed.
+    /// The modification time.
     pub changed: SystemTime,
-    /// Its line in a stamp.
+    /// The line in a stamp.
     pub line: Option<String>,
-    /// Where it is, links followed. Another file behind a link may have the size and the date of the first: Nix gives
-    /// all files one date.
+    /// The path without links. Another file behind a link may have the same size and modification time: Nix gives all
+    /// files the same one.
     pub real: PathBuf,
-    /// A hash of its line and of where it is.
+    /// A hash of `line` and `real`.
     pub hash: u64,
-    /// Whether cargo was told of it.
-    pub is_told: Cell<bool>,
+    /// Set once a `rerun-if-changed` line was printed for it.
+    pub is_reported: Cell<bool>,
 }
 
 impl StatCache {
-    /// What there is under this path.
+    /// Returns the file or directory at this path.
     pub fn file(&self, path: &Path) -> Option<Rc<File>> {
         if let Some(file) = self.known(path, |known| known.file.clone()) {
             return file;
@@ -76,7 +76,7 @@ impl StatCache {
         let line = fingerprint::line(&data, path);
         let mut hasher = DefaultHasher::new();
         line.hash(&mut hasher);
-        // Most are where they are said to be, which the line tells.
+        // Most paths contain no links; then the line is sufficient.
         if real.as_os_str() != path.as_os_str() {
             real.as_os_str().hash(&mut hasher);
         }
@@ -87,11 +87,11 @@ impl StatCache {
             line,
             real,
             hash: hasher.finish(),
-            is_told: Cell::new(false),
+            is_reported: Cell::new(false),
         })
     }
 
-    /// Where a directory is, links followed. There are hundreds of files in a few.
+    /// Resolves the links in a directory's path. Few directories contain hundreds of files.
     pub fn dir(&self, dir: &Path) -> Option<PathBuf> {
         if let Some(real) = self.known(dir, |known| known.dir.clone()) {
             return real;
@@ -101,7 +101,7 @@ impl StatCache {
         real
     }
 
-    /// What a directory holds, in the order of the names.
+    /// Returns the sorted file names in a directory.
     pub fn names(&self, dir: &Path) -> Rc<Vec<OsString>> {
         if let Some(names) = self.known(dir, |known| known.names.clone()) {
             return names;
@@ -115,8 +115,8 @@ impl StatCache {
         listed
     }
 
-    fn known<T>(&self, path: &Path, of: impl Fn(&Known) -> Option<T>) -> Option<T> {
-        self.known.borrow().get(path.as_os_str()).and_then(of)
+    fn known<T>(&self, path: &Path, get: impl Fn(&Known) -> Option<T>) -> Option<T> {
+        self.known.borrow().get(path.as_os_str()).and_then(get)
     }
 
     fn note(&self, path: &Path, note: impl FnOnce(&mut Known)) {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_asked_for_once() {
+    fn a_file_is_read_once() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-seen-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join("a.h");

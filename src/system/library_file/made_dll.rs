@@ -1,17 +1,17 @@
-// DLLs for tests, made of what they are to say. tests/programs/terminal/inspect.rs includes this file.
+// DLLs for tests. tests/programs/terminal/inspect.rs includes this file.
 
-/// What a DLL is to say of itself. It has a section of constants at 0x1000, and one of device code if there is any.
+/// The contents of a DLL. It has a section of constants at 0x1000, and one of device code if `code` is not empty.
 #[derive(Clone, Debug, Default)]
 pub struct DllSpec {
-    /// The processor's number.
+    /// The machine number of the CPU.
     pub machine: u16,
-    /// What its version resource says.
+    /// The version resource.
     pub version: Option<[u16; 3]>,
-    /// What it exports, each the four bytes of a release, in the order of the alphabet.
+    /// The exports in alphabetical order, each with the four bytes of a version.
     pub exports: Vec<(String, [u8; 3])>,
-    /// What it takes from others.
+    /// The imports.
     pub imports: Vec<(String, Vec<String>)>,
-    /// What it takes from others once it is called.
+    /// The delay-loaded DLLs.
     pub delayed: Vec<String>,
     /// A text among its constants.
     pub text: String,
@@ -19,16 +19,16 @@ pub struct DllSpec {
     pub code: Vec<u8>,
 }
 
-/// What fixes a version begins with it.
+/// The signature of VS_FIXEDFILEINFO.
 const FIXED: u32 = 0xfeef_04bd;
-/// Where the section is, in memory and in the file.
+/// The address of the section in memory, and its offset in the file.
 const ADDRESS: u32 = 0x1000;
 const OFFSET: usize = 0x200;
-/// The size of the part of the header that holds where the tables are.
+/// The size of the optional header.
 const HEADER: u8 = 240;
 
 impl DllSpec {
-    /// From lines such as `version 9.1.0`, `exports cudnn_graph_version`, `imports cublas64_11.dll one two`,
+    /// Creates a DLL from lines such as `version 9.1.0`, `exports cudnn_graph_version`, `imports cublas64_11.dll one two`,
     /// `delays cudart64_13.dll`, `cpu aarch64`, `text cublasLt64_12.dll`, `cut`.
     pub fn from_lines(text: &str, cpu: &str) -> Vec<u8> {
         let mut made = Self::default();
@@ -50,7 +50,7 @@ impl DllSpec {
                 Some("text") => made.text.extend(words.map(|word| word + "\0")),
                 Some("cpu") => cpu = words.next().unwrap(),
                 Some("cut") => cut = true,
-                _ => panic!("{line:?} is nothing that a DLL can say"),
+                _ => panic!("{line:?} is not a line of a DLL"),
             }
         }
         made.machine = match cpu.as_str() {
@@ -63,7 +63,6 @@ impl DllSpec {
         bytes
     }
 
-    /// The file.
     pub fn bytes(&self) -> Vec<u8> {
         let mut data = Data(Vec::new());
         let exports = data.exports(&self.exports);
@@ -109,7 +108,7 @@ impl DllSpec {
     }
 }
 
-/// What the section holds. To put something there gives its address.
+/// The bytes of the section.
 struct Data(Vec<u8>);
 
 impl Data {
@@ -129,7 +128,7 @@ impl Data {
         self.put(&[text.as_bytes(), &[0]].concat())
     }
 
-    /// Names point at ordinals, and those at functions: from the back, so that a mistake shows.
+    /// Names point to ordinals, and ordinals to functions, in reverse order so that a mistake is noticed.
     fn exports(&mut self, exports: &[(String, [u8; 3])]) -> u32 {
         let count = exports.len() as u32;
         if count == 0 {
@@ -180,7 +179,7 @@ impl Data {
         self.words(&table)
     }
 
-    /// A resource of type 16, of one name, of one language.
+    /// Writes a resource of type 16 with one name and one language.
     fn version(&mut self, [major, minor, patch]: [u16; 3]) -> u32 {
         let pair = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
         let fixed = [0, FIXED, 1 << 16, pair(major, minor), pair(patch, 42)];

@@ -12,16 +12,14 @@ use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::version_source::SourcedVersion;
 use std::path::Path;
 
-/// A library file, open for reading. Of what it is not or does not hold, it tells nothing.
+/// An open library file.
 pub enum Binary {
-    /// For Linux.
     Elf(Elf),
-    /// For Windows.
     Pe(Pe),
 }
 
 impl Binary {
-    /// Opens a file as the system has it that is built for; else why that is not possible.
+    /// Opens a file of the target system's format.
     pub fn open(path: &Path, os: Os) -> Result<Self, Defect> {
         #[cfg(test)]
         crate::system::files::opened::note(path);
@@ -31,9 +29,9 @@ impl Binary {
         }
     }
 
-    /// Opens a program or a library by what it is; else why it is neither, or none if it cannot be read.
+    /// Opens a program or a library of either format. The error is none if the file cannot be read.
     #[cfg(feature = "cli")]
-    pub fn recognise(path: &Path) -> Result<Self, Option<Defect>> {
+    pub fn recognize(path: &Path) -> Result<Self, Option<Defect>> {
         let elf = Elf::read(path).map_err(|_| None)?;
         match elf.defect() {
             None => Ok(Binary::Elf(elf)),
@@ -46,7 +44,6 @@ impl Binary {
         }
     }
 
-    /// Returns its size.
     pub fn length(&self) -> u64 {
         match self {
             Binary::Elf(elf) => elf.length(),
@@ -54,7 +51,7 @@ impl Binary {
         }
     }
 
-    /// Returns the CPU that it is for, as target triples call it.
+    /// Returns the architecture as in target triples.
     pub fn cpu(&self) -> Option<&'static str> {
         match self {
             Binary::Elf(elf) => elf.cpu(),
@@ -62,7 +59,7 @@ impl Binary {
         }
     }
 
-    /// Returns its defect. A `libcudnn.so` without a number may be a script for the linker.
+    /// Returns its defect. A `libcudnn.so` without a number may be a linker script.
     pub fn defect(&self, path: &Path, platform: &Platform) -> Option<Defect> {
         let script = path.extension().is_some_and(|end| end == "so");
         let defect = match self {
@@ -103,7 +100,7 @@ impl Binary {
         }
     }
 
-    /// Returns the place of its device code in the file and the size of that: 0 if it has none.
+    /// Returns the offset and the size of its device code: 0 if it has none.
     #[cfg(feature = "cli")]
     pub fn device_code(&self) -> Option<(u64, u64)> {
         match self {
@@ -112,7 +109,7 @@ impl Binary {
         }
     }
 
-    /// Returns `size` bytes of the file from `offset` on, if it has as many.
+    /// Returns `size` bytes of the file from `offset` on, if it is long enough.
     #[cfg(feature = "cli")]
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         match self {
@@ -129,11 +126,11 @@ impl Binary {
         }
     }
 
-    /// Returns those of the symbols that it does not define; none if it does not tell its symbols.
-    pub fn missing_symbols<'s>(&self, wanted: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
+    /// Returns the symbols that it does not define; empty if it has no symbol table.
+    pub fn missing_symbols<'s>(&self, symbols: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         match self {
-            Binary::Elf(elf) => elf.missing_symbols(wanted),
-            Binary::Pe(pe) => pe.missing_symbols(wanted),
+            Binary::Elf(elf) => elf.missing_symbols(symbols),
+            Binary::Pe(pe) => pe.missing_symbols(symbols),
         }
     }
 }

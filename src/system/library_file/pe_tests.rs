@@ -30,17 +30,17 @@ fn dll(machine: u16) -> Vec<u8> {
     .bytes()
 }
 
-fn open<T>(bytes: &[u8], ask: impl FnOnce(Pe) -> T) -> T {
+fn open<T>(bytes: &[u8], read: impl FnOnce(Pe) -> T) -> T {
     let thread = format!("{:?}", std::thread::current().id());
     let name = format!("cudnn-guard-dll-{}-{thread}", std::process::id());
     let path = std::env::temp_dir().join(name);
     std::fs::write(&path, bytes).unwrap();
-    let told = ask(Pe::read(&path).unwrap());
+    let result = read(Pe::read(&path).unwrap());
     std::fs::remove_file(&path).unwrap();
-    told
+    result
 }
 
-fn told(bytes: &[u8], part: &str) -> (Option<String>, Option<&'static str>, Option<u32>) {
+fn version(bytes: &[u8], part: &str) -> (Option<String>, Option<&'static str>, Option<u32>) {
     open(bytes, |dll| {
         let release = dll.release(part);
         let release = release.map(|(version, source)| format!("{version} by {}", source.in_full()));
@@ -49,7 +49,7 @@ fn told(bytes: &[u8], part: &str) -> (Option<String>, Option<&'static str>, Opti
 }
 
 #[test]
-fn a_release_is_told_by_symbol_else_by_resource() {
+fn a_version_from_a_symbol_or_else_from_the_resource() {
     for (machine, part, release, cpu) in [
         (
             0x8664,
@@ -72,12 +72,12 @@ fn a_release_is_told_by_symbol_else_by_resource() {
         (0x1c4, "ops", "9.28.3 by version resource", None),
     ] {
         let wanted = (Some(release.to_string()), cpu, Some(13));
-        assert_eq!(told(&dll(machine), part), wanted);
+        assert_eq!(version(&dll(machine), part), wanted);
     }
 }
 
 #[test]
-fn what_it_takes_from_others_and_what_it_has_not() {
+fn imports_and_missing_symbols() {
     open(&dll(0x8664), |dll| {
         assert_eq!(dll.needs(), ["KERNEL32.dll", "cudnn_graph64_9.dll"]);
         let graph = "cudnn_graph64_9.dll".to_string();
@@ -89,27 +89,27 @@ fn what_it_takes_from_others_and_what_it_has_not() {
                 (graph, b"two".to_vec()),
             ]
         );
-        let asked: [&[u8]; 4] = [b"another", b"cudnn_cnn_versions", b"cudnn_cnn_version", b""];
+        let symbols: [&[u8]; 4] = [b"another", b"cudnn_cnn_versions", b"cudnn_cnn_version", b""];
         assert_eq!(
-            dll.missing_symbols(asked.into_iter()),
+            dll.missing_symbols(symbols.into_iter()),
             ["cudnn_cnn_versions".to_string(), String::new()]
         );
     });
     // One that exports nothing tells nothing.
     let silent = DllSpec::from_lines("", "x86_64");
-    let asked: [&[u8]; 1] = [b"one"];
+    let symbols: [&[u8]; 1] = [b"one"];
     assert!(open(&silent, |dll| dll
-        .missing_symbols(asked.into_iter())
+        .missing_symbols(symbols.into_iter())
         .is_empty()));
 }
 
 #[test]
-fn damage_ends_in_an_answer() {
+fn a_damaged_file_never_panics() {
     let whole = dll(0x8664);
     assert_eq!(open(&whole, |dll| dll.defect()), None);
     for length in 0..whole.len() {
         let cut = &whole[..length];
-        let (release, _, cuda_major) = told(cut, "graph");
+        let (release, _, cuda_major) = version(cut, "graph");
         assert_eq!((release, cuda_major), (None, None), "{length}");
         let defect = open(cut, |dll| {
             assert!(dll.needs().is_empty() && dll.named_imports().is_empty());
@@ -126,7 +126,7 @@ fn damage_ends_in_an_answer() {
     for place in 0..whole.len() {
         let mut bent = whole.clone();
         bent[place] = !bent[place];
-        told(&bent, "graph");
+        version(&bent, "graph");
         open(&bent, |dll| {
             dll.needs();
             let constraints = dll.named_imports();
@@ -136,7 +136,7 @@ fn damage_ends_in_an_answer() {
 }
 
 #[test]
-fn what_is_no_dll_says_what_it_is() {
+fn files_that_are_not_dlls() {
     let defect = |bytes: &[u8]| open(bytes, |dll| dll.defect().unwrap().to_string());
     assert_eq!(
         defect(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
@@ -156,7 +156,7 @@ fn what_is_no_dll_says_what_it_is() {
 }
 
 #[test]
-fn what_is_loaded_later_is_told_apart() {
+fn delay_loaded_dlls_are_listed_separately() {
     let later = |bytes: &[u8]| open(bytes, |dll| dll.delays());
     let bytes = dll(0x8664);
     assert_eq!(later(&bytes), ["cudart64_13.dll", "nvcuda.dll"]);
@@ -166,7 +166,7 @@ fn what_is_loaded_later_is_told_apart() {
 
 /// 127 DLLs, of each of which 16,000 functions are taken, all under one name.
 #[test]
-fn what_it_takes_is_told_within_bounds() {
+fn the_number_of_imports_is_limited() {
     for (letters, most) in [(60, 1 << 15), (4000, 9000)] {
         let mut functions = vec![String::new(); 16_000];
         functions[0] = "f".repeat(letters);

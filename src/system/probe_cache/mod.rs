@@ -1,15 +1,14 @@
-//! What a compiler has said of itself, remembered: it is asked each question once, by all of a build script and by
-//! the builds that come after.
+//! A cache of compilers' output: each query runs once for a whole build script and for later builds.
 //!
 //! ```text
-//! $OUT_DIR/cudnn-guard/answers           a hash of what follows; for each answer
-//!     question 1311768467                what it answers: a hash of the program, the question and what steers it
-//!     file 17 1700000000000000000 /path  a file that it rests on, as in a stamp
-//!     stdout Cuda compilation tools\n    its output
-//!     stderr #$ TOP=/usr/local/cuda\n    its error stream
+//! $OUT_DIR/cudnn-guard/answers           a hash of the rest; then for each output
+//!     question 1311768467                a hash of the program, its arguments and the variables that affect it
+//!     file 17 1700000000000000000 /path  a file that determines it, as in a stamp
+//!     stdout Cuda compilation tools\n    its standard output
+//!     stderr #$ TOP=/usr/local/cuda\n    its standard error
 //! ```
 //!
-//! A file that is not just so is as none. What a compiler could not answer is asked again by the next build.
+//! An invalid file counts as missing. Failed queries run again in the next build.
 
 #[cfg(all(test, unix))]
 pub mod tests;
@@ -27,25 +26,25 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// What makes an nvcc say something else, or a launcher find another one.
-const STEERING: [Variable; 4] = [
+/// The variables that change nvcc's output, or the nvcc that a launcher finds.
+const VARIABLES: [Variable; 4] = [
     Variable::Path,
     Variable::NvccCcbin,
     Variable::NvccPrependFlags,
     Variable::NvccAppendFlags,
 ];
 
-/// How long it may take to answer unless somebody says: a wrapper may have to wake a slow disk; more is a hang.
+/// The default time limit: a wrapper may have to wake a slow disk; more is a hang.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// How many are written down.
-const MOST: usize = 32;
+/// The number of outputs in the file.
+const MAX_OUTPUTS: usize = 32;
 
-/// All answers of one build; its copies know the same.
+/// The outputs of one build. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeCache {
-    folder: Option<PathBuf>,
-    steering: Vec<Option<OsString>>,
+    dir: Option<PathBuf>,
+    variables: Vec<Option<OsString>>,
     deadline: Option<Duration>,
     known: Arc<Mutex<Option<Vec<CachedOutput>>>>,
 }
@@ -53,126 +52,126 @@ pub struct ProbeCache {
 #[derive(Clone, Debug)]
 struct CachedOutput {
     key: u64,
-    said: Result<Output, Finding>,
-    /// The program and what it led to, each as a line of a stamp. None if it is not to be written down.
+    output: Result<Output, Finding>,
+    /// The program and the files that determine the output, each as a line of a stamp. None if it is not saved.
     files: Option<Vec<String>>,
 }
 
 impl ProbeCache {
-    /// Those of a build in this environment. Outside a build script nothing is kept for later.
+    /// Opens the cache of a build. Outside a build script nothing is saved.
     pub fn open(env: &Environment) -> Self {
-        let steering = STEERING.iter();
-        let steering = steering.map(|variable| env.get(*variable).map(OsString::from));
+        let variables = VARIABLES.iter();
+        let variables = variables.map(|variable| env.get(*variable).map(OsString::from));
         Self {
-            folder: env
+            dir: env
                 .os_var("OUT_DIR")
                 .map(|dir| Path::new(dir).join("cudnn-guard")),
-            steering: steering.collect(),
+            variables: variables.collect(),
             deadline: env.program_deadline(),
             known: Arc::default(),
         }
     }
 
-    /// What the program answers. `rests_on` names the files besides the program on which an answer rests, or none if
-    /// this is no answer.
-    pub fn ask(
+    /// Returns the output of a program. `rests_on` returns the files that determine it besides the program, or none if the
+    /// output must not be saved.
+    pub fn query(
         &self,
-        question: &Invocation,
+        invocation: &Invocation,
         rests_on: &dyn Fn(&Output) -> Option<Vec<PathBuf>>,
     ) -> Result<Output, Finding> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get_or_insert_with(|| self.read());
-        let key = self.key(question);
-        if let Some(answer) = known.iter().find(|answer| answer.key == key) {
-            return answer.said.clone();
+        let key = self.key(invocation);
+        if let Some(cached) = known.iter().find(|cached| cached.key == key) {
+            return cached.output.clone();
         }
         let begun = SystemTime::now();
-        let said = run(question, self.deadline.unwrap_or(DEADLINE));
-        let succeeded = said.as_ref().ok().filter(|output| output.success);
+        let output = run(invocation, self.deadline.unwrap_or(DEADLINE));
+        let succeeded = output.as_ref().ok().filter(|output| output.success);
         let files = succeeded.and_then(|output| {
             let mut files = rests_on(output)?;
             files.retain(|file| files::is_file(file));
-            files.insert(0, question.program.clone());
-            files.extend(profiles(&question.program));
+            files.insert(0, invocation.program.clone());
+            files.extend(profiles(&invocation.program));
             let lines = files
                 .iter()
                 .map(|file| fingerprint::read_settled(file, begun));
             lines.collect::<Option<Vec<_>>>()
         });
-        let is_kept = files.is_some();
+        let is_saved = files.is_some();
         known.push(CachedOutput {
             key,
-            said: said.clone(),
+            output: output.clone(),
             files,
         });
-        if is_kept {
+        if is_saved {
             self.write(known);
         }
-        said
+        output
     }
 
-    /// A link that leads to another program asks anew, be that one of the same size and date, as in Nix.
-    fn key(&self, question: &Invocation) -> u64 {
-        let real = files::canonical(&question.program, None).ok();
-        let profiles = profiles(&question.program);
-        hash((real, profiles, question.to_string(), &self.steering))
+    /// The key contains the real path: in Nix, another program behind a link has the same size and modification time.
+    fn key(&self, invocation: &Invocation) -> u64 {
+        let real = files::canonical(&invocation.program, None).ok();
+        let profiles = profiles(&invocation.program);
+        hash((real, profiles, invocation.to_string(), &self.variables))
     }
 
     fn read(&self) -> Vec<CachedOutput> {
         let text = self.file().and_then(|file| files::read(&file).ok());
         let mut answers = text.and_then(|text| parse(&text)).unwrap_or_default();
-        // A launcher may stay as it is while what it starts has changed: what any answer of it rests on counts.
-        let gone: Vec<String> = answers
+        // A launcher may be unchanged while the program that it starts has changed: one stale output makes all of them stale.
+        let stale: Vec<String> = answers
             .iter()
-            .filter(|answer| !answer.holds())
+            .filter(|answer| !answer.is_fresh())
             .filter_map(|answer| answer.files.iter().flatten().next().cloned())
             .collect();
         answers.retain(|answer| {
             let program = answer.files.iter().flatten().next();
-            answer.holds() && program.is_some_and(|program| !gone.contains(program))
+            answer.is_fresh() && program.is_some_and(|program| !stale.contains(program))
         });
         answers
     }
 
     fn write(&self, known: &[CachedOutput]) {
-        let (Some(folder), Some(file)) = (&self.folder, self.file()) else {
+        let (Some(dir), Some(file)) = (&self.dir, self.file()) else {
             return;
         };
         let texts: Vec<String> = known.iter().filter_map(CachedOutput::text).collect();
-        // Each PATH has answers of its own: the oldest go.
+        // Each PATH has its own outputs: the oldest are dropped.
         let body = texts
-            .get(texts.len().saturating_sub(MOST)..)
+            .get(texts.len().saturating_sub(MAX_OUTPUTS)..)
             .unwrap_or_default()
             .concat();
-        // What cannot be written down is only asked again.
-        let _ = out_dir::create_dir(folder)
+        // An output that cannot be saved is only queried again.
+        let _ = out_dir::create_dir(dir)
             .and_then(|()| files::write(&file, &format!("{:016x}\n{body}", hash(&body))));
     }
 
     fn file(&self) -> Option<PathBuf> {
-        Some(self.folder.as_ref()?.join("answers"))
+        Some(self.dir.as_ref()?.join("answers"))
     }
 }
 
 impl CachedOutput {
-    /// Whether all that it rests on is as it was.
-    fn holds(&self) -> bool {
+    /// Returns `true` if no file that determines the output has changed.
+    fn is_fresh(&self) -> bool {
         let now = |line: &String| fingerprint::read(&fingerprint::path(line)?);
         let mut files = self.files.iter().flatten();
         files.all(|line| now(line).as_ref() == Some(line))
     }
 
     fn text(&self) -> Option<String> {
-        let (files, said) = (self.files.as_ref()?, self.said.as_ref().ok()?);
+        let (files, output) = (self.files.as_ref()?, self.output.as_ref().ok()?);
         let mut lines = vec![codec::line("question", &self.key)];
         lines.extend(files.iter().map(|line| format!("file {line}")));
-        lines.push(codec::line("stdout", &said.stdout));
-        lines.push(codec::line("stderr", &said.stderr));
+        lines.push(codec::line("stdout", &output.stdout));
+        lines.push(codec::line("stderr", &output.stderr));
         Some(lines.join("\n") + "\n")
     }
 }
 
-/// What steers an nvcc from beside it, whatever it is asked.
+/// Returns the nvcc.profile files, which affect every run of nvcc.
 fn profiles(program: &Path) -> Vec<PathBuf> {
     let real = files::canonical(program, None).ok();
     let beside = [Some(program.to_path_buf()), real].into_iter().flatten();
@@ -190,17 +189,17 @@ fn parse(text: &str) -> Option<Vec<CachedOutput>> {
         if key == "question" {
             answers.push(CachedOutput {
                 key: u64::decode(value).unwrap_or_default(),
-                said: Ok(Output {
+                output: Ok(Output {
                     success: true,
                     ..Output::default()
                 }),
                 files: Some(Vec::new()),
             });
         } else if let Some(answer) = answers.last_mut() {
-            match (key, &mut answer.said, &mut answer.files) {
+            match (key, &mut answer.output, &mut answer.files) {
                 ("file", _, Some(files)) => files.push(value.to_string()),
-                ("stdout", Ok(said), _) => codec::set(&mut said.stdout, value),
-                ("stderr", Ok(said), _) => codec::set(&mut said.stderr, value),
+                ("stdout", Ok(output), _) => codec::set(&mut output.stdout, value),
+                ("stderr", Ok(output), _) => codec::set(&mut output.stderr, value),
                 _ => {}
             }
         }

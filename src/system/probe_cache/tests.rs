@@ -1,10 +1,10 @@
-//! With a compiler that writes down how often it is asked.
+//! Tests with a compiler that records its runs.
 
 use super::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// A folder with compilers in it that have been there for years.
+/// A directory with old compilers.
 struct Machine(PathBuf);
 
 impl Machine {
@@ -17,11 +17,11 @@ impl Machine {
         Self(dir)
     }
 
-    /// One that says so, after a line in `asked`.
+    /// Creates a program that runs the commands `says` after it appends a line to `runs`.
     fn program(&self, name: &str, says: &str) -> PathBuf {
         let path = self.0.join(name);
-        let asked = self.0.join("asked");
-        let text = format!("#!/bin/sh\necho \"$*\" >>'{}'\n{says}\n", asked.display());
+        let runs = self.0.join("runs");
+        let text = format!("#!/bin/sh\necho \"$*\" >>'{}'\n{says}\n", runs.display());
         // Written by another process: while this one has a file open, a program that another test starts has it too,
         // and then it cannot be run.
         shell(
@@ -32,7 +32,7 @@ impl Machine {
         path
     }
 
-    /// What the next build knows.
+    /// Opens the cache of the next build.
     fn next(&self) -> ProbeCache {
         self.next_with(&[])
     }
@@ -46,11 +46,11 @@ impl Machine {
         ))
     }
 
-    /// How often a program was asked since the last time this was called.
+    /// Returns the number of runs since the last call.
     fn times(&self) -> usize {
-        let asked = self.0.join("asked");
-        let text = fs::read_to_string(&asked).unwrap_or_default();
-        let _ = fs::remove_file(asked);
+        let runs = self.0.join("runs");
+        let text = fs::read_to_string(&runs).unwrap_or_default();
+        let _ = fs::remove_file(runs);
         text.lines().count()
     }
 }
@@ -68,12 +68,12 @@ fn shell(script: &str, path: &Path, text: &str) {
     assert!(shell.status().unwrap().success(), "{script}");
 }
 
-fn ask(answers: &ProbeCache, program: &Path, arg: &str) -> Result<String, String> {
-    ask_resting_on(answers, program, arg, &[])
+fn query(answers: &ProbeCache, program: &Path, arg: &str) -> Result<String, String> {
+    query_resting_on(answers, program, arg, &[])
 }
 
-/// A word with a number in it is an answer.
-fn ask_resting_on(
+/// Output with a digit is saved.
+fn query_resting_on(
     answers: &ProbeCache,
     program: &Path,
     arg: &str,
@@ -84,59 +84,60 @@ fn ask_resting_on(
         args: vec![arg.into()],
         ..Invocation::default()
     };
-    let said = answers.ask(&question, &|output| {
+    let output = answers.query(&question, &|output| {
         output
             .stdout
             .contains(char::is_numeric)
             .then(|| files.to_vec())
     });
-    said.map(|output| output.stdout + &output.stderr)
+    output
+        .map(|output| output.stdout + &output.stderr)
         .map_err(|finding| finding.to_string())
 }
 
 #[test]
-fn a_question_is_asked_once_by_all_builds() {
+fn a_query_runs_once_for_all_builds() {
     let machine = Machine::new("answers-once");
     let nvcc = machine.program("bin/nvcc", "echo \"$1 13\"; echo; echo '> é' >&2");
     let answers = machine.next();
-    let said = Ok("a 13\n\n> é\n".to_string());
-    assert_eq!(ask(&answers, &nvcc, "a"), said);
-    assert_eq!(ask(&answers.clone(), &nvcc, "a"), said);
+    let output = Ok("a 13\n\n> é\n".to_string());
+    assert_eq!(query(&answers, &nvcc, "a"), output);
+    assert_eq!(query(&answers.clone(), &nvcc, "a"), output);
     assert_eq!(machine.times(), 1);
-    assert!(ask(&answers, &nvcc, "b").is_ok_and(|said| said.starts_with("b 13")));
+    assert!(query(&answers, &nvcc, "b").is_ok_and(|output| output.starts_with("b 13")));
     assert_eq!(machine.times(), 1);
     let next = machine.next();
-    assert_eq!(ask(&next, &nvcc, "a"), said);
-    assert!(ask(&next, &nvcc, "b").is_ok_and(|said| said.starts_with("b 13")));
+    assert_eq!(query(&next, &nvcc, "a"), output);
+    assert!(query(&next, &nvcc, "b").is_ok_and(|output| output.starts_with("b 13")));
     assert_eq!(machine.times(), 0);
     // Outside a build script, nothing is kept.
     let elsewhere = || ProbeCache::open(&Environment::default());
-    assert_eq!(ask(&elsewhere(), &nvcc, "a"), said);
-    assert_eq!(ask(&elsewhere(), &nvcc, "a"), said);
+    assert_eq!(query(&elsewhere(), &nvcc, "a"), output);
+    assert_eq!(query(&elsewhere(), &nvcc, "a"), output);
     assert_eq!(machine.times(), 2);
 }
 
 #[test]
-fn another_compiler_is_asked_anew() {
+fn another_compiler_is_queried_again() {
     let machine = Machine::new("answers-changed");
     let nvcc = machine.program("bin/nvcc", "echo 12");
-    let asked = |says: &str| {
-        assert_eq!(ask(&machine.next(), &nvcc, "a"), Ok(format!("{says}\n")));
+    let runs = |says: &str| {
+        assert_eq!(query(&machine.next(), &nvcc, "a"), Ok(format!("{says}\n")));
         machine.times()
     };
-    assert_eq!([asked("12"), asked("12")], [1, 0]);
+    assert_eq!([runs("12"), runs("12")], [1, 0]);
     machine.program("bin/nvcc", "echo 1300");
-    assert_eq!([asked("1300"), asked("1300")], [1, 0], "another size");
+    assert_eq!([runs("1300"), runs("1300")], [1, 0], "another size");
     machine.program("bin/nvcc", "echo 1400");
     shell("touch -d 2019-01-01T00:00:00 \"$1\"", &nvcc, "");
     assert_eq!(
-        [asked("1400"), asked("1400")],
+        [runs("1400"), runs("1400")],
         [1, 0],
         "another date, an older one"
     );
     fs::rename(&nvcc, machine.0.join("bin/nvcc-14")).unwrap();
     symlink("nvcc-14", &nvcc).unwrap();
-    assert_eq!([asked("1400"), asked("1400")], [1, 0], "a link");
+    assert_eq!([runs("1400"), runs("1400")], [1, 0], "a link");
     // As in Nix, where all dates are the same.
     let other = machine.program("bin/nvcc-15", "echo 1500");
     let old = machine.0.join("bin/nvcc-14");
@@ -144,13 +145,13 @@ fn another_compiler_is_asked_anew() {
     fs::remove_file(&nvcc).unwrap();
     symlink("nvcc-15", &nvcc).unwrap();
     assert_eq!(
-        [asked("1500"), asked("1500")],
+        [runs("1500"), runs("1500")],
         [1, 0],
         "a link that leads elsewhere"
     );
     shell("touch \"$1\"", &nvcc, "");
     assert_eq!(
-        [asked("1500"), asked("1500")],
+        [runs("1500"), runs("1500")],
         [1, 1],
         "it may be changing right now"
     );
@@ -165,21 +166,21 @@ fn what_steers_a_compiler_is_part_of_the_question() {
         ("NVCC_APPEND_FLAGS", 1),
         ("CUDNN_GUARD_ARCHS", 0),
     ] {
-        ask(&machine.next(), &nvcc, "a").unwrap();
+        query(&machine.next(), &nvcc, "a").unwrap();
         machine.times();
-        ask(&machine.next_with(&[(name, "/x")]), &nvcc, "a").unwrap();
+        query(&machine.next_with(&[(name, "/x")]), &nvcc, "a").unwrap();
         assert_eq!(machine.times(), times, "{name}");
     }
 }
 
 #[test]
-fn a_wrapper_is_asked_anew_when_what_it_starts_has_changed() {
+fn a_wrapper_is_queried_again_when_its_program_has_changed() {
     let machine = Machine::new("answers-wrapper");
     let wrapper = machine.program("bin/wrapper", "exec \"${0%/*}/nvcc\"");
     let real = machine.program("bin/nvcc", "echo 12");
     let both = |answers: &ProbeCache| {
-        let layout = ask_resting_on(answers, &wrapper, "layout", &[real.clone(), "/none".into()]);
-        let version = ask(answers, &wrapper, "version");
+        let layout = query_resting_on(answers, &wrapper, "layout", &[real.clone(), "/none".into()]);
+        let version = query(answers, &wrapper, "version");
         assert_eq!(layout, version);
         (layout.unwrap(), machine.times())
     };
@@ -191,18 +192,18 @@ fn a_wrapper_is_asked_anew_when_what_it_starts_has_changed() {
 
 /// It says where nvcc looks, and which programs it runs.
 #[test]
-fn nvcc_is_asked_anew_when_its_profile_has_changed() {
+fn nvcc_is_queried_again_when_its_profile_has_changed() {
     let machine = Machine::new("answers-profile");
     let nvcc = machine.program("bin/nvcc", "cat \"${0%/*}/nvcc.profile\"");
     let profile = machine.0.join("bin/nvcc.profile");
     let write = "printf %s \"$2\" >\"$1\" && touch -d 2020-01-01T00:00:00 \"$1\"";
-    let asked = |says: &str| {
+    let runs = |says: &str| {
         shell(write, &profile, says);
-        assert_eq!(ask(&machine.next(), &nvcc, "a"), Ok(says.to_string()));
+        assert_eq!(query(&machine.next(), &nvcc, "a"), Ok(says.to_string()));
         machine.times()
     };
-    assert_eq!([asked("TOP=12\n"), asked("TOP=12\n")], [1, 0]);
-    assert_eq!([asked("TOP=1300\n"), asked("TOP=1300\n")], [1, 0]);
+    assert_eq!([runs("TOP=12\n"), runs("TOP=12\n")], [1, 0]);
+    assert_eq!([runs("TOP=1300\n"), runs("TOP=1300\n")], [1, 0]);
 }
 
 #[test]
@@ -210,11 +211,11 @@ fn a_broken_file_is_as_none() {
     let machine = Machine::new("answers-broken");
     let nvcc = machine.program("bin/nvcc", "echo 12");
     let file = machine.0.join("out/cudnn-guard/answers");
-    let asked = || {
-        assert_eq!(ask(&machine.next(), &nvcc, "a"), Ok("12\n".into()));
+    let runs = || {
+        assert_eq!(query(&machine.next(), &nvcc, "a"), Ok("12\n".into()));
         machine.times()
     };
-    assert_eq!([asked(), asked()], [1, 0]);
+    assert_eq!([runs(), runs()], [1, 0]);
     let whole = fs::read(&file).unwrap();
     for end in 0..whole.len() {
         fs::write(&file, &whole[..end]).unwrap();
@@ -236,21 +237,21 @@ fn a_broken_file_is_as_none() {
         fs::write(&file, format!("{:016x}\n{body}", hash(body))).unwrap();
         assert!(machine.next().read().is_empty(), "{body:?}");
     }
-    assert_eq!([asked(), asked()], [1, 0]);
+    assert_eq!([runs(), runs()], [1, 0]);
     fs::remove_dir_all(machine.0.join("out")).unwrap();
     fs::write(machine.0.join("out"), "no directory").unwrap();
-    assert_eq!([asked(), asked()], [1, 1]);
+    assert_eq!([runs(), runs()], [1, 1]);
 }
 
 #[test]
-fn what_is_no_answer_is_asked_again_by_the_next_build() {
+fn a_failed_query_runs_again_in_the_next_build() {
     let machine = Machine::new("answers-none");
     for says in ["echo nothing", "echo 12; exit 1"] {
         let nvcc = machine.program("bin/nvcc", says);
         for _ in 0..2 {
             let answers = machine.next();
-            let said = ask(&answers, &nvcc, "a");
-            assert_eq!(said, ask(&answers, &nvcc, "a"));
+            let output = query(&answers, &nvcc, "a");
+            assert_eq!(output, query(&answers, &nvcc, "a"));
             assert_eq!(machine.times(), 1, "{says}");
         }
     }
