@@ -1,29 +1,32 @@
-//! Which archives a program takes in that carries CUDA and cuDNN in itself.
+//! The archives for static linking of CUDA and cuDNN.
 //!
-//! NVIDIA's list: <https://docs.nvidia.com/deeplearning/cudnn/installation/latest/build-run-cudnn.html>. Its parts of
-//! cuDNN call each other in a ring and find their engines by what runs before `main`: they are taken in whole.
+//! NVIDIA's list: <https://docs.nvidia.com/deeplearning/cudnn/installation/latest/build-run-cudnn.html>. Sub-libraries of
+//! cuDNN depend on each other in a cycle and register engines in constructors, so all their objects are linked.
 
 use crate::model::platform::Os;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary};
 
-/// An archive that is wanted, under the first of its names that is there.
+/// A requested archive. The first existing name counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
-    /// The names, without `lib` and `.a`.
+    /// Names without `lib` and `.a`.
     pub names: Vec<String>,
-    /// Whether nothing can be linked without it.
+    /// Set if linking fails without it.
     pub needed: bool,
-    /// Who needs it, in words.
+    /// A description of what needs it.
     pub by: String,
 }
 
-/// The parts of a cuDNN that go into the program. None of them is for Windows.
+/// Returns the archives of a cuDNN. They do not exist for Windows.
 pub fn cudnn(major: u32) -> Vec<Archive> {
     let known = sub_libraries::of_major(major);
     let mut archives = Vec::new();
-    // Each comes before those that it calls.
+    // Each archive precedes those that it calls.
     for order in 0..u8::MAX {
-        let at = |part: &&&SubLibrary| part.archive.is_some_and(|one| one.link_order == order);
+        let at = |part: &&&SubLibrary| {
+            part.archive
+                .is_some_and(|archive| archive.link_order == order)
+        };
         let Some(part) = known.iter().find(at) else {
             break;
         };
@@ -33,30 +36,30 @@ pub fn cudnn(major: u32) -> Vec<Archive> {
                 format!("cudnn_{name}_static_v{major}"),
                 format!("cudnn_{name}_static"),
             ],
-            needed: part.archive.is_some_and(|one| one.needed),
+            needed: part.archive.is_some_and(|archive| archive.needed),
             by: format!("cuDNN {major}"),
         });
     }
     archives
 }
 
-/// All of an old cuDNN in one archive: up to 8.2.
+/// Returns the names of the single archive of cuDNN up to 8.2.
 pub fn cudnn_in_one(major: u32) -> Vec<String> {
     vec![format!("cudnn_static_v{major}"), "cudnn_static".into()]
 }
 
-/// The archives of the toolkit, in the order in which a linker wants them: each before those that it calls. With them
-/// the libraries that exist as shared ones only.
+/// Returns the archives of the toolkit in link order, each before those that it calls, and the libraries that only
+/// exist as shared ones.
 pub fn cuda(libs: &[String], cudnn: Option<u32>, os: Os) -> (Vec<Archive>, Vec<String>) {
     let mut archives: Vec<Archive> = Vec::new();
     let mut shared = Vec::new();
-    let mut want = |short: &str, needed: bool, by: &str| {
-        let whole = format!("{short}_static");
+    let mut require = |short: &str, needed: bool, by: &str| {
+        let static_name = format!("{short}_static");
         let names = match short {
-            // They exist as archives alone.
+            // These only exist as archives.
             "culibos" | "cudadevrt" => vec![short.to_string()],
             _ if short.ends_with("_static") => vec![short.to_string()],
-            _ => vec![whole, short.to_string()],
+            _ => vec![static_name, short.to_string()],
         };
         match archives.iter_mut().find(|known| known.names == names) {
             Some(known) => known.needed |= needed,
@@ -71,36 +74,36 @@ pub fn cuda(libs: &[String], cudnn: Option<u32>, os: Os) -> (Vec<Archive>, Vec<S
     if let Some(major) = cudnn {
         let by = format!("cuDNN {major}");
         if major < 9 {
-            want("cublas", true, &by);
+            require("cublas", true, &by);
         }
-        want("cublasLt", true, &by);
-        want("culibos", os == Os::Linux, &by);
-        // Named by NVIDIA from 9 on; of 8, whose releases differ, taken where they are.
+        require("cublasLt", true, &by);
+        require("culibos", os == Os::Linux, &by);
+        // NVIDIA lists them since 9. Versions of 8 differ, so there they are linked if they exist.
         for name in ["nvrtc", "nvrtc-builtins", "nvptxcompiler"] {
-            want(name, major > 8, &by);
+            require(name, major > 8, &by);
         }
     }
     for name in libs {
         if ["cuda", "nvidia-ml"].contains(&name.as_str()) {
-            // The driver's own libraries belong to the machine that the program runs on.
+            // The driver's libraries belong to the machine on which the program runs.
             shared.push(name.clone());
             continue;
         }
         let by = format!("`.libs([{name:?}])`");
-        want(name, true, &by);
-        let (needed, helpful) = companions(name.strip_suffix("_static").unwrap_or(name));
+        require(name, true, &by);
+        let (needed, optional) = companions(name.strip_suffix("_static").unwrap_or(name));
         for other in needed {
-            want(other, *other != "culibos" || os == Os::Linux, &by);
+            require(other, *other != "culibos" || os == Os::Linux, &by);
         }
-        for other in helpful {
-            want(other, false, &by);
+        for other in optional {
+            require(other, false, &by);
         }
     }
-    want("cudart", true, "`.link(Link::Static)`");
+    require("cudart", true, "`.link(Link::Static)`");
     (archives, shared)
 }
 
-/// What an archive calls in others: what it cannot do without, and what only some releases have.
+/// Returns the archives that an archive calls: the required ones, and those that only some versions have.
 fn companions(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match name {
         "cublas" => (&["cublasLt", "culibos"], &[]),
@@ -142,13 +145,12 @@ fn rank(names: &[String]) -> usize {
     ];
     let short = names.first().map_or("", String::as_str);
     let short = short.strip_suffix("_static").unwrap_or(short);
-    // What is not known here calls the others, and none of them calls it.
+    // An unknown archive calls the others, and none of them calls it.
     let place = order.iter().position(|known| *known == short);
     place.map_or(0, |place| place + 1)
 }
 
-/// The package of NVIDIA that brings an archive of the toolkit, without the release at its end: for Debian, and what
-/// conda calls it.
+/// Returns NVIDIA's packages with an archive of the toolkit, without the version at the end: for Debian and for conda.
 pub fn package(archive: &str, major: Option<u32>) -> Option<(&'static str, &'static str)> {
     let newer = major.is_some_and(|major| major > 12);
     Some(match archive.strip_suffix("_static").unwrap_or(archive) {
@@ -222,7 +224,7 @@ mod tests {
 
     /// LNK-05: there is no culibos for Windows.
     #[test]
-    fn windows_is_not_asked_for_culibos() {
+    fn culibos_is_not_required_on_windows() {
         assert_archives(
             &["cublas"],
             None,

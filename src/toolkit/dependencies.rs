@@ -1,25 +1,25 @@
-//! The libraries of a toolkit that others of it need.
+//! Dependencies between the libraries of a toolkit.
 
 use crate::runtime::binary::elf::Elf;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// A dependency that does not exist, or exists without the symbols that are called.
+/// A dependency that does not exist or does not define the required symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingDependency {
-    /// The library that needs.
+    /// The importing library.
     pub library: PathBuf,
-    /// The file name of the other: `libcublasLt.so.12`.
+    /// The file name of the dependency: `libcublasLt.so.12`.
     pub needs: String,
-    /// The other, where it is there.
+    /// The existing file of the dependency.
     pub beside: Option<PathBuf>,
-    /// The symbols that it lacks.
+    /// The symbols that it does not define.
     pub symbols: Vec<String>,
-    /// Files of other releases of it.
+    /// Files of its other versions.
     pub others: Vec<PathBuf>,
 }
 
-/// Libraries of a toolkit that others of it need. What else a library needs is the system's affair.
+/// Returns `true` for libraries of a toolkit on which others depend. Other dependencies are the system's.
 pub fn is_of_toolkit(file: &str) -> bool {
     let stem = file.split(".so").next().unwrap_or_default();
     [
@@ -46,7 +46,7 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDepen
             continue;
         }
         seen.push(path.clone());
-        // A script for the linker, or what cannot be read, needs nothing that is known here.
+        // A linker script or an unreadable file has no known dependencies.
         let Ok(opened) = Elf::read(&path) else {
             continue;
         };
@@ -66,30 +66,30 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDepen
                 symbols,
                 others,
             };
-            let Some(there) = paths.find(|path| files::is_file(path)) else {
+            let Some(found) = paths.find(|path| files::is_file(path)) else {
                 return Some(missing(None, Vec::new(), others(&needs, &places)));
             };
             let called = imports.iter().filter(|(file, _)| *file == needs);
             let called = called.map(|(_, symbol)| &symbol[..]);
-            let lacks = Elf::read(&there)
+            let undefined = Elf::read(&found)
                 .map_or_else(|_| Vec::new(), |library| library.missing_symbols(called));
-            if !lacks.is_empty() {
-                return Some(missing(Some(there), lacks, Vec::new()));
+            if !undefined.is_empty() {
+                return Some(missing(Some(found), undefined, Vec::new()));
             }
-            left.push(there);
+            left.push(found);
         }
     }
     None
 }
 
-/// `libcublasLt.so.11` where `libcublasLt.so.12` is needed.
+/// Returns the files of other versions: `libcublasLt.so.11` if `libcublasLt.so.12` is required.
 fn others(needs: &str, places: &[&PathBuf]) -> Vec<PathBuf> {
     let stem = needs.split(".so").next().unwrap_or_default();
     let prefix = format!("{stem}.so");
-    let of_name = |name: &str| name.starts_with(&prefix);
+    let is_version = |name: &str| name.starts_with(&prefix);
     let listed = places
         .iter()
-        .flat_map(|dir| files::list_named(dir, &of_name).unwrap_or_default());
+        .flat_map(|dir| files::list_named(dir, &is_version).unwrap_or_default());
     let all = files::dedup(listed);
     all.into_iter()
         .filter(|path| files::is_file(path))

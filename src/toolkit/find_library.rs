@@ -1,4 +1,4 @@
-//! Shared libraries as a linker finds them by name.
+//! Searches shared libraries like a linker.
 
 use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
@@ -11,7 +11,7 @@ use crate::system::{Host, files};
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
-/// The file of a shared library of the toolkit that is linked under this name.
+/// Returns the file that the linker finds in the toolkit for this name.
 pub fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBuf> {
     toolkit.link_dirs.iter().find_map(|dir| {
         Some(match library_in(dir, name, platform, toolkit.version)? {
@@ -21,7 +21,7 @@ pub fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option
     })
 }
 
-/// Whether the linker finds a shared library of this name without being told a directory.
+/// Returns `true` if the linker finds a shared library of this name in its default directories.
 pub fn is_on_linker_path(name: &str, host: &Host) -> bool {
     let platform = &host.platform;
     let root = host.root.as_deref().unwrap_or(Path::new("/"));
@@ -48,8 +48,8 @@ pub fn is_on_linker_path(name: &str, host: &Host) -> bool {
     dirs.iter().any(is_in)
 }
 
-/// The form in which a directory holds a shared library, if it does. Without the link for the linker it is the one of
-/// the toolkit's own major, else the newest: distributions have several in one directory.
+/// Returns how to link a shared library in this directory, if it exists. If the unversioned link is missing, the
+/// version with the toolkit's own major is used, or else the newest: distributions have several in one directory.
 pub fn library_in(
     dir: &Path,
     name: &str,

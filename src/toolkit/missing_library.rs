@@ -1,11 +1,11 @@
-//! A library that a build script asks for with `.libs(..)` and that is not there.
+//! The findings about missing libraries of `.libs(..)`.
 
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::finding::Finding;
 
-/// Libraries of a CUDA toolkit, each with its package: `libcurand-dev-13-0` and `libcurand-devel-13-0` of NVIDIA's
-/// repositories, `libcurand-dev` of conda, `nvidia-curand` on PyPI.
+/// Libraries of a CUDA toolkit, each with its package: `libcurand-dev-13-0` and `libcurand-devel-13-0` in NVIDIA's
+/// repositories, `libcurand-dev` on conda, `nvidia-curand` on PyPI.
 const PACKAGES: [(&[&str], &str, &str); 12] = [
     (&["cudart"], "cuda-cudart", "cuda-runtime"),
     (&["cublas", "cublasLt", "nvblas"], "libcublas", "cublas"),
@@ -32,16 +32,16 @@ const PACKAGES: [(&[&str], &str, &str); 12] = [
 pub struct LibraryFault<'a> {
     pub candidate: &'a Candidate,
     pub toolkit: &'a Toolkit,
-    /// The system that is built for.
+    /// The target system.
     pub os: Os,
     pub missing: Missing<'a>,
 }
 
-/// Missing libraries and headers. A package has a name in NVIDIA's repositories and on conda, without its ending, and
-/// one on PyPI, without `nvidia-`.
+/// A missing library or header. A package has a name in NVIDIA's repositories and on conda, without its suffix, and
+/// another on PyPI, without `nvidia-`.
 #[derive(Debug)]
 pub enum Missing<'a> {
-    /// A name that is close to one of CUDA's.
+    /// A misspelled name of a library, and the correct one.
     Misspelled(&'a str, &'static str),
     /// A library, with its package.
     Library(&'a str, (&'static str, &'static str)),
@@ -49,8 +49,8 @@ pub enum Missing<'a> {
     Headers(Vec<&'a String>, (&'static str, &'static str)),
 }
 
-/// Returns the finding for a library that is neither in the toolkit nor where the linker looks by itself. A name that
-/// is neither of CUDA nor close to one of CUDA's is left to the linker, which may know its directory.
+/// Returns the finding for a library that is neither in the toolkit nor in the linker's default directories. Names that
+/// do not resemble one of CUDA's are left to the linker, which may know their directory.
 pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option<Finding> {
     let mut known = PACKAGES.iter().flat_map(|(names, ..)| names.iter());
     let missing = match package(name) {
@@ -60,15 +60,14 @@ pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option
     missing.finding(candidate, platform)
 }
 
-/// Returns the package of a library as NVIDIA's repositories and conda name it, without its ending, and the wheel.
+/// Returns a library's package in NVIDIA's repositories and on conda, without its suffix, and its wheel.
 pub fn package(library: &str) -> Option<(&'static str, &'static str)> {
     let mut packages = PACKAGES.iter();
     let (_, package, wheel) = packages.find(|(names, ..)| names.contains(&library))?;
     Some((package, wheel))
 }
 
-/// Returns the note for headers that a library of `.libs(..)` is used by and that the toolkit does not have. Bindings
-/// for Rust need none.
+/// Returns the note about missing headers of the libraries in `.libs(..)`, which Rust bindings do not need.
 pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
     let toolkit = candidate.toolkit()?;
     let absent = toolkit.absent.iter().filter(|name| name.ends_with(".h"));
@@ -92,8 +91,7 @@ impl Missing<'_> {
     }
 }
 
-/// Whether a name is another one in other letters of the same kind, with two of them swapped, or with one too many, too
-/// few or wrong.
+/// Returns `true` if two names differ only in case, in two swapped letters, or in one extra, missing or wrong letter.
 fn is_close(known: &str, name: &str) -> bool {
     let bare = name.trim_start_matches("lib");
     let bare = bare.split(".so").next().unwrap_or(bare).to_lowercase();
@@ -104,14 +102,14 @@ fn is_close(known: &str, name: &str) -> bool {
     let start = known
         .iter()
         .zip(&name)
-        .take_while(|(one, other)| one == other)
+        .take_while(|(left, right)| left == right)
         .count();
     let (known, name) = (&known[start..], &name[start..]);
     let end = known
         .iter()
         .rev()
         .zip(name.iter().rev())
-        .take_while(|(one, other)| one == other)
+        .take_while(|(left, right)| left == right)
         .count();
     let (known, name) = (&known[..known.len() - end], &name[..name.len() - end]);
     match (known, name) {

@@ -1,4 +1,4 @@
-//! Reads what a toolkit's directory says of it.
+//! Reads an installed toolkit from its files.
 
 pub mod archives;
 pub mod dependencies;
@@ -25,7 +25,7 @@ use crate::toolkit::find_library::shared_file;
 use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
-/// Libraries that have a development package of their own, and a header of each.
+/// Libraries with their own development package, and a header of each.
 const HEADERS: [(&str, &str); 6] = [
     ("cublas", "cublas_v2.h"),
     ("cublasLt", "cublasLt.h"),
@@ -35,11 +35,11 @@ const HEADERS: [(&str, &str); 6] = [
     ("cusparse", "cusparse.h"),
 ];
 
-/// A toolkit, and the files that were read to know it.
+/// A toolkit, and the files that were read.
 pub type Read = (Toolkit, Vec<PathBuf>);
 
-/// The toolkit in this directory: there is one if `cuda.h`, the compiler or the runtime library lies there. Of what is
-/// not there, it has no directories: `include` without `cuda.h` is none.
+/// Returns the toolkit in this directory, if it contains `cuda.h`, the compiler or the runtime library. Directories
+/// without their main file are left out, such as `include` without `cuda.h`.
 pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> Option<Read> {
     let platform = &host.platform;
     let mut include_dirs = existing(top, &tree.include, sysroot, platform);
@@ -57,7 +57,7 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
         include_dirs.clear();
     }
     let mut link_dirs = existing(top, &tree.lib, sysroot, platform);
-    // Where a runtime lies beside the rest, it tells what processor the directory is for.
+    // A runtime library in a directory determines the directory's architecture.
     link_dirs.retain(|dir| {
         let cpu = runtime_in(dir, sysroot).and_then(|file| Elf::read(&file).ok()?.cpu());
         cpu.is_none_or(|cpu| cpu == platform.cpu)
@@ -69,37 +69,37 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     if header.is_none() && nvcc.is_none() && runtime.is_none() {
         return None;
     }
-    let (version, mut told_by) = header.unzip();
+    let (version, mut version_file_path) = header.unzip();
     let mut version = version.flatten();
     let own = version.is_none().then(|| own_version(top, sysroot));
     if let Some((own, file)) = own.flatten() {
-        (version, told_by) = (Some(own), Some(file));
+        (version, version_file_path) = (Some(own), Some(file));
     }
-    let named = || release_in_name(&sysroot.canonical(runtime.as_deref()?));
+    let from_name = || version_in_name(&sysroot.canonical(runtime.as_deref()?));
     let toolkit = Toolkit {
         root: top.to_path_buf(),
         version: version
             .or_else(|| compiler_version(nvcc.as_deref(), sysroot, host))
-            .or_else(named),
+            .or_else(from_name),
         stub_dirs: stubs(&link_dirs),
         include_dirs,
         link_dirs,
         nvcc,
         absent: Vec::new(),
     };
-    let read = all_read(told_by, &toolkit);
+    let read = all_read(version_file_path, &toolkit);
     Some((toolkit, read))
 }
 
-/// The toolkit that a compiler stands in, where that shows without running it: `bin/nvcc` with `include/cuda.h` beside.
-/// Nix, Spack and their like gather links to several packages in one directory: there it is beside the link.
+/// Returns the toolkit around a compiler without running it: `bin/nvcc` with `include/cuda.h` beside it. Nix, Spack and
+/// others collect links to several packages in one directory: there the toolkit is beside the link.
 pub fn containing(compiler: &Path, host: &Host) -> Option<Read> {
     let real = Sysroot { root: None }.canonical(compiler);
-    let gathered = || {
+    let beside_link = || {
         let top = compiler.parent()?.parent()?;
         (top != Path::new("/usr")).then(|| beside(compiler, top, host))?
     };
-    beside(&real, real.parent()?.parent()?, host).or_else(gathered)
+    beside(&real, real.parent()?.parent()?, host).or_else(beside_link)
 }
 
 fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
@@ -111,21 +111,21 @@ fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
         install_layout::toolkit(platform, top, "")
     };
     let has_header = |dir| files::is_file(&top.join(dir).join("cuda.h"));
-    let stands = tree.nvcc.iter().any(|nvcc| top.join(nvcc) == compiler);
-    if !stands || !tree.include.iter().any(has_header) {
+    let is_inside = tree.nvcc.iter().any(|nvcc| top.join(nvcc) == compiler);
+    if !is_inside || !tree.include.iter().any(has_header) {
         return None;
     }
     read_install(top, &tree, sysroot, host).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
 }
 
-/// The toolkit that a compiler says is its own.
+/// Runs a compiler to find its toolkit.
 pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
     let sysroot = Sysroot { root: None };
     let real = sysroot.canonical(compiler);
     let (compiler, mut layout) = match nvcc::layout(compiler, &host.answers) {
         Ok(layout) => (compiler, layout),
-        // Called by a link from elsewhere, nvcc does not find the profile beside it, and could compile nothing. A link
-        // to another program, as ccache has them, leads to no nvcc.
+        // Run through a link in another directory, nvcc does not find its profile and cannot compile. A link to
+        // another program, as ccache creates, does not point to an nvcc.
         Err(fault) if real.file_name() != compiler.file_name() || real == compiler => {
             return Err(fault);
         }
@@ -134,7 +134,7 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
             (&*real, layout.map_err(|_| fault)?)
         }
     };
-    // Debian's compiler takes the headers from the system without naming their directory.
+    // Debian's compiler uses the system's headers without naming their directory.
     let mut include_dirs = layout.include_dirs;
     include_dirs.retain(|dir| files::is_dir(dir));
     let mut found = header(&include_dirs, sysroot);
@@ -145,7 +145,7 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
             include_dirs.push("/usr/include".into());
         }
     }
-    let (version, told_by) = found.unzip();
+    let (version, version_file_path) = found.unzip();
     let mut link_dirs = layout.link_dirs;
     link_dirs.retain(|dir| files::is_dir(dir) && !dir.ends_with("stubs"));
     let toolkit = Toolkit {
@@ -159,7 +159,7 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
         link_dirs,
         absent: Vec::new(),
     };
-    let read = all_read(told_by, &toolkit);
+    let read = all_read(version_file_path, &toolkit);
     Ok((toolkit, read))
 }
 
@@ -167,14 +167,14 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
 fn header(dirs: &[PathBuf], sysroot: Sysroot) -> Option<(Option<Version>, PathBuf)> {
     let mut headers = dirs.iter().map(|dir| dir.join("cuda.h"));
     let header = headers.find_map(|header| sysroot.file(&header))?;
-    // `cuda.h` has a megabyte, and says its release in the first twenty thousand bytes.
+    // `cuda.h` has a megabyte, with the version in the first 20,000 bytes.
     let start = files::read_start(&header, 1 << 16).ok();
     let version = start.and_then(|text| version_header::cuda(&text));
-    let whole = || version_header::cuda(&files::read(&header).ok()?);
-    Some((version.or_else(whole), header))
+    let in_rest = || version_header::cuda(&files::read(&header).ok()?);
+    Some((version.or_else(in_rest), header))
 }
 
-/// What of these libraries a toolkit does not have: their files, and the headers that they are used by.
+/// Returns which of these libraries and of their headers a toolkit does not contain.
 pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<String> {
     let is_in = |dirs: &[PathBuf], files: &[String]| {
         let mut all = dirs
@@ -185,10 +185,10 @@ pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<St
     let mut absent = Vec::new();
     for name in libs {
         let archives = [format!("lib{name}_static.a"), format!("lib{name}.a")];
-        let is_there = shared_file(toolkit, name, platform).is_some()
+        let exists = shared_file(toolkit, name, platform).is_some()
             || is_in(&toolkit.stub_dirs, &[format!("lib{name}.so")])
             || is_in(&toolkit.link_dirs, &archives);
-        if !is_there {
+        if !exists {
             absent.push(name.clone());
         }
         let header = HEADERS.iter().find(|(library, _)| library == name);
@@ -200,19 +200,19 @@ pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<St
     absent
 }
 
-/// What the toolkit's own file says of its release: where no header does, as in what is for another processor alone.
+/// Returns the version in the toolkit's version file, for toolkits without headers, such as those for another CPU.
 fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
-    let told = |name, parse: fn(&str) -> Option<Version>| {
+    let read = |name, parse: fn(&str) -> Option<Version>| {
         let file = sysroot.file(&top.join(name))?;
         let start = files::read_start(&file, 1 << 16).ok()?;
         Some((parse(&start)?, file))
     };
-    told("version.json", version_file::json).or_else(|| told("version.txt", version_file::text))
+    read("version.json", version_file::json).or_else(|| read("version.txt", version_file::text))
 }
 
-/// The file that told the release: the header, else that of the toolkit itself, else the compiler. With it the runtime, whose file is named after its
-/// release.
-fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
+/// Returns the files that were read: the one with the version (header, version file or compiler), nvcc.profile, and the
+/// runtime library, whose file name contains the version.
+fn all_read(version_file_path: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
     let mut read = Vec::new();
     if let Some(nvcc) = &toolkit.nvcc {
         read.push(nvcc.with_file_name("nvcc.profile"));
@@ -221,13 +221,13 @@ fn all_read(told_by: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
         read.push(dir.join("libcudart.so"));
     }
     read.retain(|path| files::is_file(path));
-    if let Some(file) = told_by.or_else(|| toolkit.nvcc.clone()) {
+    if let Some(file) = version_file_path.or_else(|| toolkit.nvcc.clone()) {
         read.insert(0, file);
     }
     read
 }
 
-/// Whether a compiler is a program of the system that builds. Some are scripts, which run on any processor.
+/// Returns `true` if a compiler runs on the build system. Scripts run on any CPU.
 fn runs_on_builder(compiler: &Path, host: &Host) -> bool {
     let (builder, target) = (host.builder(), &host.platform);
     if (builder.os, &builder.cpu) == (target.os, &target.cpu) {
@@ -238,7 +238,7 @@ fn runs_on_builder(compiler: &Path, host: &Host) -> bool {
         && cpu.is_none_or(|cpu| cpu == builder.cpu)
 }
 
-/// Nothing of an image is run: it may be for another processor.
+/// Programs of an image are not run, because they may be for another CPU.
 fn compiler_version(nvcc: Option<&Path>, sysroot: Sysroot, host: &Host) -> Option<Version> {
     match sysroot.root {
         Some(_) => None,
@@ -254,7 +254,7 @@ fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A runtime library in this directory, in whatever form. Asked for by name, since `/usr/lib64` is long.
+/// Returns a runtime library in this directory. The names are checked one by one, because `/usr/lib64` is long.
 fn runtime_in(dir: &Path, sysroot: Sysroot) -> Option<PathBuf> {
     let names = [
         "libcudart.so",
@@ -266,15 +266,15 @@ fn runtime_in(dir: &Path, sysroot: Sysroot) -> Option<PathBuf> {
     names.iter().find_map(|name| sysroot.file(&dir.join(name)))
 }
 
-/// 12.4.127 of `libcudart.so.12.4.127`. The SONAME alone tells no release: `libcudart.so.12`.
-fn release_in_name(file: &Path) -> Option<Version> {
+/// Returns 12.4 for `libcudart.so.12.4.127`. The SONAME `libcudart.so.12` is not sufficient.
+fn version_in_name(file: &Path) -> Option<Version> {
     match LibraryName::of(file)?.numbers[..] {
         [major, minor, _] => Some(Version::new(major, minor, 0)),
         _ => None,
     }
 }
 
-/// A directory below the top, or beside what it is a link to: `#` is the top's own name.
+/// Joins a directory to the top, or to the top's link target if it starts with `..`. `#` is the top's own name.
 fn joined(top: &Path, dir: &Path, sysroot: Sysroot) -> PathBuf {
     let mut path = if dir.starts_with("..") {
         sysroot.canonical(top)
@@ -293,7 +293,7 @@ fn joined(top: &Path, dir: &Path, sysroot: Sysroot) -> PathBuf {
     path
 }
 
-/// Whether a toolkit keeps this directory for another processor: `targets/sbsa-linux/lib`.
+/// Returns `true` if a directory of a toolkit is for another CPU: `targets/sbsa-linux/lib`.
 fn is_foreign(real: &Path, platform: &Platform) -> bool {
     let mut parts = real.iter().rev().skip(1);
     let target = parts.next().and_then(|name| name.to_str());
@@ -301,7 +301,7 @@ fn is_foreign(real: &Path, platform: &Platform) -> bool {
         && target.is_some_and(|target| !platform.toolkit_targets().contains(&target))
 }
 
-/// Those of the directories that are there, each once: `include` is often a link to `targets/…/include`.
+/// Returns the existing directories without duplicates: `include` is often a link to `targets/…/include`.
 fn existing(top: &Path, dirs: &[PathBuf], sysroot: Sysroot, platform: &Platform) -> Vec<PathBuf> {
     let mut seen = Vec::new();
     let mut found = Vec::new();

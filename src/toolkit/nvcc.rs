@@ -1,4 +1,4 @@
-//! Asks an nvcc about itself. It is called by its absolute path: what it prints would be relative otherwise.
+//! Queries an nvcc. It is run by its absolute path, because it prints paths relative to its own.
 
 use crate::model::environment::Environment;
 use crate::model::invocation::Invocation;
@@ -14,18 +14,18 @@ use std::path::{Path, PathBuf};
 
 pub use crate::toolkit::nvcc_output::Layout;
 
-/// The label of the compiler's own words.
+/// The label of the compiler's output.
 pub const SAYS: &str = "nvcc says";
 
-/// An empty source that is always there; nvcc wants one even if it is not going to read it.
+/// An empty source that always exists; nvcc requires one even if it does not read it.
 const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
-/// An nvcc that does not answer.
+/// A failed query of nvcc.
 #[derive(Clone, Debug)]
 pub enum NvccFault {
     /// It could not be run.
     NotRun(Finding),
-    /// Its output does not contain the answer.
+    /// Output without the answer.
     NoAnswer {
         question: Question,
         command: Invocation,
@@ -33,35 +33,35 @@ pub enum NvccFault {
     },
 }
 
-/// A question to nvcc.
+/// A query of nvcc.
 #[derive(Clone, Copy, Debug)]
 pub enum Question {
-    /// Its directories of headers and libraries.
+    /// The directories of headers and libraries.
     Layout,
     Version,
-    /// The GPUs that it compiles for.
+    /// The supported GPUs.
     GpuCodes,
 }
 
-/// Where this nvcc looks for headers and libraries, with links and `..` resolved; directories that are not there
-/// are left out. nvcc looks for its host compiler first: without one it says nothing of this.
+/// Returns the search path for headers and libraries, with links and `..` resolved and without missing directories.
+/// nvcc searches its host compiler first, and prints nothing without one.
 pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
-    let question = ask(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
-    // nvcc writes this to its error stream; some wrappers join the two.
-    let told =
+    let question = command(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
+    // nvcc prints it to standard error; some wrappers join the streams.
+    let parse =
         |output: &Output| parse_layout(&output.stderr).or_else(|| parse_layout(&output.stdout));
-    // The compiler that a wrapper calls, and the file that tells it what it says here.
+    // The compiler that a wrapper runs, and its profile.
     let rests_on = |output: &Output| {
-        let bin = told(output)?.top.join("bin");
+        let bin = parse(output)?.top.join("bin");
         Some(files::below(&bin, &["nvcc", "nvcc.exe", "nvcc.profile"]))
     };
     let output = answers.query(&question, &rests_on);
     let mut output = output.map_err(NvccFault::NotRun)?;
-    let Some(layout) = told(&output) else {
-        // The commands that it would run are long and say nothing of it.
-        for said in [&mut output.stdout, &mut output.stderr] {
-            let lines = said.lines().filter(|line| !line.starts_with("#$"));
-            *said = lines.map(|line| format!("{line}\n")).collect();
+    let Some(layout) = parse(&output) else {
+        // The commands that it would run are long and irrelevant.
+        for stream in [&mut output.stdout, &mut output.stderr] {
+            let lines = stream.lines().filter(|line| !line.starts_with("#$"));
+            *stream = lines.map(|line| format!("{line}\n")).collect();
         }
         return Err(no_answer(Question::Layout, question, &output));
     };
@@ -73,9 +73,9 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
     })
 }
 
-/// The release of this nvcc.
+/// Returns the version of an nvcc.
 pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, NvccFault> {
-    let question = ask(nvcc, &["--version"]);
+    let question = command(nvcc, &["--version"]);
     let output = answers.query(&question, &|output| {
         parse_version(&output.stdout).map(|_| Vec::new())
     });
@@ -83,12 +83,11 @@ pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, NvccFault> 
     parse_version(&output.stdout).ok_or_else(|| no_answer(Question::Version, question, &output))
 }
 
-/// The machine code that this nvcc can make, in numeric order; it names no targets with a letter here.
+/// Returns the machine code targets of an nvcc in numeric order, without those with a suffix.
 pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, NvccFault> {
-    let question = ask(nvcc, &["--list-gpu-code"]);
+    let question = command(nvcc, &["--list-gpu-code"]);
     let output = answers.query(&question, &|output| {
-        let told = !parse_gpu_codes(&output.stdout).is_empty();
-        told.then(Vec::new)
+        (!parse_gpu_codes(&output.stdout).is_empty()).then(Vec::new)
     });
     let output = output.map_err(NvccFault::NotRun)?;
     let codes = parse_gpu_codes(&output.stdout);
@@ -98,9 +97,9 @@ pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, NvccF
     Ok(codes)
 }
 
-/// The machine code with a letter that this nvcc can make, which only its help names; none where that names nothing.
+/// Returns the machine code targets with a suffix, which only nvcc's help lists. None if it lists no targets.
 pub fn lettered_codes(nvcc: &Path, answers: &ProbeCache) -> Option<Vec<Target>> {
-    let question = ask(nvcc, &["--help"]);
+    let question = command(nvcc, &["--help"]);
     let output = answers.query(&question, &|output| {
         parse_help(&output.stdout).map(|_| Vec::new())
     });
@@ -108,7 +107,7 @@ pub fn lettered_codes(nvcc: &Path, answers: &ProbeCache) -> Option<Vec<Target>> 
     parse_help(&output.stdout)
 }
 
-fn ask(nvcc: &Path, args: &[&str]) -> Invocation {
+fn command(nvcc: &Path, args: &[&str]) -> Invocation {
     Invocation {
         program: nvcc.to_path_buf(),
         args: args.iter().map(ToString::to_string).collect(),

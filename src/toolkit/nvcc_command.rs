@@ -1,4 +1,4 @@
-//! How nvcc is asked to compile.
+//! The command lines of nvcc.
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::gencode::Gencode;
@@ -10,21 +10,20 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What a source is compiled to.
+/// The kind of file that a source is compiled to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
-    /// An object for a static library: host code, with the device code of all targets in it.
+    /// An object for a static library: host code, and device code for all targets.
     Object,
-    /// PTX, which the program gives to the driver.
+    /// PTX that the program loads through the driver.
     Ptx,
-    /// Machine code for one GPU, which the program gives to the driver.
+    /// Machine code for one GPU that the program loads through the driver.
     Cubin,
-    /// Machine code and PTX for all targets in one file, of which the driver takes what fits.
+    /// Machine code and PTX for all targets in one file, from which the driver selects.
     Fatbin,
 }
 
 impl Product {
-    /// The ending of its file.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Object => "o",
@@ -35,30 +34,29 @@ impl Product {
     }
 }
 
-/// What all files of one build have in common.
+/// The common options of all files in a build.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The compiler.
     pub nvcc: PathBuf,
-    /// What is made.
     pub product: Product,
-    /// The compiler for host code, where nvcc is not to look for one itself.
+    /// The host compiler, unless nvcc searches one itself.
     pub ccbin: Option<String>,
-    /// The variables that this compiler needs, where they were found with it. nvcc then runs no `vcvars64.bat`, which
-    /// would put the directories of Visual Studio's default toolset before those of this one.
+    /// The variables that the host compiler needs, if they were found with it. Then nvcc does not run `vcvars64.bat`,
+    /// which would prepend the directories of Visual Studio's default toolset.
     pub env: Vec<(OsString, OsString)>,
-    /// What the build script adds: include directories, macros, its own flags.
+    /// The build script's flags: include directories, macros, others.
     pub flags: Vec<String>,
-    /// What it says of optimisation.
+    /// The build script's optimization options.
     pub optimisation: Optimisation,
-    /// What decides what comes out besides, and nvcc does not name.
+    /// Further files that determine the output and that nvcc does not list.
     pub watched: Vec<PathBuf>,
-    /// Whether the compiler for host code is known to be gcc.
+    /// Set if the host compiler is known to be gcc.
     pub is_gcc: bool,
 }
 
-/// The command that compiles one file, for all of these targets; nvcc takes one alone for PTX and for a cubin.
-/// `besides` is what changes nothing of what comes out: who lists the files, on how many threads. `profile` is the environment in which cargo says how the crate is built.
+/// Returns the command that compiles a file for these targets; nvcc accepts only one for PTX and for a cubin. `besides`
+/// are options that do not change the output: the depfile, the number of threads. `profile` is the environment with
+/// cargo's profile.
 pub fn compile(
     plan: &Plan,
     targets: &[Gencode],
@@ -79,7 +77,7 @@ pub fn compile(
     let given = all_flags(&plan.flags, profile);
     args.extend(plan.optimisation.flags(&given, profile));
     args.extend(for_host(plan, platform, profile));
-    args.extend(by(plan));
+    args.extend(common_flags(plan));
     Invocation {
         program: plan.nvcc.clone(),
         args,
@@ -87,7 +85,7 @@ pub fn compile(
     }
 }
 
-/// The command that links the device code of these objects, for these targets, into one more object.
+/// Returns the command that links the device code of these objects into another object.
 pub fn device_link(
     plan: &Plan,
     targets: &[Gencode],
@@ -101,7 +99,7 @@ pub fn device_link(
     args.extend(objects.iter().map(|object| text(object)));
     args.extend(targets.iter().map(Gencode::to_string));
     args.extend(for_host(plan, platform, profile));
-    args.extend(by(plan));
+    args.extend(common_flags(plan));
     Invocation {
         program: plan.nvcc.clone(),
         args,
@@ -109,7 +107,7 @@ pub fn device_link(
     }
 }
 
-/// What the compiler for host code is told, so that what it makes can be linked with what rustc makes.
+/// Returns the flags for the host compiler that make its objects compatible with rustc's.
 fn for_host(plan: &Plan, platform: &Platform, profile: &Environment) -> Vec<String> {
     let given = all_flags(&plan.flags, profile);
     let has = |flag| given.iter().any(|one: &String| one.contains(flag));
@@ -117,7 +115,7 @@ fn for_host(plan: &Plan, platform: &Platform, profile: &Environment) -> Vec<Stri
         (Product::Object, Os::Linux) if has("-fPIC") => &[],
         (Product::Object, Os::Linux) => &["-Xcompiler", "-fPIC"],
         (Product::Object, Os::Windows) if has("/MT") || has("/MD") => &[],
-        // The C runtime that rustc links; nvcc would take the other one.
+        // The C runtime that rustc links; nvcc's default is the other one.
         (Product::Object, Os::Windows) if static_runtime(profile) => &["-Xcompiler", "/MT"],
         (Product::Object, Os::Windows) => &["-Xcompiler", "/MD"],
         _ => &[],
@@ -125,21 +123,21 @@ fn for_host(plan: &Plan, platform: &Platform, profile: &Environment) -> Vec<Stri
     host.iter().map(ToString::to_string).collect()
 }
 
-/// How many threads nvcc can use for these targets, each of which it compiles by itself; 1 where it may not be told.
+/// Returns how many threads nvcc can use, one for each target; 1 if it does not support the option.
 pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Environment) -> usize {
-    let knows = release.is_some_and(|release| release >= Version::new(11, 2, 0));
+    let is_supported = release.is_some_and(|release| release >= Version::new(11, 2, 0));
     // nvcc takes the option only once.
-    let is_told = all_flags(&plan.flags, env).iter().any(|flag| {
+    let is_given = all_flags(&plan.flags, env).iter().any(|flag| {
         let name = flag.trim_start_matches('-');
         flag.starts_with('-') && name.starts_with('t')
     });
     match plan.product {
-        Product::Object | Product::Fatbin if knows && !is_told => targets,
+        Product::Object | Product::Fatbin if is_supported && !is_given => targets,
         _ => 1,
     }
 }
 
-/// What nvcc is told besides the sources: by the build script, and by the two variables that it reads itself.
+/// Returns nvcc's flags from the build script and from the two variables that nvcc reads itself.
 pub fn all_flags(flags: &[String], env: &Environment) -> Vec<String> {
     let mut all = flags.to_vec();
     for variable in [Variable::NvccPrependFlags, Variable::NvccAppendFlags] {
@@ -149,12 +147,12 @@ pub fn all_flags(flags: &[String], env: &Environment) -> Vec<String> {
     all
 }
 
-/// The command that asks the host compiler of a plan what it is. With `-v`, nvcc shows what it runs.
+/// Returns the command that preprocesses a source to identify the host compiler. `-v` prints the commands that nvcc runs.
 pub fn question(plan: &Plan, source: &Path) -> Invocation {
     let source = source.to_string_lossy().into_owned();
     let mut args: Vec<String> = vec!["-v".into(), "-E".into(), "-x".into(), "c++".into()];
     args.push(source);
-    args.extend(by(plan));
+    args.extend(common_flags(plan));
     Invocation {
         program: plan.nvcc.clone(),
         args,
@@ -162,7 +160,7 @@ pub fn question(plan: &Plan, source: &Path) -> Invocation {
     }
 }
 
-fn by(plan: &Plan) -> Vec<String> {
+fn common_flags(plan: &Plan) -> Vec<String> {
     let mut args = Vec::new();
     if let Some(program) = &plan.ccbin {
         args.extend(["-ccbin".to_string(), program.clone()]);
@@ -179,8 +177,8 @@ fn static_runtime(env: &Environment) -> bool {
     features.split(',').any(|feature| feature == "crt-static")
 }
 
-/// The files in a depfile, `a.o : a.cu \` with one file a line after it, the source first, each once. `make` knows two escapes
-/// that a path can need: a space after a backslash, and a doubled dollar sign.
+/// Returns the files in a depfile without duplicates, the source first: `a.o : a.cu \`, then one file a line. A path can
+/// contain two of make's escapes: a space after a backslash, and a doubled dollar sign.
 pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
     let Some((_, files)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
         return Vec::new();
@@ -202,7 +200,7 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
             .into_iter()
             .for_each(|word| word.extend(escaped));
     }
-    // gcc names a header each time that it is included.
+    // gcc lists a header each time it is included.
     let mut seen = BTreeSet::new();
     words.retain(|word| !word.is_empty() && seen.insert(OsString::from(word)));
     words.into_iter().map(PathBuf::from).collect()
@@ -317,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_compiler_is_asked_as_it_will_be_called() {
+    fn the_host_compiler_is_queried_with_the_build_flags() {
         let question = question(
             &plan(Product::Object, Some("g++-12")),
             Path::new("/out/q.cpp"),
@@ -346,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn nvcc_is_asked_for_one_target_a_flag() {
+    fn each_target_is_one_flag() {
         let flags: Vec<String> = parse_gpu_codes("sm_80\nsm_90a\nsm_100f")
             .into_iter()
             .flat_map(|target| {

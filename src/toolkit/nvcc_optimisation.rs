@@ -1,21 +1,21 @@
-//! How far nvcc optimises, and what it tells debuggers and profilers: what the build script says, else cargo's profile.
+//! Optimization and debug information of nvcc, from the build script or else from cargo's profile.
 
 use crate::model::environment::Environment;
 
-/// What a build script says of it.
+/// The build script's options. Default: cargo's profile.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Optimisation {
-    /// Of host code, 0 to 3.
+    /// The optimization level of host code, 0 to 3.
     pub level: Option<u8>,
-    /// Whether host code gets `-g`.
+    /// `-g` for host code.
     pub debug: Option<bool>,
-    /// Whether device code gets `-lineinfo`.
+    /// `-lineinfo` for device code.
     pub lineinfo: Option<bool>,
 }
 
 impl Optimisation {
-    /// The arguments that nvcc gets beside these, none of which it gets twice. Device code is optimised unless `-G` is
-    /// asked for, in debug builds too.
+    /// Returns nvcc's arguments that are not yet in `given`. Device code is also optimized in debug builds, unless `-G` is
+    /// given.
     pub fn flags(self, given: &[String], profile: &Environment) -> Vec<String> {
         let is_given = |names: &[&str]| {
             let named = |flag: &String| {
@@ -24,7 +24,7 @@ impl Optimisation {
             };
             given.iter().any(named)
         };
-        // What stands behind `-Xptxas` is for device code.
+        // The argument of `-Xptxas` is for device code.
         let for_ptxas = |place: usize| {
             let before = place.checked_sub(1).map(|before| &*given[before]);
             before.is_some_and(|flag| ["-Xptxas", "--ptxas-options"].contains(&flag))
@@ -34,8 +34,8 @@ impl Optimisation {
         let has_level =
             given.iter().enumerate().any(is_level) || is_given(&["--optimize", "-optimize"]);
         let is_settled = has_level || self.level.is_some();
-        let wants_debug = !matches!(profile.var("DEBUG"), None | Some("false" | "0" | "none"));
-        let by_profile = wants_debug && !is_settled;
+        let is_debug = !matches!(profile.var("DEBUG"), None | Some("false" | "0" | "none"));
+        let by_profile = is_debug && !is_settled;
         let for_debugger = is_given(&["-G", "--device-debug", "-device-debug"]);
 
         let mut flags = Vec::new();

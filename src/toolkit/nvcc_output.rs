@@ -1,4 +1,4 @@
-//! What nvcc says of itself.
+//! Parsers of nvcc's output.
 
 use crate::model::text::pattern::{Pattern, pattern, release};
 use crate::model::text::target_name;
@@ -6,19 +6,19 @@ use crate::runtime::facts::compute_capability::{Suffix, Target};
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
-/// Where nvcc itself looks: right through wrappers, Debian's script, conda and the HPC SDK.
+/// nvcc's own search path, correct behind wrappers, Debian's script, conda and the HPC SDK.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// The directory of its toolkit.
+    /// The root of the toolkit.
     pub top: PathBuf,
-    /// Where it finds its headers.
+    /// The header directories.
     pub include_dirs: Vec<PathBuf>,
-    /// Where it finds its libraries, without directories of stubs.
+    /// The library directories without stubs.
     pub link_dirs: Vec<PathBuf>,
 }
 
-/// The answer to `nvcc -v --dryrun`: lines such as `#$ INCLUDES="-I/usr/local/cuda/bin/../include"`. Debian's names no
-/// `TOP`; one that does not find its `nvcc.profile`, as when it is called by a link from elsewhere, names nothing.
+/// Parses `nvcc -v --dryrun`: lines such as `#$ INCLUDES="-I/usr/local/cuda/bin/../include"`. Debian's nvcc prints no
+/// `TOP`. An nvcc without its `nvcc.profile`, for example run through a link in another directory, prints nothing.
 pub fn parse_layout(text: &str) -> Option<Layout> {
     let mut layout = Layout::default();
     let mut here = None;
@@ -43,7 +43,7 @@ pub fn parse_layout(text: &str) -> Option<Layout> {
     Some(layout)
 }
 
-/// The directories in `"-I/a b" -I/c "-isystem" "/d" "/LIBPATH:C:/e"`.
+/// Parses the directories in `"-I/a b" -I/c "-isystem" "/d" "/LIBPATH:C:/e"`.
 fn directories(value: &str) -> impl Iterator<Item = PathBuf> {
     static WORD: Pattern = Pattern::new(|| pattern(r#"(?:"[^"]*"|[^" \t])+"#));
     let words = WORD.find_iter(value);
@@ -56,19 +56,18 @@ fn directories(value: &str) -> impl Iterator<Item = PathBuf> {
     dirs.filter(|dir| !dir.as_os_str().is_empty())
 }
 
-/// The release in `Cuda compilation tools, release 13.5, V13.5.37`, as CUDA releases are named: two numbers.
+/// Parses `Cuda compilation tools, release 13.5, V13.5.37` to CUDA's two numbers.
 pub fn parse_version(text: &str) -> Option<Version> {
     static RELEASE: Pattern = Pattern::new(|| pattern(r"release ([0-9]+)\.([0-9]+)"));
     release(&RELEASE, text)
 }
 
-/// The answer to `nvcc --list-gpu-code`, which comes in no order: `sm_75`, `sm_110`, `sm_103`, one a line.
+/// Parses `nvcc --list-gpu-code`: unsorted lines `sm_75`, `sm_110`, `sm_103`.
 pub fn parse_gpu_codes(text: &str) -> Vec<Target> {
     gpu_codes(text.lines().map(str::trim))
 }
 
-/// The targets with a letter in the answer to `nvcc --help`: `'sm_100a','sm_100f','sm_103',`. One that names no target
-/// at all is no such answer.
+/// Parses the targets with a suffix in `nvcc --help`: `'sm_100a','sm_100f','sm_103',`. None if it contains no target.
 pub fn parse_help(text: &str) -> Option<Vec<Target>> {
     let mut codes = gpu_codes(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     if codes.is_empty() {
@@ -87,7 +86,7 @@ fn gpu_codes<'a>(words: impl Iterator<Item = &'a str>) -> Vec<Target> {
     targets
 }
 
-/// Puts a target in its place in a list in numeric order, unless it is there.
+/// Inserts a target into a sorted list, unless the list contains it.
 pub fn add(targets: &mut Vec<Target>, target: Target) {
     if let Err(place) = targets.binary_search(&target) {
         targets.insert(place, target);

@@ -3,17 +3,19 @@
 use crate::runtime::facts::version::Version;
 use std::path::Path;
 
-/// Returns what to install, where Debian and Fedora may have other names for it.
+/// Returns the package to install, with both names if Debian's and Fedora's differ.
 pub fn by_distribution(debian: &str, fedora: &str) -> String {
-    match debian == fedora {
-        true => debian.to_string(),
-        false => format!("{debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)"),
+    if debian == fedora {
+        return debian.to_string();
     }
+    format!("{debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)")
 }
 
-/// Returns the ending of NVIDIA's packages: `-12-8`.
+/// Returns the suffix of NVIDIA's packages: `-12-8`.
 pub fn package_suffix(version: Option<Version>) -> String {
-    version.map_or_else(String::new, |one| format!("-{}-{}", one.major, one.minor))
+    version.map_or_else(String::new, |version| {
+        format!("-{}-{}", version.major, version.minor)
+    })
 }
 
 /// Returns `true` if a toolkit consists of NVIDIA's wheels.

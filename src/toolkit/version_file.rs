@@ -1,10 +1,10 @@
-//! What the file beside a toolkit's directories says of its release.
+//! Parsers of a toolkit's version files.
 
 use crate::model::text::pattern::{Pattern, pattern, release};
 use crate::runtime::facts::version::Version;
 
-/// `12.4` of `"cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }` in `version.json`, which there is from CUDA 11.1
-/// on. The third number is no release of CUDA; in some it is a date.
+/// Parses `12.4` in `"cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }` from `version.json`, which exists since
+/// CUDA 11.1. The third number does not belong to CUDA's version; in some files it is a date.
 pub fn json(text: &str) -> Option<Version> {
     static CUDA: Pattern = Pattern::new(|| {
         pattern(
@@ -14,7 +14,7 @@ pub fn json(text: &str) -> Option<Version> {
     release(&CUDA, text)
 }
 
-/// `10.2` of `CUDA Version 10.2.89` in `version.txt`, up to CUDA 11.0.
+/// Parses `10.2` in `CUDA Version 10.2.89` from `version.txt`, up to CUDA 11.0.
 pub fn text(text: &str) -> Option<Version> {
     static CUDA: Pattern = Pattern::new(|| {
         pattern(
