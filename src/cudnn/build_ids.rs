@@ -1,4 +1,4 @@
-//! The releases of cuDNN to which a build ID belongs.
+//! The build IDs of cuDNN's sub-libraries.
 
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
@@ -6,7 +6,7 @@ use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/build-ids.txt");
 
-/// Returns the releases in which NVIDIA shipped this build of a sub-library: mostly one, none if the table lacks it.
+/// Returns the versions in which NVIDIA shipped this build of a sub-library: usually one, none if it is unknown.
 pub fn releases(build_id: &str) -> Vec<Version> {
     if build_id.len() < 16 {
         return Vec::new();
@@ -16,11 +16,11 @@ pub fn releases(build_id: &str) -> Vec<Version> {
     releases.filter_map(Version::parse).collect()
 }
 
-/// Returns the build IDs of these majors that a program carries: for each release, the first digits of the builds whose
-/// version is known in no other way.
+/// Returns the build IDs of these majors that are embedded in a program: for each version, the first digits of the
+/// builds that contain no version themselves.
 pub fn carried(majors: &[u32]) -> Vec<(Version, String)> {
     let has_symbol =
-        |part| sub_libraries::find(part).is_some_and(|one| one.version_symbol.is_some());
+        |part| sub_libraries::find(part).is_some_and(|known| known.version_symbol.is_some());
     let mut rows: Vec<(Version, String)> = Vec::new();
     for row in TABLE.lines().filter(|line| !line.starts_with('#')) {
         let mut words = row.split(' ');
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_whole() {
+    fn every_row_is_complete() {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#'));
         let mut known: Vec<&str> = Vec::new();
         for row in rows {

@@ -1,4 +1,4 @@
-//! The header of a cuDNN that tells its version.
+//! The header that contains cuDNN's version.
 
 use crate::model::text::version_header;
 use crate::runtime::facts::version::Version;
@@ -6,7 +6,7 @@ use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// The headers that may tell the version, today's first.
+/// The headers that may contain the version, the current one first.
 const HEADERS: [&str; 4] = [
     "cudnn_version.h",
     "cudnn_version_v9.h",
@@ -15,19 +15,21 @@ const HEADERS: [&str; 4] = [
 ];
 
 /// More headers than cuDNN has.
-const MOST_HEADERS: usize = 40;
+const MAX_HEADERS: usize = 40;
 
-/// Returns the header that tells the version, in this directory or in the one that its `cudnn.h` includes from.
+/// Returns the header with the version, in this directory or in the one that its `cudnn.h` includes from.
 pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
-    telling_header(dir, sysroot).or_else(|| {
+    version_header_in(dir, sysroot).or_else(|| {
         let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
         let mut named = version_header::included_by_path(&text).into_iter();
-        named.find_map(|path| telling_header(&sysroot.canonical(dir.join(path).parent()?), sysroot))
+        named.find_map(|path| {
+            version_header_in(&sysroot.canonical(dir.join(path).parent()?), sysroot)
+        })
     })
 }
 
-/// Returns the header in this directory that tells the version. Up to cuDNN 7, that is `cudnn.h` itself.
-fn telling_header(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
+/// Returns the header in this directory that contains the version: `cudnn.h` itself up to cuDNN 7.
+fn version_header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     HEADERS.iter().find_map(|name| {
         let header = sysroot.file(&dir.join(name))?;
         let version = version_header::cudnn(&files::read(&header).ok()?)?;
@@ -44,8 +46,8 @@ pub(super) fn missing_include(
 ) -> Option<(PathBuf, String)> {
     let mut left = vec![sysroot.file(first)?];
     let mut seen: Vec<PathBuf> = Vec::new();
-    while let Some(header) = left.pop().filter(|_| seen.len() < MOST_HEADERS) {
-        // They include each other before all else, and are long.
+    while let Some(header) = left.pop().filter(|_| seen.len() < MAX_HEADERS) {
+        // Headers are long, and their includes come first.
         let text = files::read_start(&header, 1 << 13).unwrap_or_default();
         let beside = header.parent().map(Path::to_path_buf);
         let places: Vec<&PathBuf> = beside.iter().chain(dirs).collect();
@@ -62,14 +64,14 @@ pub(super) fn missing_include(
     None
 }
 
-/// Returns the headers that exist if none tells the version: one that cannot be read, as `sudo cp` leaves it under a
-/// strict umask, and one that can. Up to cuDNN 7, it was right to copy `cudnn.h` alone.
-pub(super) fn silent(
+/// Returns the existing headers if none contains the version: one that cannot be read, as `sudo cp` creates it with a
+/// strict umask, and a readable one. Up to cuDNN 7, it was correct to copy only `cudnn.h`.
+pub(super) fn headers_without_version(
     dirs: impl Iterator<Item = PathBuf>,
     sysroot: Sysroot,
 ) -> (Option<PathBuf>, Option<PathBuf>) {
     let headers: Vec<PathBuf> = dirs.flat_map(|dir| files::below(&dir, &HEADERS)).collect();
     let forbidden = headers.iter().find(|header| files::is_forbidden(header));
-    let there = headers.iter().find_map(|header| sysroot.file(header));
-    (forbidden.cloned(), there)
+    let readable = headers.iter().find_map(|header| sysroot.file(header));
+    (forbidden.cloned(), readable)
 }

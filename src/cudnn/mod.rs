@@ -13,7 +13,7 @@ pub mod no_library;
 #[cfg(all(test, target_os = "linux"))]
 pub mod tests;
 
-use crate::cudnn::headers::{header_in, missing_include, silent};
+use crate::cudnn::headers::{header_in, headers_without_version, missing_include};
 use crate::cudnn::no_library::{archives, obstacle};
 use crate::cudnn::parts::SubLibraries;
 use crate::model::candidate::{Cudnn, LinkName};
@@ -30,7 +30,7 @@ use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// Returns the cuDNN in this directory, if a header there tells a version or a library is there, and the files that were
+/// Returns the cuDNN in this directory, if it contains a header with a version or a library, and the files that were
 /// read.
 pub fn read_install(
     top: &Path,
@@ -45,7 +45,7 @@ pub fn read_install(
     let mut by_place = places.iter();
     let linked = match platform.os {
         Os::Windows => import_and_dll(&places, major, sysroot, platform),
-        _ => by_place.find_map(|place| shim_in(place, major, sysroot, platform)),
+        _ => by_place.find_map(|place| main_library_in(place, major, sysroot, platform)),
     };
     let is_linked = linked.is_some();
     let mut cudnn = linked.unwrap_or_default();
@@ -53,7 +53,7 @@ pub fn read_install(
     let files = &mut cudnn.files;
     if !is_linked && platform.os != Os::Windows {
         (files.obstacle, files.unlinked) = obstacle(&places, major, sysroot, platform);
-        // What keeps this user from a directory above is told of that one.
+        // An inaccessible directory above is reported for that directory.
         let is_above =
             |met: &Obstacle| matches!(&met.defect, Defect::Closed(dir) if top.starts_with(dir));
         let met = files.obstacle.take().map(|met| met.seen_from(top));
@@ -72,7 +72,7 @@ pub fn read_install(
         None if !is_linked && files.obstacle.is_none() => return None,
         None => {
             (files.unreadable_header, files.unversioned_header) =
-                silent(includes.into_iter(), sysroot)
+                headers_without_version(includes.into_iter(), sysroot)
         }
     }
     let cudnn = with_parts(cudnn, sysroot, platform);
@@ -81,19 +81,17 @@ pub fn read_install(
     Some((cudnn, read))
 }
 
-/// Returns the version in the headers, the header that tells it, and the directory that was searched for it.
-fn header(dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, PathBuf)> {
-    // NVIDIA's Debian packages keep `cudnn_version_v9.h` where no `cudnn.h` is.
-    let has_header = |dir: &PathBuf| sysroot.file(&dir.join("cudnn.h")).is_some();
-    let (mut first, last): (Vec<PathBuf>, _) = dirs.into_iter().partition(has_header);
-    first.extend(last);
-    first.into_iter().find_map(|dir| {
+/// Returns the version in the headers, its header, and the directory that was searched for it.
+fn header(mut dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, PathBuf)> {
+    // NVIDIA's Debian packages have a `cudnn_version_v9.h` in a directory without `cudnn.h`.
+    dirs.sort_by_cached_key(|dir| sysroot.file(&dir.join("cudnn.h")).is_none());
+    dirs.into_iter().find_map(|dir| {
         let (version, file) = header_in(&dir, sysroot)?;
         Some((version, file, dir))
     })
 }
 
-/// Adds the facts about the libraries and the packages that brought them.
+/// Adds the facts about the libraries and their packages.
 fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     let owner = package_owner::find(&cudnn, sysroot);
     let wheel = owner.iter().find(|owner| owner.installer == Installer::Pip);
@@ -105,14 +103,14 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
     let parts = SubLibraries::open(found, sysroot, platform);
     let first = parts.binary("cudnn");
     let elf = first.and_then(Binary::as_elf);
-    cudnn.cuda_major = by_wheel.or_else(|| folder_cuda_major(&cudnn, platform));
+    cudnn.cuda_major = by_wheel.or_else(|| directory_cuda_major(&cudnn, platform));
     cudnn.cpu = first.and_then(Binary::cpu);
     cudnn.files.own_first = elf.and_then(Elf::rpath_first) == Some(true);
     cudnn.files.copies = parts.copies(whole, platform);
     cudnn.files.unresolved = parts.unresolved_symbols();
     cudnn.files.part_obstacles = closed;
     cudnn.files.absent_soname = absent_soname(&cudnn, elf, sysroot);
-    cudnn.files.folders.clone_from(&parts.folders);
+    cudnn.files.directories.clone_from(&parts.directories);
     let mut cudnn = parts.describe(cudnn);
     if cudnn.library.is_some() {
         cudnn.cuda_major = cudnn
@@ -125,19 +123,18 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
     cudnn
 }
 
-/// Returns the SONAME of the library, for which a linked program asks the loader, if no such file is beside it.
+/// Returns the SONAME of the library, which linked programs require, if no such file is beside it.
 fn absent_soname(cudnn: &Cudnn, library: Option<&Elf>, sysroot: Sysroot) -> Option<String> {
     let soname = library?.soname()?;
     let beside = cudnn.library.as_deref()?.with_file_name(&soname);
     sysroot.file(&beside).is_none().then_some(soname)
 }
 
-/// Returns the cuDNN that a Python package contains in this directory. It has no headers, and nothing is linked against
-/// it.
+/// Returns the bundled cuDNN of a Python package in this directory. It has no headers and is not linked.
 pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudnn> {
     let sysroot = Sysroot { root: None };
-    let whole = read_install(dir, tree, sysroot, platform).map(|(cudnn, _)| cudnn);
-    let mut cudnn = whole.or_else(|| renamed_in(dir))?;
+    let complete = read_install(dir, tree, sysroot, platform).map(|(cudnn, _)| cudnn);
+    let mut cudnn = complete.or_else(|| renamed_in(dir))?;
     cudnn.link_dir = None;
     cudnn.link_name = None;
     Some(cudnn)
@@ -145,8 +142,11 @@ pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudn
 
 /// Returns a cuDNN that auditwheel renamed, with a hash in the name: `libcudnn-74a4c495.so.9.1.0`.
 fn renamed_in(dir: &Path) -> Option<Cudnn> {
-    let is_it = |name: &str| name.starts_with("libcudnn-") && name.contains(".so.");
-    let library = files::list_named(dir, &is_it).ok()?.into_iter().next()?;
+    let is_renamed = |name: &str| name.starts_with("libcudnn-") && name.contains(".so.");
+    let library = files::list_named(dir, &is_renamed)
+        .ok()?
+        .into_iter()
+        .next()?;
     let library_version = LibraryName::of(&library).and_then(|file| file.release());
     Some(Cudnn {
         root: dir.to_path_buf(),
@@ -157,8 +157,8 @@ fn renamed_in(dir: &Path) -> Option<Cudnn> {
     })
 }
 
-/// Returns the library that programs open: in this directory, or this file itself.
-fn shim_in(
+/// Returns the main library in this directory, or this file itself.
+fn main_library_in(
     place: &Path,
     header_major: Option<u32>,
     sysroot: Sysroot,
@@ -171,17 +171,17 @@ fn shim_in(
     };
     let named_major = named.as_deref().and_then(LibraryName::of);
     let named_major = named_major.and_then(|file| file.major());
-    let mut wanted = named_major.into_iter().chain(majors(header_major));
-    let versioned = wanted.find_map(|major| {
+    let mut candidates = named_major.into_iter().chain(majors(header_major));
+    let versioned = candidates.find_map(|major| {
         let name = platform.cudnn_library(major);
         let path = dir.join(&name);
         let file = files::exists(&path).then(|| sysroot.file(&path))?;
         Some((file?, name, major))
     });
     let short = sysroot.file(&dir.join("libcudnn.so"));
-    // Of two releases in one directory, the short name leads to one, and the headers may be the other's.
-    let leads_to = short.as_deref().and_then(|path| real_major(path, sysroot));
-    let is_other = |own| named.is_none() && leads_to.is_some_and(|other| other != own);
+    // With two versions in one directory, the short name points to one, and the headers may belong to the other.
+    let target_major = short.as_deref().and_then(|path| real_major(path, sysroot));
+    let is_other = |own| named.is_none() && target_major.is_some_and(|other| other != own);
     let link_name = match &versioned {
         Some((_, name, own)) if short.is_none() || is_other(*own) => {
             LinkName::Verbatim(name.clone())
@@ -197,12 +197,12 @@ fn shim_in(
     })
 }
 
-/// Returns the majors to try by name, since a directory such as /usr/lib64 is long. The range has room for new ones.
-fn majors(of_header: Option<u32>) -> impl Iterator<Item = u32> {
-    of_header.into_iter().chain((5..=30).rev())
+/// Returns the majors to check by name, because a directory such as /usr/lib64 is long. The range includes future ones.
+fn majors(header_major: Option<u32>) -> impl Iterator<Item = u32> {
+    header_major.into_iter().chain((5..=30).rev())
 }
 
-/// Returns the import library and the DLL. They are in different directories, and each can exist without the other.
+/// Returns the import library and the DLL, which are in different directories. Each can exist without the other.
 fn import_and_dll(
     places: &[PathBuf],
     major: Option<u32>,
@@ -237,8 +237,8 @@ fn has_end(file: &Path, end: &str) -> bool {
         .is_some_and(|known| known.eq_ignore_ascii_case(end))
 }
 
-/// Returns 12 for `bin/12.5/x64/cudnn64_9.dll`: NVIDIA's installer for Windows names a directory after the CUDA.
-fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
+/// Returns 12 for `bin/12.5/x64/cudnn64_9.dll`: NVIDIA's installer for Windows has a directory for each CUDA version.
+fn directory_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
     if platform.os != Os::Windows {
         return None;
     }
@@ -252,7 +252,7 @@ fn folder_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
     })
 }
 
-/// Returns 9 for `libcudnn_ops.so`, if that is a link to `libcudnn_ops.so.9.14.0`.
+/// Returns 9 for `libcudnn_ops.so`, if it is a link to `libcudnn_ops.so.9.14.0`.
 fn real_major(path: &Path, sysroot: Sysroot) -> Option<u32> {
     LibraryName::of(&sysroot.canonical(path))?.major()
 }

@@ -1,4 +1,4 @@
-//! The files that are where the library of a cuDNN should be.
+//! The files in the place of a missing library.
 
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
@@ -11,9 +11,9 @@ use crate::system::sysroot::Sysroot;
 use crate::toolkit::archives;
 use std::path::PathBuf;
 
-/// Returns the reason why the file in the place of the library cannot be used, and the library itself if it is there. An
-/// upgrade or a copy of the links alone leaves dangling links, a copy of the files alone has no links, and the library
-/// itself may be missing.
+/// Returns the reason why the file in the library's place cannot be used, and the library's real file if it exists. An
+/// upgrade or a copy of only the links leaves dangling links. A copy of only the files has no links. The library itself
+/// may also be missing.
 pub(super) fn obstacle(
     places: &[PathBuf],
     major: Option<u32>,
@@ -36,7 +36,7 @@ pub(super) fn obstacle(
     let met = places.iter().find_map(named);
     let dirs = match &met {
         Some(met) => vec![met.dir().to_path_buf()],
-        // A directory such as /usr/lib64 is long: it is read only where the headers tell that something is missing.
+        // A directory such as /usr/lib64 is long. It is only listed if the headers show that something is missing.
         None if major.is_some() => places.to_vec(),
         None => Vec::new(),
     };
@@ -45,9 +45,9 @@ pub(super) fn obstacle(
             let rest = file.strip_prefix(name.as_str());
             !name.ends_with(".so") && rest.is_some_and(|rest| rest.starts_with('.'))
         };
-        let is_it = |file: &str| names.iter().any(|name| is_longer(file, name));
-        let there = files::list_named(&sysroot.dir(dir)?, &is_it).unwrap_or_default();
-        there.into_iter().rfind(|file| sysroot.file(file).is_some())
+        let is_real_file = |file: &str| names.iter().any(|name| is_longer(file, name));
+        let found = files::list_named(&sysroot.dir(dir)?, &is_real_file).unwrap_or_default();
+        found.into_iter().rfind(|file| sysroot.file(file).is_some())
     });
     let without_link = || {
         let path = unlinked.clone()?;
@@ -55,35 +55,40 @@ pub(super) fn obstacle(
         let defect = Defect::Unlinked(platform.cudnn_library(major));
         Some(Obstacle { path, defect })
     };
-    let part_alone = || {
+    let only_sub_libraries = || {
         let major = major?;
         let parts = sub_libraries::of_major(major);
-        let there = |dir: &PathBuf| {
+        let sub_library = |dir: &PathBuf| {
             let names = parts.iter();
             let mut names = names.map(|part| cudnn_file(part.name, major, false));
             names.find_map(|name| sysroot.file(&dir.join(name)))
         };
-        let path = dirs.iter().find_map(there)?;
+        let path = dirs.iter().find_map(sub_library)?;
         let defect = Defect::Alone(platform.cudnn_library(major));
         Some(Obstacle { path, defect })
     };
-    (met.or_else(without_link).or_else(part_alone), unlinked)
+    (
+        met.or_else(without_link).or_else(only_sub_libraries),
+        unlinked,
+    )
 }
 
-/// Returns the directory with the archives of a cuDNN without a library. If there is a library, they are beside it.
+/// Returns the directory with the archives of a cuDNN without a shared library. Otherwise they are beside the library.
 pub(super) fn archives(
     places: &[PathBuf],
     major: Option<u32>,
     sysroot: Sysroot,
 ) -> Option<PathBuf> {
     let major = major?;
-    let needed = archives::cudnn(major).into_iter().filter(|one| one.needed);
-    let names = needed.flat_map(|one| one.names);
+    let needed = archives::cudnn(major)
+        .into_iter()
+        .filter(|archive| archive.needed);
+    let names = needed.flat_map(|archive| archive.names);
     let names: Vec<String> = names.chain(archives::cudnn_in_one(major)).collect();
-    let is_there = |dir: &PathBuf| {
+    let has_archive = |dir: &PathBuf| {
         let mut files = names.iter().map(|name| dir.join(format!("lib{name}.a")));
         files.any(|file| files::is_file(&file))
     };
     let mut dirs = places.iter().filter_map(|place| sysroot.dir(place));
-    dirs.find(is_there)
+    dirs.find(has_archive)
 }

@@ -1,37 +1,37 @@
-//! NVIDIA's container images, which say in their environment what is installed in them:
+//! NVIDIA's container images, whose environment variables list the installed packages:
 //! <https://gitlab.com/nvidia/container-images/cuda>
 
 use crate::model::environment::Environment;
 
-/// An image of nvidia/cuda in which nothing can be built.
+/// An image of nvidia/cuda without development files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// `nvidia/cuda:12.4.1-runtime`
     pub name: String,
-    /// What told: `NV_CUDA_LIB_VERSION=12.4.1-1`
+    /// The variable that identifies it: `NV_CUDA_LIB_VERSION=12.4.1-1`
     pub told_by: String,
 }
 
-/// The image that this is, unless it is the `-devel` one, or none of them.
+/// Returns the image, if it is one of nvidia/cuda but not a `-devel` image.
 pub fn without_headers(env: &Environment) -> Option<Image> {
     let value = |name: &'static str| Some((name, env.var(name)?));
-    // The devel image is made from the runtime one, and that from the base.
+    // The devel image is based on the runtime image, which is based on the base image.
     if env.var("NV_CUDA_CUDART_DEV_VERSION").is_some() {
         return None;
     }
     let runtime = value("NV_CUDA_LIB_VERSION");
-    let (name, told) = runtime.or_else(|| value("NV_CUDA_CUDART_VERSION"))?;
-    let flavour = if runtime.is_some() { "runtime" } else { "base" };
+    let (name, value) = runtime.or_else(|| value("NV_CUDA_CUDART_VERSION"))?;
+    let kind = if runtime.is_some() { "runtime" } else { "base" };
     let release = env
         .var("CUDA_VERSION")
         .map_or_else(String::new, |release| format!("{release}-"));
     Some(Image {
-        name: format!("nvidia/cuda:{release}{flavour}"),
-        told_by: format!("{name}={told}"),
+        name: format!("nvidia/cuda:{release}{kind}"),
+        told_by: format!("{name}={value}"),
     })
 }
 
-/// Whether it has cuDNN's libraries alone.
+/// Returns `true` if it has cuDNN's libraries but not its headers.
 pub fn is_without_cudnn_headers(env: &Environment) -> bool {
     let has = |name| env.var(name).is_some();
     let cudnn = has("NV_CUDNN_VERSION") || has("NV_CUDNN_PACKAGE");

@@ -1,4 +1,4 @@
-//! The package that contains a cuDNN. Its record changes when another version is installed, even with older files.
+//! The package that contains a cuDNN. Its record changes when another version is installed, even if the files are older.
 
 use crate::model::candidate::Cudnn;
 use crate::model::owner::{Installer, Owner};
@@ -20,16 +20,16 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the package that contains a cuDNN. Two of one kind in one place have overwritten each other: then `None`.
+/// Returns the package that contains a cuDNN. None if two packages of one installer have overwritten each other.
 pub fn find(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
-    // `cudnn` is what people ask for; `libcudnn` has the libraries.
+    // Users install `cudnn`; its dependency `libcudnn` contains the libraries.
     let conda = || Owner::of_conda(environment(&cudnn.root), &["cudnn", "libcudnn"]);
     Owner::of_wheel(&cudnn.root)
         .or_else(conda)
         .or_else(|| debian(cudnn.library.as_deref()?, sysroot))
 }
 
-/// Returns the Debian package of the headers if their version is not that of the library: apt may upgrade one of both.
+/// Returns the Debian package of the headers if their version differs from the library's: apt may upgrade one of both.
 pub fn find_by_headers(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     if cudnn.header_version == cudnn.library_version {
         return None;
@@ -42,19 +42,19 @@ fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     let root = sysroot.root.unwrap_or(Path::new("/"));
     let file = sysroot.canonical(file);
     let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);
-    // The lists of all packages are long, and packages put a cuDNN nowhere else.
+    // The lists of all packages are long, and packages install cuDNN nowhere else.
     if !line.starts_with("/usr/") {
         return None;
     }
-    let is_it = |list: &str| list.lines().any(|file| file == line);
-    let packages = package_owner::debian_packages(&root.join(LISTS), &is_it);
+    let contains_file = |list: &str| list.lines().any(|file| file == line);
+    let packages = package_owner::debian_packages(&root.join(LISTS), &contains_file);
     let name = packages.first()?.split(':').next()?;
     let status = files::read(&root.join("var/lib/dpkg/status")).ok()?;
-    let is_it = |paragraph: &&str| {
+    let is_package = |paragraph: &&str| {
         let mut lines = paragraph.lines();
         lines.any(|line| line.strip_prefix("Package: ") == Some(name))
     };
-    let mut lines = status.split("\n\n").find(is_it)?.lines();
+    let mut lines = status.split("\n\n").find(is_package)?.lines();
     let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
     Some(Owner {
         installer: Installer::Apt,
@@ -65,7 +65,7 @@ fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
 
 /// Returns the records of the packages that contain the toolkit in this directory.
 pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
-    // `nvidia/cu13` of one wheel or more, or `nvidia` of one folder each.
+    // `nvidia/cu13` for one or more wheels, or `nvidia` with one directory for each.
     let site = if root.ends_with("nvidia") {
         root.parent()
     } else {
@@ -80,7 +80,7 @@ pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the files that record where the links in `/etc/alternatives` point to. If such a link is switched to another
+/// Returns the files that record the targets of the links in `/etc/alternatives`. If such a link is switched to another
 /// version, neither its name nor its targets change.
 pub fn alternatives() -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -118,7 +118,7 @@ pub fn archive_cuda_major(root: &Path) -> Option<u32> {
 }
 
 fn matching(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
-    let wanted =
+    let matches =
         |name: &str| name.starts_with(start) && name.contains(inside) && name.ends_with(end);
-    files::list_named(dir, &wanted).unwrap_or_default()
+    files::list_named(dir, &matches).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The sub-libraries of one cuDNN, opened.
+//! The sub-libraries of a cuDNN.
 
 use crate::cudnn::real_major;
 use crate::cudnn::{build_ids, consistency};
@@ -23,17 +23,15 @@ pub type Named = Vec<(String, PathBuf)>;
 /// The size of a library and its build ID.
 type Build = (u64, Option<String>);
 
-/// The sub-libraries of one cuDNN, opened and read.
+/// The opened sub-libraries of a cuDNN.
 pub struct SubLibraries {
-    /// Each with its version.
     pub files: Vec<SubLibraryFile>,
     /// The directories that contain them once links are followed.
-    pub folders: Vec<PathBuf>,
+    pub directories: Vec<PathBuf>,
     binaries: Vec<Option<Binary>>,
 }
 
 impl SubLibraries {
-    /// Opens these files.
     pub fn open(named: Named, sysroot: Sysroot, platform: &Platform) -> Self {
         let open = |(_, path): &(String, PathBuf)| Binary::open(path, platform.os);
         let opened: Vec<Result<Binary, Defect>> = named.iter().map(open).collect();
@@ -69,28 +67,28 @@ impl SubLibraries {
             files.push(file);
             binaries.push(binary.ok());
         }
-        let folders = evidence.iter().filter_map(|file| file.path.parent());
+        let directories = evidence.iter().filter_map(|file| file.path.parent());
         Self {
             files,
-            folders: files::dedup(folders.map(Path::to_path_buf)),
+            directories: files::dedup(directories.map(Path::to_path_buf)),
             binaries,
         }
     }
 
-    /// Returns the version of the whole. The main library of 9.x returns that of `graph` as its own, that of 8.x that of
-    /// `ops_infer`. A DLL has a version resource of its own.
+    /// Returns the version of this cuDNN. The main library of 9.x returns the version of `graph` as its own, and of 8.x the
+    /// version of `ops_infer`. A DLL has its own version resource.
     pub fn version(&self) -> Option<Version> {
-        let told = |is_one: &dyn Fn(&SubLibraryFile) -> bool| {
-            let mut files = self.files.iter().filter(|file| is_one(file));
+        let version = |matches: &dyn Fn(&SubLibraryFile) -> bool| {
+            let mut files = self.files.iter().filter(|file| matches(file));
             files.find_map(|file| file.version)
         };
         let known = |file: &SubLibraryFile| sub_libraries::find(&file.name);
         let is_main = |file: &SubLibraryFile| file.name == "cudnn";
-        told(&|file| is_main(file) && file.path.extension().is_some_and(|end| end == "dll"))
-            .or_else(|| told(&|file| known(file).is_some_and(|one| one.reports_version)))
+        version(&|file| is_main(file) && file.path.extension().is_some_and(|end| end == "dll"))
+            .or_else(|| version(&|file| known(file).is_some_and(|part| part.tells_release)))
             .or_else(|| {
-                told(&|file| {
-                    is_main(file) || known(file).is_some_and(|one| one.version_check.is_some())
+                version(&|file| {
+                    is_main(file) || known(file).is_some_and(|part| part.version_check.is_some())
                 })
             })
     }
@@ -104,12 +102,12 @@ impl SubLibraries {
         cudnn
     }
 
-    /// Returns the CUDA major that they were built for.
+    /// Returns the CUDA major that the sub-libraries were built for.
     pub fn cuda_major(&self) -> Option<u32> {
         let mut known = sub_libraries::ALL.iter().rev();
-        known.find_map(|one| {
-            one.version_symbol?;
-            self.binary(one.name)?.cuda_major()
+        known.find_map(|part| {
+            part.version_symbol?;
+            self.binary(part.name)?.cuda_major()
         })
     }
 
@@ -119,8 +117,8 @@ impl SubLibraries {
         self.binaries.get(place)?.as_ref()
     }
 
-    /// Returns the functions that sub-libraries import from each other and that are missing there. To look for them takes
-    /// long, and is done only if a version is unknown. A library that does not tell its symbols lacks none.
+    /// Returns the functions that sub-libraries import from each other and that the other does not define. This is slow, so
+    /// it is only done if a version is unknown. A library without a symbol table counts as complete.
     pub fn unresolved_symbols(&self) -> Vec<Unresolved> {
         let mut found = Vec::new();
         if self.files.iter().all(|file| file.version.is_some()) {
@@ -134,8 +132,8 @@ impl SubLibraries {
             let imports = library.named_imports();
             for (sibling, library) in opened() {
                 let name = sibling.path.file_name().and_then(|name| name.to_str());
-                let wanted = imports.iter().filter(|(file, _)| Some(&file[..]) == name);
-                let symbols = library.missing_symbols(wanted.map(|(_, symbol)| &symbol[..]));
+                let imported = imports.iter().filter(|(file, _)| Some(&file[..]) == name);
+                let symbols = library.missing_symbols(imported.map(|(_, symbol)| &symbol[..]));
                 if !symbols.is_empty() {
                     found.push(Unresolved {
                         part: file.path.clone(),
@@ -148,12 +146,12 @@ impl SubLibraries {
         found
     }
 
-    /// Returns the files of each sub-library that has more than one complete file of one build, instead of one file and
-    /// links to it; and those of which the one that programs open is of another build than the others.
-    pub fn copies(&self, whole: Named, platform: &Platform) -> Vec<Copies> {
+    /// Returns the files of each sub-library that exist several times: equal files instead of links to one file, or a file
+    /// that programs load and that is a different build than the others.
+    pub fn copies(&self, real_files: Named, platform: &Platform) -> Vec<Copies> {
         let mut groups: Vec<(&str, Vec<(&PathBuf, Build)>)> = Vec::new();
-        for (name, path) in &whole {
-            if whole.iter().filter(|(other, _)| other == name).count() == 1 {
+        for (name, path) in &real_files {
+            if real_files.iter().filter(|(other, _)| other == name).count() == 1 {
                 continue;
             }
             let Some(build) = self.build(path, platform) else {
@@ -170,8 +168,8 @@ impl SubLibraries {
         };
         let mut copies = Vec::new();
         for (_, files) in groups {
-            let paths = |is_one: &dyn Fn(&Build) -> bool| {
-                let files = files.iter().filter(|(_, build)| is_one(build));
+            let paths = |matches: &dyn Fn(&Build) -> bool| {
+                let files = files.iter().filter(|(_, build)| matches(build));
                 files
                     .map(|(path, _)| path.to_path_buf())
                     .collect::<Vec<_>>()
@@ -182,7 +180,7 @@ impl SubLibraries {
                 copies.push(Copies { files, differ });
                 continue;
             }
-            // Other versions may be there, which no program opens.
+            // Files of other versions are allowed, because no program opens them.
             let mut seen = Vec::new();
             for (_, build) in &files {
                 let (files, differ) = (paths(&|other| other == build), false);
@@ -195,7 +193,7 @@ impl SubLibraries {
         copies
     }
 
-    /// Returns the build of a library; `None` for a script for the linker.
+    /// Returns the build of a library; `None` for a linker script.
     fn build(&self, path: &Path, platform: &Platform) -> Option<Build> {
         let place = self.files.iter().position(|file| file.path == path);
         let opened;
@@ -211,8 +209,8 @@ impl SubLibraries {
     }
 }
 
-/// Returns the main library with the sub-libraries beside it. The second list has every file that is no link, for
-/// [`SubLibraries::copies`]; the third has the sub-libraries that exist and cannot be used.
+/// Returns the main library with the sub-libraries beside it. The second list contains every file that is not a link,
+/// for [`SubLibraries::copies`]; the third contains the sub-libraries that exist but cannot be used.
 pub fn beside(
     library: &Path,
     sysroot: Sysroot,
@@ -220,14 +218,14 @@ pub fn beside(
 ) -> (Named, Named, Vec<(String, Obstacle)>) {
     let major = LibraryName::of(library).and_then(|file| file.major());
     let mut found: Named = vec![("cudnn".into(), library.to_path_buf())];
-    let mut whole = Named::new();
+    let mut real_files = Named::new();
     let mut closed = Vec::new();
     let dir = library.parent().unwrap_or(library);
     for path in &files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default() {
         let Some((name, file)) = platform.cudnn_part(path) else {
             continue;
         };
-        // Of several files for one part, the one that the program asks the loader for.
+        // The file that programs load takes precedence over others of the same sub-library.
         let exact = major.is_some_and(|major| file.numbers == [major]);
         let own = file.major().or_else(|| real_major(path, sysroot));
         if major.is_some() && own.is_some() && own != major {
@@ -240,7 +238,7 @@ pub fn beside(
             continue;
         };
         if !is_link {
-            whole.push((name.to_string(), path.clone()));
+            real_files.push((name.to_string(), path.clone()));
         }
         match found.iter_mut().find(|(known, _)| *known == name) {
             None => found.push((name.to_string(), path)),
@@ -248,5 +246,5 @@ pub fn beside(
             Some(_) => {}
         }
     }
-    (found, whole, closed)
+    (found, real_files, closed)
 }

@@ -5,7 +5,7 @@ use crate::choice::findings::owner;
 use crate::choice::message_format::product;
 use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::cudnn::consistency::{
-    DamagedFile, HeaderLibrarySkew, all_files, file_name, folder, same,
+    DamagedFile, HeaderLibrarySkew, all_files, file_name, is_same_minor, library_dir,
 };
 use crate::messages::phrases::{also, found_via, named, with_alternatives};
 use crate::model::candidate::{Candidate, Copies, Cudnn, Unresolved};
@@ -105,7 +105,7 @@ impl HeaderLibrarySkew<'_> {
         } else {
             "remove the one that is out of date".into()
         };
-        let severity = Severity::error_if(!same(header, library));
+        let severity = Severity::error_if(!is_same_minor(header, library));
         Finding::new(FindingId::HeaderLibrarySkew, severity, headline)
             .with("header", format!("{}{of_headers}", file.display()))
             .with("library", format!("{}{told}{of_library}", path.display()))
@@ -169,7 +169,7 @@ impl DamagedFile<'_> {
 impl SubLibraryFault<'_> {
     /// Returns the finding for this cuDNN.
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
-        let dir = folder(cudnn);
+        let dir = library_dir(cudnn);
         match self {
             Self::Missing { files, reinstall } => {
                 let version = cudnn.version();
@@ -222,7 +222,7 @@ impl SubLibraryFault<'_> {
                 let headline = format!(
                     "the parts of the cuDNN at `{dir}` lie in different directories, and not all tell their release"
                 );
-                let folders = cudnn.files.folders.iter();
+                let folders = cudnn.files.directories.iter();
                 Finding::warning(FindingId::PartsMixed, headline)
                     .with_lines("parts in", folders.map(|dir| dir.display()))
                     .help("let all of its links lead into the directory of one cuDNN")

@@ -102,7 +102,7 @@ pub struct Files {
     /// Functions that sub-libraries import from each other and that the other does not define.
     pub unresolved: Vec<Unresolved>,
     /// The directories that contain the files once links are followed.
-    pub folders: Vec<PathBuf>,
+    pub directories: Vec<PathBuf>,
     /// The directory of its archives, if no shared library is beside them.
     pub archives: Option<PathBuf>,
     /// A header that cannot be read, if no other header contains the version.

@@ -1,4 +1,4 @@
-//! The rules for one cuDNN: its headers against its library, its sub-libraries against each other.
+//! The checks of one cuDNN: headers against library, and sub-libraries against each other.
 
 pub mod parts;
 #[cfg(test)]
@@ -15,19 +15,21 @@ use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
-/// Returns everything that is incompatible within this cuDNN. `elsewhere` are files of sub-libraries that the system
-/// finds apart from the others.
+/// Returns the findings about incompatible files of this cuDNN. `elsewhere` are sub-libraries that the system finds in
+/// other directories.
 pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn).map(|fault| fault.finding()));
-    findings.extend(flawed(cudnn).iter().map(DamagedFile::finding));
+    findings.extend(damaged_files(cudnn).iter().map(DamagedFile::finding));
     findings.extend(parts::findings(cudnn, elsewhere));
     findings
 }
 
-/// Returns the reason why a cuDNN without faults is preferred to this one.
+/// Returns the reason why another cuDNN is preferred to this one.
 pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
-    if let Some((header, library)) = differing(cudnn).filter(|(one, other)| !same(*one, *other)) {
+    if let Some((header, library)) =
+        differing(cudnn).filter(|(header, library)| !is_same_minor(*header, *library))
+    {
         return Some(Rejection::HeaderSkew(header, library));
     }
     let parts = cudnn.parts.iter();
@@ -73,8 +75,8 @@ pub struct NvccHeaderSkew<'a> {
     pub others: &'a [PathBuf],
 }
 
-/// Returns the fault of a cuDNN that a variable requests and whose library can be neither linked nor opened. `found` is
-/// the path that was found.
+/// Returns the fault of a requested cuDNN if its library can be neither linked nor opened. `found` is the path that was
+/// found.
 pub fn unusable<'a>(
     cudnn: &'a Cudnn,
     found: &'a Path,
@@ -96,8 +98,8 @@ fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
     (pair.0 != pair.1).then_some(pair)
 }
 
-/// Returns `true` if both are of one minor version.
-pub fn same(one: Version, other: Version) -> bool {
+/// Returns `true` if both versions have the same major and minor number.
+pub fn is_same_minor(one: Version, other: Version) -> bool {
     (one.major, one.minor) == (other.major, other.minor)
 }
 
@@ -108,11 +110,11 @@ fn header_library(cudnn: &Cudnn) -> Option<HeaderLibrarySkew<'_>> {
         .header_owner
         .as_ref()
         .zip(cudnn.owner.as_deref());
-    let packages = packages.filter(|(of_headers, of_library)| {
-        of_library.installer == Installer::Apt
-            && of_headers.version != of_library.version
-            && is_apts(of_headers)
-            && is_apts(of_library)
+    let packages = packages.filter(|(headers, library)| {
+        library.installer == Installer::Apt
+            && headers.version != library.version
+            && is_apt_syntax(headers)
+            && is_apt_syntax(library)
     });
     Some(HeaderLibrarySkew {
         cudnn,
@@ -122,14 +124,14 @@ fn header_library(cudnn: &Cudnn) -> Option<HeaderLibrarySkew<'_>> {
     })
 }
 
-/// Returns `true` if name and version can go into a command: their letters are those that apt allows.
-fn is_apts(owner: &Owner) -> bool {
+/// Returns `true` if name and version contain only characters that apt allows, so that a command can contain them.
+fn is_apt_syntax(owner: &Owner) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || "+-.:~".contains(c);
     owner.name.chars().chain(owner.version.chars()).all(known)
 }
 
-/// Returns the files that nothing can open, except for the main library: with that, the cuDNN is not chosen.
-fn flawed(cudnn: &Cudnn) -> Vec<DamagedFile<'_>> {
+/// Returns the unusable sub-libraries. A cuDNN with an unusable main library is not chosen at all.
+fn damaged_files(cudnn: &Cudnn) -> Vec<DamagedFile<'_>> {
     let mut damaged = Vec::new();
     for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
         damaged.extend(part.defect.as_ref().map(|defect| DamagedFile {
@@ -144,14 +146,14 @@ fn flawed(cudnn: &Cudnn) -> Vec<DamagedFile<'_>> {
 }
 
 fn major(cudnn: &Cudnn) -> Option<u32> {
-    let named = |path| LibraryName::of(path)?.major();
-    let told = cudnn.library.as_deref().and_then(named);
-    told.or_else(|| Some(cudnn.version()?.major))
+    let major = |path| LibraryName::of(path)?.major();
+    let library = cudnn.library.as_deref().and_then(major);
+    library.or_else(|| Some(cudnn.version()?.major))
 }
 
 fn needed(cudnn: &Cudnn) -> Vec<&'static str> {
-    let told = cudnn.library_version.or(cudnn.header_version);
-    let version = |major| match told {
+    let known = cudnn.library_version.or(cudnn.header_version);
+    let version = |major| match known {
         Some(version) if version.major == major => version,
         _ => Version::new(major, 0, 0),
     };
@@ -160,7 +162,7 @@ fn needed(cudnn: &Cudnn) -> Vec<&'static str> {
         .unwrap_or_default()
 }
 
-/// Returns `true` if its sub-libraries are those for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`, and no others.
+/// Returns `true` if it only has the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
 fn is_jit_only(cudnn: &Cudnn) -> bool {
     let parts = cudnn.parts.iter().map(|part| part.name.as_str());
     sub_libraries::is_jit_only(parts.filter(|name| *name != "cudnn"))
@@ -174,27 +176,26 @@ pub fn mark_needed(cudnn: &mut Cudnn) {
     }
 }
 
-/// Returns the directory of the library that programs open.
-pub fn folder(cudnn: &Cudnn) -> String {
-    // DLLs lie apart from what is linked to.
+/// Returns the directory of the main library.
+pub fn library_dir(cudnn: &Cudnn) -> String {
+    // DLLs are not beside their import libraries.
     let dlls = cudnn.library.as_deref().filter(|library| is_dll(library));
     let dir = dlls.and_then(Path::parent).or(cudnn.link_dir.as_deref());
     dir.unwrap_or(&cudnn.root).display().to_string()
 }
 
-/// Returns the pattern of its file names.
+/// Returns a pattern for its library files.
 pub fn all_files(cudnn: &Cudnn) -> &'static str {
-    match cudnn.library.as_deref().is_some_and(is_dll) {
-        true => "cudnn*.dll",
-        false => "libcudnn*",
+    if cudnn.library.as_deref().is_some_and(is_dll) {
+        return "cudnn*.dll";
     }
+    "libcudnn*"
 }
 
 fn is_dll(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "dll")
 }
 
-/// Returns the name of a file.
 pub fn file_name(path: &Path) -> &str {
     path.file_name()
         .and_then(|name| name.to_str())

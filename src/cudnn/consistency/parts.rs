@@ -1,6 +1,6 @@
-//! Sub-libraries of one cuDNN: missing, of different versions, in different directories, copied instead of linked.
+//! The checks of sub-libraries: missing, of different versions, in different directories, copied instead of linked.
 
-use crate::cudnn::consistency::{all_files, folder, is_dll, major, needed};
+use crate::cudnn::consistency::{all_files, is_dll, library_dir, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::Installer;
@@ -14,28 +14,27 @@ use std::path::Path;
 
 /// A fault of the sub-libraries of a cuDNN.
 pub enum SubLibraryFault<'a> {
-    /// Sub-libraries that a convolution needs and that do not exist.
+    /// Missing sub-libraries that a convolution needs.
     Missing {
         files: Vec<String>,
         /// The command that installs the package again.
         reinstall: Option<String>,
     },
-    /// A sub-library that a convolution needs, and that exists and cannot be used; with the command that installs the
-    /// package again, if that helps.
+    /// An unusable sub-library that a convolution needs, with the command that reinstalls the package, if it helps.
     Unusable(&'a Obstacle, Option<String>),
-    /// The SONAME of the library does not exist as a file.
+    /// A library whose SONAME does not exist as a file.
     AbsentSoname { soname: &'a str, library: &'a Path },
     /// Sub-libraries in several directories, some of unknown version.
     SeveralDirectories,
     /// A sub-library that imports functions from another, which does not define them.
     Unresolved(&'a Unresolved),
-    /// Files of one sub-library that are of different builds.
+    /// Different builds of one sub-library.
     DifferentCopies(&'a Copies),
-    /// Equal files where there should be one and links to it.
+    /// Equal files instead of links to one file.
     EqualCopies(&'a Copies),
 }
 
-/// Returns everything that is wrong with the sub-libraries.
+/// Returns the findings about the sub-libraries.
 pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
     let unresolved = cudnn.files.unresolved.first();
@@ -43,20 +42,20 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     findings.extend(obstructed(cudnn).map(finding));
     findings.extend(missing(cudnn, elsewhere).map(finding));
     findings.extend(not_linked(cudnn).map(finding));
-    findings.extend(mixed(cudnn).or_else(|| folders(cudnn).map(finding)));
+    findings.extend(mixed(cudnn).or_else(|| several_directories(cudnn).map(finding)));
     findings.extend(unresolved.map(SubLibraryFault::Unresolved).map(finding));
     findings.extend(copies(cudnn).map(finding));
     findings
 }
 
-/// Returns the missing sub-libraries: they matter only where the program runs, which may be elsewhere.
+/// Returns the missing sub-libraries. They are only needed on the machine that runs the program.
 fn missing<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Option<SubLibraryFault<'a>> {
     let mut files = missing_parts(cudnn);
-    let is_there = |file: &String| {
+    let is_unusable = |file: &String| {
         let mut met = cudnn.files.part_obstacles.iter();
         met.any(|(known, _)| known == file)
     };
-    files.retain(|file| !elsewhere.contains(file) && !is_there(file));
+    files.retain(|file| !elsewhere.contains(file) && !is_unusable(file));
     (!files.is_empty()).then(|| SubLibraryFault::Missing {
         files,
         reinstall: reinstall(cudnn),
@@ -69,11 +68,11 @@ pub(super) fn reinstall(cudnn: &Cudnn) -> Option<String> {
         Some(owner) if owner.installer == Installer::Apt => {
             Some(format!("sudo apt install --reinstall {}", owner.name))
         }
-        _ => package_owner::reinstall_command(Path::new(&folder(cudnn))),
+        _ => package_owner::reinstall_command(Path::new(&library_dir(cudnn))),
     }
 }
 
-/// Returns the first of the sub-libraries that exist and cannot be used, if a convolution needs it.
+/// Returns the first existing but unusable sub-library that a convolution needs.
 fn obstructed(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let needed = missing_parts(cudnn);
     let mut met = cudnn.files.part_obstacles.iter();
@@ -93,23 +92,23 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     let (Some(library), Some(major)) = (&cudnn.library, major(cudnn)) else {
         return Vec::new();
     };
-    // A `libcudnn.so` alone may lead anywhere.
+    // A `libcudnn.so` without a number may point anywhere.
     if library.ends_with("libcudnn.so") {
         return Vec::new();
     }
-    let mut lacking = needed(cudnn);
-    lacking.retain(|name| !cudnn.parts.iter().any(|part| part.name == *name));
+    let mut missing = needed(cudnn);
+    missing.retain(|name| !cudnn.parts.iter().any(|part| part.name == *name));
     let file = |name| cudnn_file(name, major, is_dll(library));
-    lacking.into_iter().map(file).collect()
+    missing.into_iter().map(file).collect()
 }
 
-/// Sub-libraries of different versions do not work together, even if cuDNN itself does not notice.
+/// Returns the finding about different versions, which do not work together, even if cuDNN itself does not notice.
 pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let version = cudnn.library_version?;
     let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
     let fault = MixedFolder {
         mixed: MixedVersions::new(files, version, None)?,
-        dir: folder(cudnn),
+        dir: library_dir(cudnn),
         all: all_files(cudnn),
         reinstall: reinstall(cudnn),
     };
@@ -124,14 +123,14 @@ pub(super) fn is_mixed(cudnn: &Cudnn) -> bool {
     mixed.is_some_and(|mixed| mixed.matters())
 }
 
-/// Returns the fault of links into several directories, unless all sub-libraries are known to be of one version.
-fn folders(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
+/// Returns the fault of links into several directories, unless all versions are known.
+fn several_directories(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let is_known = cudnn.parts.iter().all(|part| part.version.is_some());
-    (cudnn.files.folders.len() > 1 && !is_known).then_some(SubLibraryFault::SeveralDirectories)
+    (cudnn.files.directories.len() > 1 && !is_known).then_some(SubLibraryFault::SeveralDirectories)
 }
 
-/// Returns the fault of files where links should be: a copy that follows links makes them. Equal copies are harmless;
-/// of those that differ, one is left over from another version.
+/// Returns the fault of files instead of links, which a copy that follows links creates. Equal copies are harmless; if
+/// they differ, one belongs to another version.
 fn copies(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let copies = &cudnn.files.copies;
     let different = copies.iter().find(|one| one.differ);

@@ -1,7 +1,7 @@
-//! What the fatbins in a library hold device code for. Headers alone are looked at: nearly all of the rest is code.
+//! Reads the targets of the fatbins in a library. Only headers are read; nearly all of the rest is code.
 //!
-//! NVIDIA does not document the format, and has not changed it since CUDA 11: a fatbin is a header of 16 bytes and then
-//! entries, each of them a header and the code. Where one fatbin ends the next begins, behind zeros if need be.
+//! NVIDIA does not document the format, which has not changed since CUDA 11: a header of 16 bytes, then entries, each a
+//! header and the code. The next fatbin follows, possibly after zeros.
 
 #[cfg(test)]
 pub mod made;
@@ -10,30 +10,30 @@ use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix,
 
 const MARK: u64 = 0xba55_ed50;
 const VERSION: u64 = 1;
-/// The first header, and what the least of the others needs to reach its letters.
+/// The size of a fatbin's header, and the minimum size of an entry's header, which includes the suffix.
 const HEAD: u64 = 16;
 const ENTRY: u64 = 48;
 
-/// No part of cuDNN has a tenth of it. Damaged files end.
-const MOST_HEADERS: u32 = 1 << 17;
-/// There are some twenty kinds of GPUs.
-const MOST_TARGETS: usize = 256;
+/// A limit for damaged files. No sub-library has a tenth of it.
+const MAX_HEADERS: u32 = 1 << 17;
+/// A limit for damaged files. About twenty targets exist.
+const MAX_TARGETS: usize = 256;
 
-/// What so many bytes of fatbins hold; none where they are not what they should be. `read` gives bytes at a place.
+/// Returns the targets in `size` bytes of fatbins; none if they are invalid. `read` returns bytes at an offset.
 pub fn targets(
     size: u64,
     read: &mut dyn FnMut(u64, u64) -> Option<Vec<u8>>,
 ) -> Option<Vec<Target>> {
     let mut found = Vec::new();
     let (mut at, mut end) = (0, 0);
-    for _ in 0..MOST_HEADERS {
+    for _ in 0..MAX_HEADERS {
         if at < end {
             let entry = Entry::parse(&read(at, ENTRY)?)?;
             at = entry.size.checked_add(at).filter(|next| *next <= end)?;
             if let Some(new) = entry.target.filter(|target| !found.contains(target)) {
                 found.push(new);
             }
-            if found.len() > MOST_TARGETS {
+            if found.len() > MAX_TARGETS {
                 return None;
             }
         } else if at < size {
@@ -60,9 +60,9 @@ pub fn targets(
 }
 
 struct Entry {
-    /// None where it is neither machine code nor PTX.
+    /// None if it is neither machine code nor PTX.
     target: Option<Target>,
-    /// With its header.
+    /// The size with the header.
     size: u64,
 }
 
@@ -90,7 +90,7 @@ impl Entry {
     }
 }
 
-/// A number of up to eight bytes.
+/// Reads a little-endian number of up to eight bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     let field = bytes.get(at..at.checked_add(size)?)?;
     let digits = field.iter().rev();
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::cudnn::device_code::fatbin::made::fatbin;
 
-    fn told(bytes: &[u8]) -> Option<String> {
+    fn targets_in(bytes: &[u8]) -> Option<String> {
         let mut read = |at: u64, size: u64| {
             let at = usize::try_from(at).ok()?;
             let end = at.checked_add(usize::try_from(size).ok()?)?;
@@ -119,29 +119,29 @@ mod tests {
         let second = fatbin("sm_100 sm_75");
         let both = [&[0; 8][..], &first, &[0; 200], &second, &[0; 24]].concat();
         let all = Some("sm_75 sm_90a sm_100 sm_120f compute_120f".to_string());
-        assert_eq!(told(&both), all);
-        assert_eq!(told(&[first, second].concat()), all);
-        assert_eq!(told(&[]), Some(String::new()));
-        assert_eq!(told(&fatbin("")), Some(String::new()));
+        assert_eq!(targets_in(&both), all);
+        assert_eq!(targets_in(&[first, second].concat()), all);
+        assert_eq!(targets_in(&[]), Some(String::new()));
+        assert_eq!(targets_in(&fatbin("")), Some(String::new()));
     }
 
     #[test]
     fn an_entry_that_is_no_code_is_passed_over() {
         let mut bytes = fatbin("sm_75 sm_80");
         bytes[16] = 16;
-        assert_eq!(told(&bytes), Some("sm_80".to_string()));
+        assert_eq!(targets_in(&bytes), Some("sm_80".to_string()));
     }
 
     #[test]
     fn what_is_damaged_tells_nothing() {
         let whole = fatbin("sm_75 compute_90");
         for length in 1..whole.len() {
-            assert_eq!(told(&whole[..length]), None, "{length}");
+            assert_eq!(targets_in(&whole[..length]), None, "{length}");
         }
         let bent = |at: usize, bytes: &[u8]| {
             let mut bent = whole.clone();
             bent[at..at + bytes.len()].copy_from_slice(bytes);
-            told(&bent)
+            targets_in(&bent)
         };
         assert_eq!(bent(0, &[1]), None); // no mark
         assert_eq!(bent(4, &[2]), None); // another version
@@ -165,10 +165,10 @@ mod tests {
         let many = |count| (1..=count).map(|number| format!("sm_{number} ")).collect();
         let count = |count| {
             let words: String = many(count);
-            Some(told(&fatbin(&words))?.split(' ').count())
+            Some(targets_in(&fatbin(&words))?.split(' ').count())
         };
-        assert_eq!(count(MOST_TARGETS), Some(MOST_TARGETS));
-        assert_eq!(count(MOST_TARGETS + 1), None);
+        assert_eq!(count(MAX_TARGETS), Some(MAX_TARGETS));
+        assert_eq!(count(MAX_TARGETS + 1), None);
     }
 
     #[test]
@@ -179,6 +179,6 @@ mod tests {
             Some(vec![0; usize::try_from(size).unwrap()])
         };
         assert_eq!(targets(u64::MAX, &mut zeros), None);
-        assert_eq!(reads, MOST_HEADERS);
+        assert_eq!(reads, MAX_HEADERS);
     }
 }

@@ -1,24 +1,24 @@
-//! What the parts of a cuDNN hold device code for, taken together.
+//! The targets of all sub-libraries of a cuDNN together.
 
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 
-/// What serves a GPU in every part: what all of them hold, and where one holds `sm_90` and another `sm_90a`, the
-/// narrower. A part without any device code asks for none.
+/// Returns the targets that every sub-library supports. If one contains `sm_90` and another `sm_90a`, the narrower one
+/// counts. A sub-library without any device code is ignored.
 pub fn common(parts: &[Vec<Target>]) -> Vec<Target> {
     let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
     let mut all: Vec<Target> = parts.iter().copied().flatten().copied().collect();
     all.sort();
     all.dedup();
-    let is_held = |target: &Target| parts.iter().all(|part| part.contains(target));
-    let held: Vec<Target> = all.iter().copied().filter(is_held).collect();
+    let is_common = |target: &Target| parts.iter().all(|part| part.contains(target));
+    let common: Vec<Target> = all.iter().copied().filter(is_common).collect();
     all.retain(|target| {
         let is_narrower = || parts.iter().all(|part| is_covered(*target, part));
-        held.contains(target) || !is_covered(*target, &held) && is_narrower()
+        common.contains(target) || !is_covered(*target, &common) && is_narrower()
     });
     all
 }
 
-/// Whether there is code that runs wherever this would.
+/// Returns `true` if code in `by` runs on every GPU that the target runs on.
 fn is_covered(target: Target, by: &[Target]) -> bool {
     let covers = |one: &Target| {
         one.code == target.code && one.suffix <= target.suffix && one.runs_on(target.capability)
@@ -26,14 +26,14 @@ fn is_covered(target: Target, by: &[Target]) -> bool {
     by.iter().any(covers)
 }
 
-/// As in the tables: `sm_80 sm_90a compute_120`.
+/// Formats targets as in the tables: `sm_80 sm_90a compute_120`.
 #[cfg(test)]
 pub fn format_targets(targets: &[Target]) -> String {
     let (ptx, machine) = by_code(targets, Target::to_string);
     [machine, ptx].concat().join(" ")
 }
 
-/// For people: `8.0 9.0a, PTX 12.0, read off its parts`.
+/// Formats targets for messages: `8.0 9.0a, PTX 12.0, read off its parts`.
 pub fn describe(targets: &[Target]) -> String {
     let (ptx, machine) = by_code(targets, |target| {
         let letter = match target.suffix {

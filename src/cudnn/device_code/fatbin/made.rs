@@ -2,7 +2,7 @@
 
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 
-/// A fatbin with an entry for each target, of 24 bytes of code behind a header of 64.
+/// Creates a fatbin with an entry for each target: a header of 64 bytes and 24 bytes of code.
 pub fn fatbin(targets: &str) -> Vec<u8> {
     let entries: Vec<u8> = Target::parse_all(targets)
         .into_iter()
