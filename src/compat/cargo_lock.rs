@@ -1,15 +1,15 @@
-//! The `Cargo.lock` by which cargo builds.
+//! The `Cargo.lock` of the build.
 
 use crate::compat::cudarc;
 use crate::model::environment::Environment;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// What cargo leaves beside the manifest of a package that it unpacked: the lock there is that of its author.
+/// Files that cargo creates beside the manifest of an unpacked package, whose lock file is its author's.
 const UNPACKED: [&str; 2] = [".cargo-ok", ".cargo-checksum.json"];
 
-/// Its file and its text. Cargo does not tell where it is: it is looked for above the output directory, which lies
-/// beside it unless somebody moved it, then above the manifest. One without the package that is being built is another.
+/// Returns its path and text. cargo does not report its path: it is searched above the output directory, which is beside
+/// it by default, then above the manifest. A lock file without the package that is being built is ignored.
 pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     let (name, version) = (env.var("CARGO_PKG_NAME")?, env.var("CARGO_PKG_VERSION")?);
     let out_dir = env.os_var("OUT_DIR").map(Path::new);
@@ -18,11 +18,11 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     for start in [out_dir, own] {
         for dir in start.map_or(Vec::new(), |start| start.ancestors().collect()) {
             let file = dir.join("Cargo.lock");
-            let text = match files::is_file(&file) {
-                true => files::read(&file).unwrap_or_default(),
-                false => continue,
-            };
-            if cudarc::holds(&text, name, version) {
+            if !files::is_file(&file) {
+                continue;
+            }
+            let text = files::read(&file).unwrap_or_default();
+            if cudarc::contains(&text, name, version) {
                 return Some((file, text));
             }
         }

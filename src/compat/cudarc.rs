@@ -1,28 +1,27 @@
-//! Which CUDA feature of cudarc fits: it has one for each release, and one has to be chosen.
+//! The CUDA feature of cudarc, which has one for each CUDA version.
 
 use crate::model::text::pattern::{Pattern, pattern, release};
 use crate::runtime::facts::version::Version;
 
-/// The release of cudarc that a `Cargo.lock` holds; the last, where there are several.
+/// Returns the version of cudarc in a `Cargo.lock`; the last if there are several.
 #[cfg(feature = "cli")]
 pub fn in_lock(lock: &str) -> Option<&str> {
-    let of_cudarc = packages(lock).filter(|package| package.name == "cudarc");
-    Some(of_cudarc.last()?.version)
+    let cudarcs = packages(lock).filter(|package| package.name == "cudarc");
+    Some(cudarcs.last()?.version)
 }
 
-/// The release of cudarc that the programs of this `Cargo.lock` are built with; none where there are several, or where
-/// it is not the one of that number which everybody has.
+/// Returns the only version of cudarc in a `Cargo.lock`; none if there are several, or if it is not from a registry.
 pub fn only_in_lock(lock: &str) -> Option<Version> {
     static NUMBERS: Pattern = Pattern::new(|| pattern(r"^([0-9]+)\.([0-9]+)\.([0-9]+)$"));
-    let mut of_cudarc = packages(lock).filter(|package| package.name == "cudarc");
-    match (of_cudarc.next()?, of_cudarc.next()) {
+    let mut cudarcs = packages(lock).filter(|package| package.name == "cudarc");
+    match (cudarcs.next()?, cudarcs.next()) {
         (package, None) if package.is_published => release(&NUMBERS, package.version),
         _ => None,
     }
 }
 
-/// Whether this package is among those of a `Cargo.lock`.
-pub fn holds(lock: &str, name: &str, version: &str) -> bool {
+/// Returns `true` if a `Cargo.lock` contains this package.
+pub fn contains(lock: &str, name: &str, version: &str) -> bool {
     packages(lock).any(|package| (package.name, package.version) == (name, version))
 }
 
@@ -32,7 +31,7 @@ struct Package<'a> {
     is_published: bool,
 }
 
-/// The packages of a `Cargo.lock`, each of which begins with the name and the release.
+/// Parses the packages of a `Cargo.lock`, each of which begins with the name and the version.
 fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
     let packages = lock.split("[[package]]").skip(1);
     packages.filter_map(|package| {
@@ -46,10 +45,10 @@ fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
     })
 }
 
-/// What to enable, in words: that of the toolkit, or of the driver where that is older. The program calls what the
-/// driver here does not have, otherwise.
+/// Describes the feature to enable: the one of the toolkit, or of the driver if it is older. Otherwise the program calls
+/// functions that the driver does not have.
 pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<String> {
-    let number = |one: Version| (one.major, one.minor);
+    let number = |version: Version| (version.major, version.minor);
     let older = toolkit
         .zip(driver)
         .is_none_or(|(toolkit, driver)| number(driver) < number(toolkit));

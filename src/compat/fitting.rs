@@ -1,4 +1,4 @@
-//! Which releases fit a machine, for who installs them there.
+//! The versions that are compatible with a machine, for installing.
 
 use crate::compat::{gpus, newest_cuda};
 use crate::runtime::facts::compute_capability::ComputeCapability;
@@ -6,19 +6,19 @@ use crate::runtime::facts::tables::CudnnTargets;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 
-/// What fits a driver and its GPUs.
+/// The versions for a driver and its GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fitting {
-    /// The major release of CUDA.
+    /// The CUDA major.
     pub cuda: u32,
-    /// The minor one, where the newest of that major writes PTX that the driver does not take.
+    /// The CUDA minor, if the newest of the major writes PTX that the driver does not support.
     pub minor: Option<u32>,
-    /// The last cuDNN that is known to serve every one of the GPUs, where the newest does not.
+    /// The last cuDNN that is known to support all GPUs, if the newest does not.
     pub cudnn: Option<Version>,
 }
 
-/// The newest of these majors of CUDA that fits a driver, which serves programs up to `driver`, and whose cuDNN serves
-/// these GPUs.
+/// Returns the first of these CUDA majors that the driver supports and that has a cuDNN for these GPUs. `driver` is the
+/// newest CUDA that the driver supports.
 pub fn fitting(
     majors: &[u32],
     driver: Version,
@@ -37,7 +37,7 @@ pub fn fitting(
     })
 }
 
-/// The last cuDNN for this CUDA that serves all of them, if the newest does not; none if no release does.
+/// Returns the last cuDNN for this CUDA that supports all devices, if the newest does not; none if no version does.
 fn cudnn(
     rows: &[CudnnTargets],
     cuda: u32,
@@ -47,8 +47,8 @@ fn cudnn(
     let mut last = None;
     for &gpu in devices {
         if gpu_support::serves(rows, newest, cuda, gpu) == GpuSupport::No {
-            let of_gpu = gpu_support::last_with(rows, newest, cuda, gpu)?;
-            last = Some(last.map_or(of_gpu, |known: Version| known.min(of_gpu)));
+            let last_for_gpu = gpu_support::last_with(rows, newest, cuda, gpu)?;
+            last = Some(last.map_or(last_for_gpu, |known: Version| known.min(last_for_gpu)));
         }
     }
     Some(last)

@@ -1,5 +1,5 @@
-//! Which driver an image asks for: NVIDIA's container toolkit reads NVIDIA_REQUIRE_CUDA when it starts a container with
-//! a GPU, and refuses where no alternative is met.
+//! The driver that a container image requires: NVIDIA's container toolkit reads NVIDIA_REQUIRE_CUDA when it starts a
+//! container with a GPU, and fails if no alternative is met.
 //! <https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html>
 
 use crate::compat;
@@ -7,9 +7,9 @@ use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::runtime::facts::version::Version;
 
-/// The variable of an image that names the drivers it requires.
+/// The variable with the driver requirement of an image.
 pub const REQUIRE: &str = "NVIDIA_REQUIRE_CUDA";
-/// The variable that turns the requirement off.
+/// The variable that disables the requirement.
 pub const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";
 
 /// A driver that is older than a container image requires.
@@ -17,61 +17,63 @@ pub const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";
 pub struct ImageNeedsDriver<'a> {
     /// The newest CUDA that the driver supports.
     pub driver: Version,
-    /// The least CUDA that the image requires of a driver.
-    pub wanted: Version,
+    /// The lowest CUDA version that the image requires from the driver.
+    pub required: Version,
     /// The value of [`REQUIRE`].
     pub requirement: &'a str,
     /// The first driver version that supports the required CUDA, if the tables know it.
     pub first_driver: Option<&'static str>,
 }
 
-/// Returns the fault if this driver meets none of the alternatives, which stand between spaces: `cuda>=12.8
-/// brand=tesla,driver>=535,driver<536`. What is not understood in one may be met.
+/// Returns the fault if this driver meets none of the alternatives, which are separated by spaces: `cuda>=12.8
+/// brand=tesla,driver>=535,driver<536`. Unknown conditions may be met.
 pub fn unmet<'a>(
     env: &'a Environment,
     cuda: Version,
     release: Option<&str>,
     platform: &Platform,
 ) -> Option<ImageNeedsDriver<'a>> {
-    let asked = env.var(REQUIRE)?;
+    let requirement = env.var(REQUIRE)?;
     if env.var(DISABLE).is_some() {
         return None;
     }
     let release = release.and_then(numbers);
     let fails = |condition: &str| {
-        let of = |name: &str, here: &[u32]| {
+        let fails = |name: &str, found: &[u32]| {
             let condition = condition.strip_prefix(name)?;
             match condition.strip_prefix(">=") {
-                Some(wanted) => Some(here < numbers(wanted)?.as_slice()),
-                None => Some(here >= numbers(condition.strip_prefix('<')?)?.as_slice()),
+                Some(required) => Some(found < numbers(required)?.as_slice()),
+                None => Some(found >= numbers(condition.strip_prefix('<')?)?.as_slice()),
             }
         };
-        let by_cuda = of("cuda", &[cuda.major, cuda.minor]);
-        let by_driver = release.as_deref().and_then(|release| of("driver", release));
+        let by_cuda = fails("cuda", &[cuda.major, cuda.minor]);
+        let by_driver = release
+            .as_deref()
+            .and_then(|release| fails("driver", release));
         by_cuda.or(by_driver).unwrap_or(false)
     };
     let refused = |alternative: &str| alternative.split(',').any(fails);
-    if !asked.split_whitespace().all(refused) {
+    if !requirement.split_whitespace().all(refused) {
         return None;
     }
-    let levels = asked.split([' ', ',']).filter_map(|condition| {
-        let wanted = numbers(condition.strip_prefix("cuda>=")?)?;
+    let levels = requirement.split([' ', ',']).filter_map(|condition| {
+        let numbers = numbers(condition.strip_prefix("cuda>=")?)?;
         Some(Version::new(
-            *wanted.first()?,
-            wanted.get(1).copied().unwrap_or(0),
+            *numbers.first()?,
+            numbers.get(1).copied().unwrap_or(0),
             0,
         ))
     });
-    let wanted = levels.filter(|wanted| *wanted > cuda).min()?;
+    let required = levels.filter(|required| *required > cuda).min()?;
     Some(ImageNeedsDriver {
         driver: cuda,
-        wanted,
-        requirement: asked,
-        first_driver: compat::driver_for(wanted, platform),
+        required,
+        requirement,
+        first_driver: compat::driver_for(required, platform),
     })
 }
 
-/// `535.183.01`, or as much of it as stands there.
+/// Parses `535.183.01` or fewer numbers.
 fn numbers(text: &str) -> Option<Vec<u32>> {
     text.split('.').map(|number| number.parse().ok()).collect()
 }
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn who_told_the_toolkit_not_to_ask_is_not_told() {
+    fn a_disabled_requirement_is_ignored() {
         let pairs = [(REQUIRE, "cuda>=12.8"), (DISABLE, "1")];
         let env = Environment::new(pairs.map(|(name, value)| (name.to_string(), value.into())));
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");

@@ -1,4 +1,4 @@
-//! The version tables of build-support/compat, read: one row a line, its columns between spaces.
+//! Reads the version tables in build-support/compat: one row per line, columns separated by spaces.
 
 pub mod cargo_lock;
 pub mod cudarc;
@@ -21,22 +21,22 @@ const TOOLKITS: &str = include_str!("../../build-support/compat/toolkits.txt");
 const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
 const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
 
-/// Which GPUs the builds of cuDNN for this processor serve.
+/// Returns the GPUs that cuDNN's builds for this CPU support.
 pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
     let row = |line: &'static str| {
-        let [first, last, cuda, of, code] = columns(line)?;
+        let [first, last, cuda, built_for, code] = columns(line)?;
         let row = CudnnTargets {
             first: Version::parse(first)?,
             last: Version::parse(last)?,
             cuda: cuda.parse().ok()?,
             code: Target::parse_all(code),
         };
-        (of == cpu).then_some(row)
+        (built_for == cpu).then_some(row)
     };
     rows(GPUS).filter_map(row).collect()
 }
 
-/// The releases of cuDNN that are known to be bad.
+/// Returns the known bad versions of cuDNN.
 pub fn known_bad() -> Vec<KnownBad> {
     let row = |line: &'static str| {
         let [from, below, good, when, rest] = columns(line)?;
@@ -53,8 +53,7 @@ pub fn known_bad() -> Vec<KnownBad> {
     rows(KNOWN_BAD).filter_map(row).collect()
 }
 
-/// The newest toolkit that this cuDNN is documented for. Of a release that the documents leave out, the next one's
-/// counts.
+/// Returns the newest toolkit for which this cuDNN is documented. For an undocumented version, the next one counts.
 pub fn newest_toolkit(cudnn: Version, cuda_major: u32) -> Option<Version> {
     let row = |line: &'static str| {
         let [release, cuda, _, last] = columns(line)?;
@@ -66,17 +65,17 @@ pub fn newest_toolkit(cudnn: Version, cuda_major: u32) -> Option<Version> {
     Some(next?.1)
 }
 
-/// The newest release of cuDNN that the tables know.
+/// Returns the newest cuDNN in the tables.
 pub fn newest_cudnn(cpu: &str) -> Option<Version> {
     gpus(cpu).into_iter().map(|row| row.last).max()
 }
 
-/// The newest CUDA that the tables know.
+/// Returns the newest CUDA in the tables.
 pub fn newest_cuda() -> Option<Version> {
     releases().last().map(|(cuda, ..)| *cuda)
 }
 
-/// The first driver that serves programs of a CUDA major at all: minor-version compatibility.
+/// Returns the first driver version for each CUDA major by minor-version compatibility.
 pub fn drivers(platform: &Platform) -> Vec<(u32, String)> {
     let (_, majors) = DRIVERS.split_once("\nmajor\n").unwrap_or_default();
     let row = |line: &'static str| {
@@ -87,26 +86,26 @@ pub fn drivers(platform: &Platform) -> Vec<(u32, String)> {
     rows(majors).filter_map(row).collect()
 }
 
-/// The first driver that serves all of this CUDA.
+/// Returns the first driver version that supports all of this CUDA version.
 pub fn driver_for(cuda: Version, platform: &Platform) -> Option<&'static str> {
     let releases = releases();
-    let is_it = |known: &Version| (known.major, known.minor) == (cuda.major, cuda.minor);
-    let row = releases.iter().find(|(known, ..)| is_it(known))?;
+    let is_same = |known: &Version| (known.major, known.minor) == (cuda.major, cuda.minor);
+    let row = releases.iter().find(|(known, ..)| is_same(known))?;
     of_system(platform, row.2, row.3)
 }
 
-/// The first CUDA whose driver takes the PTX that this CUDA's nvcc writes. Of one that is newer than the table it is
-/// known that it writes no older PTX than the newest of the table.
+/// Returns the first CUDA whose driver supports the PTX of this CUDA's nvcc. A CUDA newer than the table writes PTX that
+/// is at least as new as the table's newest.
 pub fn ptx_from(cuda: Version) -> Option<Version> {
     let releases = releases();
     let writes = releases.iter().rfind(|(known, ..)| *known <= cuda)?.1;
-    let (takes, ..) = releases.iter().find(|(_, ptx, ..)| *ptx >= writes)?;
-    Some(*takes)
+    let (supports, ..) = releases.iter().find(|(_, ptx, ..)| *ptx >= writes)?;
+    Some(*supports)
 }
 
 type Release = (Version, Version, &'static str, &'static str);
 
-/// CUDA, PTX, driver for Linux, driver for Windows: the oldest first.
+/// Returns CUDA, PTX, driver for Linux and driver for Windows, the oldest first.
 fn releases() -> Vec<Release> {
     let (minors, _) = DRIVERS.split_once("\nmajor\n").unwrap_or((DRIVERS, ""));
     let row = |line: &'static str| {
@@ -124,14 +123,13 @@ fn of_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Optio
     (driver != "-").then_some(driver)
 }
 
-/// The rows of a table.
 pub fn rows(table: &'static str) -> std::vec::IntoIter<&'static str> {
     let is_row = |line: &&str| !line.starts_with('#') && !line.is_empty();
     let rows: Vec<&str> = table.lines().filter(is_row).collect();
     rows.into_iter()
 }
 
-/// The last column takes the rest of the line.
+/// Splits a row into columns. The last one contains the rest of the line.
 pub fn columns<const N: usize>(line: &str) -> Option<[&str; N]> {
     let columns: Vec<&str> = line.splitn(N, ' ').collect();
     columns.try_into().ok()

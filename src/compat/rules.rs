@@ -1,4 +1,4 @@
-//! What the version tables say of what was chosen: of each by itself, of both together, and with a driver.
+//! The checks of the chosen toolkit and cuDNN against the version tables.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ use crate::runtime::judge::{gpu_support, rules};
 pub struct UndocumentedToolkit {
     pub cuda: Version,
     pub cudnn: Version,
-    /// The newest toolkit that the documentation of this cuDNN names.
+    /// The newest toolkit in the documentation of this cuDNN.
     pub newest: Version,
 }
 
@@ -39,7 +39,7 @@ pub struct NewerToolkitPtx {
     pub is_needed: bool,
 }
 
-/// Releases that the tables do not know, or know nothing good of. None of it stops a build.
+/// Returns the findings about unknown or known bad versions, none of which is an error.
 pub fn releases(
     toolkit: Option<&Toolkit>,
     cudnn: Option<&Cudnn>,
@@ -59,9 +59,9 @@ pub fn releases(
         newer(NewerRelease::Cuda, cuda, compat::newest_cuda()),
     ];
     findings.extend(newer.iter().flatten().map(NewerRelease::finding));
-    let flavour = cudnn.and_then(|cudnn| cudnn.cuda_major);
-    if let (Some(version), Some(cuda), Some(flavour)) = (version, cuda, flavour) {
-        let fault = undocumented(version, cuda, flavour);
+    let cuda_major = cudnn.and_then(|cudnn| cudnn.cuda_major);
+    if let (Some(version), Some(cuda), Some(cuda_major)) = (version, cuda, cuda_major) {
+        let fault = undocumented(version, cuda, cuda_major);
         findings.extend(fault.map(|fault| fault.finding()));
     }
     findings
@@ -77,10 +77,10 @@ fn newer(
     is_newer.then(|| fault(found, known))
 }
 
-/// Returns the fault of a toolkit that came out after the cuDNN.
-fn undocumented(cudnn: Version, cuda: Version, flavour: u32) -> Option<UndocumentedToolkit> {
-    let newest = compat::newest_toolkit(cudnn, flavour)?;
-    let is_newer = cuda.major == flavour && cuda.minor > newest.minor;
+/// Returns the fault of a toolkit that is newer than the cuDNN's documentation.
+fn undocumented(cudnn: Version, cuda: Version, cuda_major: u32) -> Option<UndocumentedToolkit> {
+    let newest = compat::newest_toolkit(cudnn, cuda_major)?;
+    let is_newer = cuda.major == cuda_major && cuda.minor > newest.minor;
     is_newer.then_some(UndocumentedToolkit {
         cuda,
         cudnn,
@@ -88,8 +88,8 @@ fn undocumented(cudnn: Version, cuda: Version, flavour: u32) -> Option<Undocumen
     })
 }
 
-/// GPUs that kernels are compiled for and that the cuDNN does not serve. What is compiled for them may run without
-/// cuDNN, or with another: a warning.
+/// Returns warnings about target GPUs that the cuDNN does not support. The kernels may run without cuDNN, or with
+/// another one.
 pub fn targets(
     cudnn: &Cudnn,
     targets: &[Target],
@@ -105,7 +105,7 @@ pub fn targets(
     faults.iter().map(UnsupportedGpu::finding).collect()
 }
 
-/// The table, with a row for what was read off this very cuDNN: it goes before the row of its release.
+/// Returns the table with a row read from this cuDNN, which takes precedence over the row of its version.
 fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<CudnnTargets> {
     let read = CudnnTargets {
         first: version,
@@ -119,10 +119,9 @@ fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<
         .collect()
 }
 
-/// Whether the cuDNN may have something for the GPU: all but a plain no, and a Jetson's, of which the tables know
-/// nothing. They alone are asked, as in a build, whatever was read besides. A release that is newer than they are counts
-/// as the newest that they know.
-pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> bool {
+/// Returns `true` if the cuDNN may support the GPU: not if the answer is no, and not for a Jetson, about which the tables
+/// know nothing. Only the tables count, as in a build. A version newer than the tables counts as their newest.
+pub fn may_support(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> bool {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return true;
     };
@@ -133,7 +132,7 @@ pub fn may_serve(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> 
     !gpu_support::is_jetson(gpu) && gpu_support::serves(&rows, version, cuda, gpu) != GpuSupport::No
 }
 
-/// GPUs of this machine that the cuDNN does not serve.
+/// Returns the findings about GPUs of this machine that the cuDNN does not support.
 #[cfg(feature = "cli")]
 pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding> {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
@@ -146,12 +145,12 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
     for gpu in gpus {
         if !seen.contains(&gpu.capability) {
             seen.push(gpu.capability);
-            // Another cuDNN may be there when the program runs.
-            let judged = Gpu {
+            // The program may load another cuDNN.
+            let gpu_rule = Gpu {
                 is_required: false,
                 ..Gpu::new(&gpu.name, gpu.capability)
             };
-            if let Some(mut fault) = cudnn.device(&rows, judged) {
+            if let Some(mut fault) = cudnn.device(&rows, gpu_rule) {
                 add_older_cuda(&mut fault, &rows, gpu.capability);
                 findings.push(fault.finding());
             }
@@ -171,8 +170,8 @@ fn add_older_cuda(fault: &mut UnsupportedGpu<'_>, rows: &[CudnnTargets], gpu: Co
     }
 }
 
-/// What the driver of this machine cannot do for what is built here. The program may run elsewhere, so that it is a
-/// warning at most.
+/// Returns the finding if the driver of this machine does not support the build. It is a warning at most, because the
+/// program may run elsewhere.
 #[cfg(feature = "cli")]
 pub fn driver(
     driver: Version,
@@ -183,8 +182,8 @@ pub fn driver(
     platform: &Platform,
 ) -> Option<Finding> {
     let cuda = toolkit.and_then(|toolkit| toolkit.version);
-    let flavour = cudnn.and_then(|cudnn| cudnn.cuda_major);
-    let (needed, needed_by) = match (flavour, cuda) {
+    let cuda_major = cudnn.and_then(|cudnn| cudnn.cuda_major);
+    let (needed, needed_by) = match (cuda_major, cuda) {
         (Some(needed), _) if needed > driver.major => (needed, DriverUser::ChosenCudnn),
         (_, Some(cuda)) if cuda.major > driver.major => (cuda.major, DriverUser::ChosenToolkit),
         (_, cuda) => {

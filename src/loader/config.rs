@@ -1,5 +1,5 @@
-//! The differences between loaders: the directories that are compiled into them, `$LIB`, the subdirectories for more
-//! capable CPUs, and the configuration of `ldconfig`.
+//! The properties of a distribution's loader: its built-in directories, `$LIB`, its glibc-hwcaps subdirectories, and
+//! the configuration of `ldconfig`.
 
 use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::elf::search_list::lib_folders;
@@ -7,18 +7,18 @@ use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// The values that are compiled into the loader of a distribution.
+/// The built-in values of a distribution's loader.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loader {
-    /// Its own folders, in its order.
+    /// The system directories in search order.
     pub dirs: Vec<String>,
-    /// The directories that `$LIB` may stand for.
+    /// The possible values of `$LIB`.
     pub lib: Vec<String>,
 }
 
 impl Loader {
-    /// Reads it off the loader's own file. Where that tells nothing, whatever it may be is looked at; a file for
-    /// another processor or word size is passed over anyway.
+    /// Reads the values from the loader's own file. If it does not contain them, all known values count; files for another
+    /// CPU or word size are skipped anyway.
     pub fn parse(bytes: &[u8], cpu: &str) -> Self {
         let known = lib_folders(cpu);
         let has = |dir: &&String| {
@@ -26,20 +26,20 @@ impl Loader {
             let mut windows = bytes.windows(text.len());
             windows.any(|window| window == text.as_bytes())
         };
-        // Of two, the longer one: Debian's has `/usr/lib` too.
-        let told = known.iter().find(has);
-        let lib = told.map_or_else(|| known.to_vec(), |lib| vec![lib.clone()]);
+        // The longer one is listed first: Debian's loader also contains `/usr/lib`.
+        let found = known.iter().find(has);
+        let lib = found.map_or_else(|| known.to_vec(), |lib| vec![lib.clone()]);
         let both = |lib: &String| [format!("/{lib}"), format!("/usr/{lib}")];
         let mut dirs: Vec<String> = lib.iter().flat_map(both).collect();
-        if told == known.first() {
+        if found == known.first() {
             dirs.extend(["/lib".to_string(), "/usr/lib".to_string()]);
         }
         Self { dirs, lib }
     }
 }
 
-/// The subfolders for better processors that a loader knows, the best first: `glibc-hwcaps/x86-64-v3`. It has some for
-/// other processors too, for which no cuDNN is.
+/// Returns the glibc-hwcaps subdirectories of the loader, the highest level first: `glibc-hwcaps/x86-64-v3`. Those for
+/// architectures without a cuDNN are left out.
 pub fn hwcaps_levels(cpu: &str) -> &'static [&'static str] {
     match cpu {
         "x86_64" => &["x86-64-v4", "x86-64-v3", "x86-64-v2"],
@@ -47,8 +47,7 @@ pub fn hwcaps_levels(cpu: &str) -> &'static [&'static str] {
     }
 }
 
-/// The levels in the order in which they are tried, and none for the file that is for all processors. That comes first
-/// where the processor is not known.
+/// Returns the levels in search order; none is the file for all CPUs, which comes first if the CPU is unknown.
 pub fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'static str>> {
     let mut order: Vec<_> = known
         .unwrap_or(hwcaps_levels(cpu))
@@ -63,7 +62,7 @@ pub fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'s
     order
 }
 
-/// Returns the directories that the configuration of a system names, where `ldconfig` has made no cache of them yet.
+/// Returns the directories in the configuration of a system without an `ldconfig` cache.
 pub fn configured(view: &View) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
     read(
@@ -75,15 +74,15 @@ pub fn configured(view: &View) -> Vec<PathBuf> {
     dirs
 }
 
-/// Reads a configuration file, and those that it includes, each once. No system has a thousand directories.
+/// Reads a configuration file and its includes, each once. The number of directories is limited to a thousand.
 fn read(file: &Path, view: &View, known: &mut Vec<PathBuf>, dirs: &mut Vec<PathBuf>) {
     if known.iter().any(|known| known == file) {
         return;
     }
     known.push(file.to_path_buf());
     let root = view.root.as_deref();
-    let there = Sysroot { root }.file(&view.path(file));
-    let text = there.and_then(|file| files::read_start(&file, 1 << 14).ok());
+    let existing = Sysroot { root }.file(&view.path(file));
+    let text = existing.and_then(|file| files::read_start(&file, 1 << 14).ok());
     for line in text.unwrap_or_default().lines() {
         let line = line.split('#').next().unwrap_or_default().trim();
         let included = line

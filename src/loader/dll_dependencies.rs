@@ -1,5 +1,4 @@
-//! What the DLLs of cuDNN need besides each other: error 126 on Windows names the one that needs, never the one that
-//! is not there.
+//! The dependencies of cuDNN's DLLs on other DLLs. Error 126 on Windows names the importing DLL, never the missing one.
 
 use crate::cudnn::consistency::missing_parts;
 use crate::model::candidate::Cudnn;
@@ -8,34 +7,33 @@ use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
-/// What was looked for beside a cuDNN.
+/// The search for the dependencies of a cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DllDependencies {
-    /// Where was looked, apart from PATH and the toolkit.
+    /// The searched directories without PATH and the toolkit.
     pub places: Vec<PathBuf>,
-    /// Whether the compression library that cuDNN 8 opens is nowhere.
+    /// Set if the compression library that cuDNN 8 opens was not found.
     pub lacks_zlib: bool,
-    /// It, and its processor, where that is another one than cuDNN's.
+    /// The compression library and its architecture, if it is not cuDNN's.
     pub foreign_zlib: Option<(PathBuf, &'static str)>,
-    /// What import tables name and is nowhere.
+    /// Imported DLLs that were not found.
     pub missing_dlls: Vec<MissingDll>,
-    /// Whether PATH is that of the system where the program runs.
+    /// Set if PATH is the PATH of the system that runs the program.
     pub path_known: bool,
 }
 
-/// A DLL that is nowhere, and the part that needs it.
+/// A missing DLL and the sub-library that imports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingDll {
-    /// The part.
     pub part: PathBuf,
-    /// The DLL's file name.
+    /// The file name of the DLL.
     pub dll: String,
 }
 
-/// Whether a DLL is one that CUDA, cuDNN or their user has to bring. Windows' own are nobody's to judge.
-pub fn is_judged(dll: &str) -> bool {
+/// Returns `true` for DLLs of CUDA and cuDNN, and those that their users must install. Windows' own are not checked.
+pub fn is_checked(dll: &str) -> bool {
     let name = dll.to_ascii_lowercase();
-    let brought = [
+    let prefixes = [
         "cublas",
         "cudart",
         "cudnn",
@@ -43,35 +41,33 @@ pub fn is_judged(dll: &str) -> bool {
         "nvrtc",
         "zlibwapi",
     ];
-    brought.iter().any(|start| name.starts_with(start))
+    prefixes.iter().any(|start| name.starts_with(start))
 }
 
-/// Whether it opens `zlibwapi.dll`.
+/// Returns `true` if a cuDNN opens `zlibwapi.dll`.
 pub fn opens_zlib(cudnn: &Cudnn) -> bool {
     let version = cudnn.library_version.or(cudnn.header_version);
     version.is_some_and(sub_libraries::opens_zlib)
 }
 
-/// A DLL that cuDNN needs and Windows does not find, or cannot load.
+/// A DLL that cuDNN requires and that Windows does not find or cannot load.
 pub enum DllFault<'a> {
-    /// The compression library that a cuDNN 8 of this release, in this directory, opens is nowhere.
+    /// A missing compression library of this version of cuDNN 8 in this directory.
     MissingZlib(Version, &'a Path),
-    /// The one that this release opens is this file, for this processor. cuDNN calls that error 193.
+    /// A compression library for another CPU, with the version of cuDNN 8, the file and its CPU. cuDNN reports error 193.
     ForeignZlib(Version, &'a Path, &'static str),
-    /// DLLs of cuDNN itself are nowhere.
+    /// Missing DLLs of cuDNN itself.
     MissingPart {
-        /// The DLLs.
         needs: Vec<&'a MissingDll>,
-        /// The first library of cuDNN.
+        /// The main library of cuDNN.
         library: &'a Path,
-        /// The directory of cuDNN.
         dir: &'a Path,
     },
-    /// These DLLs of CUDA, and of this major that cuDNN was built for, are nowhere.
+    /// Missing DLLs of CUDA, with the CUDA major that cuDNN was built for.
     MissingCuda(Vec<&'a MissingDll>, Option<u32>),
 }
 
-/// Says what is nowhere.
+/// Returns the findings about missing DLLs.
 pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Finding> {
     let mut faults = Vec::new();
     let dir = dll_dependencies.places.first();
@@ -82,12 +78,12 @@ pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Findin
         faults.push(DllFault::ForeignZlib(version, path, cpu));
     }
     let needed = missing_parts(cudnn);
-    // That a part is lacking which a convolution needs is said already.
+    // Another check reports missing sub-libraries that convolutions need.
     let new = dll_dependencies
         .missing_dlls
         .iter()
-        .filter(|one| !needed.contains(&one.dll));
-    let (own, others): (Vec<_>, Vec<_>) = new.partition(|one| one.dll.starts_with("cudnn"));
+        .filter(|missing| !needed.contains(&missing.dll));
+    let (own, others): (Vec<_>, Vec<_>) = new.partition(|missing| missing.dll.starts_with("cudnn"));
     if let (Some(library), Some(dir), false) = (&cudnn.library, dir, own.is_empty()) {
         faults.push(DllFault::MissingPart {
             needs: own,

@@ -1,8 +1,8 @@
-//! Where Windows looks for a DLL that is asked for by its name alone. What lies beside the program comes before all
-//! this, and a build does not know where that will be.
+//! The Windows search path for DLLs without a path. The directory of the program comes first, which a build does not
+//! know.
 
 use crate::cudnn::consistency;
-use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_judged, opens_zlib};
+use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_checked, opens_zlib};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
@@ -12,24 +12,24 @@ use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
-/// The directories, in their order.
+/// The directories in search order.
 pub struct DllSearchPath<'a> {
-    /// How they are looked at.
+    /// The view of their files.
     pub sysroot: Sysroot<'a>,
-    /// Windows' own.
+    /// The system directory.
     pub system: Option<PathBuf>,
-    /// The working directory, where it is that of the program.
+    /// The current directory, if it is the program's.
     pub current: Option<PathBuf>,
-    /// Those of PATH.
+    /// The directories of PATH.
     pub dirs: Vec<PathBuf>,
-    /// The program's, which comes before them all, where it is known.
+    /// The program's directory, which comes first, if it is known.
     pub own: Option<PathBuf>,
-    /// Whether PATH says where the program will look.
+    /// Set if PATH is the program's.
     pub known: bool,
 }
 
 impl<'a> DllSearchPath<'a> {
-    /// Of the system that is built for; none where the program runs elsewhere.
+    /// Returns the search path of the target system; none if it is another machine.
     pub fn from_host(host: &'a Host) -> Option<Self> {
         let root = host.root.as_deref();
         if host.platform.os != Os::Windows || !(root.is_some() || host.is_target()) {
@@ -37,7 +37,7 @@ impl<'a> DllSearchPath<'a> {
         }
         let system = match root {
             Some(root) => {
-                // Wine, and images that passed through other systems.
+                // Wine, and images that were copied through other systems.
                 let names = ["Windows/System32", "Windows/system32", "windows/system32"];
                 let mut dirs = files::below(root, &names).into_iter();
                 dirs.find(|dir| files::is_dir(dir))
@@ -59,7 +59,7 @@ impl<'a> DllSearchPath<'a> {
         })
     }
 
-    /// Of a program in this folder, which Windows looks at first. It may run in the directory in which it is asked for.
+    /// Returns the search path of a program in the directory `own`. Its current directory may be the one of this process.
     #[cfg(feature = "cli")]
     pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
         let mut path = Self::from_host(host).unwrap_or(Self {
@@ -76,7 +76,7 @@ impl<'a> DllSearchPath<'a> {
             path.dirs = entries(host);
             path.dirs.retain(|dir| !dir.as_os_str().is_empty());
             for dir in &mut path.dirs {
-                // With quotation marks it is no name of a directory.
+                // A name with quotation marks is invalid.
                 if !dir.to_string_lossy().contains('"') {
                     *dir = here.join(&dir);
                 }
@@ -86,18 +86,18 @@ impl<'a> DllSearchPath<'a> {
         path
     }
 
-    /// All of them, each once.
+    /// Returns all directories without duplicates.
     pub fn directories(&self) -> Vec<PathBuf> {
         let first = self.own.iter().chain(&self.system).chain(&self.current);
         files::dedup(first.chain(&self.dirs).cloned())
     }
 
-    /// The file that Windows takes for a name.
+    /// Returns the file that Windows loads for a name.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         first_in(self.sysroot, &self.directories(), name)
     }
 
-    /// All files of that name, in the order in which Windows comes to them.
+    /// Returns all files of a name in search order.
     #[cfg(feature = "cli")]
     pub fn files(&self, name: &str) -> Vec<PathBuf> {
         let dirs = self.directories().into_iter();
@@ -105,14 +105,14 @@ impl<'a> DllSearchPath<'a> {
             .collect()
     }
 
-    /// The parts that are needed and lie apart from the others, where Windows finds them all the same.
+    /// Returns the required sub-libraries that Windows finds in other directories.
     pub fn elsewhere(&self, cudnn: &Cudnn) -> Vec<String> {
         let mut files = consistency::missing_parts(cudnn);
         files.retain(|file| self.file(file).is_some());
         files
     }
 
-    /// What the DLLs of this cuDNN need besides each other, and is nowhere.
+    /// Searches the dependencies of this cuDNN.
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
         let mut places: Vec<PathBuf> = own.into_iter().map(Path::to_path_buf).collect();
@@ -124,13 +124,13 @@ impl<'a> DllSearchPath<'a> {
         places.extend(self.dirs.iter().chain(&bins).cloned());
         let has = |file: &str| first_in(self.sysroot, &places, file).is_some();
         let mut missing_dlls: Vec<MissingDll> = Vec::new();
-        // The first that is named is one that every program has to do with.
+        // Messages name the first sub-library, so those that every program needs come first.
         let (mut parts, others): (Vec<&SubLibraryFile>, Vec<&SubLibraryFile>) =
             (cudnn.parts.iter()).partition(|part| part.needed && part.name != "cudnn");
         parts.extend(others);
         for part in parts {
             let needs = Pe::read(&part.path).map_or_else(|_| Vec::new(), |dll| dll.needs());
-            for dll in needs.into_iter().filter(|dll| is_judged(dll)) {
+            for dll in needs.into_iter().filter(|dll| is_checked(dll)) {
                 if !missing_dlls.iter().any(|known| known.dll == dll) && !has(&dll) {
                     let part = part.path.clone();
                     missing_dlls.push(MissingDll { part, dll });
@@ -154,7 +154,7 @@ impl<'a> DllSearchPath<'a> {
     }
 }
 
-/// Returns the first DLL of that name. Windows takes any spelling, even if its files are on a system that does not.
+/// Returns the first DLL of a name. Windows ignores case, also for files on a case-sensitive system.
 pub fn first_in(sysroot: Sysroot<'_>, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
     let same = |name: &str| name.eq_ignore_ascii_case(file);
     dirs.iter().find_map(|dir| {
@@ -163,7 +163,7 @@ pub fn first_in(sysroot: Sysroot<'_>, dirs: &[PathBuf], file: &str) -> Option<Pa
     })
 }
 
-/// Those of PATH, as they stand there: quotation marks are a part of the name, as the loader has it.
+/// Returns the unchanged entries of PATH: for the loader, quotation marks belong to the name.
 fn entries(host: &Host) -> Vec<PathBuf> {
     let path = host.env.get(Variable::Path).unwrap_or_default();
     path.to_string_lossy()
@@ -172,7 +172,7 @@ fn entries(host: &Host) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Where CUDA's own DLLs lie: not looked at by Windows, but known to whoever sets up the program.
+/// Returns the directories of CUDA's DLLs. Windows does not search them, but the program's installer can copy the DLLs.
 fn bins(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
     let wheels = cudnn.root.parent().filter(|dir| dir.ends_with("nvidia"));
     let roots = toolkit.map(|toolkit| toolkit.root.as_path());

@@ -1,6 +1,6 @@
-//! Follows what a program asks the loader for, from file to file, without loading any of it.
+//! Resolves the libraries of a program without loading them.
 
-use crate::loader::dll_dependencies::is_judged;
+use crate::loader::dll_dependencies::is_checked;
 use crate::loader::dll_search::first_in;
 use crate::loader::search_order::{LoaderEnv, before_cache, system};
 use crate::loader::{linkage, search_order};
@@ -19,29 +19,28 @@ use crate::toolkit::dependencies;
 use std::iter::successors;
 use std::path::{Path, PathBuf};
 
-/// A file that the loader takes: where it lies, and what it says, or why the loader stops at it.
-type Taken = (PathBuf, Result<Linkage, Defect>);
+/// A selected file, with its linkage or the reason why the loader fails on it.
+type Selected = (PathBuf, Result<Linkage, Defect>);
 
-/// The files that are loaded, in the loader's order, and the names that it does not find.
+/// The loaded files in the loader's order, and the missing libraries.
 #[derive(Clone, Debug, Default)]
 pub struct LoadGraph {
-    /// The system it is.
-    pub ground: LoaderEnv,
-    /// The files that are loaded, the program first.
+    /// The loader's environment.
+    pub env: LoaderEnv,
+    /// The loaded files, the program first.
     pub objects: Vec<Object>,
-    /// The libraries that are not found.
     pub missing: Vec<Missing>,
-    /// Files that are taken or left by what the processor can do, which is not known.
+    /// Files whose selection depends on the unknown CPU.
     pub by_level: Vec<PathBuf>,
-    /// The paths of the objects without links: a file is loaded once.
+    /// The real paths of the objects: a file is loaded once.
     real: Vec<PathBuf>,
 }
 
 impl LoadGraph {
-    /// Follows what is loaded with the program.
-    pub fn resolve(program: &Path, linkage: Linkage, ground: LoaderEnv) -> Self {
+    /// Resolves the libraries that are loaded with the program.
+    pub fn resolve(program: &Path, linkage: Linkage, env: LoaderEnv) -> Self {
         let mut graph = Self {
-            ground,
+            env,
             ..Self::default()
         };
         let path = match linkage.format {
@@ -49,29 +48,29 @@ impl LoadGraph {
             Format::Pe => program.to_path_buf(),
         };
         graph.push(Object {
-            origin: folder(&path),
+            origin: parent_dir(&path),
             path,
             linkage,
             ..Object::default()
         });
-        for name in graph.ground.preload.clone() {
+        for name in graph.env.preload.clone() {
             graph.preload(&name, LoadOrigin::Preload);
         }
-        for name in graph.ground.preloads.clone() {
+        for name in graph.env.preloads.clone() {
             graph.preload(&name, LoadOrigin::Preloads);
         }
         graph.follow(0);
         graph
     }
 
-    /// Returns the object that has this name, if it is loaded already.
+    /// Returns the loaded object of this name.
     pub fn loaded(&self, name: &str) -> Option<usize> {
         self.objects.iter().position(|object| {
             self.is_same(&object.name, name) || object.linkage.soname.as_deref() == Some(name)
         })
     }
 
-    /// Returns `true` if the program is one for Windows, which takes any spelling of a name.
+    /// Returns `true` for a Windows program, for which names ignore case.
     fn is_windows(&self) -> bool {
         let program = self.objects.first();
         program.is_some_and(|program| program.linkage.format == Format::Pe)
@@ -87,13 +86,16 @@ impl LoadGraph {
         self.objects.len() - 1
     }
 
-    /// Loads what LD_PRELOAD or the system puts into the program. The loader leaves out what does not exist or is no
-    /// library, and a file under a second name.
+    /// Loads a library of LD_PRELOAD or `/etc/ld.so.preload`. The loader ignores missing and invalid files, and a file under
+    /// a second name.
     fn preload(&mut self, name: &str, via: LoadOrigin) {
         if self.loaded(name).is_some() {
             return;
         }
-        let found = self.find(name, 0).ok().filter(|one| one.defect.is_none());
+        let found = self
+            .find(name, 0)
+            .ok()
+            .filter(|object| object.defect.is_none());
         let Some(mut object) = found else {
             return;
         };
@@ -104,10 +106,10 @@ impl LoadGraph {
         }
     }
 
-    /// Loads the library that `asking` opens by its name, with all that it needs. Returns its index.
-    pub fn open(&mut self, name: &str, asking: usize, need: LoadPhase) -> Option<usize> {
+    /// Loads the library that the object `requester` opens, with its dependencies. Returns its index.
+    pub fn open(&mut self, name: &str, requester: usize, need: LoadPhase) -> Option<usize> {
         let before = self.objects.len();
-        let index = self.take(name, asking, need)?;
+        let index = self.load(name, requester, need)?;
         if index >= before {
             self.follow(index);
         }
@@ -119,19 +121,19 @@ impl LoadGraph {
         while let Some(object) = self.objects.get(next) {
             let (linkage, need) = (object.linkage.clone(), object.need);
             for name in linkage.needed {
-                // The loader itself is there, or nothing is.
+                // The loader itself exists, or no program starts.
                 if !name.starts_with("ld-linux") && !name.starts_with("ld64.so") {
-                    self.take(&name, next, need);
+                    self.load(&name, next, need);
                 }
             }
             for name in linkage.delayed {
-                self.take(&name, next, LoadPhase::Later);
+                self.load(&name, next, LoadPhase::Later);
             }
             next += 1;
         }
     }
 
-    fn take(&mut self, name: &str, asking: usize, need: LoadPhase) -> Option<usize> {
+    fn load(&mut self, name: &str, requester: usize, need: LoadPhase) -> Option<usize> {
         if let Some(index) = self.loaded(name) {
             return Some(index);
         }
@@ -140,8 +142,8 @@ impl LoadGraph {
             return None;
         }
         let found = match self.is_windows() {
-            true => self.find_dll(name, asking),
-            false => self.find(name, asking),
+            true => self.find_dll(name, requester),
+            false => self.find(name, requester),
         };
         match found {
             Ok(mut object) => {
@@ -151,19 +153,21 @@ impl LoadGraph {
                     return Some(index);
                 }
                 object.need = need;
-                let better = self.hwcaps_variant(&object.path);
-                self.by_level.extend(better);
+                let variant = self.hwcaps_variant(&object.path);
+                self.by_level.extend(variant);
                 Some(self.push(object))
             }
-            // Windows' own are nobody's to judge.
-            Err(_) if self.is_windows() && !is_judged(name) && !self.is_same(name, DRIVER_DLL) => {
+            // Windows' own DLLs are not checked.
+            Err(_) if self.is_windows() && !is_checked(name) && !self.is_same(name, DRIVER_DLL) => {
                 None
             }
             Err(missing) => {
-                let asking = self.objects.get(asking);
+                let requester = self.objects.get(requester);
                 self.missing.push(Missing {
                     name: name.into(),
-                    needed_by: asking.map(|object| object.path.clone()).unwrap_or_default(),
+                    needed_by: requester
+                        .map(|object| object.path.clone())
+                        .unwrap_or_default(),
                     need,
                     ..*missing
                 });
@@ -172,20 +176,20 @@ impl LoadGraph {
         }
     }
 
-    fn find(&self, name: &str, asking: usize) -> Result<Object, Box<Missing>> {
-        let own = self.objects.get(asking);
+    fn find(&self, name: &str, requester: usize) -> Result<Object, Box<Missing>> {
+        let own = self.objects.get(requester);
         let (mut path, mut candidates) = (SearchPath::default(), Vec::new());
         if name.contains('/') {
-            let paths = own.map(|own| search_order::path_of_name(name, own, &self.ground));
+            let paths = own.map(|own| search_order::path_of_name(name, own, &self.env));
             let paths = paths.into_iter().flatten();
             candidates.extend(paths.map(|path| (LoadOrigin::Elsewhere, path)));
         } else {
-            path = self.search_path(asking);
-            candidates = path.candidates(name, &self.ground.view);
+            path = self.search_path(requester);
+            candidates = path.candidates(name, &self.env.view);
         }
         if own.is_some_and(|object| object.linkage.nodeflib) {
             path.directories.retain(|place| !place.is_system());
-            let system = system(&self.ground);
+            let system = system(&self.env);
             candidates.retain(|(origin, path)| {
                 let is_own = !matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache);
                 is_own || !system.iter().any(|place| path.starts_with(&place.dir))
@@ -198,23 +202,23 @@ impl LoadGraph {
         };
         let (mut placeholder, mut unfit) = (None, None);
         for (via, path) in candidates {
-            match self.fitting(&path, &mut placeholder) {
+            match self.select(&path, &mut placeholder) {
                 None => {}
                 Some(Ok((file, read))) => {
                     return Ok(Object {
                         name: name.into(),
-                        origin: folder(&path),
+                        origin: parent_dir(&path),
                         path: file,
                         via: Some(via),
                         need: LoadPhase::Later,
-                        requested_by: Some(asking),
+                        requested_by: Some(requester),
                         defect: read.as_ref().err().cloned(),
                         linkage: read.unwrap_or_default(),
                     });
                 }
                 Some(Err(defect)) => {
                     let stops = !defect.is_passed_over();
-                    // What is in a directory that may not be entered, nobody knows.
+                    // The contents of an inaccessible directory are unknown.
                     let is_closed = |unfit: &Unfit| matches!(unfit.defect, Defect::Closed(_));
                     if unfit.as_ref().is_none_or(is_closed) {
                         unfit = Some(unfit_at(path, defect, &via));
@@ -230,16 +234,16 @@ impl LoadGraph {
             Some(unfit_at(path, defect, &place.origin))
         };
         Err(Box::new(Missing {
-            searched: path.places(&self.ground.view),
+            searched: path.places(&self.env.view),
             placeholder,
             unfit: unfit.or_else(|| path.directories.iter().find_map(unlinked)),
             ..Missing::default()
         }))
     }
 
-    /// Returns the first DLL of that name: it is taken, or nothing is.
-    fn find_dll(&self, name: &str, asking: usize) -> Result<Object, Box<Missing>> {
-        let dirs = &self.ground.dll_dirs;
+    /// Returns the first DLL of a name. Windows does not skip unusable ones.
+    fn find_dll(&self, name: &str, requester: usize) -> Result<Object, Box<Missing>> {
+        let dirs = &self.env.dll_dirs;
         let Some(path) = first_in(self.sysroot(), dirs, name) else {
             return Err(Box::new(Missing {
                 searched: dirs.iter().map(|dir| dir.display().to_string()).collect(),
@@ -257,46 +261,46 @@ impl LoadGraph {
         Ok(Object {
             name: name.into(),
             path,
-            requested_by: Some(asking),
+            requested_by: Some(requester),
             linkage: read.unwrap_or_default(),
             defect,
             ..Object::default()
         })
     }
 
-    /// Returns the directories in which what this object opens is searched.
-    pub fn search_path(&self, asking: usize) -> SearchPath {
+    /// Returns the search path for libraries that this object opens.
+    pub fn search_path(&self, requester: usize) -> SearchPath {
         let up = |index: &usize| self.objects.get(*index)?.requested_by;
-        let mut chain: Vec<usize> = successors(Some(asking), up).collect();
+        let mut chain: Vec<usize> = successors(Some(requester), up).collect();
         chain.reverse();
-        let mut directories = before_cache(&self.objects, &chain, &self.ground);
-        directories.extend(system(&self.ground));
+        let mut directories = before_cache(&self.objects, &chain, &self.env);
+        directories.extend(system(&self.env));
         SearchPath { directories }
     }
 
     /// Returns the glibc-hwcaps variant of a CUDA library, which a more capable CPU loads in its place.
-    fn hwcaps_variant(&self, taken: &Path) -> Option<PathBuf> {
-        let name = taken.file_name()?.to_str()?;
+    fn hwcaps_variant(&self, path: &Path) -> Option<PathBuf> {
+        let name = path.file_name()?.to_str()?;
         let is_ours = name.starts_with("libcudnn") || dependencies::is_of_toolkit(name);
-        if self.ground.is_cpu_known || !is_ours {
+        if self.env.is_cpu_known || !is_ours {
             return None;
         }
-        if hwcaps_level(taken).is_some() {
-            return Some(taken.to_path_buf());
+        if hwcaps_level(path).is_some() {
+            return Some(path.to_path_buf());
         }
-        let mut others = self.ground.view.variants(taken).into_iter();
+        let mut others = self.env.view.variants(path).into_iter();
         others.find(|file| hwcaps_level(file).is_some() && self.sysroot().file(file).is_some())
     }
 
-    /// The file and what it says, or why the loader does not take it. None where nothing is.
-    fn fitting(
+    /// Selects a file, or returns the reason why the loader skips it. None if it does not exist.
+    fn select(
         &self,
         path: &Path,
         placeholder: &mut Option<PathBuf>,
-    ) -> Option<Result<Taken, Defect>> {
-        let there = self.sysroot().file(path);
-        if self.ground.view.root.is_some() {
-            let empty = match &there {
+    ) -> Option<Result<Selected, Defect>> {
+        let existing = self.sysroot().file(path);
+        if self.env.view.root.is_some() {
+            let empty = match &existing {
                 Some(file) => files::size(file) == 0,
                 None => files::is_link(path),
             };
@@ -305,7 +309,7 @@ impl LoadGraph {
                 return None;
             }
         }
-        let Some(file) = there else {
+        let Some(file) = existing else {
             return Defect::in_the_way(path).map(Err);
         };
         let own = self.objects.first()?;
@@ -324,7 +328,7 @@ impl LoadGraph {
                 }
                 Ok(linkage)
             }
-            // The loader stops at a damaged file, and does not look for another.
+            // The loader fails on a damaged file and does not search another.
             Ok(_) | Err(_) => Err(elf.defect()?),
         };
         Some(Ok((file, read)))
@@ -332,11 +336,11 @@ impl LoadGraph {
 
     fn sysroot(&self) -> Sysroot<'_> {
         Sysroot {
-            root: self.ground.view.root.as_deref(),
+            root: self.env.view.root.as_deref(),
         }
     }
 }
 
-fn folder(file: &Path) -> PathBuf {
+fn parent_dir(file: &Path) -> PathBuf {
     file.parent().unwrap_or(file).to_path_buf()
 }

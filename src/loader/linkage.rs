@@ -1,4 +1,4 @@
-//! Reads what a program or library asks the loader for, and what a guard left in it.
+//! Reads the dynamic linking information and the guard's records of a program or library.
 
 use crate::model::linkage::{Format, Linkage};
 use crate::runtime::binary::defect::{Defect, cpu_name};
@@ -9,15 +9,15 @@ use crate::runtime::facts::record;
 use crate::system::library_file::Binary;
 use std::path::Path;
 
-/// Reads a file. Otherwise returns why it is neither ELF nor PE, or none if it cannot be read.
+/// Reads a file. The error is the reason why it is neither ELF nor PE, or none if it cannot be read.
 pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
     match Binary::recognize(path)? {
-        Binary::Elf(elf) => of_elf(&elf).ok_or(None),
-        Binary::Pe(pe) => Ok(of_pe(&pe)),
+        Binary::Elf(elf) => from_elf(&elf).ok_or(None),
+        Binary::Pe(pe) => Ok(from_pe(&pe)),
     }
 }
 
-/// Returns what the builds of the crates in a program knew, each once.
+/// Returns the guard records of the crates in a program without duplicates.
 pub fn records(path: &Path) -> Vec<Built> {
     let parts = match Binary::recognize(path) {
         Ok(Binary::Elf(elf)) => elf.constants(u64::MAX).into_iter().collect(),
@@ -33,8 +33,8 @@ pub fn records(path: &Path) -> Vec<Built> {
     records
 }
 
-/// Reads an ELF file; none if its head is not of a known kind.
-fn of_elf(elf: &Elf) -> Option<Linkage> {
+/// Reads an ELF file; none if its header is of an unknown kind.
+fn from_elf(elf: &Elf) -> Option<Linkage> {
     let machine = elf.machine()?;
     Some(Linkage {
         format: Format::Elf,
@@ -55,7 +55,7 @@ fn of_elf(elf: &Elf) -> Option<Linkage> {
     })
 }
 
-fn of_pe(pe: &Pe) -> Linkage {
+fn from_pe(pe: &Pe) -> Linkage {
     Linkage {
         format: Format::Pe,
         cpu: pe.cpu().unwrap_or("an unknown processor").into(),

@@ -1,4 +1,4 @@
-//! The cuDNN that a program comes to, with the parts that its first library opens.
+//! The cuDNN that a program loads, with the sub-libraries that its main library opens.
 
 use crate::cudnn::consistency;
 use crate::cudnn::parts::{Named, SubLibraries};
@@ -29,7 +29,7 @@ pub fn loaded_major(object: &Object) -> Option<u32> {
         .or_else(|| cudnn_major(&object.name))
 }
 
-/// Opens what a convolution opens, and reads the releases.
+/// Opens the sub-libraries that a convolution opens, and reads their versions.
 pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) -> Option<Cudnn> {
     let object = graph.objects.get(main_library)?;
     let major = loaded_major(object)?;
@@ -37,14 +37,14 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     let beside = beside(&library, major, platform);
     let jit_only = sub_libraries::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
     let file = |name: &str| cudnn_file(name, major, false);
-    // What is opened depends on the release, which this part tells.
+    // The required sub-libraries depend on the version, which `graph` contains.
     let first = (major >= 9)
         .then(|| graph.open(&file("graph"), main_library, LoadPhase::Part))
         .flatten();
     let first = first.and_then(|index| Some(graph.objects.get(index)?.path.clone()));
-    let told = first.and_then(|path| Binary::open(&path, platform.os).ok()?.release("graph"));
-    let release = told.map_or(Version::new(major, 0, 0), |(version, _)| version);
-    let needed = sub_libraries::needed(release, jit_only);
+    let version = first.and_then(|path| Binary::open(&path, platform.os).ok()?.release("graph"));
+    let version = version.map_or(Version::new(major, 0, 0), |(version, _)| version);
+    let needed = sub_libraries::needed(version, jit_only);
     let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
     let mut indices = Vec::new();
     for name in &needed {
@@ -59,8 +59,8 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
             found.push((name, path));
         }
     }
-    let mut cudnn = read(library, found, graph.ground.view.root.as_deref(), platform);
-    by_own_files(&mut cudnn, &file("graph"), platform);
+    let mut cudnn = read(library, found, graph.env.view.root.as_deref(), platform);
+    use_own_version(&mut cudnn, &file("graph"), platform);
     cudnn.link_dir = Some(cudnn.root.clone());
     if let Some(cuda) = cudnn.cuda_major {
         for library in [CudaLibrary::CublasLt, CudaLibrary::Nvrtc] {
@@ -76,7 +76,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     Some(cudnn)
 }
 
-/// A cuDNN of one of these majors in a folder before that of the one which cudarc takes by `libcudnn.so`.
+/// Returns a cuDNN of one of these majors that precedes the one that cudarc loads as `libcudnn.so`.
 pub fn hidden_from_cudarc(
     graph: &LoadGraph,
     taken: usize,
@@ -87,29 +87,29 @@ pub fn hidden_from_cudarc(
     if taken.name != "libcudnn.so" {
         return None;
     }
-    // Afresh: the SONAME of what is loaded stands for every file of that name.
-    let (ground, linkage) = (graph.ground.clone(), program.linkage.clone());
-    let mut aside = LoadGraph::resolve(&program.path, linkage, ground);
+    // A new graph, because a loaded SONAME satisfies every request for this name.
+    let (env, linkage) = (graph.env.clone(), program.linkage.clone());
+    let mut graph = LoadGraph::resolve(&program.path, linkage, env);
     let hidden = majors.iter().find_map(|major| {
-        let index = aside.open(&cudnn_file("", *major, false), 0, LoadPhase::Later)?;
-        let path = &aside.objects.get(index)?.path;
-        leads_first(&aside, path, &taken.path).then_some(index)
+        let index = graph.open(&cudnn_file("", *major, false), 0, LoadPhase::Later)?;
+        let path = &graph.objects.get(index)?.path;
+        precedes(&graph, path, &taken.path).then_some(index)
     })?;
-    cudnn(&mut aside, hidden, platform)
+    cudnn(&mut graph, hidden, platform)
 }
 
-/// Returns `true` if the folder of one file is searched before that of the other, when the program opens a library.
-fn leads_first(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
-    let root = graph.ground.view.root.as_deref();
+/// Returns `true` if the program searches the directory of `one` before the directory of `other`.
+fn precedes(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
+    let root = graph.env.view.root.as_deref();
     let real = |dir: &Path| Sysroot { root }.canonical(dir);
-    let folder = |file: &Path| real(file.parent().unwrap_or(file));
-    let (one, other) = (folder(one), folder(other));
+    let dir = |file: &Path| real(file.parent().unwrap_or(file));
+    let (one, other) = (dir(one), dir(other));
     let places = graph.search_path(0).directories.into_iter();
     let mut dirs = places.map(|place| real(&place.dir));
     one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 
-/// Returns the other sub-libraries in the folder of a first library.
+/// Returns the sub-libraries in the directory of a main library.
 fn beside(library: &Path, major: u32, platform: &Platform) -> Named {
     let dir = library.parent().unwrap_or(library);
     let files = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();
@@ -122,8 +122,8 @@ fn beside(library: &Path, major: u32, platform: &Platform) -> Named {
 
 fn read(library: PathBuf, found: Named, root: Option<&Path>, platform: &Platform) -> Cudnn {
     let sysroot = Sysroot { root };
-    let there = |(name, path): (String, PathBuf)| Some((name, sysroot.file(&path)?));
-    let found = found.into_iter().filter_map(there).collect();
+    let existing = |(name, path): (String, PathBuf)| Some((name, sysroot.file(&path)?));
+    let found = found.into_iter().filter_map(existing).collect();
     let cudnn = Cudnn {
         root: library.parent().unwrap_or(&library).to_path_buf(),
         library: Some(library),
@@ -132,14 +132,14 @@ fn read(library: PathBuf, found: Named, root: Option<&Path>, platform: &Platform
     SubLibraries::open(found, sysroot, platform).describe(cudnn)
 }
 
-/// What its parts say is said of another cuDNN where they are another one's.
-fn by_own_files(cudnn: &mut Cudnn, graph: &str, platform: &Platform) {
+/// Replaces the version if it comes from another cuDNN's sub-libraries.
+fn use_own_version(cudnn: &mut Cudnn, graph: &str, platform: &Platform) {
     let dir = cudnn.root.clone();
     let part = |name| cudnn.parts.iter().find(|part| part.name == name);
     if part("graph").is_none_or(|graph| graph.path.parent() == Some(&dir)) {
         return;
     }
-    // Else the part tells it that lies beside it and that it does not open.
+    // Otherwise the version of the `graph` beside the main library, which is not opened.
     let beside = || {
         let graph = Binary::open(&dir.join(graph), platform.os).ok()?;
         Some(graph.release("graph")?.0)
@@ -149,13 +149,13 @@ fn by_own_files(cudnn: &mut Cudnn, graph: &str, platform: &Platform) {
     consistency::mark_needed(cudnn);
 }
 
-/// [`cudnn`] for a Windows program. The first library opens the others by name alone, so a DLL on the search path of the
-/// program (`way`) comes before the one beside the library.
+/// Like [`cudnn`], but for a Windows program. The main library opens the others by name, so a DLL on the program's
+/// search path (`search`) precedes the one beside the library.
 pub fn dlls(
     library: &Path,
     major: u32,
     platform: &Platform,
-    way: &dyn Fn(&str) -> Option<PathBuf>,
+    search: &dyn Fn(&str) -> Option<PathBuf>,
 ) -> Cudnn {
     let file = |name: &str| cudnn_file(name, major, true);
     let mut found = vec![("cudnn".to_string(), library.to_path_buf())];
@@ -167,14 +167,14 @@ pub fn dlls(
     let needed = sub_libraries::needed(release, jit_only);
     for name in needed {
         if !beside.iter().any(|(known, _)| known == name) {
-            found.extend(way(&file(name)).map(|path| (name.to_string(), path)));
+            found.extend(search(&file(name)).map(|path| (name.to_string(), path)));
         }
     }
     for (name, path) in beside {
-        let path = way(&file(&name)).unwrap_or(path);
+        let path = search(&file(&name)).unwrap_or(path);
         found.push((name, path));
     }
     let mut cudnn = read(library.to_path_buf(), found, None, platform);
-    by_own_files(&mut cudnn, &file("graph"), platform);
+    use_own_version(&mut cudnn, &file("graph"), platform);
     cudnn
 }

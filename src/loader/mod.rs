@@ -1,5 +1,4 @@
-//! The libraries that the loader of a system would take, and why: ld.so on Linux, the search order of DLLs on
-//! Windows.
+//! The libraries that the system's loader selects: ld.so on Linux, the DLL search order on Windows.
 
 #[cfg(feature = "cli")]
 pub mod config;

@@ -1,5 +1,5 @@
-//! Whether the program will meet another cuDNN than the one that it is linked to. The environment of the build is
-//! evidence of that of the program, no more.
+//! Checks for another cuDNN that the program may load instead of the linked one. The build's environment is only
+//! evidence of the program's.
 
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::runtime::facts::finding::Finding;
@@ -7,83 +7,77 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
-/// A directory of LD_LIBRARY_PATH that holds libraries of cuDNN.
+/// A directory of LD_LIBRARY_PATH that contains libraries of cuDNN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShadowingLibrary {
-    /// The directory.
     pub dir: PathBuf,
-    /// Whether its libraries are the chosen ones.
+    /// Set if its libraries are the chosen ones.
     pub own: bool,
-    /// Whether the library that programs open is there.
+    /// Set if it contains the main library.
     pub main_library: bool,
-    /// The files of parts that are there.
+    /// The files of its sub-libraries.
     pub parts: Vec<String>,
-    /// Their release.
+    /// The version of the libraries.
     pub version: Option<Version>,
 }
 
-/// A library that is loaded in place of another one, or may be missing, because of where programs search.
+/// A library that the search path replaces or hides.
 pub enum PathFault<'a> {
-    /// LD_LIBRARY_PATH leads to another cuDNN.
+    /// Another cuDNN in LD_LIBRARY_PATH.
     LibraryPath(Shadowed<'a>),
-    /// Windows comes to another cuDNN first.
+    /// Another cuDNN that precedes it in Windows' search path.
     DllPath {
-        /// Both.
         shadowed: Shadowed<'a>,
-        /// Whether the other one is in Windows' own directory; else it is along PATH.
+        /// Set if the other one is in Windows' own directory, not in PATH.
         by_system: bool,
     },
-    /// LD_LIBRARY_PATH leads to a libnvrtc that is older than the toolkit.
+    /// A libnvrtc in LD_LIBRARY_PATH that is older than the toolkit.
     OlderNvrtc {
-        /// That libnvrtc.
         first: &'a Nvrtc,
-        /// The toolkit's release.
+        /// The toolkit's version.
         cuda: Version,
-        /// The toolkit's directory of libraries.
+        /// The toolkit's library directory.
         dir: Option<&'a Path>,
     },
-    /// The cuDNN is below a directory of PATH.
+    /// A cuDNN below a directory of PATH.
     BelowPath {
-        /// Its library.
         library: &'a Path,
-        /// The directory.
+        /// The directory of PATH.
         dir: &'a Path,
     },
-    /// The rpath to a conda environment's cuDNN also leads to the environment's C++ library.
+    /// An rpath to a conda environment's cuDNN, which also selects the environment's C++ library.
     CondaRpath {
-        /// The directory of the rpath.
         link_dir: &'a Path,
-        /// The C++ library.
+        /// The environment's C++ library.
         cxx: &'a Path,
     },
 }
 
-/// The chosen cuDNN, and the one that programs come to before it.
+/// The chosen cuDNN, and the one that programs find before it.
 pub struct Shadowed<'a> {
-    /// The other one.
+    /// The other cuDNN.
     pub rival: &'a ShadowingLibrary,
-    /// The chosen one's library.
+    /// The chosen cuDNN's library.
     pub library: &'a Path,
-    /// Its release.
     pub version: Option<Version>,
 }
 
-/// Says which cuDNN will be loaded in place of the chosen one, or which parts in place of its own.
+/// Returns the finding if LD_LIBRARY_PATH replaces the chosen cuDNN or its sub-libraries.
 pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Finding> {
     let shadowed = shadowed(cudnn, rivals, !cudnn.files.own_first)?;
     Some(PathFault::LibraryPath(shadowed).finding())
 }
 
-/// The one that is loaded in place of the chosen cuDNN, or whose parts are, where those count. What comes behind the
-/// chosen directory, or in the system, is not reached.
+/// Returns the cuDNN that replaces the chosen one or, with `parts_count`, its sub-libraries. Directories after the
+/// chosen one, and the system's, are not searched.
 fn shadowed<'a>(
     cudnn: &'a Cudnn,
     rivals: &'a [ShadowingLibrary],
     parts_count: bool,
 ) -> Option<Shadowed<'a>> {
     let before = || rivals.iter().take_while(|rival| !rival.own);
-    let whole = before().find(|rival| rival.main_library);
-    let rival = whole.or_else(|| before().find(|rival| parts_count && !rival.parts.is_empty()))?;
+    let other = before().find(|rival| rival.main_library);
+    let rival = other.or_else(|| before().find(|rival| parts_count && !rival.parts.is_empty()))?;
     let is_same = rival.version.is_some() && rival.version == cudnn.library_version;
     let library = cudnn.library.as_deref().filter(|_| !is_same)?;
     let version = cudnn.linked_version();
@@ -94,21 +88,20 @@ fn shadowed<'a>(
     })
 }
 
-/// The libnvrtc that stands first in LD_LIBRARY_PATH.
+/// The first libnvrtc in LD_LIBRARY_PATH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nvrtc {
-    /// Its file, by the name that cuDNN opens.
+    /// The file with the name that cuDNN opens.
     pub file: PathBuf,
-    /// Its release.
     pub release: Version,
 }
 
-/// Says that cuDNN will compile with a libnvrtc that is older than the toolkit. A newer one compiles all that an older
-/// one does.
+/// Returns the finding if cuDNN uses a libnvrtc that is older than the toolkit. A newer one supports all that an older
+/// one supports.
 pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding> {
     let cuda = toolkit.version?;
     let compiles = |part: &SubLibraryFile| part.name == "engines_runtime_compiled";
-    // From cuDNN 9 on a part of its own compiles, and may have been left out.
+    // Since cuDNN 9 a separate sub-library compiles, which may be left out.
     let left_out = cudnn.version()?.major >= 9 && !cudnn.parts.iter().any(compiles);
     if left_out || first.release.major != cuda.major || first.release.minor >= cuda.minor {
         return None;
@@ -117,7 +110,7 @@ pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding>
     Some(PathFault::OlderNvrtc { first, cuda, dir }.finding())
 }
 
-/// [`library_path`] for Windows, which searches its own directory, `system`, and then PATH.
+/// Like [`library_path`], but for Windows, which searches its own directory, `system`, and then PATH.
 pub fn dll_path(
     cudnn: &Cudnn,
     rivals: &[ShadowingLibrary],
@@ -132,8 +125,8 @@ pub fn dll_path(
     Some(fault.finding())
 }
 
-/// NVIDIA's installer puts `bin` on PATH, and the DLLs lie in a directory of their CUDA below it. `dirs` are those of
-/// PATH, in none of which the library is found.
+/// Returns the finding if the DLLs are below a directory of PATH: NVIDIA's installer adds `bin` to PATH, but the DLLs are
+/// in a subdirectory for their CUDA. `dirs` are the directories of PATH, none of which contains the library.
 pub fn below_path(cudnn: &Cudnn, dirs: &[PathBuf]) -> Option<Finding> {
     let library = cudnn.library.as_deref()?;
     let own = library.parent()?;
@@ -142,7 +135,8 @@ pub fn below_path(cudnn: &Cudnn, dirs: &[PathBuf]) -> Option<Finding> {
     Some(PathFault::BelowPath { library, dir }.finding())
 }
 
-/// An rpath serves all libraries of a directory: in a conda environment also the C++ library, for the whole program.
+/// Returns the finding about an rpath to a conda environment. An rpath applies to all libraries in the directory, also
+/// to the C++ library of the whole program.
 pub fn conda_rpath(link_dir: &Path, cxx: &Path) -> Finding {
     PathFault::CondaRpath { link_dir, cxx }.finding()
 }

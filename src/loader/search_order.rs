@@ -1,5 +1,5 @@
-//! The loader's search order for a library (ld.so(8)): RPATH of whoever asks and of those who asked for it,
-//! LD_LIBRARY_PATH, RUNPATH of whoever asks; then the cache, then the system's folders.
+//! The loader's search order for a library (ld.so(8)): RPATH of the requesting object and of those that requested it,
+//! LD_LIBRARY_PATH, RUNPATH of the requesting object, the cache, the system directories.
 
 use crate::loader::config::Loader;
 use crate::model::linkage::Object;
@@ -8,47 +8,43 @@ use crate::runtime::loader::elf::search_list::expanded;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory};
 use std::path::{Component, Path, PathBuf};
 
-/// The system that the program runs on.
+/// The loader's environment on the system that runs the program.
 #[derive(Clone, Debug, Default)]
 pub struct LoaderEnv {
-    /// Its root, its cache, and what its CPU can do.
+    /// The root, the cache, and the CPU's levels.
     pub view: View,
     /// The program's CPU.
     pub cpu: String,
-    /// LD_LIBRARY_PATH with colons alone, as far as it is known there.
+    /// LD_LIBRARY_PATH with only colons as separators; empty if it is unknown.
     pub library_path: String,
-    /// The libraries that LD_PRELOAD names, as far as it is known there.
+    /// The libraries in LD_PRELOAD; empty if it is unknown.
     pub preload: Vec<String>,
-    /// The libraries that its `/etc/ld.so.preload` names.
+    /// The libraries in `/etc/ld.so.preload`.
     pub preloads: Vec<String>,
-    /// `true` if the program has more rights than its user.
+    /// Set if the program has more rights than its user.
     pub is_privileged: bool,
-    /// The values that are compiled into its loader.
+    /// The built-in values of the loader.
     pub loader: Loader,
-    /// The directories that Windows searches for the DLLs of a program for it.
+    /// The directories that Windows searches for DLLs.
     pub dll_dirs: Vec<PathBuf>,
-    /// `true` if it is known what its CPU can do.
+    /// Set if the CPU's levels are known.
     pub is_cpu_known: bool,
 }
 
-/// Returns the folders searched before the cache, when the last of `chain` asks for a library. Before it in `chain`
-/// is whoever asked for it, and so on to the program, which comes first.
-pub fn before_cache(
-    objects: &[Object],
-    chain: &[usize],
-    ground: &LoaderEnv,
-) -> Vec<SearchDirectory> {
+/// Returns the directories that are searched before the cache if the last object of `chain` requests a library. `chain`
+/// starts with the program; each object requested the next.
+pub fn before_cache(objects: &[Object], chain: &[usize], env: &LoaderEnv) -> Vec<SearchDirectory> {
     let mut places = Vec::new();
-    let Some((&asking, _)) = chain.split_last() else {
+    let Some((&requester, _)) = chain.split_last() else {
         return places;
     };
-    let of = |index: usize| objects.get(index);
+    let object = |index: usize| objects.get(index);
     let mut add = |list: Option<&String>, owner: usize, named: &dyn Fn(PathBuf) -> LoadOrigin| {
-        let origin = of(owner).map(|object| object.origin.as_path());
+        let origin = object(owner).map(|owner| owner.origin.as_path());
         let list = list.filter(|list| !list.is_empty()).into_iter();
         for entry in list.flat_map(|list| list.split(':')) {
-            for (shown, dir) in folders(entry, origin, ground) {
-                if ground.is_privileged && is_shunned(entry, owner == 0, &dir, ground) {
+            for (shown, dir) in directories(entry, origin, env) {
+                if env.is_privileged && is_ignored(entry, owner == 0, &dir, env) {
                     continue;
                 }
                 let origin = named(shown);
@@ -56,47 +52,47 @@ pub fn before_cache(
             }
         }
     };
-    // Whoever has a RUNPATH has no use for the RPATHs of others.
-    if of(asking).is_some_and(|object| object.linkage.runpath.is_none()) {
+    // An object with a RUNPATH ignores all RPATHs.
+    if object(requester).is_some_and(|object| object.linkage.runpath.is_none()) {
         for &owner in chain.iter().rev() {
-            let rpath = of(owner).and_then(|object| object.linkage.rpath.as_ref());
-            let name = of(owner).map_or("", |owner| owner.name.as_str());
+            let rpath = object(owner).and_then(|object| object.linkage.rpath.as_ref());
+            let name = object(owner).map_or("", |owner| owner.name.as_str());
             add(rpath, owner, &|entry| match name {
                 "" => LoadOrigin::Rpath(entry),
                 name => LoadOrigin::LibraryRpath(entry, name.into()),
             });
         }
     }
-    add(Some(&ground.library_path), 0, &LoadOrigin::LibraryPath);
-    let runpath = of(asking).and_then(|object| object.linkage.runpath.as_ref());
-    let name = of(asking).map_or("", |asking| asking.name.as_str());
-    add(runpath, asking, &|entry| match name {
+    add(Some(&env.library_path), 0, &LoadOrigin::LibraryPath);
+    let runpath = object(requester).and_then(|object| object.linkage.runpath.as_ref());
+    let name = object(requester).map_or("", |requester| requester.name.as_str());
+    add(runpath, requester, &|entry| match name {
         "" => LoadOrigin::Runpath(entry),
         name => LoadOrigin::LibraryRunpath(entry, name.into()),
     });
     places
 }
 
-/// Returns `true` if the loader ignores an entry with `$ORIGIN` for a program that has more rights than its user: it is
-/// heeded at the beginning alone, and in the program's own paths where it leads into the system's folders.
-fn is_shunned(entry: &str, of_program: bool, dir: &Path, ground: &LoaderEnv) -> bool {
+/// Returns `true` if the loader ignores an entry with `$ORIGIN` for a program that has more rights than its user. It is
+/// only allowed at the start, and in the program's own paths only if they point into the system directories.
+fn is_ignored(entry: &str, of_program: bool, dir: &Path, env: &LoaderEnv) -> bool {
     let token = ["$ORIGIN", "${ORIGIN}"]
         .iter()
         .find_map(|token| Some((*token, entry.find(token)?)));
     let Some((token, at)) = token else {
         return false;
     };
-    let is_whole = matches!(entry.as_bytes().get(token.len()), None | Some(b'/'));
+    let is_separate = matches!(entry.as_bytes().get(token.len()), None | Some(b'/'));
     let plain = normalized(dir);
     let is_trusted = || {
-        system(ground)
+        system(env)
             .iter()
             .any(|place| plain.starts_with(&place.dir))
     };
-    at > 0 || !is_whole || of_program && !is_trusted()
+    at > 0 || !is_separate || of_program && !is_trusted()
 }
 
-/// Returns the path without the `.` and `..` in its text.
+/// Removes `.` and `..` from a path lexically.
 fn normalized(dir: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in dir.components() {
@@ -111,37 +107,37 @@ fn normalized(dir: &Path) -> PathBuf {
     plain
 }
 
-/// Returns the folders that are built into the loader.
-pub fn system(ground: &LoaderEnv) -> Vec<SearchDirectory> {
+/// Returns the loader's built-in directories.
+pub fn system(env: &LoaderEnv) -> Vec<SearchDirectory> {
     let place = |name: &String| SearchDirectory {
-        dir: ground.view.path(Path::new(name)),
+        dir: env.view.path(Path::new(name)),
         origin: LoadOrigin::System(name.into()),
     };
-    ground.loader.dirs.iter().map(place).collect()
+    env.loader.dirs.iter().map(place).collect()
 }
 
-/// Returns the files that a name with a slash in it may stand for.
-pub fn path_of_name(name: &str, asking: &Object, ground: &LoaderEnv) -> Vec<PathBuf> {
-    let found = folders(name, Some(&asking.origin), ground).into_iter();
+/// Returns the files that a name with a slash may mean.
+pub fn path_of_name(name: &str, requester: &Object, env: &LoaderEnv) -> Vec<PathBuf> {
+    let found = directories(name, Some(&requester.origin), env).into_iter();
     found.map(|(_, path)| path).collect()
 }
 
-/// Returns the folders of an entry, with tokens filled in: as messages name it, and where it is. A relative one starts
-/// from where the program is started, which nobody knows of another system.
-fn folders(entry: &str, origin: Option<&Path>, ground: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
+/// Expands the tokens of an entry. Returns each directory as messages show it, and its path on this machine. Relative
+/// ones start from the program's current directory, which is unknown on another system.
+fn directories(entry: &str, origin: Option<&Path>, env: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
     let entry = if entry.is_empty() { "." } else { entry };
     let origin = origin.unwrap_or(Path::new("")).to_string_lossy();
-    // The folder of a file is known by where it lies on this machine already.
+    // The directory of a file is already a path on this machine.
     let starts_here = entry.starts_with("$ORIGIN") || entry.starts_with("${ORIGIN}");
-    let libs = &ground.loader.lib;
-    expanded(entry.as_bytes(), origin.as_bytes(), &ground.cpu, libs)
+    let libs = &env.loader.lib;
+    expanded(entry.as_bytes(), origin.as_bytes(), &env.cpu, libs)
         .iter()
         .map(|path| PathBuf::from(String::from_utf8_lossy(path).into_owned()))
-        .filter(|path| ground.view.root.is_none() || path.is_absolute())
+        .filter(|path| env.view.root.is_none() || path.is_absolute())
         .map(|path| {
             let dir = match starts_here {
                 true => path.clone(),
-                false => ground.view.path(&path),
+                false => env.view.path(&path),
             };
             (path, dir)
         })
@@ -176,8 +172,8 @@ mod tests {
         }
     }
 
-    fn dirs(objects: &[Object], chain: &[usize], ground: &LoaderEnv) -> Vec<String> {
-        let places = before_cache(objects, chain, ground);
+    fn dirs(objects: &[Object], chain: &[usize], env: &LoaderEnv) -> Vec<String> {
+        let places = before_cache(objects, chain, env);
         let owner = |origin: &LoadOrigin| match origin {
             LoadOrigin::LibraryRpath(_, name) | LoadOrigin::LibraryRunpath(_, name) => name.clone(),
             _ => "program".to_string(),
@@ -189,7 +185,7 @@ mod tests {
 
     #[test]
     fn rpath_comes_first_and_runpath_last() {
-        let ground = LoaderEnv {
+        let env = LoaderEnv {
             cpu: "x86_64".into(),
             library_path: "/l:".into(),
             loader: Loader::parse(b"/usr/lib64/\0", "x86_64"),
@@ -200,7 +196,7 @@ mod tests {
         let other = object("/opt/liby.so", Some("/never"), Some("/$PLATFORM"));
         let all = [program, library, other];
         assert_eq!(
-            dirs(&all, &[0], &ground),
+            dirs(&all, &[0], &env),
             [
                 "program /app/bin/../lib",
                 "program /r",
@@ -209,7 +205,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            dirs(&all, &[0, 1], &ground),
+            dirs(&all, &[0, 1], &env),
             [
                 "libx.so /opt",
                 "program /app/bin/../lib",
@@ -220,12 +216,12 @@ mod tests {
         );
         // A RUNPATH of its own switches everybody's RPATH off.
         assert_eq!(
-            dirs(&all, &[0, 2], &ground),
+            dirs(&all, &[0, 2], &env),
             ["program /l", "program .", "liby.so /x86_64"]
         );
         // One above it does not pass its RUNPATH on.
         assert_eq!(
-            dirs(&all, &[0, 2, 1], &ground),
+            dirs(&all, &[0, 2, 1], &env),
             [
                 "libx.so /opt",
                 "program /app/bin/../lib",
@@ -282,7 +278,7 @@ mod tests {
 
     #[test]
     fn below_a_root_what_is_absolute_lies_there() {
-        let ground = LoaderEnv {
+        let env = LoaderEnv {
             view: View {
                 root: Some("/image".into()),
                 ..View::default()
@@ -296,7 +292,7 @@ mod tests {
             None,
             Some("$ORIGIN/lib:relative::/opt/$LIB"),
         );
-        let places = before_cache(&[inside], &[0], &ground);
+        let places = before_cache(&[inside], &[0], &env);
         let shown: Vec<String> = places
             .iter()
             .map(|place| place.origin.to_string())
@@ -316,7 +312,7 @@ mod tests {
             "the program's RUNPATH, its entry `/opt/lib/aarch64-linux-gnu`"
         );
         assert!(
-            system(&ground)
+            system(&env)
                 .iter()
                 .any(|place| place.dir == Path::new("/image/usr/lib/aarch64-linux-gnu"))
         );

@@ -41,7 +41,7 @@ impl NewerToolkitPtx {
 impl ImageNeedsDriver<'_> {
     /// Returns the warning about the driver.
     pub fn finding(&self) -> Finding {
-        let (driver, wanted) = (self.driver.short(), self.wanted.short());
+        let (driver, wanted) = (self.driver.short(), self.required.short());
         let headline = format!(
             "the NVIDIA driver serves CUDA {driver}, and this image asks for a driver that serves CUDA {wanted}"
         );
@@ -55,7 +55,7 @@ impl ImageNeedsDriver<'_> {
             })
             .help(format!("or take an image of CUDA {driver} or an older one"));
         // Within a major, all but PTX runs.
-        match self.wanted.major == self.driver.major {
+        match self.required.major == self.driver.major {
             true => finding.help(format!(
                 "or start the container with {DISABLE}=1, if the program holds machine code for its GPU"
             )),

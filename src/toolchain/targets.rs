@@ -85,7 +85,7 @@ impl Toolchain {
         let letters = target_request::needs_letters(request.as_ref());
         let compiler = self.compiler(letters, &mut noticed);
         let served = |gpu| match self.cudnn() {
-            Some(cudnn) => rules::may_serve(cudnn, gpu, &self.host.platform),
+            Some(cudnn) => rules::may_support(cudnn, gpu, &self.host.platform),
             None => true,
         };
         let request = request.as_ref();

@@ -164,7 +164,7 @@ fn what_was_read_outranks_the_table() {
         );
         // A build, which has not read it, is not told otherwise by the doctor.
         let capability = ComputeCapability::from_number(86);
-        assert!(may_serve(&pruned, capability, &linux()));
+        assert!(may_support(&pruned, capability, &linux()));
     }
     // Newer than the table, which would know nothing of it.
     let (unread, newer) = (

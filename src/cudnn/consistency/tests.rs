@@ -106,7 +106,7 @@ fn a_foreign_part_counts_if_a_convolution_opens_it() {
 #[test]
 fn directories_count_where_a_release_is_not_told() {
     let mut one = cudnn((9, 14, 0));
-    one.files.folders = vec!["/opt/one".into(), "/opt/two".into()];
+    one.files.directories = vec!["/opt/one".into(), "/opt/two".into()];
     assert_eq!(told(&one), [""; 0]);
     one.parts[3].version = None;
     assert_eq!(told(&one), ["warning parts-mixed"]);

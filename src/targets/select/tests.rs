@@ -132,7 +132,7 @@ fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
             ..Cudnn::default()
         };
         let platform = &platform;
-        move |gpu| rules::may_serve(&cudnn, gpu, platform)
+        move |gpu| rules::may_support(&cudnn, gpu, platform)
     };
     assert_eq!(
         default(&by(Version::new(9, 14, 0), 12)),
@@ -160,7 +160,7 @@ fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
             cuda_major: Some(13),
             ..Cudnn::default()
         };
-        let is_served = |gpu| rules::may_serve(&cudnn, gpu, &platform);
+        let is_served = |gpu| rules::may_support(&cudnn, gpu, &platform);
         let selection = default_targets(thirteen.as_ref(), &[], &is_served);
         assert_eq!(listed(&selection.targets), targets, "{triple}");
     }
