@@ -25,8 +25,8 @@ pub struct CudaMismatch<'a> {
 }
 
 impl CheckContext<'_> {
-    /// Returns the finding if toolkit and cuDNN are for different CUDA majors. If the toolkit itself contains two versions,
-    /// returns the finding about the toolkit, which is the cause.
+    /// Returns the finding if toolkit and cuDNN are for different CUDA majors. If the toolkit itself contains two
+    /// versions, returns the finding about the toolkit, which is the cause.
     pub fn mismatch(&self) -> Option<Finding> {
         let (toolkit, cudnn) = self.choice.mismatch?;
         if self.skew.is_some() {

@@ -121,8 +121,8 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Returns the finding if the requested candidate cannot be used. If it is not requested, a candidate for another CPU,
-    /// with a damaged library or without a library counts as missing.
+    /// Returns the finding if the requested candidate cannot be used. If it is not requested, a candidate for another
+    /// CPU, with a damaged library or without a library counts as missing.
     fn requested_unusable(&self, candidate: &Candidate, variable: Variable) -> Option<Finding> {
         let of_variable = |fault, missed| {
             let fault = UnusableVariable {

@@ -20,8 +20,8 @@ pub struct PartialToolkit<'a> {
 }
 
 impl CheckContext<'_> {
-    /// Returns the finding if the chosen toolkit is incomplete. It is not an error here: kernels that need a compiler report
-    /// it themselves, and a build with its own bindings needs no headers.
+    /// Returns the finding if the chosen toolkit is incomplete. It is not an error here: kernels that need a compiler
+    /// report it themselves, and a build with its own bindings needs no headers.
     pub fn partial(&self) -> Option<Finding> {
         let candidate = self.best(Kind::Toolkit)?;
         let toolkit = candidate.toolkit()?;

@@ -68,8 +68,8 @@ impl CheckContext<'_> {
         fault.finding()
     }
 
-    /// Returns the options of `cudnn-guard fetch` that install a toolkit and a cuDNN for the toolkit that was found, within
-    /// the requirements.
+    /// Returns the options of `cudnn-guard fetch` that install a toolkit and a cuDNN for the toolkit that was found,
+    /// within the requirements.
     pub fn fetch(&self) -> FetchOptions {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
         let requested = |kind| self.requirements.of(kind)?.to_fetch(kind);
@@ -189,8 +189,8 @@ impl CheckContext<'_> {
         shown.cloned().collect()
     }
 
-    /// Returns the libraries of cuDNN for the other CPU, with that CPU, in the separate directories of distributions and of
-    /// NVIDIA's packages for cross builds.
+    /// Returns the libraries of cuDNN for the other CPU, with that CPU, in the separate directories of distributions
+    /// and of NVIDIA's packages for cross builds.
     fn libraries_for_other_cpu(&self, kind: Kind) -> Vec<(PathBuf, &'static str)> {
         let cpu = match (self.platform.os, &*self.platform.cpu) {
             (Os::Linux, "x86_64") => "aarch64",

@@ -105,8 +105,8 @@ impl Requirement {
     }
 }
 
-/// Returns the range of versions that a comparator accepts, with the rules of the semver crate. NVIDIA's versions have no
-/// pre-release number; one in a requirement precedes its version.
+/// Returns the range of versions that a comparator accepts, with the rules of the semver crate. NVIDIA's versions have
+/// no pre-release number; one in a requirement precedes its version.
 fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let major = small(comparator.major);
@@ -146,9 +146,9 @@ fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
 mod tests {
     use super::*;
 
-    /// Of it `cfg(cudnn_major)` is made where no cuDNN is needed to build.
+    /// `cfg(cudnn_major)` uses it if the build needs no cuDNN.
     #[test]
-    fn one_major_is_told_where_all_releases_share_it() {
+    fn the_major_if_all_versions_share_one() {
         let major = |text| Requirement::parse(text, "cudnn").unwrap().only_major();
         assert_eq!(major(">=9.1, <10"), Some(9));
         assert_eq!(major("9"), Some(9));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_range_says_what_semver_says() {
+    fn the_range_agrees_with_semver() {
         let numbers = [
             "0",
             "9",
@@ -189,10 +189,10 @@ mod tests {
             for major in [0, 1, 8, 9, 10] {
                 for minor in [0, 1, 2, 3, 4, 9, 10, 11] {
                     for patch in [0, 1, 2, 3] {
-                        let wanted = semver.matches(&semver::Version::new(major, minor, patch));
+                        let expected = semver.matches(&semver::Version::new(major, minor, patch));
                         let version = Version::new(major as u32, minor as u32, patch as u32);
                         let got = range.as_ref().is_ok_and(|range| range.admits(version));
-                        assert_eq!(got, wanted, "{text} and {version}");
+                        assert_eq!(got, expected, "{text} and {version}");
                         compared += 1;
                     }
                 }
@@ -202,8 +202,8 @@ mod tests {
     }
 
     #[test]
-    fn fetch_is_asked_for_a_release_that_meets_it() {
-        for (kind, text, asked) in [
+    fn fetch_gets_a_version_that_meets_the_requirement() {
+        for (kind, text, fetched) in [
             (Kind::Toolkit, ">=12.0", None),
             (Kind::Toolkit, ">=12, <14", None),
             (Kind::Toolkit, ">=12, <13", Some("12")),
@@ -216,12 +216,12 @@ mod tests {
             (Kind::Cudnn, "<9.5", None),
         ] {
             let requirement = Requirement::parse(text, kind.name()).unwrap();
-            assert_eq!(requirement.to_fetch(kind).as_deref(), asked, "{text}");
+            assert_eq!(requirement.to_fetch(kind).as_deref(), fetched, "{text}");
         }
     }
 
     #[test]
-    fn a_bad_text_is_told_as_it_is() {
+    fn an_invalid_requirement_is_quoted() {
         let fault = Requirement::parse("9.1 or so", "cudnn").unwrap_err();
         assert_eq!(
             fault.finding().to_string(),

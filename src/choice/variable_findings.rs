@@ -91,8 +91,8 @@ fn unusable_variables<'a>(
 }
 
 impl CheckContext<'_> {
-    /// Returns the findings about a kind, and the fault that leaves the build without it. A variable that names nothing is
-    /// the fault, and the search adds no other, unless an earlier variable names an installation.
+    /// Returns the findings about a kind, and the fault that leaves the build without it. A variable that names nothing
+    /// is the fault, and the search adds no other, unless an earlier variable names an installation.
     pub fn verdict(&self, kind: Kind, allowed: &Allowed) -> (Vec<Finding>, Option<Finding>) {
         let mut findings = self.disagreements(kind);
         let mut fault = None;

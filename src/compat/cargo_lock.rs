@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 /// Files that cargo creates beside the manifest of an unpacked package, whose lock file is its author's.
 const UNPACKED: [&str; 2] = [".cargo-ok", ".cargo-checksum.json"];
 
-/// Returns its path and text. cargo does not report its path: it is searched above the output directory, which is beside
-/// it by default, then above the manifest. A lock file without the package that is being built is ignored.
+/// Returns its path and text. cargo does not report its path: it is searched above the output directory, which is
+/// beside it by default, then above the manifest. A lock file without the package that is being built is ignored.
 pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     let (name, version) = (env.var("CARGO_PKG_NAME")?, env.var("CARGO_PKG_VERSION")?);
     let out_dir = env.os_var("OUT_DIR").map(Path::new);

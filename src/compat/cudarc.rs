@@ -45,8 +45,8 @@ fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
     })
 }
 
-/// Describes the feature to enable: the one of the toolkit, or of the driver if it is older. Otherwise the program calls
-/// functions that the driver does not have.
+/// Describes the feature to enable: the one of the toolkit, or of the driver if it is older. Otherwise the program
+/// calls functions that the driver does not have.
 pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<String> {
     let number = |version: Version| (version.major, version.minor);
     let older = toolkit
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn the_lock_of_a_package() {
-        assert!(holds(LOCK, "app", "0.1.0"));
-        assert!(!holds(LOCK, "app", "0.1.1"));
-        assert!(!holds(LOCK, "registry", "0.18.2"));
+        assert!(contains(LOCK, "app", "0.1.0"));
+        assert!(!contains(LOCK, "app", "0.1.1"));
+        assert!(!contains(LOCK, "registry", "0.18.2"));
     }
 
     /// CFG-08: 12.8 is `cuda-12080`, and never newer than the driver.
@@ -103,7 +103,7 @@ mod tests {
             let text = text.strip_prefix("its feature ").unwrap_or_default();
             text.split(" here").next().unwrap_or_default().to_string()
         };
-        for (toolkit, driver, wanted) in [
+        for (toolkit, driver, expected) in [
             (
                 version(12, 8),
                 None,
@@ -136,7 +136,7 @@ mod tests {
             ),
             (None, None, ""),
         ] {
-            assert_eq!(feature(toolkit, driver), wanted);
+            assert_eq!(feature(toolkit, driver), expected);
         }
     }
 

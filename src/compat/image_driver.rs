@@ -83,8 +83,8 @@ mod tests {
     use super::*;
     use crate::runtime::facts::finding::Finding;
 
-    fn told(asked: &str, cuda: (u32, u32), release: Option<&str>) -> Option<Finding> {
-        let env = Environment::new([(REQUIRE.to_string(), asked.into())]);
+    fn finding(requirement: &str, cuda: (u32, u32), release: Option<&str>) -> Option<Finding> {
+        let env = Environment::new([(REQUIRE.to_string(), requirement.into())]);
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
         let cuda = Version::new(cuda.0, cuda.1, 0);
         unmet(&env, cuda, release, &platform).map(|fault| fault.finding())
@@ -93,10 +93,12 @@ mod tests {
     /// DRV-02
     #[test]
     fn what_an_image_asks_of_the_driver_is_held_against_it() {
-        let asked =
+        let requirement =
             "cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551";
         assert_eq!(
-            told(asked, (12, 7), Some("565.57.01")).unwrap().to_string(),
+            finding(requirement, (12, 7), Some("565.57.01"))
+                .unwrap()
+                .to_string(),
             "the NVIDIA driver serves CUDA 12.7, and this image asks for a driver that serves CUDA 12.8  [driver-too-old]\n  \
              = help: install NVIDIA's driver 570.26 or a later one on the host\n  \
              = help: or take an image of CUDA 12.7 or an older one\n  \
@@ -104,17 +106,17 @@ mod tests {
              asked by    NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551"
         );
         // What one brand may run on, and what the driver does not tell.
-        assert_eq!(told(asked, (12, 2), Some("535.183.01")), None);
-        assert_eq!(told(asked, (12, 7), None), None);
-        assert_eq!(told(asked, (12, 10), Some("575.1")), None);
-        assert_eq!(told(asked, (13, 0), Some("580.65.06")), None);
-        assert!(told("cuda>=12.10", (12, 9), None).is_some());
-        assert!(told("cuda>=13", (12, 9), None).is_some());
-        assert_eq!(told("cuda>=12.9", (12, 10), None), None);
-        let major = told("cuda>=13.0", (12, 9), None).unwrap();
+        assert_eq!(finding(requirement, (12, 2), Some("535.183.01")), None);
+        assert_eq!(finding(requirement, (12, 7), None), None);
+        assert_eq!(finding(requirement, (12, 10), Some("575.1")), None);
+        assert_eq!(finding(requirement, (13, 0), Some("580.65.06")), None);
+        assert!(finding("cuda>=12.10", (12, 9), None).is_some());
+        assert!(finding("cuda>=13", (12, 9), None).is_some());
+        assert_eq!(finding("cuda>=12.9", (12, 10), None), None);
+        let major = finding("cuda>=13.0", (12, 9), None).unwrap();
         assert_eq!(major.help.len(), 2, "no way around another major");
         for odd in ["", "cuda>=", "cuda>=twelve", "cuda=99.0", "arch>=99"] {
-            assert_eq!(told(odd, (12, 2), Some("535.1")), None, "{odd}");
+            assert_eq!(finding(odd, (12, 2), Some("535.1")), None, "{odd}");
         }
     }
 

@@ -94,8 +94,8 @@ pub fn driver_for(cuda: Version, platform: &Platform) -> Option<&'static str> {
     of_system(platform, row.2, row.3)
 }
 
-/// Returns the first CUDA whose driver supports the PTX of this CUDA's nvcc. A CUDA newer than the table writes PTX that
-/// is at least as new as the table's newest.
+/// Returns the first CUDA whose driver supports the PTX of this CUDA's nvcc. A CUDA newer than the table writes PTX
+/// that is at least as new as the table's newest.
 pub fn ptx_from(cuda: Version) -> Option<Version> {
     let releases = releases();
     let writes = releases.iter().rfind(|(known, ..)| *known <= cuda)?.1;

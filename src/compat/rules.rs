@@ -119,8 +119,8 @@ fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<
         .collect()
 }
 
-/// Returns `true` if the cuDNN may support the GPU: not if the answer is no, and not for a Jetson, about which the tables
-/// know nothing. Only the tables count, as in a build. A version newer than the tables counts as their newest.
+/// Returns `true` if the cuDNN may support the GPU: not if the answer is no, and not for a Jetson, about which the
+/// tables know nothing. Only the tables count, as in a build. A version newer than the tables counts as their newest.
 pub fn may_support(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> bool {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return true;

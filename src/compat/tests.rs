@@ -17,25 +17,29 @@ fn release(text: &str) -> Version {
 
 /// ARC-02, ARC-03, ARC-04, VER-06: 27 builds, each with what was read off its files.
 #[test]
-fn every_build_that_was_read_comes_out_of_the_rules() {
+fn every_known_build_agrees_with_the_rules() {
     let mut compared = 0;
     for line in rows(BUILDS) {
         let [text, number, cuda, cpu, parts, yes, ptx, no] = columns(line).unwrap();
-        let told = Version::from_cudnn(number.parse().unwrap());
-        assert_eq!(told, release(text), "{line}");
-        assert_eq!(told.to_string(), text);
+        let version = Version::from_cudnn(number.parse().unwrap());
+        assert_eq!(version, release(text), "{line}");
+        assert_eq!(version.to_string(), text);
         let parts: Vec<&str> = parts.split(',').collect();
-        for needed in sub_libraries::needed(told, false) {
+        for needed in sub_libraries::needed(version, false) {
             assert!(parts.contains(&needed), "{needed}: {line}");
         }
         let (table, cuda) = (gpus(cpu), cuda.parse().unwrap());
-        for (list, wanted) in [
+        for (list, expected) in [
             (yes, GpuSupport::Yes),
             (ptx, GpuSupport::ByPtx),
             (no, GpuSupport::No),
         ] {
             for gpu in list.split(',').filter(|gpu| *gpu != "-") {
-                assert_eq!(serves(&table, told, cuda, cc(gpu)), wanted, "{gpu}: {line}");
+                assert_eq!(
+                    serves(&table, version, cuda, cc(gpu)),
+                    expected,
+                    "{gpu}: {line}"
+                );
                 compared += 1;
             }
         }
@@ -45,9 +49,9 @@ fn every_build_that_was_read_comes_out_of_the_rules() {
 
 /// ARC-02: between two builds that were read, and above all of them.
 #[test]
-fn what_lies_between_builds_is_known_as_far_as_both_agree() {
+fn between_builds_only_common_targets_are_known() {
     let table = gpus("x86_64");
-    for (cudnn, cuda, gpu, wanted) in [
+    for (cudnn, cuda, gpu, expected) in [
         // 9.6.0 has only PTX for Blackwell, 9.7.0 has machine code.
         ("9.6.0", 12, "9.0", GpuSupport::Yes),
         ("9.6.0", 12, "12.0", GpuSupport::ByPtx),
@@ -64,14 +68,14 @@ fn what_lies_between_builds_is_known_as_far_as_both_agree() {
         ("9.99.0", 13, "13.0", GpuSupport::Unknown),
         ("10.0.0", 13, "11.0", GpuSupport::Unknown),
         ("9.14.0", 12, "2.1", GpuSupport::No),
-        // Older than all, or of a flavour that nobody knows.
+        // Older than all, or for an unknown CUDA major.
         ("7.6.5", 11, "2.1", GpuSupport::Unknown),
         ("9.28.0", 14, "9.0", GpuSupport::Unknown),
         // Machine code for cards is not promised to a Jetson.
         ("9.28.0", 13, "8.7", GpuSupport::Unknown),
     ] {
-        let told = serves(&table, release(cudnn), cuda, cc(gpu));
-        assert_eq!(told, wanted, "{cudnn} for CUDA {cuda} on {gpu}");
+        let support = serves(&table, release(cudnn), cuda, cc(gpu));
+        assert_eq!(support, expected, "{cudnn} for CUDA {cuda} on {gpu}");
     }
     // Thor is served by builds for its own processor alone.
     let thor = cc("11.0");
@@ -86,7 +90,7 @@ fn what_lies_between_builds_is_known_as_far_as_both_agree() {
 }
 
 #[test]
-fn the_nearest_release_that_serves_is_known() {
+fn the_nearest_version_with_support_is_known() {
     let table = gpus("x86_64");
     let (pascal, blackwell) = (cc("6.1"), cc("12.0"));
     let last = |cudnn| gpu_support::last_with(&table, release(cudnn), 12, pascal);
@@ -103,7 +107,7 @@ fn the_nearest_release_that_serves_is_known() {
 }
 
 #[test]
-fn every_row_of_every_table_is_whole() {
+fn every_row_of_every_table_is_complete() {
     let cpus = ["x86_64", "aarch64"];
     let all: Vec<CudnnTargets> = cpus.into_iter().flat_map(gpus).collect();
     assert_eq!(all.len(), rows(GPUS).count());

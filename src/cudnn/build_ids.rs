@@ -47,17 +47,17 @@ mod tests {
 
     #[test]
     fn a_build_stands_for_the_releases_that_shipped_it() {
-        let told = |id| releases(id);
+        let versions = |id| releases(id);
         assert_eq!(
-            told("7e3e3ea4087de05fd75005d9ecb50667db9391fc"),
+            versions("7e3e3ea4087de05fd75005d9ecb50667db9391fc"),
             [Version::new(8, 9, 6), Version::new(8, 9, 7)]
         );
         assert_eq!(
-            told("f62fed595300c2f0736b79ab3201648fdae7e49a"),
+            versions("f62fed595300c2f0736b79ab3201648fdae7e49a"),
             [Version::new(9, 14, 0)]
         );
-        assert_eq!(told("f62fed595300c2f0736b79ab3201648fdae7e49b"), []);
-        assert_eq!(told(""), []);
+        assert_eq!(versions("f62fed595300c2f0736b79ab3201648fdae7e49b"), []);
+        assert_eq!(versions(""), []);
     }
 
     #[test]

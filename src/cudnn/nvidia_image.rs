@@ -44,7 +44,7 @@ mod tests {
 
     /// CMP-01
     #[test]
-    fn an_image_is_known_by_what_it_says() {
+    fn an_image_is_identified_by_its_variables() {
         let image = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter();
             let env = Environment::new(pairs.map(|(name, value)| (name.to_string(), value.into())));

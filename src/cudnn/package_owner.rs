@@ -1,4 +1,5 @@
-//! The package that contains a cuDNN. Its record changes when another version is installed, even if the files are older.
+//! The package that contains a cuDNN. Its record changes when another version is installed, even if the files are
+//! older.
 
 use crate::model::candidate::Cudnn;
 use crate::model::owner::{Installer, Owner};

@@ -75,8 +75,8 @@ impl SubLibraries {
         }
     }
 
-    /// Returns the version of this cuDNN. The main library of 9.x returns the version of `graph` as its own, and of 8.x the
-    /// version of `ops_infer`. A DLL has its own version resource.
+    /// Returns the version of this cuDNN. The main library of 9.x returns the version of `graph` as its own, and of 8.x
+    /// the version of `ops_infer`. A DLL has its own version resource.
     pub fn version(&self) -> Option<Version> {
         let version = |matches: &dyn Fn(&SubLibraryFile) -> bool| {
             let mut files = self.files.iter().filter(|file| matches(file));
@@ -117,8 +117,8 @@ impl SubLibraries {
         self.binaries.get(place)?.as_ref()
     }
 
-    /// Returns the functions that sub-libraries import from each other and that the other does not define. This is slow, so
-    /// it is only done if a version is unknown. A library without a symbol table counts as complete.
+    /// Returns the functions that sub-libraries import from each other and that the other does not define. This is
+    /// slow, so it is only done if a version is unknown. A library without a symbol table counts as complete.
     pub fn unresolved_symbols(&self) -> Vec<Unresolved> {
         let mut found = Vec::new();
         if self.files.iter().all(|file| file.version.is_some()) {
@@ -146,8 +146,8 @@ impl SubLibraries {
         found
     }
 
-    /// Returns the files of each sub-library that exist several times: equal files instead of links to one file, or a file
-    /// that programs load and that is a different build than the others.
+    /// Returns the files of each sub-library that exist several times: equal files instead of links to one file, or a
+    /// file that programs load and that is a different build than the others.
     pub fn copies(&self, real_files: Named, platform: &Platform) -> Vec<Copies> {
         let mut groups: Vec<(&str, Vec<(&PathBuf, Build)>)> = Vec::new();
         for (name, path) in &real_files {

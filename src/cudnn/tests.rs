@@ -1,4 +1,4 @@
-//! What is read of a cuDNN, on libraries that the C compiler makes.
+//! Tests of reading a cuDNN, with libraries that the C compiler creates.
 
 use super::*;
 use crate::cudnn::parts::SubLibraries;
@@ -49,7 +49,7 @@ fn pair(dir: &Path, graph: &str) -> Cudnn {
 }
 
 #[test]
-fn functions_that_a_part_lacks_are_found() {
+fn undefined_functions_of_a_sub_library_are_found() {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-closure-{}", std::process::id()));
     let whole = pair(
         &dir,
@@ -82,7 +82,7 @@ fn releases(parts: &[(&str, &Path)]) -> Vec<Option<String>> {
 #[test]
 fn a_record_that_the_parts_contradict_is_not_believed() {
     let site = std::env::temp_dir().join(format!("cudnn-guard-record-{}", std::process::id()));
-    let told = |release: &str| {
+    let versions_with = |release: &str| {
         let dir = site.join("nvidia/cudnn");
         let wheel = site.join(format!("nvidia_cudnn_cu12-{release}.7.dist-info"));
         std::fs::create_dir_all(&wheel).unwrap();
@@ -102,17 +102,20 @@ fn a_record_that_the_parts_contradict_is_not_believed() {
         assert!(cc.args([&graph, &source]).status().unwrap().success());
         let cnn = lib.join("libcudnn_cnn.so.9");
         std::fs::write(&cnn, [0; 68]).unwrap();
-        let told = releases(&[("graph", &graph), ("cnn", &cnn)]);
+        let versions = releases(&[("graph", &graph), ("cnn", &cnn)]);
         std::fs::remove_dir_all(&site).unwrap();
-        told
+        versions
     };
-    assert_eq!(told("9.1.0"), [Some("9.1.0".into()), Some("9.1.0".into())]);
-    assert_eq!(told("9.2.0"), [Some("9.1.0".into()), None]);
+    assert_eq!(
+        versions_with("9.1.0"),
+        [Some("9.1.0".into()), Some("9.1.0".into())]
+    );
+    assert_eq!(versions_with("9.2.0"), [Some("9.1.0".into()), None]);
 }
 
 /// 8.9.6 and 8.9.7 have parts in common.
 #[test]
-fn a_build_of_two_releases_is_of_the_one_that_lies_beside_it() {
+fn a_build_of_two_versions_has_the_version_of_its_neighbors() {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-builds-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let cc = |name: &str, code: &str, more: &[&str]| {

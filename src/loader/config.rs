@@ -17,8 +17,8 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Reads the values from the loader's own file. If it does not contain them, all known values count; files for another
-    /// CPU or word size are skipped anyway.
+    /// Reads the values from the loader's own file. If it does not contain them, all known values count; files for
+    /// another CPU or word size are skipped anyway.
     pub fn parse(bytes: &[u8], cpu: &str) -> Self {
         let known = lib_folders(cpu);
         let has = |dir: &&String| {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loader_tells_its_folders() {
+    fn a_loader_contains_its_directories() {
         let debian =
             b"\x01/lib/x86_64-linux-gnu/\0/usr/lib/x86_64-linux-gnu/\0/lib/\0/usr/lib/\0\0";
         let debian = Loader::parse(debian, "x86_64");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn subfolders_for_better_processors() {
+    fn subdirectories_for_more_capable_cpus() {
         let known: &[&str] = &["x86-64-v3", "x86-64-v2"];
         let file = Path::new("/l/libx.so");
         assert_eq!(

@@ -54,7 +54,8 @@ pub fn opens_zlib(cudnn: &Cudnn) -> bool {
 pub enum DllFault<'a> {
     /// A missing compression library of this version of cuDNN 8 in this directory.
     MissingZlib(Version, &'a Path),
-    /// A compression library for another CPU, with the version of cuDNN 8, the file and its CPU. cuDNN reports error 193.
+    /// A compression library for another CPU, with the version of cuDNN 8, the file and its CPU. cuDNN reports error
+    /// 193.
     ForeignZlib(Version, &'a Path, &'static str),
     /// Missing DLLs of cuDNN itself.
     MissingPart {

@@ -86,8 +86,8 @@ impl LoadGraph {
         self.objects.len() - 1
     }
 
-    /// Loads a library of LD_PRELOAD or `/etc/ld.so.preload`. The loader ignores missing and invalid files, and a file under
-    /// a second name.
+    /// Loads a library of LD_PRELOAD or `/etc/ld.so.preload`. The loader ignores missing and invalid files, and a file
+    /// under a second name.
     fn preload(&mut self, name: &str, via: LoadOrigin) {
         if self.loaded(name).is_some() {
             return;

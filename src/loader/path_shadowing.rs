@@ -125,8 +125,8 @@ pub fn dll_path(
     Some(fault.finding())
 }
 
-/// Returns the finding if the DLLs are below a directory of PATH: NVIDIA's installer adds `bin` to PATH, but the DLLs are
-/// in a subdirectory for their CUDA. `dirs` are the directories of PATH, none of which contains the library.
+/// Returns the finding if the DLLs are below a directory of PATH: NVIDIA's installer adds `bin` to PATH, but the DLLs
+/// are in a subdirectory for their CUDA. `dirs` are the directories of PATH, none of which contains the library.
 pub fn below_path(cudnn: &Cudnn, dirs: &[PathBuf]) -> Option<Finding> {
     let library = cudnn.library.as_deref()?;
     let own = library.parent()?;
@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn another_cudnn_on_the_way_is_named() {
-        let said = library_path(&cudnn(14, false), &[rival("/opt/old", true, OLD)]).unwrap();
+        let finding = library_path(&cudnn(14, false), &[rival("/opt/old", true, OLD)]).unwrap();
         assert_eq!(
-            said.to_string(),
+            finding.to_string(),
             "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in `/opt/old`, and the program is linked to 9.14.0  [library-path-hijack]\n  \
              = help: take `/opt/old` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it\n  \
              linked      /opt/nv/lib/libcudnn.so.9\n  \
@@ -197,9 +197,9 @@ mod tests {
     #[test]
     fn up_to_9_20_the_parts_alone_may_come_from_elsewhere() {
         let parts = rival("/opt/parts", false, OLD);
-        let said = library_path(&cudnn(14, false), std::slice::from_ref(&parts)).unwrap();
+        let finding = library_path(&cudnn(14, false), std::slice::from_ref(&parts)).unwrap();
         assert_eq!(
-            said.to_string(),
+            finding.to_string(),
             "LD_LIBRARY_PATH gives `libcudnn.so.9` the parts 9.1.0 in `/opt/parts`, and it is 9.14.0 itself  [library-path-hijack]\n  \
              = help: take `/opt/parts` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it\n  \
              linked      /opt/nv/lib/libcudnn.so.9\n  \

@@ -30,8 +30,8 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     files::dedup(dirs.filter(|dir| host.is_inside(dir)))
 }
 
-/// Returns the libnvrtc in LD_LIBRARY_PATH with the name that this cuDNN opens, unless it is the toolkit's or its version
-/// is unknown.
+/// Returns the libnvrtc in LD_LIBRARY_PATH with the name that this cuDNN opens, unless it is the toolkit's or its
+/// version is unknown.
 pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Nvrtc> {
     let sysroot = host.sysroot();
     let by_toolkit = toolkit.version.map(|version| version.major);

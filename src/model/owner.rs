@@ -6,8 +6,8 @@ pub use crate::runtime::install::package_owner::{Installer, Owner};
 use std::fmt;
 
 impl Installer {
-    /// Returns the command that installs the newest cuDNN (headers and libraries) for this CUDA major, at least `from` and
-    /// before `below`. None if no such package exists.
+    /// Returns the command that installs the newest cuDNN (headers and libraries) for this CUDA major, at least `from`
+    /// and before `below`. None if no such package exists.
     pub fn install_cudnn(self, cuda: u32, from: Version, below: Option<Version>) -> Option<String> {
         let newest = majors::NEWEST_CUDNN;
         let name = match self {
@@ -44,8 +44,8 @@ pub fn brief(version: Version) -> String {
 }
 
 impl Owner {
-    /// Returns the command that replaces this package with a version of at least `from` and before `below`. None for apt,
-    /// which may not have such a version.
+    /// Returns the command that replaces this package with a version of at least `from` and before `below`. None for
+    /// apt, which may not have such a version.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
         let from = (from > Version::new(0, 0, 0)).then(|| format!(">={}", brief(from)));
         let below = below.map(|below| format!("<{}", brief(below)));

@@ -4,7 +4,8 @@ use crate::model::gencode::Gencode;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use std::fmt;
 
-/// The targets of a build in numeric order. `Display` writes the syntax of `CUDNN_GUARD_ARCHS`: `sm_80 sm_90 compute_90`.
+/// The targets of a build in numeric order. `Display` writes the syntax of `CUDNN_GUARD_ARCHS`: `sm_80 sm_90
+/// compute_90`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetList(Vec<Gencode>);
 
@@ -41,8 +42,8 @@ impl TargetList {
         .map(|words| words.join(";"))
     }
 
-    /// Returns the value of `TORCH_CUDA_ARCH_LIST`: `8.0;9.0+PTX`. None if PyTorch cannot express it: PTX without machine
-    /// code, families, `8.6(8.0)`.
+    /// Returns the value of `TORCH_CUDA_ARCH_LIST`: `8.0;9.0+PTX`. None if PyTorch cannot express it: PTX without
+    /// machine code, families, `8.6(8.0)`.
     pub fn torch(&self) -> Option<String> {
         let family = |gencode: &Gencode| gencode.target.suffix == Suffix::Family;
         if self.0.iter().any(family) {

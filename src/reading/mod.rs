@@ -341,8 +341,8 @@ impl<'a> Reader<'a> {
         self.scan.left_out.push(LeftOut { kind, reason, help });
     }
 
-    /// Returns the result. After all places were read, it checks which variables named nothing, and searches elsewhere for
-    /// missing kinds.
+    /// Returns the result. After all places were read, it checks which variables named nothing, and searches elsewhere
+    /// for missing kinds.
     pub fn finish(mut self) -> Scan {
         let failures = std::mem::take(&mut self.failures);
         self.scan.unusable = unusable(self.steps, &self.scan.candidates, failures, self.host);
@@ -360,7 +360,8 @@ impl<'a> Reader<'a> {
         self.scan
     }
 
-    /// Adds the installations in LD_LIBRARY_PATH. It only affects run time, but most users who set it meant the build too.
+    /// Adds the installations in LD_LIBRARY_PATH. It only affects run time, but most users who set it meant the build
+    /// too.
     fn add_library_path(&mut self, missing: &[Kind]) {
         let sysroot = Sysroot { root: None };
         for dir in shadowing::library_path(self.host) {
@@ -436,7 +437,8 @@ fn key(found: &Found, sysroot: Sysroot) -> Vec<PathBuf> {
     }
 }
 
-/// Returns files that always exist and that change when a package is installed. cargo watches them if nothing was found.
+/// Returns files that always exist and that change when a package is installed. cargo watches them if nothing was
+/// found.
 fn files_that_installing_changes(host: &Host) -> Vec<PathBuf> {
     let top = host.root.as_deref().unwrap_or(Path::new("/"));
     let conda = host.env.path(Variable::CondaPrefix);

@@ -112,8 +112,8 @@ impl Places<'_> {
         steps
     }
 
-    /// Returns the places of cuDNN in or beside requested toolkits: a copy inside, or the wheel beside a toolkit's wheel.
-    /// They follow the requested places, because they are not requested by name.
+    /// Returns the places of cuDNN in or beside requested toolkits: a copy inside, or the wheel beside a toolkit's
+    /// wheel. They follow the requested places, because they are not requested by name.
     pub(super) fn cudnn_in_requested_toolkits(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for variable in Variable::naming(Names::Toolkit) {

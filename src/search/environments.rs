@@ -75,8 +75,8 @@ impl Places<'_> {
         loaded
     }
 
-    /// Returns the inactive environments that uv, poetry and pixi create in a project. For a crate of a workspace, they are
-    /// above the crate's directory; for a crate from the registry, beside cargo's `target`.
+    /// Returns the inactive environments that uv, poetry and pixi create in a project. For a crate of a workspace, they
+    /// are above the crate's directory; for a crate from the registry, beside cargo's `target`.
     pub(super) fn beside_the_manifest(&self) -> Vec<Step> {
         let package = match self.env.var("CARGO_MANIFEST_DIR") {
             Some(dir) => PathBuf::from(dir),

@@ -115,8 +115,8 @@ impl Places<'_> {
         .concat()
     }
 
-    /// Debian and Fedora install CUDA and cuDNN in `/usr`, Arch Linux only cuDNN. Arch Linux and Gentoo have `/opt/cuda`,
-    /// with older versions beside it.
+    /// Debian and Fedora install CUDA and cuDNN in `/usr`, Arch Linux only cuDNN. Arch Linux and Gentoo have
+    /// `/opt/cuda`, with older versions beside it.
     fn distribution(&self) -> Vec<Step> {
         let system = FoundVia::Directory("system directories");
         let optional = FoundVia::Directory("the distribution's /opt");

@@ -202,18 +202,18 @@ mod tests {
         );
         let found = files(&dirs, Kind::Toolkit);
         std::fs::remove_dir_all(&top).unwrap();
-        let wanted = [
+        let expected = [
             "own/cudart-12.9.pc",
             "usual/cudart-12.10.pc",
             "usual/cuda-12.10.pc",
             "usual/cudart-12.1.pc",
             "usual/cuda-9.0.pc",
         ];
-        assert_eq!(found, wanted.map(|file| top.join(file)));
+        assert_eq!(found, expected.map(|file| top.join(file)));
     }
 
     #[test]
-    fn a_package_lies_where_its_directories_do() {
+    fn the_root_of_a_package_contains_its_directories() {
         for (dir, root) in [
             (
                 "/usr/local/cuda-12.4/targets/x86_64-linux/include",
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_package_names_goes_before_what_is_usual() {
+    fn named_directories_precede_the_usual_ones() {
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
         let found = tree_of(
             paths(["/srv/dnn/include/nine", "relative"]),
@@ -248,7 +248,7 @@ mod tests {
             found.lib,
             [paths(["/srv/dnn/lib/nine"]), usual.lib].concat()
         );
-        // Debian's leads to the driver's stub alone.
+        // Debian's names only the driver's stub.
         let debian = tree_of(
             paths(["/usr/include"]),
             paths(["/usr/lib/x86_64-linux-gnu/stubs"]),

@@ -166,7 +166,7 @@ fn build_script_then_requests_then_context() {
 }
 
 #[test]
-fn what_others_leave_in_the_environment_comes_after_the_usual_places() {
+fn less_specific_variables_come_after_the_usual_places() {
     let text = list(
         &[
             ("EBROOTCUDNN", "/modules/cuDNN"),
@@ -275,7 +275,7 @@ fn pkg_config_files_are_searched_in_its_own_directories() {
 
 /// CFG-03
 #[test]
-fn conda_build_says_that_it_is() {
+fn conda_build_is_recognized_by_its_variable() {
     let toolkits = |pairs: &[(&str, &str)]| -> String {
         let text = list(pairs, &[], "x86_64-unknown-linux-gnu", None);
         let lines = text.lines().filter(|line| line.contains("conda"));
@@ -286,9 +286,9 @@ fn conda_build_says_that_it_is() {
         ("BUILD_PREFIX", "/tools"),
         ("CONDA_PREFIX", "/tools"),
     ];
-    let said = [("CONDA_BUILD", "1"), prefixes[0], prefixes[1], prefixes[2]];
+    let conda = [("CONDA_BUILD", "1"), prefixes[0], prefixes[1], prefixes[2]];
     assert_eq!(
-        toolkits(&said),
+        toolkits(&conda),
         "Toolkit conda-build's PREFIX: /host\nCudnn conda-build's PREFIX: /host"
     );
     let usual = "Toolkit active conda environment: /tools\nCudnn active conda environment: /tools";
@@ -297,7 +297,7 @@ fn conda_build_says_that_it_is() {
         toolkits(&[("CONDA_BUILD", "0"), prefixes[0], prefixes[2]]),
         usual
     );
-    for (pairs, watched) in [(&said[..], true), (&prefixes[..], false)] {
+    for (pairs, watched) in [(&conda[..], true), (&prefixes[..], false)] {
         assert_eq!(is_watched(Variable::CondaHostPrefix, &env(pairs)), watched);
         assert!(is_watched(Variable::CondaBuild, &env(pairs)));
     }

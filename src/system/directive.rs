@@ -15,8 +15,8 @@ pub enum Directive {
     LinkSearch(PathBuf),
     /// `rustc-link-lib`
     LinkLib(Library),
-    /// An rpath through `rustc-link-arg`: for every program, test and shared library of this package, but not of others.
-    /// Two lines for a directory with a comma, at which `-Wl` would be split.
+    /// An rpath through `rustc-link-arg`: for every program, test and shared library of this package, but not of
+    /// others. Two lines for a directory with a comma, at which `-Wl` would be split.
     Rpath(PathBuf),
     /// `rustc-link-arg`: a linker argument, for the same files as an rpath.
     LinkArg(String),

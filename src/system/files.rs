@@ -367,14 +367,14 @@ mod tests {
     #[test]
     fn a_path_of_windows_is_one_that_compilers_take() {
         let long = format!(r"\\?\C:\{}", "d".repeat(260));
-        for (given, wanted) in [
+        for (given, expected) in [
             (r"\\?\C:\Program Files\CUDA", r"C:\Program Files\CUDA"),
             (r"\\?\UNC\server\share\CUDA", r"\\server\share\CUDA"),
             (r"\\?\Volume{1-2}\CUDA", r"\\?\Volume{1-2}\CUDA"),
             ("/usr/local/cuda", "/usr/local/cuda"),
             (&long, &long),
         ] {
-            assert_eq!(plain(given.into()).to_str(), Some(wanted));
+            assert_eq!(plain(given.into()).to_str(), Some(expected));
         }
     }
 

@@ -141,7 +141,7 @@ mod tests {
         assert!(in_parallel(Vec::<u8>::new(), |_| 9, |item, _| item).is_empty());
     }
 
-    /// How many threads each of the items is given, which are all at work at the same time.
+    /// Returns the number of threads for each item if all run at the same time.
     fn given(breadths: &[usize], threads: usize, tokens: usize) -> Vec<usize> {
         let enough = threads <= tokens + 1;
         let patience = Duration::from_secs(if enough { 30 } else { 0 });

@@ -89,8 +89,8 @@ mod pipe {
     }
 
     impl Pipe {
-        /// Opens the pipe of `--jobserver-auth=3,4` or `--jobserver-auth=fifo:PATH`. It is reopened as non-blocking without
-        /// changing how others read it: a missing token must not block this process.
+        /// Opens the pipe of `--jobserver-auth=3,4` or `--jobserver-auth=fifo:PATH`. It is reopened as non-blocking
+        /// without changing how others read it: a missing token must not block this process.
         pub fn open(flags: &str) -> Option<Self> {
             let auth = |flag: &'_ str| flag.strip_prefix("--jobserver-auth=").map(String::from);
             let auth = flags.split_whitespace().rev().find_map(auth)?;

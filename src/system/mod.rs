@@ -43,8 +43,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads the environment. Only the `pkg-config` crate also reads it. Values from the build script (target triple, root,
-    /// variables) take precedence.
+    /// Reads the environment. Only the `pkg-config` crate also reads it. Values from the build script (target triple,
+    /// root, variables) take precedence.
     pub fn capture(
         target: Option<&str>,
         root: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! The archives for static linking of CUDA and cuDNN.
 //!
-//! NVIDIA's list: <https://docs.nvidia.com/deeplearning/cudnn/installation/latest/build-run-cudnn.html>. Sub-libraries of
-//! cuDNN depend on each other in a cycle and register engines in constructors, so all their objects are linked.
+//! NVIDIA's list: <https://docs.nvidia.com/deeplearning/cudnn/installation/latest/build-run-cudnn.html>. Sub-libraries
+//! of cuDNN depend on each other in a cycle and register engines in constructors, so all their objects are linked.
 
 use crate::model::platform::Os;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary};
@@ -185,12 +185,12 @@ mod tests {
     }
 
     #[track_caller]
-    fn assert_archives(libs: &[&str], cudnn: Option<u32>, os: Os, wanted: &str) {
+    fn assert_archives(libs: &[&str], cudnn: Option<u32>, os: Os, expected: &str) {
         let libs: Vec<String> = libs.iter().map(ToString::to_string).collect();
-        assert_eq!(listed(&cuda(&libs, cudnn, os).0), wanted);
+        assert_eq!(listed(&cuda(&libs, cudnn, os).0), expected);
     }
 
-    /// LNK-05, LNK-12: whatever the order in which they are asked for, each stands before those that it calls.
+    /// LNK-05, LNK-12: in any requested order, each archive precedes those that it calls.
     #[test]
     fn archives_stand_in_the_order_of_their_calls() {
         assert_archives(&[], None, Os::Linux, "cudart");

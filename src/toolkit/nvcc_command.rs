@@ -147,7 +147,8 @@ pub fn all_flags(flags: &[String], env: &Environment) -> Vec<String> {
     all
 }
 
-/// Returns the command that preprocesses a source to identify the host compiler. `-v` prints the commands that nvcc runs.
+/// Returns the command that preprocesses a source to identify the host compiler. `-v` prints the commands that nvcc
+/// runs.
 pub fn question(plan: &Plan, source: &Path) -> Invocation {
     let source = source.to_string_lossy().into_owned();
     let mut args: Vec<String> = vec!["-v".into(), "-E".into(), "-x".into(), "c++".into()];
@@ -177,8 +178,8 @@ fn static_runtime(env: &Environment) -> bool {
     features.split(',').any(|feature| feature == "crt-static")
 }
 
-/// Returns the files in a depfile without duplicates, the source first: `a.o : a.cu \`, then one file a line. A path can
-/// contain two of make's escapes: a space after a backslash, and a doubled dollar sign.
+/// Returns the files in a depfile without duplicates, the source first: `a.o : a.cu \`, then one file a line. A path
+/// can contain two of make's escapes: a space after a backslash, and a doubled dollar sign.
 pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
     let Some((_, files)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
         return Vec::new();
@@ -271,13 +272,13 @@ mod tests {
             (Product::Cubin, "/cuda/bin/nvcc -cubin src/a.cu "),
             (Product::Fatbin, "/cuda/bin/nvcc -fatbin src/a.cu "),
         ] {
-            let said = command(product, linux, &release, None);
-            assert!(said.starts_with(begins), "{said}");
-            assert!(!said.contains("-fPIC"), "no host code: {said}");
+            let line = command(product, linux, &release, None);
+            assert!(line.starts_with(begins), "{line}");
+            assert!(!line.contains("-fPIC"), "no host code: {line}");
         }
-        let told = [("NVCC_APPEND_FLAGS", "-Xcompiler=-fPIC,-Wall")];
-        let said = command(Product::Object, linux, &told, None);
-        assert!(!said.contains("-fPIC"), "nvcc is told already: {said}");
+        let flags = [("NVCC_APPEND_FLAGS", "-Xcompiler=-fPIC,-Wall")];
+        let line = command(Product::Object, linux, &flags, None);
+        assert!(!line.contains("-fPIC"), "the flag is given: {line}");
         let windows = "x86_64-pc-windows-msvc";
         assert!(command(Product::Object, windows, &[], None).contains(" -O3 -Xcompiler /MD "));
         let fixed = [("CARGO_CFG_TARGET_FEATURE", "sse2,crt-static")];
@@ -296,8 +297,8 @@ mod tests {
             super::breadth(&plan, 3, release, &Environment::new(env))
         };
         let new = Some((11, 2));
-        for (product, wanted) in [(Object, 3), (Fatbin, 3), (Ptx, 1), (Cubin, 1)] {
-            assert_eq!(breadth(product, "-DM", new, ""), wanted);
+        for (product, expected) in [(Object, 3), (Fatbin, 3), (Ptx, 1), (Cubin, 1)] {
+            assert_eq!(breadth(product, "-DM", new, ""), expected);
         }
         assert_eq!(breadth(Object, "-DM", Some((11, 1)), ""), 1);
         assert_eq!(breadth(Object, "-DM", None, ""), 1);

@@ -14,8 +14,8 @@ pub struct Optimisation {
 }
 
 impl Optimisation {
-    /// Returns nvcc's arguments that are not yet in `given`. Device code is also optimized in debug builds, unless `-G` is
-    /// given.
+    /// Returns nvcc's arguments that are not yet in `given`. Device code is also optimized in debug builds, unless `-G`
+    /// is given.
     pub fn flags(self, given: &[String], profile: &Environment) -> Vec<String> {
         let is_given = |names: &[&str]| {
             let named = |flag: &String| {
@@ -63,18 +63,18 @@ impl Optimisation {
 mod tests {
     use super::*;
 
-    fn flags(said: Optimisation, given: &str, profile: &[(&str, &str)]) -> String {
+    fn flags(options: Optimisation, given: &str, profile: &[(&str, &str)]) -> String {
         let given: Vec<String> = given.split_whitespace().map(String::from).collect();
         let profile = profile.iter();
         let profile = profile.map(|(name, value)| (name.to_string(), value.into()));
-        said.flags(&given, &Environment::new(profile)).join(" ")
+        options.flags(&given, &Environment::new(profile)).join(" ")
     }
 
     #[test]
-    fn cargos_profile_counts_where_the_build_script_says_nothing() {
+    fn cargos_profile_is_the_default() {
         let debug = [("OPT_LEVEL", "0"), ("DEBUG", "true")];
         let nothing = Optimisation::default();
-        for (given, wanted) in [
+        for (given, expected) in [
             ("", "-O0 -g -lineinfo"),
             ("-std=c++17 -DN", "-O0 -g -lineinfo"),
             ("-O3", ""),
@@ -86,16 +86,16 @@ mod tests {
             ("-O3 -lineinfo", ""),
             ("-Xptxas -O3", "-O0 -g -lineinfo"),
         ] {
-            assert_eq!(flags(nothing, given, &debug), wanted, "{given:?}");
+            assert_eq!(flags(nothing, given, &debug), expected, "{given:?}");
         }
-        for (level, wanted) in [("s", "-O2"), ("z", "-O2"), ("1", "-O1"), ("3", "-O3")] {
-            assert_eq!(flags(nothing, "", &[("OPT_LEVEL", level)]), wanted);
+        for (level, expected) in [("s", "-O2"), ("z", "-O2"), ("1", "-O1"), ("3", "-O3")] {
+            assert_eq!(flags(nothing, "", &[("OPT_LEVEL", level)]), expected);
         }
         assert_eq!(flags(nothing, "", &[]), "-O3");
     }
 
     #[test]
-    fn what_the_build_script_says_wins() {
+    fn the_build_script_takes_precedence() {
         let debug = [("OPT_LEVEL", "0"), ("DEBUG", "true")];
         let level = |level| Optimisation {
             level: Some(level),

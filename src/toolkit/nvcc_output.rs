@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_layout_of_windows_and_of_folders_with_spaces() {
+    fn reads_the_layout_on_windows_and_in_directories_with_spaces() {
         let text = "#$ TOP=C:/Program Files/CUDA/v12.4/bin/../\n\
             #$ INCLUDES=\"-IC:/Program Files/CUDA/v12.4/bin/../include\"  \n\
             #$ LIBRARIES=  \"/LIBPATH:C:/Program Files/CUDA/v12.4/bin/../lib/x64\"\n";

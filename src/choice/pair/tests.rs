@@ -1,4 +1,4 @@
-//! What is chosen and why the rest is not, by example.
+//! Tests of the choice and of the reasons for rejections.
 
 use super::*;
 use crate::model::environment::Variable;
@@ -52,19 +52,19 @@ fn chosen(candidates: &[Candidate], cudnn: Option<&str>, toolkit_needed: bool) -
     choose(candidates, &constraints)
 }
 
-fn told(candidates: &mut [Candidate], cudnn: Option<&str>) -> Vec<String> {
+fn verdicts(candidates: &mut [Candidate], cudnn: Option<&str>) -> Vec<String> {
     chosen(candidates, cudnn, false).mark(candidates);
-    let told = candidates
+    let verdicts = candidates
         .iter()
         .map(|candidate| match &candidate.rejected {
             Some(reason) => format!("{}: {reason}", candidate.via),
             None => format!("{}: chosen", candidate.via),
         });
-    told.collect()
+    verdicts.collect()
 }
 
 #[test]
-fn a_need_is_met_by_what_is_whole_and_fits() {
+fn a_complete_and_compatible_candidate_meets_the_requirement() {
     let met = |found: &[Candidate]| {
         let choice = chosen(found, Some(">=9.2"), true);
         Kind::BOTH.map(|kind| choice.is_met(kind, found))
@@ -88,7 +88,7 @@ fn a_need_is_met_by_what_is_whole_and_fits() {
 }
 
 #[test]
-fn the_first_pair_that_fits() {
+fn the_first_compatible_pair() {
     let mut all = [
         toolkit("a", (13, 0), true),
         cudnn("b", (9, 10, 2), 12),
@@ -96,7 +96,7 @@ fn the_first_pair_that_fits() {
         cudnn("d", (9, 14, 0), 13),
     ];
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         [
             "a: chosen",
             "b: built for CUDA 12",
@@ -111,7 +111,7 @@ fn the_first_pair_that_fits() {
         toolkit("c", (12, 8), true),
     ];
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         [
             "b: chosen",
             "a: the cuDNN was built for CUDA 12",
@@ -126,7 +126,7 @@ fn the_first_pair_that_fits() {
         toolkit("d", (13, 0), true),
     ];
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         [
             "a: chosen",
             "b: the cuDNN was built for CUDA 13",
@@ -144,7 +144,7 @@ fn releases_are_compared_as_numbers() {
         cudnn("c", (10, 0, 0), 12),
     ];
     assert_eq!(
-        told(&mut all, Some(">=9.10")),
+        verdicts(&mut all, Some(">=9.10")),
         [
             "a: older than `>=9.10` asks for",
             "b: chosen",
@@ -154,14 +154,14 @@ fn releases_are_compared_as_numbers() {
 }
 
 #[test]
-fn what_was_asked_for_by_name_is_never_passed_over() {
+fn a_requested_candidate_is_never_replaced() {
     let mut all = [
         cudnn("CUDNN_PATH", (8, 9, 7), 12),
         cudnn("b", (9, 10, 0), 12),
     ];
     all[0].request = Some(Variable::CudnnPath);
     assert_eq!(
-        told(&mut all, Some(">=9.1")),
+        verdicts(&mut all, Some(">=9.1")),
         [
             "CUDNN_PATH: older than `>=9.1` asks for",
             "b: outranked by CUDNN_PATH"
@@ -177,54 +177,54 @@ fn a_requested_place_has_to_be_usable_before_its_release_counts() {
         cudnn.cpu = Some("aarch64");
         cudnn.link_dir = None;
     }
-    let [unrequested, _] = &told(&mut all.clone(), Some(">=9.1"))[..] else {
+    let [unrequested, _] = &verdicts(&mut all.clone(), Some(">=9.1"))[..] else {
         panic!("two candidates");
     };
     assert_eq!(unrequested, "a: older than `>=9.1` asks for");
     all[0].request = Some(Variable::CudnnPath);
     assert_eq!(
-        told(&mut all, Some(">=9.1")),
+        verdicts(&mut all, Some(">=9.1")),
         ["a: it is for aarch64", "b: outranked by a"]
     );
 }
 
 /// VER-06, VER-08
 #[test]
-fn no_pair_fits() {
+fn no_pair_is_compatible() {
     let all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
     let choice = chosen(&all, None, true);
     assert_eq!(choice.toolkit, Some(0));
     assert_eq!(choice.cudnn, Some(1));
     assert_eq!(choice.mismatch, Some((0, 1)));
-    // Nobody asked for the toolkit: the cuDNN is enough.
+    // The build does not require a toolkit: the cuDNN is enough.
     let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         ["a: the cuDNN was built for CUDA 12", "b: chosen"]
     );
 }
 
 #[test]
-fn a_toolkit_without_compiler_does_not_hide_a_whole_one() {
+fn a_toolkit_without_compiler_does_not_hide_a_complete_one() {
     let mut all = [
         toolkit("a", (12, 4), false),
         toolkit("b", (13, 0), true),
         toolkit("c", (12, 8), true),
     ];
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         ["a: it has no nvcc", "b: outranked by c", "c: chosen"]
     );
     let mut all = [toolkit("a", (12, 4), false), toolkit("b", (13, 0), true)];
-    assert_eq!(told(&mut all, None), ["a: chosen", "b: outranked by a"]);
-    // One that a variable names is taken as it is.
+    assert_eq!(verdicts(&mut all, None), ["a: chosen", "b: outranked by a"]);
+    // A toolkit that a variable names is used even if it is incomplete.
     let mut all = [
         toolkit("CUDA_HOME", (12, 4), false),
         toolkit("b", (12, 8), true),
     ];
     all[0].request = Some(Variable::CudaHome);
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         ["CUDA_HOME: chosen", "b: outranked by CUDA_HOME"]
     );
 }
@@ -238,7 +238,7 @@ fn a_complete_pair_comes_before_an_earlier_toolkit_without_headers() {
         cudnn("d", (9, 10, 2), 12),
     ];
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         [
             "a: the cuDNN was built for CUDA 12",
             "b: built for CUDA 13",
@@ -263,7 +263,7 @@ fn headers_alone_are_not_linked_and_libraries_alone_come_last() {
         cudnn.header = None;
     }
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         [
             "a: there is no library beside the headers",
             "b: it has no headers",
@@ -288,7 +288,7 @@ fn without(mut candidate: Candidate, nvcc: bool, headers: bool, libraries: bool)
 }
 
 #[test]
-fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
+fn incomplete_candidates_come_last_and_a_runtime_is_not_a_toolkit() {
     let mut all = [
         without(toolkit("a", (13, 0), true), true, true, false),
         without(toolkit("b", (13, 0), true), false, true, false),
@@ -296,7 +296,7 @@ fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
         toolkit("d", (12, 0), true),
     ];
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         [
             "a: it has libraries alone: enough to run, not to build",
             "b: it has no headers",
@@ -304,13 +304,13 @@ fn what_is_not_whole_goes_last_and_a_runtime_alone_is_none() {
             "d: chosen"
         ]
     );
-    let mut asked = [
+    let mut requested = [
         without(toolkit("CUDA_HOME", (13, 0), true), false, false, true),
         toolkit("b", (12, 0), true),
     ];
-    asked[0].request = Some(Variable::CudaHome);
+    requested[0].request = Some(Variable::CudaHome);
     assert_eq!(
-        told(&mut asked, None),
+        verdicts(&mut requested, None),
         ["CUDA_HOME: chosen", "b: outranked by CUDA_HOME"]
     );
 }
@@ -321,7 +321,7 @@ fn a_copy_that_a_package_brought_along_is_left_alone() {
     copy.rejected = Some(Rejection::BundledWith("torch"));
     let mut all = [copy, cudnn("system", (9, 1, 0), 12)];
     assert_eq!(
-        told(&mut all, None),
+        verdicts(&mut all, None),
         [
             "torch: torch's own copy, which may be loaded first at run time",
             "system: chosen"

@@ -4,10 +4,10 @@ use crate::runtime::facts::compute_capability::{ComputeCapability, Suffix};
 use crate::runtime::facts::finding::Severity;
 use crate::runtime::facts::finding_id::FindingId;
 
-fn cudnn(major: u32, minor: u32, patch: u32, flavour: u32) -> Cudnn {
+fn cudnn(major: u32, minor: u32, patch: u32, cuda_major: u32) -> Cudnn {
     Cudnn {
         library_version: Some(Version::new(major, minor, patch)),
-        cuda_major: Some(flavour),
+        cuda_major: Some(cuda_major),
         ..Cudnn::default()
     }
 }
@@ -38,7 +38,7 @@ fn gpu(number: u32) -> Device {
     }
 }
 
-fn told(findings: &[Finding]) -> Vec<String> {
+fn texts(findings: &[Finding]) -> Vec<String> {
     findings
         .iter()
         .map(|finding| format!("{}: {finding}", finding.severity))
@@ -46,7 +46,7 @@ fn told(findings: &[Finding]) -> Vec<String> {
 }
 
 fn of_both(toolkit: &Toolkit, cudnn: &Cudnn) -> Vec<String> {
-    told(&releases(Some(toolkit), Some(cudnn), &linux()))
+    texts(&releases(Some(toolkit), Some(cudnn), &linux()))
 }
 
 /// NUM-02: bad releases are warned of while building.
@@ -97,7 +97,7 @@ fn what_the_tables_do_not_know_yet_is_a_note() {
 
 /// ARC-02, ARC-04: while building, what kernels are compiled for is held against the cuDNN.
 #[test]
-fn targets_that_the_cudnn_does_not_serve_are_warnings() {
+fn targets_that_the_cudnn_does_not_support_are_warnings() {
     let ptx = Target {
         code: Code::Ptx,
         ..machine(61)
@@ -105,7 +105,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
     let list = [machine(61), ptx, machine(80), machine(100)];
     let by = ChosenBy::Variable(Variable::GuardArchs);
     assert_eq!(
-        told(&targets(&cudnn(9, 14, 0, 12), &list, by, &linux())),
+        texts(&targets(&cudnn(9, 14, 0, 12), &list, by, &linux())),
         [
             "warning: cuDNN 9.14.0 for CUDA 12 no longer serves GPUs of compute capability 6.1, which kernels are compiled for  \
           [arch-dropped-by-cudnn]\n  \
@@ -116,7 +116,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
     );
     let blackwell = targets(&cudnn(9, 10, 2, 11), &list, by, &linux());
     assert_eq!(
-        told(&blackwell),
+        texts(&blackwell),
         [
             "warning: cuDNN 9.10.2 for CUDA 11 has no code for GPUs of compute capability 10.0, which kernels are compiled for  \
           [gpu-newer-than-cudnn]\n  \
@@ -126,7 +126,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
           chosen by   CUDNN_GUARD_ARCHS"
         ]
     );
-    // Nothing is said about a release that is not known.
+    // An unknown version has no finding.
     let mut unknown = cudnn(9, 14, 0, 12);
     unknown.cuda_major = None;
     assert!(targets(&unknown, &list, by, &linux()).is_empty());
@@ -141,17 +141,17 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
 /// ARC-02, ARC-03, ARC-04: what was read off the files counts for more than the table.
 #[test]
 fn what_was_read_outranks_the_table() {
-    let read = |major, minor, patch, flavour, words: &str| Cudnn {
+    let read = |major, minor, patch, cuda_major, words: &str| Cudnn {
         gpu_codes: Target::parse_all(words),
-        ..cudnn(major, minor, patch, flavour)
+        ..cudnn(major, minor, patch, cuda_major)
     };
-    let said = |cudnn: &Cudnn, number| told(&gpus(cudnn, &[gpu(number)], &linux()));
-    // Somebody made it smaller: of a release that lies within a row, and of one that begins it.
+    let texts_for = |cudnn: &Cudnn, number| texts(&gpus(cudnn, &[gpu(number)], &linux()));
+    // Someone removed code from a version within a row, and from the first of a row.
     for release in [14, 13] {
         let pruned = read(9, release, 0, 12, "sm_90a compute_121");
-        assert_eq!(said(&pruned, 90).len(), 0);
+        assert_eq!(texts_for(&pruned, 90).len(), 0);
         assert_eq!(
-            said(&pruned, 86),
+            texts_for(&pruned, 86),
             [format!(
                 "warning: cuDNN 9.{release}.0 for CUDA 12 no longer serves NVIDIA X, whose compute capability is 8.6  \
                  [arch-dropped-by-cudnn]\n  = help: install cuDNN 9.11.1 for CUDA 12, the last that is known to serve it"
@@ -162,7 +162,7 @@ fn what_was_read_outranks_the_table() {
             targets(&pruned, &list, ChosenBy::BuildScript, &linux()).len(),
             1
         );
-        // A build, which has not read it, is not told otherwise by the doctor.
+        // The build has not read the code, and the doctor agrees with the build.
         let capability = ComputeCapability::from_number(86);
         assert!(may_support(&pruned, capability, &linux()));
     }
@@ -171,16 +171,16 @@ fn what_was_read_outranks_the_table() {
         cudnn(9, 99, 0, 13),
         read(9, 99, 0, 13, "sm_80 sm_100f compute_100f"),
     );
-    assert_eq!(said(&unread, 130).len(), 0);
+    assert_eq!(texts_for(&unread, 130).len(), 0);
     assert_eq!(
-        said(&newer, 130),
+        texts_for(&newer, 130),
         [
             "warning: cuDNN 9.99.0 for CUDA 13 has no code for NVIDIA X, whose compute capability is 13.0  \
              [gpu-newer-than-cudnn]\n  = help: install a newer cuDNN\n  serves      compute capabilities up to 10.0"
         ]
     );
     let served = read(9, 99, 0, 13, "sm_130 sm_80");
-    assert_eq!(said(&served, 130).len(), 0);
+    assert_eq!(texts_for(&served, 130).len(), 0);
 }
 
 /// DRV-01, DRV-03, VER-06: the driver of the machine that builds need not be that of the run.
@@ -197,7 +197,7 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
             &[gpu(86)],
             &linux(),
         );
-        told(findings.as_slice())
+        texts(findings.as_slice())
     };
     let all = [machine(80)];
     assert_eq!(

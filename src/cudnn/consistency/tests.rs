@@ -33,18 +33,18 @@ fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
     }
 }
 
-fn told(cudnn: &Cudnn) -> Vec<String> {
-    let told = |finding: &Finding| format!("{} {}", finding.severity, finding.id);
-    findings(cudnn, &[]).iter().map(told).collect()
+fn summaries(cudnn: &Cudnn) -> Vec<String> {
+    let summary = |finding: &Finding| format!("{} {}", finding.severity, finding.id);
+    findings(cudnn, &[]).iter().map(summary).collect()
 }
 
 #[test]
-fn a_whole_cudnn_is_silent() {
+fn a_complete_cudnn_has_no_findings() {
     for numbers in [(9, 28, 0), (8, 9, 7)] {
         assert_eq!(findings(&cudnn(numbers), &[]), []);
         assert_eq!(doubtful(&cudnn(numbers)), None);
     }
-    // Of a major that nobody knows yet, nothing is known to be needed.
+    // The required sub-libraries of an unknown major are unknown.
     let mut next = cudnn((9, 28, 0));
     next.library = Some("/opt/dnn/lib/libcudnn.so.10".into());
     next.parts.truncate(1);
@@ -74,17 +74,17 @@ fn a_damaged_sub_library_matters_if_it_is_needed() {
 fn the_patch_level_of_the_headers_is_a_warning() {
     let mut one = cudnn((9, 14, 0));
     one.header_version = Some(Version::new(9, 14, 1));
-    assert_eq!(told(&one), ["warning header-library-skew"]);
+    assert_eq!(summaries(&one), ["warning header-library-skew"]);
     assert_eq!(doubtful(&one), None);
     one.header_version = Some(Version::new(9, 15, 0));
-    assert_eq!(told(&one), ["error header-library-skew"]);
+    assert_eq!(summaries(&one), ["error header-library-skew"]);
     assert_eq!(
         doubtful(&one).unwrap().to_string(),
         "its headers are 9.15.0, its library is 9.14.0"
     );
-    // Nothing is said against a library that does not tell.
+    // A library of unknown version has no finding.
     one.library_version = None;
-    assert_eq!(told(&one), [""; 0]);
+    assert_eq!(summaries(&one), [""; 0]);
 }
 
 #[test]
@@ -98,22 +98,26 @@ fn a_foreign_part_counts_if_a_convolution_opens_it() {
         one.parts.retain(|part| part.name != name);
         one.parts
             .push(part(name, (9, 10, 2), VersionSource::BuildId));
-        assert_eq!(told(&one), [format!("{severity} parts-mixed")], "{name}");
+        assert_eq!(
+            summaries(&one),
+            [format!("{severity} parts-mixed")],
+            "{name}"
+        );
         assert_eq!(doubtful(&one).is_some(), severity == "error", "{name}");
     }
 }
 
 #[test]
-fn directories_count_where_a_release_is_not_told() {
+fn directories_count_if_a_version_is_unknown() {
     let mut one = cudnn((9, 14, 0));
     one.files.directories = vec!["/opt/one".into(), "/opt/two".into()];
-    assert_eq!(told(&one), [""; 0]);
+    assert_eq!(summaries(&one), [""; 0]);
     one.parts[3].version = None;
-    assert_eq!(told(&one), ["warning parts-mixed"]);
+    assert_eq!(summaries(&one), ["warning parts-mixed"]);
 }
 
 #[test]
-fn what_a_part_lacks_is_named() {
+fn undefined_functions_are_named() {
     let mut one = cudnn((9, 14, 0));
     let unresolved = |symbols: &[&str]| Unresolved {
         part: "/opt/dnn/lib/libcudnn_cnn.so.9".into(),
@@ -137,11 +141,11 @@ fn what_a_part_lacks_is_named() {
 fn a_library_that_nothing_can_open_is_of_no_use() {
     let mut one = cudnn((9, 14, 0));
     one.parts[0].defect = Some(Defect::Truncated("segments", 4096, 64));
-    assert_eq!(told(&one), [""; 0], "with this it is not chosen");
+    assert_eq!(summaries(&one), [""; 0], "with this it is not chosen");
     let via = FoundVia::variable("CUDNN_PATH");
-    let said = unusable(&one, Path::new("/opt/dnn"), &via).unwrap();
+    let fault = unusable(&one, Path::new("/opt/dnn"), &via).unwrap();
     assert_eq!(
-        said.finding().to_string(),
+        fault.finding().to_string(),
         "`/opt/dnn/lib/libcudnn.so.9` is cut off: it ends at byte 64, and its segments reach to 4096  [library-damaged]\n  \
          = help: install that cuDNN again in `/opt/dnn/lib`, and see that the disk is not full\n  \
          = help: or set CUDNN_PATH to a directory with a whole cuDNN\n  \
@@ -150,8 +154,8 @@ fn a_library_that_nothing_can_open_is_of_no_use() {
 }
 
 #[test]
-fn a_compiler_of_another_release_is_told_with_all_others() {
-    let said = NvccHeaderSkew {
+fn a_compiler_of_another_version_is_reported_with_all_others() {
+    let fault = NvccHeaderSkew {
         nvcc: Path::new("/usr/bin/nvcc"),
         nvcc_version: Version::new(10, 1, 0),
         header: Path::new("/usr/local/cuda/include/cuda.h"),
@@ -159,7 +163,7 @@ fn a_compiler_of_another_release_is_told_with_all_others() {
         others: &["/usr/local/cuda/bin/nvcc".into()],
     };
     assert_eq!(
-        said.finding().to_string(),
+        fault.finding().to_string(),
         "nvcc is of CUDA 10.1, and the headers that it would read are of 12.5  [nvcc-header-skew]\n  \
          = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release\n  \
          = help: or install nvcc 12.5 there, or the headers of 10.1\n  \
@@ -175,7 +179,7 @@ fn the_part_that_came_later_is_missed_where_it_belongs() {
     let without = |numbers| {
         let mut one = cudnn(numbers);
         one.parts.retain(|part| part.name != "engines_tensor_ir");
-        told(&one)
+        summaries(&one)
     };
     assert_eq!(without((9, 28, 0)), ["warning parts-missing"]);
     assert_eq!(without((9, 21, 0)), ["warning parts-missing"]);

@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn people_read_compute_capabilities() {
-        let told = |words: &str| describe(&Target::parse_all(words));
+        let text = |words: &str| describe(&Target::parse_all(words));
         assert_eq!(
-            told("sm_75 sm_90a sm_100f compute_90 compute_120f"),
+            text("sm_75 sm_90a sm_100f compute_90 compute_120f"),
             "7.5 9.0a 10.0f, PTX 9.0, PTX 12.0f, read off its parts"
         );
-        assert_eq!(told("compute_90"), "PTX 9.0, read off its parts");
+        assert_eq!(text("compute_90"), "PTX 9.0, read off its parts");
     }
 }

@@ -35,7 +35,7 @@ fn dll(code: Vec<u8>) -> Vec<u8> {
     made.bytes()
 }
 
-fn folder(name: &str) -> PathBuf {
+fn temp_dir(name: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!(
         "cudnn-guard-device-code-{name}-{}",
         std::process::id()
@@ -44,9 +44,9 @@ fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// What is told of a cuDNN with these parts.
-fn told(name: &str, os: Os, parts: &[(&str, Vec<u8>)]) -> String {
-    let dir = folder(name);
+/// Returns the targets of a cuDNN with these sub-libraries.
+fn targets(name: &str, os: Os, parts: &[(&str, Vec<u8>)]) -> String {
+    let dir = temp_dir(name);
     let part = |(name, bytes): &(&str, Vec<u8>)| {
         let path = dir.join(name);
         std::fs::write(&path, bytes).unwrap();
@@ -56,14 +56,14 @@ fn told(name: &str, os: Os, parts: &[(&str, Vec<u8>)]) -> String {
         parts: parts.iter().map(part).collect(),
         ..Cudnn::default()
     };
-    let told = gpu_code::format_targets(&read(&cudnn, os));
+    let targets = gpu_code::format_targets(&read(&cudnn, os));
     std::fs::remove_dir_all(dir).unwrap();
-    told
+    targets
 }
 
-/// ARC-02, ARC-04: what a cuDNN serves is read off the parts that every GPU needs.
+/// ARC-02, ARC-04: the targets of a cuDNN come from the sub-libraries that every GPU needs.
 #[test]
-fn the_core_parts_tell_what_is_served() {
+fn the_core_sub_libraries_determine_the_targets() {
     let old = fatbin("sm_50 sm_75");
     let (ops, cnn) = (
         fatbin("sm_75 sm_90a compute_90"),
@@ -75,10 +75,10 @@ fn the_core_parts_tell_what_is_served() {
         ("ops", elf(&ops)),
         ("cnn", elf(&cnn)),
     ];
-    let wanted = "sm_75 sm_90a compute_90";
-    assert_eq!(told("linux", Os::Linux, &linux), wanted);
+    let expected = "sm_75 sm_90a compute_90";
+    assert_eq!(targets("linux", Os::Linux, &linux), expected);
     let windows = [("ops", dll(ops)), ("cnn", dll(cnn)), ("adv", dll(vec![]))];
-    assert_eq!(told("windows", Os::Windows, &windows), wanted);
+    assert_eq!(targets("windows", Os::Windows, &windows), expected);
 }
 
 #[test]
@@ -95,10 +95,10 @@ fn a_core_part_that_does_not_tell_leaves_all_unknown() {
         ("words", b"words".to_vec()),
     ] {
         let parts = [("ops", whole.clone()), ("cnn", part)];
-        assert_eq!(told(name, Os::Linux, &parts), "", "{name}");
+        assert_eq!(targets(name, Os::Linux, &parts), "", "{name}");
     }
     let mut cut = dll(code.clone());
     cut.truncate(cut.len() - 1);
     let parts = [("ops", dll(code)), ("cnn", cut)];
-    assert_eq!(told("dll", Os::Windows, &parts), "");
+    assert_eq!(targets("dll", Os::Windows, &parts), "");
 }

@@ -73,8 +73,8 @@ impl Artifact<'_> {
         read.is_some_and(|read| read.iter().map(|file| &file.path).eq(files))
     }
 
-    /// Writes the stamp. `begun` is the time before the first file was read. If a file has changed since then, or its path
-    /// cannot be encoded, no stamp is written and the next build rebuilds the output.
+    /// Writes the stamp. `begun` is the time before the first file was read. If a file has changed since then, or its
+    /// path cannot be encoded, no stamp is written and the next build rebuilds the output.
     pub fn write(&self, read: &[PathBuf], begun: SystemTime) {
         let seen = StatCache::default();
         let settled = |path: &PathBuf| {

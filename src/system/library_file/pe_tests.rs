@@ -71,8 +71,8 @@ fn a_version_from_a_symbol_or_else_from_the_resource() {
         ),
         (0x1c4, "ops", "9.28.3 by version resource", None),
     ] {
-        let wanted = (Some(release.to_string()), cpu, Some(13));
-        assert_eq!(version(&dll(machine), part), wanted);
+        let expected = (Some(release.to_string()), cpu, Some(13));
+        assert_eq!(version(&dll(machine), part), expected);
     }
 }
 

@@ -72,8 +72,8 @@ impl ProbeCache {
         }
     }
 
-    /// Returns the output of a program. `rests_on` returns the files that determine it besides the program, or none if the
-    /// output must not be saved.
+    /// Returns the output of a program. `rests_on` returns the files that determine it besides the program, or none if
+    /// the output must not be saved.
     pub fn query(
         &self,
         invocation: &Invocation,
@@ -120,7 +120,8 @@ impl ProbeCache {
     fn read(&self) -> Vec<CachedOutput> {
         let text = self.file().and_then(|file| files::read(&file).ok());
         let mut answers = text.and_then(|text| parse(&text)).unwrap_or_default();
-        // A launcher may be unchanged while the program that it starts has changed: one stale output makes all of them stale.
+        // A launcher may be unchanged while the program that it starts has changed: one stale output makes all of them
+        // stale.
         let stale: Vec<String> = answers
             .iter()
             .filter(|answer| !answer.is_fresh())
