@@ -82,10 +82,12 @@ pub fn read_install(
 }
 
 /// Returns the version in the headers, its header, and the directory that was searched for it.
-fn header(mut dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, PathBuf)> {
+fn header(dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, PathBuf)> {
     // NVIDIA's Debian packages have a `cudnn_version_v9.h` in a directory without `cudnn.h`.
-    dirs.sort_by_cached_key(|dir| sysroot.file(&dir.join("cudnn.h")).is_none());
-    dirs.into_iter().find_map(|dir| {
+    let has_header = |dir: &PathBuf| sysroot.file(&dir.join("cudnn.h")).is_some();
+    let (mut first, last): (Vec<PathBuf>, _) = dirs.into_iter().partition(has_header);
+    first.extend(last);
+    first.into_iter().find_map(|dir| {
         let (version, file) = header_in(&dir, sysroot)?;
         Some((version, file, dir))
     })

@@ -85,7 +85,7 @@ impl SubLibraries {
         let known = |file: &SubLibraryFile| sub_libraries::find(&file.name);
         let is_main = |file: &SubLibraryFile| file.name == "cudnn";
         version(&|file| is_main(file) && file.path.extension().is_some_and(|end| end == "dll"))
-            .or_else(|| version(&|file| known(file).is_some_and(|part| part.tells_release)))
+            .or_else(|| version(&|file| known(file).is_some_and(|part| part.reports_version)))
             .or_else(|| {
                 version(&|file| {
                     is_main(file) || known(file).is_some_and(|part| part.version_check.is_some())

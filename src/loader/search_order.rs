@@ -233,6 +233,50 @@ mod tests {
     }
 
     #[test]
+    fn preloaded_files_are_listed_without_comments() {
+        let text = "/a.so\t/b.so # /c.so\n#/d.so\n /e.so:/f.so\n";
+        assert_eq!(preloads(text), ["/a.so", "/b.so", "/e.so", "/f.so"]);
+    }
+
+    #[test]
+    fn a_longer_name_is_no_token() {
+        let ground = LoaderEnv {
+            cpu: "x86_64".into(),
+            loader: Loader::parse(b"", "x86_64"),
+            ..LoaderEnv::default()
+        };
+        let program = object("/app/bin/app", None, Some("/$ORIGINAL:/${ORIGIN}AL"));
+        assert_eq!(
+            dirs(&[program], &[0], &ground),
+            ["program /$ORIGINAL", "program //app/binAL"]
+        );
+    }
+
+    #[test]
+    fn the_cache_comes_before_the_directories_of_the_system() {
+        let origins = [
+            LoadOrigin::System("/usr/lib64".into()),
+            LoadOrigin::LibraryPath("/l".into()),
+            LoadOrigin::System("/lib".into()),
+            LoadOrigin::Runpath("/r".into()),
+        ];
+        let path = SearchPath {
+            directories: origins.map(SearchDirectory::from).to_vec(),
+        };
+        let view = View {
+            configured: Some(vec!["/opt/conf".into()]),
+            ..View::default()
+        };
+        let candidates = path.candidates("libx.so", &view);
+        let dirs: Vec<&Path> = candidates
+            .iter()
+            .filter_map(|(_, file)| file.parent())
+            .collect();
+        let expected = ["/l", "/r", "/opt/conf", "/usr/lib64", "/lib"];
+        assert_eq!(dirs, expected.map(Path::new));
+    }
+
+    #[test]
     fn absolute_directories_are_below_the_root() {
         let env = LoaderEnv {
             view: View {
