@@ -39,7 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let (last, only) = (cudarc::in_lock(text), cudarc::only_in_lock(text));
     assert!(only.is_none() || last.is_some());
-    assert!(last.is_none_or(|version| cudarc::holds(text, "cudarc", version)));
+    assert!(last.is_none_or(|version| cudarc::contains(text, "cudarc", version)));
 
     let pins = requirements::parse(text);
     assert_eq!(requirements::parse(&requirements::text(&pins)), pins);

@@ -1,6 +1,7 @@
 //! The check of the CUDA majors of toolkit and cuDNN.
 
-use crate::choice::findings::{CheckContext, owner};
+use crate::choice::context::CheckContext;
+use crate::choice::findings::owner;
 use crate::choice::message_format::is_gone;
 use crate::choice::pair::is_offered;
 use crate::model::candidate::{Candidate, Found};

@@ -1,8 +1,9 @@
 //! The findings about the choice.
 
+use crate::choice::context::CheckContext;
 use crate::choice::message_format::is_gone;
-use crate::choice::pair::{Choice, defect, is_offered};
-use crate::choice::requirement::{Requirement, Requirements};
+use crate::choice::pair::{defect, is_offered};
+use crate::choice::requirement::Requirement;
 use crate::choice::variable_findings::{UnusableVariable, VariableFault};
 use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn};
@@ -12,9 +13,7 @@ use crate::model::kind::Kind;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
 use crate::model::rejection::Rejection;
-use crate::reading::Scan;
 use crate::runtime::facts::finding::Finding;
-use crate::search::search_step::Step;
 
 /// A candidate that the build cannot use.
 pub enum CandidateFault<'a> {
@@ -43,29 +42,7 @@ pub struct MissingHeaders<'a> {
     pub env: &'a Environment,
 }
 
-/// The input and the result of the choice.
-#[derive(Clone, Debug)]
-pub struct CheckContext<'a> {
-    pub env: &'a Environment,
-    /// The target system.
-    pub platform: &'a Platform,
-    /// The places that were searched.
-    pub steps: &'a [Step],
-    /// The candidates, each with the result of the choice.
-    pub scan: &'a Scan,
-    pub choice: &'a Choice,
-    /// The requirements of the build script.
-    pub requirements: &'a Requirements,
-    /// The finding if nvcc and the headers of the best toolkit have different versions.
-    pub skew: Option<Finding>,
-}
-
 impl CheckContext<'_> {
-    /// Returns the best candidate of this kind, even if it must not be used.
-    pub fn best(&self, kind: Kind) -> Option<&Candidate> {
-        self.scan.candidates.get(self.choice.of(kind)?)
-    }
-
     /// Returns the finding if no candidate of this kind can be used, or if the best one is incomplete.
     pub fn fault(&self, kind: Kind) -> Option<Finding> {
         match self.best(kind) {

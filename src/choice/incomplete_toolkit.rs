@@ -1,6 +1,6 @@
 //! The check of the components of the toolkit.
 
-use crate::choice::findings::CheckContext;
+use crate::choice::context::CheckContext;
 use crate::choice::pair::is_complete;
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::kind::Kind;

@@ -1,5 +1,6 @@
 //! Chooses a toolkit and a cuDNN, and explains why none can be used.
 
+pub mod context;
 pub mod cuda_mismatch;
 pub mod findings;
 pub mod incomplete_toolkit;

@@ -1,6 +1,6 @@
 //! The finding for a kind without a usable candidate.
 
-use crate::choice::findings::CheckContext;
+use crate::choice::context::CheckContext;
 use crate::choice::pair::{defect, is_offered};
 use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;

@@ -1,6 +1,6 @@
 //! The checks of variables that request a place.
 
-use crate::choice::findings::CheckContext;
+use crate::choice::context::CheckContext;
 use crate::model::candidate::Candidate;
 use crate::model::environment::{Names, Variable};
 use crate::model::kind::Kind;

@@ -1,9 +1,9 @@
 //! What `fetch` could not do.
 
 use crate::cli::fetch::cargo_config::Refused;
-use crate::cli::fetch::component::Kind;
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
+use crate::model::kind::Kind;
 use crate::runtime::facts::finding::quoted;
 use crate::{Finding, FindingId};
 use std::path::Path;
@@ -34,7 +34,7 @@ impl FetchFault {
                     .help("name the folder that was fetched into with `--to DIR`")
             }
             Self::NothingToCheck(home, kinds, fetch) => {
-                let kinds: Vec<&str> = kinds.iter().map(|kind| kind.title()).collect();
+                let kinds: Vec<&str> = kinds.iter().map(|kind| kind.product()).collect();
                 let (kinds, home) = (kinds.join(" and no "), home.display());
                 failed(format!("cudnn-guard has put no {kinds} into `{home}`")).help(format!(
                     "run `{fetch}`, or name the folder that was fetched into with `--to DIR`"
@@ -47,7 +47,7 @@ impl FetchFault {
                 unseen,
                 fetch,
             } => {
-                let title = kind.title();
+                let title = kind.product();
                 let remove = unseen.as_ref().map_or(String::new(), |path| {
                     format!("remove `{}`, then ", quoted(&path.to_string_lossy()))
                 });

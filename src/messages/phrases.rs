@@ -1,6 +1,6 @@
 //! Phrases of several topics: candidates, variables, alternatives.
 
-use crate::choice::findings::CheckContext;
+use crate::choice::context::CheckContext;
 use crate::choice::message_format::{product, release};
 use crate::choice::not_found::FetchOptions;
 use crate::model::candidate::Candidate;

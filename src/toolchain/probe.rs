@@ -1,6 +1,6 @@
 //! The stages of a probe: places, read, choose, check. The last one, settle, is the toolchain's.
 
-use crate::choice::findings::CheckContext;
+use crate::choice::context::CheckContext;
 use crate::choice::pair::{Choice, Constraints, choose};
 use crate::choice::requirement::Requirements;
 use crate::choice::variable_findings::is_blocked;

@@ -1,10 +1,11 @@
 //! `cudnn-guard fetch --check`: compares what was fetched with the RECORDs of its wheels.
 
-use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::home::ours;
 use crate::cli::fetch::lock::Lock;
 use crate::cli::terminal::show;
+use crate::model::kind::Kind;
 use crate::runtime::facts::finding::quoted;
 use std::path::Path;
 
@@ -67,7 +68,7 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<FetchFau
             }
         }
     }
-    let title = component.kind.title();
+    let title = component.kind.product();
     let release = component.release(home).unwrap_or_default();
     let place = component.place(home);
     let mark = if damaged.is_empty() { "✓" } else { "✗" };

@@ -1,11 +1,11 @@
 //! The releases to fetch if the command line names none: those that the crate here names, else those that are compatible
 //! with the driver and the GPUs here.
 
-use crate::cli::fetch::component::Kind;
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show};
 use crate::compat::fitting::fitting;
+use crate::model::kind::Kind;
 use crate::report::machine::driver;
 use crate::runtime::facts::majors;
 use std::{fmt, fs};

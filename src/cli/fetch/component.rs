@@ -4,6 +4,7 @@ use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
 use crate::cli::fetch::requirements::Pin;
 use crate::cli::fetch::wheel::{self, Wheel};
+use crate::model::kind::Kind;
 use crate::runtime::facts::majors;
 use std::path::Path;
 
@@ -30,28 +31,9 @@ const TOOLKIT_12: [(&str, &str); 5] = [
     ("cuda_cccl", "nvidia-cuda-cccl"),
 ];
 
-/// The two things that are fetched.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// nvcc where there is a wheel of it, headers, cudart, and the libraries that cuDNN opens when it computes: cuBLAS
-    /// and NVRTC. cuDNN also names a libnvJitLink, under a name that no wheel has, and works without it.
-    Toolkit,
-    /// cuDNN. The toolkit brings its dependencies.
-    Cudnn,
-}
-
+/// The toolkit contains nvcc if there is a wheel of it, headers, cudart, and the libraries that cuDNN opens when it
+/// computes: cuBLAS and NVRTC. cuDNN also names a libnvJitLink, under a name that no wheel has, and works without it.
 impl Kind {
-    /// Both, in the order in which they are fetched.
-    pub const BOTH: [Self; 2] = [Self::Toolkit, Self::Cudnn];
-
-    /// Returns the name that people use.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Toolkit => "CUDA toolkit",
-            Self::Cudnn => "cuDNN",
-        }
-    }
-
     /// Returns the option of `fetch` for a release, and how many numbers it has.
     fn option(self) -> (&'static str, usize) {
         match self {
@@ -253,7 +235,10 @@ impl Component {
             Kind::Toolkit => toolkit,
             Kind::Cudnn => cudnn,
         };
-        format!("{} ({count} {wheels}, about {size} GB)", self.kind.title())
+        format!(
+            "{} ({count} {wheels}, about {size} GB)",
+            self.kind.product()
+        )
     }
 
     /// Returns the fault if PyPI does not have the required release, with the nearest ones and the CUDA with which PyPI

@@ -1,8 +1,8 @@
 //! The reasons why `fetch` cannot do its work.
 
 use crate::cli::fetch::cargo_config::Refused;
-use crate::cli::fetch::component::Kind;
 use crate::cli::fetch::release::Release;
+use crate::model::kind::Kind;
 use std::io;
 use std::path::{Path, PathBuf};
 

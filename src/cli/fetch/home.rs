@@ -1,12 +1,13 @@
 //! The directory that is fetched into: which of its directories this program put there, and how a component takes the
 //! place of another.
 
-use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::installer::Installer;
 use crate::cli::fetch::links;
 use crate::cli::fetch::wheel::Wheel;
 use crate::cli::terminal::show;
+use crate::model::kind::Kind;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -86,7 +87,7 @@ fn install(
     fresh: &Path,
 ) -> Result<String, FetchFault> {
     fs::create_dir_all(fresh).map_err(failed("create", fresh))?;
-    show(format!("  fetching {}\n", component.kind.title()));
+    show(format!("  fetching {}\n", component.kind.product()));
     let wheels = component.wheels(home);
     let mut there = wheels.iter().flatten();
     let is_damaged = there.any(|wheel| wheel.damage().is_some());

@@ -30,7 +30,7 @@ mod requirements;
 mod wheel;
 
 use crate::cli::fetch::choice::Choice;
-use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::home::{
     clean_up, is_claimed, is_ours, leftovers, ours, replace, somebody_elses,
@@ -41,6 +41,7 @@ use crate::cli::fetch::lock::Lock;
 use crate::cli::fetch::pinned::Pinned;
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{complain, flag, option, show};
+use crate::model::kind::Kind;
 
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::facts::majors;
@@ -174,7 +175,7 @@ pub fn fetch(
     }
     for (component, found) in &plan {
         if let Ok(release) = found {
-            let (title, place) = (component.kind.title(), component.place(home));
+            let (title, place) = (component.kind.product(), component.place(home));
             show(format!("  ✓ {title:<12} {release} is there: {place}\n"));
         }
     }
@@ -242,7 +243,7 @@ fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<()
         show(format!("  – {:<12} {}\n", "to fetch", downloads.join(", ")));
     }
     for (component, why) in missing(plan) {
-        let (title, place) = (component.kind.title(), component.place(home));
+        let (title, place) = (component.kind.product(), component.place(home));
         if let Some(why) = why {
             show(format!("  – {title:<12} {why}\n"));
         }

@@ -1,12 +1,13 @@
 //! The file of `fetch --lock`: exact wheels with the hashes of their archives.
 
 use crate::cli::fetch::choice::Choice;
-use crate::cli::fetch::component::{Component, Kind};
+use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::installer::Installer;
 use crate::cli::fetch::release::Release;
 use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::whole_file;
+use crate::model::kind::Kind;
 use crate::runtime::facts::finding::quoted;
 use std::fs;
 use std::io::ErrorKind;

@@ -1,11 +1,11 @@
 //! `cudnn-guard fetch --remove`: removes what `fetch` put into a directory, and nothing else.
 
-use crate::cli::fetch::component::Kind;
 use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::home::{CLAIMS, clean_up, is_claimed, is_ours, leftovers};
 use crate::cli::fetch::links;
 use crate::cli::fetch::lock::{self, Lock};
 use crate::cli::terminal::show;
+use crate::model::kind::Kind;
 use std::path::Path;
 use std::{fs, io};
 
@@ -34,7 +34,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
         let size = remove_one(home, kind).map_err(failed("empty", home))?;
         show(format!(
             "  ✓ removed      {}{release}, {}\n",
-            kind.title(),
+            kind.product(),
             megabytes(size)
         ));
     }

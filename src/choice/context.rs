@@ -1,0 +1,35 @@
+//! The input and the result of the choice, for everything that judges it.
+
+use crate::choice::pair::Choice;
+use crate::choice::requirement::Requirements;
+use crate::model::candidate::Candidate;
+use crate::model::environment::Environment;
+use crate::model::kind::Kind;
+use crate::model::platform::Platform;
+use crate::reading::Scan;
+use crate::runtime::facts::finding::Finding;
+use crate::search::search_step::Step;
+
+/// The input and the result of the choice.
+#[derive(Clone, Debug)]
+pub struct CheckContext<'a> {
+    pub env: &'a Environment,
+    /// The target system.
+    pub platform: &'a Platform,
+    /// The places that were searched.
+    pub steps: &'a [Step],
+    /// The candidates, each with the result of the choice.
+    pub scan: &'a Scan,
+    pub choice: &'a Choice,
+    /// The requirements of the build script.
+    pub requirements: &'a Requirements,
+    /// The finding if nvcc and the headers of the best toolkit have different versions.
+    pub skew: Option<Finding>,
+}
+
+impl CheckContext<'_> {
+    /// Returns the best candidate of this kind, even if it must not be used.
+    pub fn best(&self, kind: Kind) -> Option<&Candidate> {
+        self.scan.candidates.get(self.choice.of(kind)?)
+    }
+}
