@@ -73,7 +73,7 @@ fn append(lines: &Mutex<String>, text: &str) {
     }
 }
 
-/// Does the work on a stack of [`STACK`] bytes if a thread can be started, and waits for it: the calling thread may
+/// Does the work on a stack of `STACK` bytes if a thread can be started, and waits for it: the calling thread may
 /// have a small stack.
 pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
     // Not `std::thread::scope`, which contains a panic, with the path of its file.
