@@ -36,7 +36,7 @@ impl CheckContext<'_> {
         let candidates = &self.scan.candidates;
         let (toolkit, cudnn) = (candidates.get(toolkit)?, candidates.get(cudnn)?);
         let cudnn_major = cudnn.cudnn()?.cuda_major?;
-        let toolkit_major = toolkit.version()?.major;
+        let cuda = toolkit.version()?.major;
         let is_other = |other: &&Candidate| {
             let is_named = std::ptr::eq(*other, toolkit) || std::ptr::eq(*other, cudnn);
             !is_named && !is_gone(other)
@@ -44,17 +44,14 @@ impl CheckContext<'_> {
         let compatible = |kind: Kind| {
             let requirement = self.requirements.of(kind);
             let is_compatible = |other: &&Candidate| {
-                let met =
-                    |version| requirement.is_none_or(|requirement| requirement.admits(version));
+                let met = |version| requirement.is_none_or(|range| range.admits(version));
                 is_offered(other, self.platform)
                     && other.version().is_some_and(met)
                     && match (kind, &other.found) {
                         (Kind::Toolkit, Found::Toolkit(found)) => {
                             found.version.map(|one| one.major) == Some(cudnn_major)
                         }
-                        (Kind::Cudnn, Found::Cudnn(found)) => {
-                            found.cuda_major == Some(toolkit_major)
-                        }
+                        (Kind::Cudnn, Found::Cudnn(found)) => found.cuda_major == Some(cuda),
                         _ => false,
                     }
             };
@@ -62,13 +59,13 @@ impl CheckContext<'_> {
         };
         let owner = owner(cudnn);
         let package = owner.and_then(|owner| {
-            let command = self.install_command(owner.installer, toolkit_major)?;
+            let command = self.install_command(owner.installer, cuda)?;
             Some((owner, command))
         });
         let fault = CudaMismatch {
             toolkit,
             cudnn,
-            majors: (toolkit_major, cudnn_major),
+            majors: (cuda, cudnn_major),
             others: candidates.iter().filter(is_other).collect(),
             compatible_toolkit: compatible(Kind::Toolkit),
             compatible_cudnn: compatible(Kind::Cudnn),

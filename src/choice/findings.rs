@@ -72,9 +72,7 @@ impl CheckContext<'_> {
         let (mut found, others): (Vec<_>, Vec<_>) =
             found.partition(|candidate| candidate.request.is_some());
         found.extend(others);
-        let requested = found
-            .first()
-            .and_then(|first| Some((first, first.request?)));
+        let requested = found.iter().find_map(|one| Some((one, one.request?)));
         let unusable = requested.and_then(|(first, by)| self.requested_unusable(first, by));
         if let Some(finding) = unusable {
             return finding;

@@ -103,12 +103,8 @@ impl CheckContext<'_> {
     /// Returns the command that installs a cuDNN for this CUDA major within the requirement.
     pub(super) fn install_command(&self, installer: Installer, cuda: u32) -> Option<String> {
         let requirement = self.requirements.of(Kind::Cudnn);
-        let from = requirement.map_or(Version::new(0, 0, 0), |requirement| requirement.from);
-        installer.install_cudnn(
-            cuda,
-            from,
-            requirement.and_then(|requirement| requirement.below),
-        )
+        let from = requirement.map_or(Version::new(0, 0, 0), |range| range.from);
+        installer.install_cudnn(cuda, from, requirement.and_then(|range| range.below))
     }
 
     /// Returns `true` if apt has NVIDIA's package lists, which `cuda-keyring` installs.
@@ -158,11 +154,11 @@ impl CheckContext<'_> {
 
     /// Returns the places that were searched: a path, or the number of directories.
     pub fn searched(&self, kind: Kind) -> Vec<(&FoundVia, String)> {
-        let mut searched: Vec<(&FoundVia, String)> = Vec::new();
+        let mut places: Vec<(&FoundVia, String)> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
             let via = &step.via;
             // The first directory above the crate's own represents the others.
-            let is_above = via.is_inactive() && searched.iter().any(|(known, _)| *known == via);
+            let is_above = via.is_inactive() && places.iter().any(|(known, _)| *known == via);
             if is_above || matches!(step.place, Place::Copy(..)) {
                 continue;
             }
@@ -172,20 +168,17 @@ impl CheckContext<'_> {
             } else {
                 step.description()
             };
-            if !searched.contains(&(via, place.clone())) {
-                searched.push((via, place));
+            if !places.contains(&(via, place.clone())) {
+                places.push((via, place));
             }
         }
         // `…/nvidia` includes `…/nvidia/cu*`.
         let is_within = |(via, place): &(&FoundVia, String)| {
             let up = Path::new(place).parent();
             let is_up = |other: &String| up == Some(Path::new(other));
-            place.ends_with("cu*")
-                && searched
-                    .iter()
-                    .any(|(other, dir)| other == via && is_up(dir))
+            place.ends_with("cu*") && places.iter().any(|(other, dir)| other == via && is_up(dir))
         };
-        let shown = searched.iter().filter(|one| !is_within(one));
+        let shown = places.iter().filter(|one| !is_within(one));
         shown.cloned().collect()
     }
 

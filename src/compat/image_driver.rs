@@ -47,9 +47,7 @@ pub fn unmet<'a>(
             }
         };
         let by_cuda = fails("cuda", &[cuda.major, cuda.minor]);
-        let by_driver = release
-            .as_deref()
-            .and_then(|release| fails("driver", release));
+        let by_driver = release.as_deref().and_then(|found| fails("driver", found));
         by_cuda.or(by_driver).unwrap_or(false)
     };
     let refused = |alternative: &str| alternative.split(',').any(fails);

@@ -66,11 +66,12 @@ pub(super) fn missing_include(
 
 /// Returns the existing headers if none contains the version: one that cannot be read, as `sudo cp` creates it with a
 /// strict umask, and a readable one. Up to cuDNN 7, it was correct to copy only `cudnn.h`.
-pub(super) fn headers_without_version(
-    dirs: impl Iterator<Item = PathBuf>,
+pub(super) fn unversioned(
+    dirs: &[PathBuf],
     sysroot: Sysroot,
 ) -> (Option<PathBuf>, Option<PathBuf>) {
-    let headers: Vec<PathBuf> = dirs.flat_map(|dir| files::below(&dir, &HEADERS)).collect();
+    let headers = dirs.iter().flat_map(|dir| files::below(dir, &HEADERS));
+    let headers: Vec<PathBuf> = headers.collect();
     let forbidden = headers.iter().find(|header| files::is_forbidden(header));
     let readable = headers.iter().find_map(|header| sysroot.file(header));
     (forbidden.cloned(), readable)

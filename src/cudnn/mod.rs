@@ -13,7 +13,7 @@ pub mod no_library;
 #[cfg(all(test, target_os = "linux"))]
 pub mod tests;
 
-use crate::cudnn::headers::{header_in, headers_without_version, missing_include};
+use crate::cudnn::headers::{header_in, missing_include, unversioned};
 use crate::cudnn::no_library::{archives, obstacle};
 use crate::cudnn::parts::SubLibraries;
 use crate::model::candidate::{Cudnn, LinkName};
@@ -71,8 +71,7 @@ pub fn read_install(
         }
         None if !is_linked && files.obstacle.is_none() => return None,
         None => {
-            (files.unreadable_header, files.unversioned_header) =
-                headers_without_version(includes.into_iter(), sysroot)
+            (files.unreadable_header, files.unversioned_header) = unversioned(&includes, sysroot)
         }
     }
     let cudnn = with_parts(cudnn, sysroot, platform);
@@ -145,10 +144,8 @@ pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudn
 /// Returns a cuDNN that auditwheel renamed, with a hash in the name: `libcudnn-74a4c495.so.9.1.0`.
 fn renamed_in(dir: &Path) -> Option<Cudnn> {
     let is_renamed = |name: &str| name.starts_with("libcudnn-") && name.contains(".so.");
-    let library = files::list_named(dir, &is_renamed)
-        .ok()?
-        .into_iter()
-        .next()?;
+    let mut files = files::list_named(dir, &is_renamed).ok()?.into_iter();
+    let library = files.next()?;
     let library_version = LibraryName::of(&library).and_then(|file| file.release());
     Some(Cudnn {
         root: dir.to_path_buf(),

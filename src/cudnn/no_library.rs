@@ -55,7 +55,7 @@ pub(super) fn obstacle(
         let defect = Defect::Unlinked(platform.cudnn_library(major));
         Some(Obstacle { path, defect })
     };
-    let only_sub_libraries = || {
+    let incomplete = || {
         let major = major?;
         let parts = sub_libraries::of_major(major);
         let sub_library = |dir: &PathBuf| {
@@ -67,10 +67,7 @@ pub(super) fn obstacle(
         let defect = Defect::Alone(platform.cudnn_library(major));
         Some(Obstacle { path, defect })
     };
-    (
-        met.or_else(without_link).or_else(only_sub_libraries),
-        unlinked,
-    )
+    (met.or_else(without_link).or_else(incomplete), unlinked)
 }
 
 /// Returns the directory with the archives of a cuDNN without a shared library. Otherwise they are beside the library.
@@ -80,9 +77,8 @@ pub(super) fn archives(
     sysroot: Sysroot,
 ) -> Option<PathBuf> {
     let major = major?;
-    let needed = archives::cudnn(major)
-        .into_iter()
-        .filter(|archive| archive.needed);
+    let archives = archives::cudnn(major).into_iter();
+    let needed = archives.filter(|archive| archive.needed);
     let names = needed.flat_map(|archive| archive.names);
     let names: Vec<String> = names.chain(archives::cudnn_in_one(major)).collect();
     let has_archive = |dir: &PathBuf| {

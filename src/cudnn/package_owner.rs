@@ -119,7 +119,7 @@ pub fn archive_cuda_major(root: &Path) -> Option<u32> {
 }
 
 fn matching(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
-    let matches =
+    let is_match =
         |name: &str| name.starts_with(start) && name.contains(inside) && name.ends_with(end);
-    files::list_named(dir, &matches).unwrap_or_default()
+    files::list_named(dir, &is_match).unwrap_or_default()
 }

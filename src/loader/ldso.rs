@@ -92,11 +92,8 @@ impl LoadGraph {
         if self.loaded(name).is_some() {
             return;
         }
-        let found = self
-            .find(name, 0)
-            .ok()
-            .filter(|object| object.defect.is_none());
-        let Some(mut object) = found else {
+        let found = self.find(name, 0).ok();
+        let Some(mut object) = found.filter(|object| object.defect.is_none()) else {
             return;
         };
         if !self.real.contains(&self.sysroot().canonical(&object.path)) {
@@ -162,12 +159,10 @@ impl LoadGraph {
                 None
             }
             Err(missing) => {
-                let requester = self.objects.get(requester);
+                let by = self.objects.get(requester);
                 self.missing.push(Missing {
                     name: name.into(),
-                    needed_by: requester
-                        .map(|object| object.path.clone())
-                        .unwrap_or_default(),
+                    needed_by: by.map(|object| object.path.clone()).unwrap_or_default(),
                     need,
                     ..*missing
                 });
@@ -211,7 +206,7 @@ impl LoadGraph {
                         path: file,
                         via: Some(via),
                         need: LoadPhase::Later,
-                        requested_by: Some(requester),
+                        requester: Some(requester),
                         defect: read.as_ref().err().cloned(),
                         linkage: read.unwrap_or_default(),
                     });
@@ -261,7 +256,7 @@ impl LoadGraph {
         Ok(Object {
             name: name.into(),
             path,
-            requested_by: Some(requester),
+            requester: Some(requester),
             linkage: read.unwrap_or_default(),
             defect,
             ..Object::default()
@@ -270,7 +265,7 @@ impl LoadGraph {
 
     /// Returns the search path for libraries that this object opens.
     pub fn search_path(&self, requester: usize) -> SearchPath {
-        let up = |index: &usize| self.objects.get(*index)?.requested_by;
+        let up = |index: &usize| self.objects.get(*index)?.requester;
         let mut chain: Vec<usize> = successors(Some(requester), up).collect();
         chain.reverse();
         let mut directories = before_cache(&self.objects, &chain, &self.env);

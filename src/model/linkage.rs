@@ -51,7 +51,7 @@ pub struct Object {
     pub via: Option<LoadOrigin>,
     pub need: LoadPhase,
     /// The index of the object that requested it first.
-    pub requested_by: Option<usize>,
+    pub requester: Option<usize>,
     pub linkage: Linkage,
     /// The reason why the loader fails on it.
     pub defect: Option<Defect>,

@@ -4,8 +4,7 @@ use crate::model::gencode::Gencode;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use std::fmt;
 
-/// The targets of a build in numeric order. `Display` writes the syntax of `CUDNN_GUARD_ARCHS`: `sm_80 sm_90
-/// compute_90`.
+/// The targets of a build in numeric order. `Display` writes `CUDNN_GUARD_ARCHS`: `sm_80 sm_90 compute_90`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetList(Vec<Gencode>);
 

@@ -327,12 +327,8 @@ impl<'a> Reader<'a> {
     }
 
     fn reject_new(&mut self, found: Found, via: FoundVia, reason: Rejection) {
-        if !self
-            .scan
-            .candidates
-            .iter()
-            .any(|other| other.found == found)
-        {
+        let mut known = self.scan.candidates.iter();
+        if !known.any(|known| known.found == found) {
             self.reject(found, via, reason);
         }
     }
@@ -349,8 +345,7 @@ impl<'a> Reader<'a> {
         let mut missing = Kind::BOTH.to_vec();
         missing.retain(|&kind| {
             let mut found = self.scan.candidates.iter();
-            self.searches_for(kind)
-                && !found.any(|candidate| candidate.kind() == kind && candidate.is_usable())
+            self.searches_for(kind) && !found.any(|one| one.kind() == kind && one.is_usable())
         });
         if !missing.is_empty() {
             let changes = files_that_installing_changes(self.host);
@@ -417,10 +412,10 @@ fn cuda_trees(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
             }
         }
     }
-    let trees = names
-        .iter()
-        .map(|name| install_layout::for_cuda(tree, name));
-    trees.collect()
+    let names = names.iter();
+    names
+        .map(|name| install_layout::for_cuda(tree, name))
+        .collect()
 }
 
 /// Returns the identity of an installation: real paths, independent of how it was found.

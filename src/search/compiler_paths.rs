@@ -18,10 +18,8 @@ const INCLUDE: [Variable; 3] = [
 impl Places<'_> {
     pub(super) fn compiler_paths(&self) -> Vec<Step> {
         let set = |variables: &[Variable]| {
-            let set = variables
-                .iter()
-                .filter(|name| self.env.get(**name).is_some());
-            FoundVia::variables(set.map(|name| name.name().to_string()).collect())
+            let set = variables.iter().filter(|it| self.env.get(**it).is_some());
+            FoundVia::variables(set.map(|it| it.name().to_string()).collect())
         };
         let [a, b, c] = INCLUDE;
         let include = [self.listed(a), self.listed(b), self.listed(c)].concat();
@@ -45,8 +43,7 @@ impl Places<'_> {
         steps
     }
 
-    /// Returns the parents of all directories named `include` or `lib`, then one step with all header and library
-    /// directories.
+    /// Returns the parents of all `include` and `lib` directories, then a step with all of the directories.
     fn named_dirs(
         &self,
         via: &FoundVia,

@@ -1,10 +1,8 @@
-//! Checks whether paths can be passed to cargo, the loader and nvcc. A path that cannot is an error; it is never
-//! changed.
+//! Checks whether paths can be passed to cargo, the loader and nvcc. Other paths are errors, never changed.
 
 use std::path::Path;
 
-/// Returns the reason why no line for cargo can contain this path. cargo reads UTF-8 lines without trailing white
-/// space.
+/// Returns the reason why no line for cargo can contain this path. cargo reads UTF-8 and trims trailing space.
 pub fn cargo_cannot_take(path: &Path) -> Option<&'static str> {
     match path.to_str() {
         None => Some("a path that is not UTF-8"),

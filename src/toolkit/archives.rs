@@ -23,10 +23,7 @@ pub fn cudnn(major: u32) -> Vec<Archive> {
     let mut archives = Vec::new();
     // Each archive precedes those that it calls.
     for order in 0..u8::MAX {
-        let at = |part: &&&SubLibrary| {
-            part.archive
-                .is_some_and(|archive| archive.link_order == order)
-        };
+        let at = |part: &&&SubLibrary| part.archive.is_some_and(|it| it.link_order == order);
         let Some(part) = known.iter().find(at) else {
             break;
         };

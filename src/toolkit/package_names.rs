@@ -6,7 +6,7 @@ use std::path::Path;
 /// Returns the package to install, with both names if Debian's and Fedora's differ.
 pub fn by_distribution(debian: &str, fedora: &str) -> String {
     if debian == fedora {
-        return debian.to_string();
+        return debian.into();
     }
     format!("{debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)")
 }

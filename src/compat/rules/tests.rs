@@ -97,7 +97,7 @@ fn what_the_tables_do_not_know_yet_is_a_note() {
 
 /// ARC-02, ARC-04: while building, what kernels are compiled for is held against the cuDNN.
 #[test]
-fn targets_that_the_cudnn_does_not_support_are_warnings() {
+fn targets_that_the_cudnn_does_not_serve_are_warnings() {
     let ptx = Target {
         code: Code::Ptx,
         ..machine(61)

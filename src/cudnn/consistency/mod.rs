@@ -27,9 +27,8 @@ pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
 
 /// Returns the reason why another cuDNN is preferred to this one.
 pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
-    if let Some((header, library)) =
-        differing(cudnn).filter(|(header, library)| !is_same_minor(*header, *library))
-    {
+    let versions = differing(cudnn);
+    if let Some((header, library)) = versions.filter(|pair| !is_same_minor(pair.0, pair.1)) {
         return Some(Rejection::HeaderSkew(header, library));
     }
     let parts = cudnn.parts.iter();

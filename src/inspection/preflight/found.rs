@@ -210,7 +210,7 @@ impl PreflightInput {
             return origin.clone();
         }
         let object = self.objects.iter().find(|object| object.path == path);
-        let asking = object.and_then(|object| self.objects.get(object.requested_by?));
+        let asking = object.and_then(|object| self.objects.get(object.requester?));
         let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
         match (object.and_then(|object| object.via.clone()), asking) {
             // The program has no name.

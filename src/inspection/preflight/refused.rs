@@ -138,9 +138,7 @@ impl PreflightInput {
             if parts.any(|part| part.path == object.path) {
                 continue;
             }
-            let user = object
-                .requested_by
-                .and_then(|index| self.objects.get(index));
+            let user = object.requester.and_then(|index| self.objects.get(index));
             let fault = InspectionFault::RefusedLibrary {
                 path: &object.path,
                 defect,
