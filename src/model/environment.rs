@@ -181,9 +181,7 @@ impl Environment {
     pub fn new(pairs: impl IntoIterator<Item = (String, OsString)>) -> Self {
         Self {
             process: pairs.into_iter().collect(),
-            build_script: Vec::new(),
-            directory: PathBuf::new(),
-            target: None,
+            ..Self::default()
         }
     }
 
@@ -239,17 +237,13 @@ impl Environment {
 
     /// Returns the paths in variables with this prefix and a version, such as `CUDA_PATH_V13_0`; newest first.
     pub fn numbered(&self, prefix: &str) -> Vec<(String, PathBuf)> {
-        let mut all: Vec<(Vec<u32>, OsString)> = Vec::new();
-        for (name, _) in self.process.iter().chain(&self.build_script) {
-            let numbers = name.strip_prefix(prefix).map(|tail| {
-                let numbers = tail.split('_').map(|number| number.parse().ok());
-                numbers.collect::<Option<Vec<u32>>>()
-            });
-            if let Some(Some(numbers)) = numbers {
-                all.push((numbers, name.into()));
-            }
-        }
-        let mut names: Vec<OsString> = newest_first(all).collect();
+        let numbered = |(name, _): &(String, OsString)| {
+            let numbers = name.strip_prefix(prefix)?.split('_');
+            let numbers: Option<Vec<u32>> = numbers.map(|number| number.parse().ok()).collect();
+            Some((numbers?, name.into()))
+        };
+        let pairs = self.process.iter().chain(&self.build_script);
+        let mut names: Vec<OsString> = newest_first(pairs.filter_map(numbered).collect()).collect();
         names.dedup();
         let dirs = names.into_iter().filter_map(|name| {
             let name = name.into_string().ok()?;

@@ -1,4 +1,5 @@
 use crate::model::environment::{Origin, Variable};
+use crate::model::text::joined;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -90,13 +91,7 @@ impl fmt::Display for Named {
 impl fmt::Display for FoundVia {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Variables(all) => {
-                for (index, one) in all.iter().enumerate() {
-                    let gap = if index == 0 { "" } else { " and " };
-                    write!(f, "{gap}{one}")?;
-                }
-                Ok(())
-            }
+            Self::Variables(all) => f.write_str(&joined(all, " and ")),
             Self::LibraryPath => f.write_str("LD_LIBRARY_PATH"),
             Self::NvccOnPath => f.write_str("nvcc on PATH"),
             Self::VirtualEnvironment => f.write_str("active virtual environment"),

@@ -1,6 +1,7 @@
 //! GPU targets, in the syntax of nvcc, CMake and PyTorch.
 
 use crate::model::gencode::Gencode;
+use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use std::fmt;
 
@@ -90,17 +91,13 @@ impl TargetList {
 
 impl fmt::Display for TargetList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, gencode) in self.0.iter().enumerate() {
-            let gap = if index == 0 { "" } else { " " };
-            let target = gencode.target;
+        let text = |gencode: &Gencode| {
+            let (target, via) = (gencode.target, gencode.via.to_string());
             if gencode.is_plain() {
-                write!(f, "{gap}{target}")?;
-            } else {
-                let via = gencode.via.to_string();
-                let via = via.trim_start_matches("compute_");
-                write!(f, "{gap}{target}({via})")?;
+                return target.to_string();
             }
-        }
-        Ok(())
+            format!("{target}({})", via.trim_start_matches("compute_"))
+        };
+        f.write_str(&joined(self.0.iter().map(text), " "))
     }
 }

@@ -108,11 +108,10 @@ impl<'a> Reader<'a> {
 
     /// Reads one place. The files of pkg-config are read one by one, by [`read_package`](Self::read_package).
     pub fn read(&mut self, step: &Step) {
-        let root = match step.fixed {
-            true => self.host.root.as_deref(),
-            false => None,
-        };
-        let sysroot = Sysroot { root };
+        let mut sysroot = self.host.sysroot();
+        if !step.fixed {
+            sysroot.root = None;
+        }
         match &step.place {
             Place::Nvcc(compilers) => self.compiler(step, compilers, sysroot),
             Place::Copy(owner, tree) => {
@@ -269,15 +268,11 @@ impl<'a> Reader<'a> {
 
     /// Adds a directory that does not exist although a record names it.
     fn add_gone(&mut self, step: &Step, root: PathBuf) {
+        let (mut toolkit, mut cudnn) = (Toolkit::default(), Cudnn::default());
+        (toolkit.root, cudnn.root) = (root.clone(), root);
         let found = match step.kind {
-            Kind::Toolkit => Found::Toolkit(Toolkit {
-                root,
-                ..Toolkit::default()
-            }),
-            Kind::Cudnn => Found::Cudnn(Cudnn {
-                root,
-                ..Cudnn::default()
-            }),
+            Kind::Toolkit => Found::Toolkit(toolkit),
+            Kind::Cudnn => Found::Cudnn(cudnn),
         };
         // NVIDIA's packages have a .pc file for each of their libraries.
         self.reject_new(found, step.via.clone(), Rejection::Gone);

@@ -89,11 +89,7 @@ impl Sysroot<'_> {
 
 /// Concatenates the results for each directory.
 fn each(dirs: &[PathBuf], expand: impl Fn(&Path) -> Vec<PathBuf>) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for dir in dirs {
-        found.extend(expand(dir));
-    }
-    found
+    dirs.iter().flat_map(|dir| expand(dir)).collect()
 }
 
 /// Parses the numbers of `12.10`; `3.13t` counts as 3.13. None if the text does not begin with a number.

@@ -11,10 +11,7 @@ use std::fmt::Display;
 
 /// Joins the printed values.
 pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) -> String {
-    let mut texts = Vec::new();
-    for value in values {
-        texts.push(value.to_string());
-    }
+    let texts: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
     texts.join(between)
 }
 

@@ -28,8 +28,8 @@ const OFFSET: usize = 0x200;
 const HEADER: u8 = 240;
 
 impl DllSpec {
-    /// Creates a DLL from lines such as `version 9.1.0`, `exports cudnn_graph_version`, `imports cublas64_11.dll one
-    /// two`, `delays cudart64_13.dll`, `cpu aarch64`, `text cublasLt64_12.dll`, `cut`.
+    /// Creates a DLL from lines such as `version 9.1.0`, `exports cudnn_graph_version`,
+    /// `imports cublas64_11.dll one two`, `delays cudart64_13.dll`, `cpu aarch64`, `text cublasLt64_12.dll`, `cut`.
     pub fn from_lines(text: &str, cpu: &str) -> Vec<u8> {
         let mut made = Self::default();
         let (mut cpu, mut cut) = (cpu.to_string(), false);
