@@ -19,17 +19,15 @@ const MAX_HEADERS: usize = 40;
 
 /// Returns the header with the version, in this directory or in the one that its `cudnn.h` includes from.
 pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
-    version_header_in(dir, sysroot).or_else(|| {
+    version_in(dir, sysroot).or_else(|| {
         let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
         let mut named = version_header::included_by_path(&text).into_iter();
-        named.find_map(|path| {
-            version_header_in(&sysroot.canonical(dir.join(path).parent()?), sysroot)
-        })
+        named.find_map(|path| version_in(&sysroot.canonical(dir.join(path).parent()?), sysroot))
     })
 }
 
 /// Returns the header in this directory that contains the version: `cudnn.h` itself up to cuDNN 7.
-fn version_header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
+fn version_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     HEADERS.iter().find_map(|name| {
         let header = sysroot.file(&dir.join(name))?;
         let version = version_header::cudnn(&files::read(&header).ok()?)?;

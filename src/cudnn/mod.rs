@@ -143,9 +143,8 @@ pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudn
 
 /// Returns a cuDNN that auditwheel renamed, with a hash in the name: `libcudnn-74a4c495.so.9.1.0`.
 fn renamed_in(dir: &Path) -> Option<Cudnn> {
-    let is_renamed = |name: &str| name.starts_with("libcudnn-") && name.contains(".so.");
-    let mut files = files::list_named(dir, &is_renamed).ok()?.into_iter();
-    let library = files.next()?;
+    let renamed = |name: &str| name.starts_with("libcudnn-") && name.contains(".so.");
+    let library = files::list_named(dir, &renamed).ok()?.into_iter().next()?;
     let library_version = LibraryName::of(&library).and_then(|file| file.release());
     Some(Cudnn {
         root: dir.to_path_buf(),
@@ -210,7 +209,11 @@ fn import_and_dll(
 ) -> Option<Cudnn> {
     let first =
         |file: &dyn Fn(&Path) -> Option<PathBuf>| places.iter().find_map(|place| file(place));
-    let import = first(&|place| sysroot.file(place).filter(|file| has_end(file, "lib")))
+    let is_import = |file: &PathBuf| {
+        let end = file.extension();
+        end.is_some_and(|end| end.eq_ignore_ascii_case("lib"))
+    };
+    let import = first(&|place| sysroot.file(place).filter(|file| is_import(file)))
         .or_else(|| first(&|place| sysroot.file(&place.join("cudnn.lib"))));
     let names = majors(major).map(|major| platform.cudnn_library(major));
     let names: Vec<String> = names.collect();
@@ -229,11 +232,6 @@ fn import_and_dll(
         library,
         ..Cudnn::default()
     })
-}
-
-fn has_end(file: &Path, end: &str) -> bool {
-    file.extension()
-        .is_some_and(|known| known.eq_ignore_ascii_case(end))
 }
 
 /// Returns 12 for `bin/12.5/x64/cudnn64_9.dll`: NVIDIA's installer for Windows has a directory for each CUDA version.
