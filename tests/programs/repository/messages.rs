@@ -29,7 +29,9 @@ fn findings_are_made_in_messages_alone() {
     for (file, code) in shipped() {
         let is_home = file.contains("/messages/");
         for line in code.lines() {
-            let code = line.replace("-> Finding {", "").replace("BuiltFinding {", "");
+            let code = line
+                .replace("-> Finding {", "")
+                .replace("BuiltFinding {", "");
             if line.contains("impl ") || !WRITES.iter().any(|write| code.contains(write)) {
                 continue;
             }
