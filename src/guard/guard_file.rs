@@ -1,4 +1,4 @@
-//! `$OUT_DIR/cudnn_guard.rs`: when it is written, and when again.
+//! `$OUT_DIR/cudnn_guard.rs`, which is updated after each compilation of kernels.
 
 use crate::error::Error;
 use crate::guard::InvalidGuard;
@@ -11,13 +11,13 @@ use crate::toolchain::Toolchain;
 use std::path::PathBuf;
 
 impl Toolchain {
-    /// Writes the guard, with the targets that kernels were compiled for until now.
+    /// Writes the guard, with the targets of the kernels compiled so far.
     pub(crate) fn write_guard(&self, built: Built, standalone: bool) -> Result<(), Error> {
         self.guard.borrow_mut().written = Some((built, standalone));
         self.update_guard()
     }
 
-    /// Notes what kernels were compiled to. A guard that was written before is written again.
+    /// Records the targets of compiled kernels, and updates a guard that is already written.
     pub(crate) fn compiled(&self, targets: impl Iterator<Item = Target>) -> Result<(), Error> {
         self.guard.borrow_mut().note(targets);
         self.update_guard()
@@ -33,7 +33,6 @@ impl Toolchain {
     }
 }
 
-/// Writes the file.
 pub fn write(host: &Host, built: &Built, standalone: bool) -> Result<(), Error> {
     let Some(out_dir) = host.env.var("OUT_DIR") else {
         return Err(InvalidGuard::NoOutDir.finding().into());

@@ -1,18 +1,18 @@
-//! The functions of a cuDNN that is linked into the program itself, as a table in the generated file.
+//! The function table of a cuDNN that is linked into the program, in the generated file.
 //!
-//! No loader finds them by name. The table stands in assembly: a second declaration of a function that the program's
-//! own bindings declare with other types would be warned of there, in code that its author did not write.
+//! A loader cannot find these functions by name. The table is in assembly, since a Rust declaration that differs from
+//! the one in the program's own bindings would cause a warning there.
 
 use crate::runtime::facts::built::Built;
 use std::fmt::Write;
 
-/// Where the guard knows the system: its structures and signal numbers are those of these processors.
+/// The systems that the guard supports: it contains their structures and signal numbers.
 pub const KNOWN: &str = "all(target_os = \"linux\", target_env = \"gnu\", any(target_arch = \"x86_64\", target_arch = \"aarch64\"))";
-/// What every release since 8 has and the guard calls without a GPU.
+/// Functions of every version since 8 that the guard calls without a GPU.
 const ALWAYS: &[&str] = &["cudnnGetVersion", "cudnnGetCudartVersion"];
-/// Since 9.0.
+/// Functions since cuDNN 9.0.
 const SINCE_9: &[&str] = &["cudnnGetLastErrorString"];
-/// What a convolution takes.
+/// Functions that a convolution calls.
 const CONVOLUTION: &[&str] = &[
     "cudnnCreate",
     "cudnnDestroy",
@@ -47,7 +47,7 @@ const CONVOLUTION: &[&str] = &[
     "cudnnBackendExecute",
 ];
 
-/// The module of the generated file, which is not there on systems that the guard does not know.
+/// Returns the module of the generated file, which is compiled only on supported systems.
 pub fn linked_in(built: &Built) -> String {
     let mut names = ALWAYS.to_vec();
     if built.cudnn.is_some_and(|version| version.major >= 9) {
@@ -56,7 +56,7 @@ pub fn linked_in(built: &Built) -> String {
     if built.convolution {
         names.extend(CONVOLUTION);
     }
-    // Every crate of a program may have a guard, and a name in assembly is the whole program's.
+    // Several crates of a program may have a guard, and names in assembly are global.
     let package = built.package.as_deref().unwrap_or_default();
     let package = package.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
     let table = format!("cudnn_guard_functions_{package}");

@@ -34,7 +34,7 @@ pub struct Guard<'a> {
     toolchain: &'a Toolchain,
     policy: Option<Policy>,
     loader: Option<Loader>,
-    /// What is known so far.
+    /// The facts so far.
     built: Built,
     standalone: bool,
 }
@@ -45,7 +45,7 @@ pub enum InvalidGuard<'a> {
     NoRequirement,
     /// A loader that contradicts the way of linking.
     Loader(Loader, Link),
-    /// A policy about the cuDNN of the build, of which `Link::Runtime` has none.
+    /// A policy about the cuDNN of the build, which does not exist with `Link::Runtime`.
     Policy(Policy),
     /// A need that is neither a sub-library of cuDNN nor one of these operations.
     UnknownNeed(&'a str, Vec<&'a str>),
@@ -54,7 +54,7 @@ pub enum InvalidGuard<'a> {
 }
 
 impl Toolchain {
-    /// The runtime guard of the program that is being built.
+    /// Creates the runtime guard of the program that is being built.
     pub fn guard(&self) -> Guard<'_> {
         Guard {
             toolchain: self,
@@ -67,54 +67,56 @@ impl Toolchain {
 }
 
 impl Guard<'_> {
-    /// Which releases of cuDNN may be loaded: [`Policy::Compatible`] unless set, and [`Policy::Requirement`] under
-    /// [`Link::Runtime`], where no release was built with.
+    /// Sets which versions of cuDNN the program may load. Default: [`Policy::Compatible`], or [`Policy::Requirement`] with
+    /// [`Link::Runtime`], since the build then uses no cuDNN.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(policy);
         self
     }
 
-    /// How the running program gets at its cuDNN; it follows from [`Config::link`](crate::Config::link) unless set.
+    /// Sets how the program loads cuDNN. Default: as implied by [`Config::link`](crate::Config::link).
     pub fn loader(mut self, loader: Loader) -> Self {
         self.loader = Some(loader);
         self
     }
 
-    /// Whether small convolutions are computed and compared; on unless set.
+    /// Sets whether the guard computes small convolutions and compares the results. Default: `true`.
     pub fn convolution(mut self, on: bool) -> Self {
         self.built.convolution = on;
         self
     }
 
-    /// Makes it a failure if the program finds no GPU, no driver that answers, or no cuDNN. By default the verdict is then
+    /// Makes it a failure if the program finds no GPU, no responding driver, or no cuDNN. By default the verdict is then
     /// unknown.
     pub fn require_gpu(mut self) -> Self {
         self.built.require_gpu = true;
         self
     }
 
-    /// What the program uses besides a convolution: parts of cuDNN (`adv`, without which a program that wants it may
-    /// go over to the CPU in silence), and operations that some releases get wrong (`conv3d-bf16`). A part that is then
-    /// missing stops the program; a release that is known to be bad at the operation stops the build and the program.
+    /// Adds what the program uses besides convolutions: sub-libraries of cuDNN (`adv`, without which a program may
+    /// silently fall back to the CPU), and operations that some versions compute incorrectly (`conv3d-bf16`). If such a
+    /// sub-library is missing, the program stops. A version with a known bug in the operation stops the build and the
+    /// program.
     pub fn needs<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
         self.built.needs.extend(words.into_iter().map(Into::into));
         self
     }
 
-    /// The whole runtime is written into the file, instead of calls into `cudnn_guard::runtime`: for a program that is
-    /// to depend on nothing, in edition 2021 or 2024. Each change of the crate then compiles all of it again, and
-    /// `forbid(unsafe_code)` cannot stand.
+    /// Writes the complete runtime into the file, instead of calls into `cudnn_guard::runtime`, for a program without
+    /// dependencies in edition 2021 or 2024. Every change of the crate then compiles the runtime again, and the crate
+    /// cannot use `forbid(unsafe_code)`.
     pub fn standalone(mut self) -> Self {
         self.standalone = true;
         self
     }
 
-    /// Writes `$OUT_DIR/cudnn_guard.rs`. It knows of the kernels that this build script compiles, before or after this.
+    /// Writes `$OUT_DIR/cudnn_guard.rs`. It includes the targets of the kernels that this build script compiles, before or
+    /// after this call.
     ///
     /// # Errors
-    /// `config-invalid` where the build script asked for no cuDNN, where policy, loader and link contradict each other,
-    /// and where `needs` names what there is not; `known-bad-release` where the cuDNN is known to be bad at what the
-    /// program needs; `io-error` where the file cannot be written.
+    /// `config-invalid` if the build script does not require cuDNN, if policy, loader and link contradict each other, or
+    /// if `needs` contains an unknown word. `known-bad-release` if the cuDNN has a known bug in what the program needs.
+    /// `io-error` if the file cannot be written.
     pub fn write(self) -> Result<(), Error> {
         let toolchain = self.toolchain;
         let needs = &self.built.needs;
@@ -177,8 +179,8 @@ impl Guard<'_> {
     }
 }
 
-/// What the guard of a linked program needs to speak before Windows does: only here it is known that there is one.
-/// Without it, a program that lacks its DLL is better told so by Windows than ended by its first call.
+/// Returns the linker arguments that delay the loading of cuDNN's DLL, so that the guard can report a missing one.
+/// Without a guard, the error of Windows is better than a crash at the first call.
 fn delayed(loader: Loader, platform: &Platform, cudnn: Option<&Cudnn>) -> Vec<Directive> {
     let version = cudnn.and_then(Cudnn::version);
     let Some(version) = version.filter(|_| loader == Loader::Linked && platform.is_msvc()) else {
@@ -186,14 +188,14 @@ fn delayed(loader: Loader, platform: &Platform, cudnn: Option<&Cudnn>) -> Vec<Di
     };
     let dll = platform.cudnn_library(version.major);
     let mut directives = Directive::delay_loading(&dll).to_vec();
-    // For the programs above a crate with a `links` key, whose linker gets none of these arguments.
+    // The linker arguments do not reach the programs above a crate with a `links` key.
     directives.push(Directive::Metadata("delayed".into(), dll));
     directives
 }
 
 impl Guard<'static> {
-    /// Writes a guard for a program that is built without CUDA: it answers `built-without-cuda`, unknown, with the
-    /// reason. For build scripts that look at the error of `probe` themselves; `optional()` does the same unasked.
+    /// Writes a guard for a program that is built without CUDA. Its verdict is unknown, `built-without-cuda`, with the
+    /// reason. It is for build scripts that handle the error of `probe` themselves. `optional()` does the same by default.
     ///
     /// # Errors
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
@@ -202,7 +204,7 @@ impl Guard<'static> {
         guard_file::write(&host, &absent(error, &host), false)
     }
 
-    /// [`Guard::write_absent`] for a [standalone](Guard::standalone) guard.
+    /// Like [`write_absent`](Guard::write_absent), but for a [standalone](Guard::standalone) guard.
     ///
     /// # Errors
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
@@ -212,7 +214,7 @@ impl Guard<'static> {
     }
 }
 
-/// The findings as warnings, if the operator lets them all pass.
+/// Returns the findings as warnings, if all of them are allowed.
 fn let_pass(mut findings: Vec<Finding>, allowed: &Allowed) -> Result<Vec<Finding>, Error> {
     allowed.apply(&mut findings);
     let stops = |finding: &Finding| finding.severity == Severity::Error;
@@ -238,7 +240,7 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
     Ok(())
 }
 
-/// What is known of a program that is built without CUDA.
+/// Returns the facts about a program that is built without CUDA.
 fn absent(error: &Error, host: &Host) -> Built {
     let reasons: Vec<String> = error
         .findings()
@@ -253,7 +255,7 @@ fn absent(error: &Error, host: &Host) -> Built {
     }
 }
 
-/// Nothing but who is built, and who wrote it.
+/// Returns the facts that do not depend on CUDA: the package and the version of cudnn-guard.
 fn of_package(host: &Host) -> Built {
     Built {
         written_by: env!("CARGO_PKG_VERSION").to_string(),
@@ -270,7 +272,7 @@ fn carried(finding: &Finding) -> BuiltFinding {
     }
 }
 
-/// The release of cudarc in the lock by which cargo builds: not each asks for the same names.
+/// Returns the version of cudarc in Cargo.lock, on which the library names depend.
 fn cudarc_release(loader: Loader, host: &Host) -> Option<Version> {
     if loader != Loader::Cudarc {
         return None;
@@ -282,7 +284,7 @@ fn cudarc_release(loader: Loader, host: &Host) -> Option<Version> {
     cudarc::only_in_lock(&lock)
 }
 
-/// The crate that is being built, as cargo tells build scripts: `app 0.1.0`.
+/// Returns the name and version of the package, from cargo's variables: `app 0.1.0`.
 fn package(host: &Host) -> Option<String> {
     let name = host.env.var("CARGO_PKG_NAME")?;
     let version = host.env.var("CARGO_PKG_VERSION")?;

@@ -1,4 +1,4 @@
-//! What a program says it uses of cuDNN.
+//! The sub-libraries and operations that a program declares with `needs`.
 
 use crate::guard::InvalidGuard;
 use crate::runtime::facts::finding::Finding;
@@ -21,11 +21,11 @@ pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidG
     Some(InvalidGuard::UnknownNeed(word, operations))
 }
 
-/// What the release that is built with is known to do wrong in an operation that the program uses.
+/// Returns the known bugs of this version in operations that the program uses.
 pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Finding> {
-    let mut told = rules::known_bad(rows, cudnn, None, None, words);
-    told.retain(|fault| fault.impact == Impact::Used);
-    told.iter().map(KnownBadRelease::finding).collect()
+    let mut bugs = rules::known_bad(rows, cudnn, None, None, words);
+    bugs.retain(|fault| fault.impact == Impact::Used);
+    bugs.iter().map(KnownBadRelease::finding).collect()
 }
 
 #[cfg(test)]
@@ -39,39 +39,40 @@ mod tests {
 
     #[test]
     fn a_word_that_means_nothing_is_told_what_there_is() {
-        let told = |given: &[&str]| {
+        let message = |given: &[&str]| {
             let (words, rows) = (words(given), compat::known_bad());
             unknown(&words, &rows).map(|fault| fault.finding().to_string())
         };
         assert_eq!(
-            told(&["adv", "conv4d"]).unwrap(),
+            message(&["adv", "conv4d"]).unwrap(),
             "`.needs(..)` names `conv4d`, which is neither a part of cuDNN nor an operation  [config-invalid]\n  \
              = help: name in build.rs what stands here, and leave out the rest: it needs no name\n  \
              parts       adv, cnn, engines_precompiled, engines_runtime_compiled, graph, heuristic, ops, adv_infer, \
              adv_train, cnn_infer, cnn_train, ops_infer, ops_train\n  \
              operations  conv3d-bf16"
         );
-        assert_eq!(told(&["adv", "conv3d-bf16", "cnn_train"]), None);
+        assert_eq!(message(&["adv", "conv3d-bf16", "cnn_train"]), None);
     }
 
     /// NUM-02: the build stops only for a program that says it uses what comes out wrong.
     #[test]
     fn a_release_that_is_bad_at_what_the_program_uses_stops_the_build() {
-        let told = |given: &[&str], minor| -> Vec<String> {
+        let findings = |given: &[&str], minor| -> Vec<String> {
             let version = Version::new(9, minor, 0);
-            let told = known_bad(&words(given), &compat::known_bad(), version).into_iter();
-            told.map(|finding| format!("{}: {finding}", finding.severity))
+            let findings = known_bad(&words(given), &compat::known_bad(), version).into_iter();
+            findings
+                .map(|finding| format!("{}: {finding}", finding.severity))
                 .collect()
         };
         assert_eq!(
-            told(&["adv", "conv3d-bf16"], 10),
+            findings(&["adv", "conv3d-bf16"], 10),
             [
                 "error: cuDNN 9.10.0 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this \
               program uses  [known-bad-release]\n  = help: install cuDNN 9.13.0 or a later one"
             ]
         );
-        assert_eq!(told(&["adv"], 10), [""; 0]);
-        assert_eq!(told(&["conv3d-bf16"], 7), [""; 0]);
-        assert_eq!(told(&["conv3d-bf16"], 13), [""; 0]);
+        assert_eq!(findings(&["adv"], 10), [""; 0]);
+        assert_eq!(findings(&["conv3d-bf16"], 7), [""; 0]);
+        assert_eq!(findings(&["conv3d-bf16"], 13), [""; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! The runtime as text, for a guard that stands alone: the files of build-support/guard, each in a module of its own.
+//! The source text of the runtime for standalone guards: the files of build-support/guard, each as a module.
 
 use std::fmt::Write;
 
@@ -8,7 +8,6 @@ macro_rules! sources {
     };
 }
 
-/// The files of the runtime.
 pub(super) const SOURCES: &[(&str, &str)] = sources![
     "binary/bounded_file",
     "binary/defect",
@@ -168,8 +167,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "system/windows",
 ];
 
-/// The text of a file, with those that it declares as modules in their places. They have no files here, and their root
-/// is not the crate's.
+/// Appends the text of a file, with the modules that it declares inlined. Paths to the crate root are made relative.
 pub fn module_text(out: &mut String, name: &str) {
     let source = SOURCES.iter().find(|(known, _)| *known == name);
     let source = source.map_or("", |(_, source)| source);
@@ -189,7 +187,7 @@ pub fn module_text(out: &mut String, name: &str) {
             None if line == "#[cfg(any(windows, feature = \"build\"))]" => {
                 out.push_str("#[cfg(windows)]\n");
             }
-            // A program does without what only the build reads.
+            // The next line is a module or item that only the build uses.
             None if line == "#[cfg(feature = \"build\")]" => {
                 lines.next();
             }
@@ -201,7 +199,7 @@ pub fn module_text(out: &mut String, name: &str) {
     }
 }
 
-/// How the files of the runtime name its root.
+/// The root of the runtime in its files.
 const ROOT: &str = "crate::runtime::";
 
 /// Returns the path to the root from the module of this file, wherever the text is included.

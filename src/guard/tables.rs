@@ -1,12 +1,12 @@
-//! The rows of the version tables that a program may need.
+//! The rows of the version tables for a program.
 
 use crate::compat;
 use crate::model::platform::Platform;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 
-/// The rows for a program that may load cuDNN from this release on. Releases of a major before that are not its own:
-/// it refuses them.
+/// Returns the rows for a program that may load cuDNN from this version on. Earlier versions of its major are left out,
+/// since the program refuses them.
 pub fn tables(platform: &Platform, from: Version, cuda: Option<Version>) -> Tables {
     let mut gpus = compat::gpus(&platform.cpu);
     gpus.retain(|row| row.last.major >= from.major);

@@ -1,5 +1,5 @@
-//! The text of `$OUT_DIR/cudnn_guard.rs`: the record of what the build knew, and functions that hand it to the runtime,
-//! which is the crate `cudnn-guard` or, in a standalone guard, stands in the same file.
+//! The text of `$OUT_DIR/cudnn_guard.rs`: the record of the build, and functions that pass it to the runtime. The runtime
+//! is the crate `cudnn-guard`, or a module of the file in a standalone guard.
 
 use crate::guard::linked_in::{KNOWN, linked_in};
 use crate::guard::runtime_text::module_text;
@@ -7,20 +7,19 @@ use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::record;
 use std::fmt::Write;
 
-/// Lints that a consumer may deny and that say nothing about a file it did not write.
+/// Lints that a consumer may deny but that are irrelevant for a generated file.
 const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, dead_code, \
     unreachable_pub, unused, unused_qualifications, unused_results";
-/// Lints to allow in the text of the runtime.
+/// Further lints for the text of the runtime.
 const ALLOWED_IN_RUNTIME: &str = "missing_docs, missing_debug_implementations, missing_copy_implementations, non_snake_case, \
     rust_2018_idioms, rust_2021_compatibility, rust_2024_compatibility, single_use_lifetimes, trivial_casts, \
     trivial_numeric_casts, unknown_lints, unused_lifetimes, variant_size_differences, let_underscore_drop, \
     elided_lifetimes_in_paths, explicit_outlives_requirements, meta_variable_misuse, \
     redundant_lifetimes, unnameable_types, warnings";
 
-/// The magic letters, the number of the format and the length.
+/// The length of the magic number, the format version and the size.
 const HEADER: usize = 12;
 
-/// The whole file.
 pub fn text(built: &Built, standalone: bool) -> String {
     let mut out = concat!(
         "// Written by cudnn-guard ",
@@ -35,7 +34,7 @@ pub fn text(built: &Built, standalone: bool) -> String {
     } else {
         out.push_str(DEPENDENCY);
     }
-    // Under `forbid(unsafe_code)` not even this may stand, where there is none.
+    // `forbid(unsafe_code)` rejects even this attribute, so it is left out if the code needs no `unsafe`.
     if standalone || matches!(built.loader, Loader::Linked | Loader::Static) {
         allowed.push("unsafe_code");
     }
@@ -77,7 +76,7 @@ pub fn text(built: &Built, standalone: bool) -> String {
 const DEPENDENCY: &str = "// It is a part of the crate that includes it, and calls the crate `cudnn-guard`. In that crate's Cargo.toml:\n//\n\
      //     [dependencies]\n//     cudnn-guard = { path = \"../cudnn-guard\", default-features = false, features = [\"runtime\"] }\n";
 
-/// The record, a line of it on each line.
+/// Formats the record as a byte string, one line per entry.
 fn record_text(record: &[u8]) -> String {
     let (header, text) = record.split_at(HEADER.min(record.len()));
     let lines = text.split_inclusive(|byte| *byte == b'\n');
@@ -90,7 +89,7 @@ fn record_text(record: &[u8]) -> String {
     )
 }
 
-/// Keeps `libcudnn` among the libraries of the program, whose own use of it the linker may not have seen yet.
+/// Keeps `libcudnn` in the program's list of libraries, even if the linker has not seen a use of it yet.
 const LINKED: &str = "\
 // The program is linked with cuDNN: where that is missing, the system's loader ends it before `main`, and no guard runs,
 // unless it loads cuDNN only when it is first called, as Microsoft's linker was told. `cudnn-guard run PROGRAM` says then
@@ -102,7 +101,7 @@ unsafe extern \"C\" {
 static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
 ";
 
-/// What the program sees.
+/// The functions for the program.
 const FACE: &str = r"
 pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
 

@@ -1,9 +1,9 @@
-//! Paths of the machine that was built on, which a program tells nobody.
+//! Removal of the build machine's paths.
 
 use std::path::Path;
 
-/// A headline with every absolute path in backticks cut to its last component: what is generated is the same in
-/// every folder, and tells nothing of the machine it was built on.
+/// Shortens every absolute path in backticks to its last component, so that the generated file is the same in every
+/// directory and reveals nothing about the build machine.
 pub fn without_folders(summary: &str) -> String {
     let cut = |piece: &str| {
         let path = Path::new(piece);

@@ -1,4 +1,4 @@
-//! Which compiler nvcc is to take for host code: who named it, and what nvcc is told of it.
+//! The configured host compiler, and how nvcc is told about it.
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::{Os, Platform};
@@ -6,31 +6,30 @@ use crate::toolkit::nvcc_command::all_flags;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What nvcc says on Windows where it finds none.
+/// nvcc's message on Windows if it finds no compiler.
 pub const NO_CL: &str = "Cannot find compiler 'cl.exe' in PATH";
 
-/// Who named the compiler.
+/// The origin of the compiler's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// A variable names this one, which nvcc is told.
+    /// A variable, with the name in it, which nvcc gets as an argument.
     Variable(Variable, String),
     /// An argument of nvcc itself: in build.rs, or in NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS.
     Flag,
-    /// Nobody: nvcc takes `gcc`, or `cl.exe`, from PATH.
+    /// Default: nvcc uses `gcc`, or `cl.exe`, from PATH.
     Nobody,
 }
 
 /// Microsoft's compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VisualStudio {
-    /// Its program.
     pub cl: PathBuf,
-    /// PATH, LIB and INCLUDE as it needs them; none in a developer prompt, which has them.
+    /// PATH, LIB and INCLUDE for it; empty in a developer prompt, which sets them.
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// NVCC_CCBIN, which nvcc knows, CUDAHOSTCXX, which CMake knows, else CXX, unless that is more than a program
-/// (`ccache g++`, `g++ -m64`), which nvcc cannot start.
+/// Returns the choice by NVCC_CCBIN (nvcc's own), CUDAHOSTCXX (CMake's) or CXX. A CXX of more than a program
+/// (`ccache g++`, `g++ -m64`) is skipped, since nvcc cannot start it.
 pub fn choice(env: &Environment, flags: &[String]) -> Choice {
     if flag(flags, env).is_some() {
         return Choice::Flag;
@@ -45,7 +44,7 @@ pub fn choice(env: &Environment, flags: &[String]) -> Choice {
         })
 }
 
-/// The compiler that nvcc is given in its arguments, `-ccbin=g++-12` or in two words; empty where nothing follows.
+/// Returns the value of nvcc's `-ccbin`, which may be a separate argument; empty if it is missing.
 pub fn flag(flags: &[String], env: &Environment) -> Option<String> {
     let all = all_flags(flags, env);
     let mut words = all.iter().map(|word| word.trim_start_matches('-'));
@@ -62,27 +61,26 @@ pub fn flag(flags: &[String], env: &Environment) -> Option<String> {
 
 /// A host compiler that nvcc cannot start.
 pub struct MissingHostCompiler<'a> {
-    /// `true` if nvcc for Windows searched `cl.exe`.
+    /// `true` if nvcc for Windows searched for `cl.exe`.
     pub is_cl: bool,
     /// The origin of its name.
     pub choice: Choice,
-    /// The environment that nvcc ran in.
     pub env: &'a Environment,
-    /// The program, if it is the g++ for another processor.
+    /// The program, if it is a g++ cross compiler.
     pub cross_gcc: Option<&'a str>,
 }
 
 /// Returns the fault if nvcc printed that it cannot start its host compiler.
 pub fn missing<'a>(
-    said: &'a str,
+    output: &'a str,
     choice: &Choice,
     env: &'a Environment,
 ) -> Option<MissingHostCompiler<'a>> {
-    let is_cl = said.contains(NO_CL);
-    if !is_cl && !said.contains("Failed to preprocess host compiler properties") {
+    let is_cl = output.contains(NO_CL);
+    if !is_cl && !output.contains("Failed to preprocess host compiler properties") {
         return None;
     }
-    let mut lines = said.lines();
+    let mut lines = output.lines();
     let program = lines.find_map(|line| line.strip_suffix(": No such file or directory"));
     Some(MissingHostCompiler {
         is_cl,
@@ -92,7 +90,7 @@ pub fn missing<'a>(
     })
 }
 
-/// Who named it to an nvcc that is asked about itself: other variables than its own are not passed on to it.
+/// Returns the choice for an nvcc that is queried itself, which gets no variables but its own.
 pub fn choice_of_nvcc(env: &Environment) -> Choice {
     match (choice(env, &[]), env.get(Variable::NvccCcbin)) {
         (Choice::Variable(..), None) => Choice::Nobody,
@@ -100,8 +98,8 @@ pub fn choice_of_nvcc(env: &Environment) -> Choice {
     }
 }
 
-/// What has to be told to nvcc: the compiler that a variable names; on Windows also the one that was found where
-/// nobody named one, since nvcc itself looks for `cl.exe` on PATH alone.
+/// Returns the `-ccbin` for nvcc: the compiler of a variable. On Windows it is also the compiler found by default,
+/// since nvcc itself searches only PATH for `cl.exe`.
 pub fn ccbin(
     choice: &Choice,
     platform: &Platform,

@@ -1,13 +1,14 @@
-//! Whether the C library's headers and those of CUDA can be read together.
+//! Conflicts between the headers of glibc and of CUDA.
 
 use crate::runtime::facts::version::Version;
 
-/// What glibc declares with `noexcept`, and from which release on; CUDA declares the same for device code.
+/// Functions that glibc declares with `noexcept`, with the minor version that added it. CUDA declares them for device
+/// code.
 /// https://sourceware.org/git/?p=glibc.git;a=blob;f=math/bits/mathcalls.h
 const REDECLARED: [(&str, u32); 3] = [("cospi", 41), ("sinpi", 41), ("rsqrt", 42)];
 
-/// The functions that this glibc declares with `noexcept`, and `crt/math_functions.h` of the toolkit without, which is
-/// an error in every source. The header decides, not the release: distributions patch it.
+/// Returns the functions that this glibc declares with `noexcept` and the toolkit's `crt/math_functions.h` without.
+/// They are an error in every source. The header decides, not its version, since distributions patch it.
 pub fn contradictions(math_functions: &str, glibc: Version) -> Vec<&'static str> {
     let new = REDECLARED
         .iter()
@@ -17,7 +18,7 @@ pub fn contradictions(math_functions: &str, glibc: Version) -> Vec<&'static str>
         .collect()
 }
 
-/// Whether it is declared and nothing stands behind its argument:
+/// Returns `true` if the function is declared with nothing after its parameters:
 /// `extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double cospi(double x);`
 fn is_bare(text: &str, name: &str) -> bool {
     let words = format!("{name}(double x)");

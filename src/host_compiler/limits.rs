@@ -1,4 +1,4 @@
-//! Which host compilers a CUDA takes.
+//! The host compilers that each CUDA supports.
 
 use crate::compat;
 use crate::runtime::facts::version::Version;
@@ -6,23 +6,21 @@ use std::fmt;
 
 const TABLE: &str = include_str!("../../build-support/compat/host-compilers.txt");
 
-/// Whose compiler it is.
+/// The maker of a compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Make {
-    /// GNU's; its number is the major release.
+    /// GNU. Its number is the major version.
     Gcc,
-    /// LLVM's; its number is the major release.
+    /// LLVM. Its number is the major version.
     Clang,
-    /// Microsoft's; its number is `_MSC_VER`.
+    /// Microsoft. Its number is `_MSC_VER`.
     Msvc,
 }
 
-/// On which side of the limits a compiler is.
+/// The side of the limits on which a compiler is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// It is too new.
     Newer,
-    /// It is too old.
     Older,
 }
 
@@ -35,19 +33,19 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// The limits of one CUDA; what is not known does not limit.
+/// The limits of one CUDA. An unknown limit is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The last major of gcc that it takes.
+    /// The newest supported major of gcc.
     pub gcc: Option<u32>,
     /// The first major of clang that is too new.
     pub clang: Option<u32>,
-    /// The first `_MSC_VER` that it takes, and the first that is too new.
+    /// The first supported `_MSC_VER`, and the first that is too new.
     pub msvc: Option<(u32, u32)>,
 }
 
 impl Limits {
-    /// Why a compiler is not taken, if that is known.
+    /// Returns why a compiler is not supported, or `None` if it is supported or its limits are unknown.
     pub fn misfit(&self, make: Make, number: u32) -> Option<Misfit> {
         let newer = match make {
             Make::Gcc => self.gcc.is_some_and(|last| number > last),
@@ -63,7 +61,7 @@ impl Limits {
     }
 }
 
-/// What `crt/host_config.h` of the toolkit itself checks, which stops the compilation.
+/// Parses the limits in `crt/host_config.h`, with which the toolkit itself stops the compilation.
 pub fn parse_host_config(text: &str) -> Limits {
     let mut limits = Limits::default();
     let mut clang = false;
@@ -72,7 +70,7 @@ pub fn parse_host_config(text: &str) -> Limits {
         if !line.starts_with("#if") && !line.starts_with("#elif") {
             continue;
         }
-        // The clangs of other makers stand before it, with limits of their own.
+        // The checks for the clangs of other makers come first, with limits of their own.
         clang |= line.starts_with("#if defined(__clang__)");
         limits.gcc = limits.gcc.or_else(|| number_after(line, "__GNUC__ > "));
         if clang {
@@ -88,28 +86,28 @@ pub fn parse_host_config(text: &str) -> Limits {
     limits
 }
 
-/// 11 of `#if __GNUC__ > 11`.
+/// Returns 11 for `#if __GNUC__ > 11`.
 fn number_after(line: &str, words: &str) -> Option<u32> {
     let (_, rest) = line.split_once(words)?;
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
     digits?.parse().ok()
 }
 
-/// What is known of a release, for a toolkit whose header cannot be read.
+/// Returns the known limits of a CUDA version, for a toolkit without a readable header.
 pub fn for_cuda(release: Version) -> Option<Limits> {
     rows()
         .find(|(cuda, _)| (cuda.major, cuda.minor) == (release.major, release.minor))
         .map(|(_, limits)| limits)
 }
 
-/// The first CUDA that takes this compiler, as far as is known.
+/// Returns the first CUDA that is known to support this compiler.
 pub fn first_with(make: Make, number: u32) -> Option<Version> {
     rows()
         .find(|(_, limits)| limits.misfit(make, number).is_none())
         .map(|(cuda, _)| cuda)
 }
 
-/// The table, the oldest CUDA first.
+/// Parses the table, which has the oldest CUDA first.
 fn rows() -> impl Iterator<Item = (Version, Limits)> {
     compat::rows(TABLE).filter_map(|line| {
         let [cuda, gcc, clang, first, above, _] = compat::columns(line)?;

@@ -1,9 +1,9 @@
-//! The compiler that nvcc takes for the host code, and whether the CUDA takes it.
+//! The host compiler of nvcc, and whether CUDA supports it.
 
-pub mod ask;
 pub mod compiler_choice;
 pub mod headers;
 pub mod limits;
+pub mod query;
 
 #[cfg(test)]
 mod tests;
@@ -16,9 +16,9 @@ use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
-/// A source that nvcc gives to its host compiler to preprocess. So it is answered by the compiler that will compile,
-/// with the headers that it will read: through wrappers, nvcc.profile, a sysroot, and what the variables of nvcc add.
-/// The compilers of other makers, which call themselves gcc or clang too, say nothing.
+/// A source that nvcc has its host compiler preprocess. So the answer is from the compiler and headers that the build
+/// will use, after wrappers, nvcc.profile, a sysroot and nvcc's variables. Compilers of other makers, which also define
+/// the macros of gcc or clang, give no answer.
 pub const QUESTION: &str = "\
 #define __CUDA_INCLUDE_COMPILER_INTERNAL_HEADERS__
 #if defined(__has_include)
@@ -39,21 +39,20 @@ cudnn_guard_glibc __GLIBC__ __GLIBC_MINOR__
 cudnn_guard_end
 ";
 
-/// What the host compiler says of itself.
+/// A host compiler, by its macros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCompiler {
-    /// Whose it is.
     pub make: Make,
-    /// Its release; of Microsoft's, 19.44 for 1944.
+    /// Its version; 19.44 for Microsoft's 1944.
     pub release: Version,
-    /// The C library whose headers it reads, if that is glibc.
+    /// The glibc whose headers it reads, if any.
     pub glibc: Option<Version>,
-    /// The `crt/host_config.h` that it reads, with the limits of the CUDA.
+    /// The `crt/host_config.h` that it reads, with the limits of CUDA.
     pub host_config: Option<PathBuf>,
 }
 
 impl HostCompiler {
-    /// The number that CUDA looks at.
+    /// Returns the number that CUDA checks.
     pub fn number(&self) -> u32 {
         match self.make {
             Make::Msvc => self.release.major * 100 + self.release.minor,
@@ -61,7 +60,7 @@ impl HostCompiler {
         }
     }
 
-    /// `gcc 15.1.0`
+    /// Returns its name for messages: `gcc 15.1.0`.
     pub fn named(&self) -> String {
         match self.make {
             Make::Gcc => format!("gcc {}", self.release),
@@ -71,11 +70,11 @@ impl HostCompiler {
     }
 }
 
-/// Reads the preprocessed question.
+/// Parses the preprocessed [`QUESTION`].
 pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     let says = |name: &str| -> Vec<u32> {
         let tag = format!("cudnn_guard_{name}");
-        // What comes of a macro of a system header stands in a line of its own, after one that says so.
+        // The expansion of a macro from a system header is on a line of its own, after a line marker.
         let mut numbers = None;
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             for word in line.split_whitespace() {
@@ -107,7 +106,7 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     })
 }
 
-/// The headers that were read for the answer, each once.
+/// Returns the headers in the preprocessed text, each once.
 pub fn headers(text: &str) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = text.lines().filter_map(header).collect();
     found.sort();
@@ -121,26 +120,26 @@ fn host_config(line: &str) -> Option<PathBuf> {
     text.ends_with("/crt/host_config.h").then_some(path)
 }
 
-/// The file in `# 1 "/cuda/include/crt/host_config.h" 1` or `#line 1 "C:\\CUDA\\include\\crt/host_config.h"`.
+/// Returns the file in `# 1 "/cuda/include/crt/host_config.h" 1` or `#line 1 "C:\\CUDA\\include\\crt/host_config.h"`.
 fn header(line: &str) -> Option<PathBuf> {
-    // What nvcc shows begins with `#$`.
+    // The commands that nvcc prints begin with `#$`.
     let line = line.strip_prefix("# ").or(line.strip_prefix("#line "))?;
     let path = line.split('"').nth(1)?;
     Some(PathBuf::from(path.replace("\\\\", "\\")))
 }
 
-/// The program in the last command that `nvcc -v` shows, `#$ "/usr/bin"/g++-12 -D__CUDA_ARCH_LIST__=750 -E`, and the
-/// PATH that nvcc looks for it in, where it shows one.
+/// Returns the program in the last command that `nvcc -v` prints, `#$ "/usr/bin"/g++-12 -D__CUDA_ARCH_LIST__=750 -E`,
+/// and the PATH that nvcc searches for it, if printed.
 pub fn parse_command(text: &str) -> Option<(String, Option<String>)> {
-    // What sets a variable is no command.
+    // A line that sets a variable is not a command.
     static WORD: Pattern = Pattern::new(|| pattern(r#"^#\$ (?:[A-Z_]+=|((?:"[^"]*"|[^" \t])+))"#));
     let (mut program, mut path) = (None, None);
-    // On Windows it writes the arguments into a file first, and removes that in the end.
-    let around = |line: &&str| {
+    // On Windows, nvcc writes the arguments into a file before the command and erases the file after it.
+    let is_argument_file = |line: &&str| {
         let mut words = ["#$ resource file ", "#$ erase "].into_iter();
         words.any(|word| line.starts_with(word))
     };
-    for line in text.lines().filter(|line| !around(line)) {
+    for line in text.lines().filter(|line| !is_argument_file(line)) {
         path = line.strip_prefix("#$ PATH=").map(String::from).or(path);
         let word = WORD.captures(line).and_then(|found| found.get(1));
         program = word.map(|word| word.as_str().replace('"', "")).or(program);
@@ -148,49 +147,45 @@ pub fn parse_command(text: &str) -> Option<(String, Option<String>)> {
     Some((program?, path))
 }
 
-/// A compiler that is installed and would do.
+/// An installed compiler that CUDA supports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlternativeCompiler {
-    /// Its program: `/usr/bin/g++-12`.
+    /// The path of the program: `/usr/bin/g++-12`.
     pub program: PathBuf,
-    /// Its release, as it says.
+    /// Its version, as it prints it.
     pub release: String,
 }
 
-/// What is known where kernels are going to be compiled.
+/// The facts about a host compiler that a finding reports.
 #[derive(Clone, Copy, Debug)]
 pub struct HostCompilerCheck<'a> {
-    /// The compiler that nvcc takes.
     pub compiler: &'a HostCompiler,
-    /// Its program.
     pub program: &'a Path,
-    /// Who named it.
+    /// The origin of its name.
     pub choice: &'a Choice,
-    /// `CUDA 12.9`
+    /// The CUDA for messages: `CUDA 12.9`.
     pub cuda: &'a str,
-    /// What that takes.
     pub limits: &'a Limits,
-    /// What else is installed and would do, the newest first.
+    /// The supported alternatives, the newest first.
     pub rivals: &'a [AlternativeCompiler],
 }
 
 /// A host compiler that nvcc cannot use, or only in part.
 pub enum HostCompilerFault<'a> {
-    /// A release that CUDA does not accept; `false` if a flag makes nvcc accept it.
+    /// A version that CUDA does not support; `false` if a flag makes nvcc accept it.
     Unsupported(HostCompilerCheck<'a>, Misfit, bool),
-    /// A release that CUDA does not accept, and the compiler that is used instead.
+    /// A version that CUDA does not support, and the compiler that is used instead.
     Replaced(HostCompilerCheck<'a>, Misfit, &'a AlternativeCompiler),
-    /// A gcc that CUDA accepts, with a C++ library much of which it cannot compile.
+    /// A gcc that CUDA supports, with a C++ library that it mostly cannot compile.
     Libstdcxx11(HostCompilerCheck<'a>),
-    /// Functions that this header of CUDA and this glibc declare differently.
+    /// A header of CUDA and the functions that it and this glibc declare differently.
     Headers(&'a Path, &'a [&'static str], Version, &'a str),
-    /// nvcc itself, which would start itself without end.
+    /// nvcc itself, which would start itself endlessly.
     NvccItself {
-        /// The variable that names it; none if an argument of nvcc does.
+        /// The variable that names it; `None` if an argument of nvcc does.
         variable: Option<String>,
-        /// Its name there.
         name: String,
-        /// The line of its output with its release.
+        /// The line of its output with the version.
         release: String,
     },
     /// A compiler that this nvcc cannot start, with the output of nvcc.
@@ -198,10 +193,10 @@ pub enum HostCompilerFault<'a> {
     NotStarted(&'a Path, String, MissingHostCompiler<'a>),
 }
 
-/// More than any toolkit takes majors of gcc.
+/// A limit above the number of gcc majors that any toolkit supports.
 const MOST_ALTERNATIVES: usize = 20;
 
-/// The names of compilers that would do beside `program`, the newest first: `aarch64-linux-gnu-g++-12` beside
+/// Returns the names of possible alternatives to `program`, the newest first: `aarch64-linux-gnu-g++-12` for
 /// `aarch64-linux-gnu-g++`.
 pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
     let file = program.file_name().unwrap_or_default().to_string_lossy();
@@ -210,7 +205,7 @@ pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
         (prefix.is_empty() || prefix.ends_with('-')).then_some(prefix)
     });
     let last = limits.gcc.unwrap_or_default();
-    // A damaged header may claim any number.
+    // A damaged header may contain any number.
     let names = (5..=last).rev().take(MOST_ALTERNATIVES);
     names
         .map(|major| format!("{}g++-{major}", prefix.unwrap_or_default()))

@@ -1,5 +1,5 @@
-//! How long nvcc took for each file: the slowest of the last time is begun first, so that no processor waits for it at
-//! the end. `cargo build -vv` shows them.
+//! The durations of earlier compilations. The slowest file is compiled first, so that the other CPUs do not wait for it
+//! at the end. `cargo build -vv` shows the durations.
 
 use crate::kernels::job::Job;
 use crate::runtime::facts::codec;
@@ -8,15 +8,15 @@ use crate::system::files;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The durations of one library, or of all files of one kind.
+/// The durations of one library, or of all files of one product.
 pub struct Durations {
     file: PathBuf,
-    /// What was made, by name, and its milliseconds.
+    /// Output names with their milliseconds.
     of: Vec<(String, u64)>,
 }
 
 impl Durations {
-    /// Reads those of the last builds; a line for each: `made gelu.ptx 1234`.
+    /// Reads the durations of earlier builds, one per line: `made gelu.ptx 1234`.
     pub fn read(file: PathBuf) -> Self {
         let mut of = Vec::new();
         let text = files::read(&file).unwrap_or_default();
@@ -24,7 +24,7 @@ impl Durations {
         Self { file, of }
     }
 
-    /// The places of these jobs, the longest first; one that is not known may be longer.
+    /// Returns the indices of these jobs, the longest first. Unknown jobs come before known ones, since they may be longer.
     pub fn longest_first(&self, jobs: &[Job], places: &[usize]) -> Vec<usize> {
         let duration = |place: &usize| {
             let name = name(&jobs[*place]);
@@ -35,7 +35,7 @@ impl Durations {
         order.into_iter().map(|at| places[at]).collect()
     }
 
-    /// Notes what has run, and gives a line for each file, the slowest first.
+    /// Records the commands that ran, and returns a line for each, the slowest first.
     pub fn note(&mut self, ran: &[(&Job, &str, Duration)]) -> Vec<Directive> {
         for (job, _, duration) in ran {
             let name = name(job);
@@ -44,7 +44,7 @@ impl Durations {
         }
         let lines = self.of.iter();
         let lines = lines.map(|one| codec::line("made", one) + "\n");
-        // Without it the order is another one.
+        // If this fails, only the order of the next build differs.
         let _ = files::write(&self.file, &lines.collect::<String>());
         let slowest = descending(ran.iter().map(|ran| milliseconds(ran.2)).collect());
         let line = |at: usize| {
@@ -62,7 +62,7 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The places of these numbers, that of the largest first.
+/// Returns the indices of these numbers, the largest number first.
 fn descending(numbers: Vec<u64>) -> Vec<usize> {
     let places = numbers.into_iter().enumerate();
     let mut places: Vec<_> = places.map(|(at, number)| (u64::MAX - number, at)).collect();

@@ -1,4 +1,4 @@
-//! One file to compile, where its product goes, and whether that is still fresh.
+//! One file to compile.
 
 use crate::kernels::inputs::depfile_source::DepfileSource;
 use crate::kernels::inputs::sources::within;
@@ -20,32 +20,27 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-/// One file, and what is made of it.
+/// One source and one product of it.
 pub struct Job {
-    /// The `.cu` file.
     pub source: PathBuf,
     /// The object, the PTX, the cubin or the fatbin.
     pub output: PathBuf,
-    /// What is in it.
     targets: Vec<Gencode>,
     depfile: PathBuf,
     stamp: PathBuf,
 }
 
-/// What was read to make it, and what nvcc said on the way.
+/// The result of a compilation.
 pub struct JobOutput {
     /// All files that nvcc read, the source first.
     pub files: Vec<PathBuf>,
-    /// Its warnings.
-    pub said: String,
-    /// The command.
+    pub warnings: String,
     pub command: String,
-    /// How long it took.
     pub time: Duration,
 }
 
 impl Job {
-    /// One job for every source, for a cubin one for each of its targets, each with a place of its own below `out_dir`.
+    /// Returns one job for every source, or for cubins one for each target of it. Each has its own path below `out_dir`.
     pub fn all(
         host: &Host,
         product: Product,
@@ -55,7 +50,7 @@ impl Job {
         out_dir: &Path,
     ) -> Result<Vec<Self>, Finding> {
         let package = host.env.var("CARGO_MANIFEST_DIR");
-        // `libptx` and `ptx` keep a library of the name `ptx` apart.
+        // The prefix separates `libptx`, the library called `ptx`, from the directory `ptx`.
         let kind = if product == Product::Object {
             "lib"
         } else {
@@ -102,15 +97,15 @@ impl Job {
         Ok(jobs)
     }
 
-    /// Where all of this library, or all files of this kind, have their stamps.
+    /// Returns the directory of the stamps for this library or this kind of product.
     pub fn folder(&self) -> &Path {
         self.stamp.parent().unwrap_or(&self.stamp)
     }
 
     fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {
         let mut besides = besides.to_vec();
-        // The names of nvcc's temporary files get into the objects. They are those of its process, but for those beside
-        // an object; 11.8 is the oldest release that was seen to have this.
+        // The names of nvcc's temporary files end up in the objects. They contain the process id, unless they are beside
+        // the object. CUDA 11.8 is the oldest version on which this was observed.
         let known = setup.release >= Some(Version::new(11, 8, 0));
         if known && setup.plan.product == Product::Object {
             besides.push(OBJECTS_OWN_FOLDER.to_string());
@@ -126,20 +121,20 @@ impl Job {
         )
     }
 
-    /// All that decides what comes out, the files that are read apart.
+    /// Returns everything that decides the result, except for the contents of the files that are read.
     pub fn how(&self, setup: &Setup) -> String {
         let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
         let command = self.command(setup, &[]);
         format!("{command}\n{}\nwatched {watched}", setup.tools)
     }
 
-    /// In quotes, a header is looked for beside the source first.
+    /// Returns the header search path. `#include "a.h"` searches the directory of the source first.
     fn search(&self, setup: &Setup) -> Vec<PathBuf> {
         let own = self.source.parent().map(Path::to_path_buf);
         own.into_iter().chain(setup.search.clone()).collect()
     }
 
-    /// The files that it was made from, if it is there and none of them has changed.
+    /// Returns the files that the output was made from, if it exists and none of them has changed.
     pub fn fresh(&self, setup: &Setup, seen: &StatCache) -> Option<Vec<Rc<File>>> {
         self.made(&self.how(setup), &self.search(setup)).fresh(seen)
     }
@@ -153,7 +148,7 @@ impl Job {
         }
     }
 
-    /// How many threads nvcc can use for it.
+    /// Returns the number of threads that nvcc can use for this job.
     pub fn breadth(&self, setup: &Setup) -> usize {
         nvcc_command::breadth(
             &setup.plan,
@@ -163,7 +158,6 @@ impl Job {
         )
     }
 
-    /// Makes it, with that many threads.
     pub fn make(&self, setup: &Setup, threads: usize) -> Result<JobOutput, Finding> {
         let (how, search) = (self.how(setup), self.search(setup));
         let stamp = self.made(&how, &search);
@@ -171,27 +165,27 @@ impl Job {
         let begun = SystemTime::now();
         let mut lister = DepfileSource::choose(&setup.plan, &self.depfile, &setup.host.env);
         if setup.wrapper.is_some() {
-            // gcc is not called for what was kept.
+            // The wrapper did not call gcc if it had the result in its cache.
             lister = DepfileSource::Nvcc;
         }
         let (command, mut output) = self.run(setup, lister, threads)?;
         let mut files = self.listed();
         if output.success && lister == DepfileSource::Gcc && files.first() != Some(&self.source) {
-            // An nvcc that is a cache in truth may have called no gcc.
+            // An nvcc that is a compiler cache may not have called gcc.
             output = self.run(setup, DepfileSource::Nvcc, threads)?.1;
             files = self.listed();
         }
-        let said = output.stdout + &output.stderr;
+        let printed = output.stdout + &output.stderr;
         if !output.success || !files::is_file(&self.output) {
             let failure = Failure {
-                said: &said,
+                output: &printed,
                 env: &setup.host.env,
                 flags: &setup.plan.flags,
                 nvcc: &setup.plan.nvcc,
                 release: setup.release,
                 others: &setup.others,
             };
-            let fault = ToolFailure::Compilation(&self.source, &command, &said, failure.cause());
+            let fault = ToolFailure::Compilation(&self.source, &command, &printed, failure.cause());
             return Err(fault.finding());
         }
         if !files.is_empty() {
@@ -201,20 +195,19 @@ impl Job {
         let time = SystemTime::now().duration_since(begun).unwrap_or_default();
         Ok(JobOutput {
             files,
-            said,
+            warnings: printed,
             command: command.to_string(),
             time,
         })
     }
 
-    /// The command, and what it came to.
     fn run(
         &self,
         setup: &Setup,
         lister: DepfileSource,
         threads: usize,
     ) -> Result<(Invocation, Output), Finding> {
-        // A list that is not written must not be one of an earlier build.
+        // A list that this run does not write must not be left from an earlier build.
         out_dir::remove(&self.depfile);
         let mut besides = lister.args(&self.depfile);
         if threads > 1 {
@@ -240,13 +233,13 @@ impl Job {
         }
     }
 
-    /// The files that were read.
+    /// Returns the files that the compilation read.
     fn listed(&self) -> Vec<PathBuf> {
         parse_depfile(&files::read(&self.depfile).unwrap_or_default())
     }
 }
 
-/// A number for a path that is the same wherever the package lies: FNV-1a of the path within the package.
+/// Returns the FNV-1a hash of the path within the package, which does not depend on the package's location.
 pub fn hash(package: Option<&str>, path: &Path) -> u64 {
     let text = within(package, path).to_string_lossy().replace('\\', "/");
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

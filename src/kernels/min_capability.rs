@@ -1,4 +1,4 @@
-//! Kernels that are written for newer GPUs than some of the targets.
+//! The minimum compute capability of kernels.
 
 use crate::model::chosen_by::ChosenBy;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
@@ -7,13 +7,9 @@ use crate::targets::select::Selection;
 /// Targets below the compute capability that kernels need.
 #[derive(Debug, PartialEq)]
 pub struct TargetsBelowMinimum {
-    /// The compute capability that the kernels need.
     pub minimum: ComputeCapability,
-    /// The targets that are left out.
     pub lost: Vec<Target>,
-    /// `true` if no target is left.
     pub are_all: bool,
-    /// The origin of the list of targets.
     pub chosen_by: ChosenBy,
 }
 

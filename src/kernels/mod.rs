@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! $OUT_DIR/
-//!   libkernels.a                 what `compile("kernels")` links
+//!   libkernels.a                 the library that `compile("kernels")` links
 //!   libkernels_cudart.a          the toolkit's libcudart_static.a under a name of its own
-//!   gelu.ptx                     what `ptx()` gives
-//!   gelu.fatbin                  what `fatbin()` gives
-//!   gelu.sm_90.cubin             what `cubin()` gives
+//!   gelu.ptx                     from `ptx()`
+//!   gelu.fatbin                  from `fatbin()`
+//!   gelu.sm_90.cubin             from `cubin()`
 //!   cudnn-guard/
-//!     answers                    what nvcc and its host compiler have said of themselves
+//!     answers                    output of nvcc and its host compiler, queried for their versions
 //!     libkernels.stamp
 //!     libkernels/gelu-<hash>.{o,d,stamp}
-//!     ptx/gelu.{d,stamp}         and in the same way fatbin/, cubin/
+//!     ptx/gelu.{d,stamp}         likewise fatbin/, cubin/
 //! ```
 
 pub mod durations;
@@ -19,7 +19,7 @@ pub mod host_compiler_check;
 pub mod inputs;
 pub mod job;
 pub mod link {
-    //! What becomes of the objects: a library, its device code linked, and CUDA's runtime behind it.
+    //! Steps after compilation: the static library, the device link and CUDA's runtime.
 
     pub mod archive;
     pub mod device_link;
@@ -77,21 +77,16 @@ pub struct Kernels<'a> {
 /// A request for kernels that cannot be fulfilled.
 #[derive(Debug, PartialEq)]
 pub enum InvalidRequest<'a> {
-    /// A name that no library can have.
     LibraryName(&'a str),
-    /// A library, with a method that is for files which a program loads.
+    /// A library, with a method that only applies to files which a program loads.
     LinkedLibrary(&'a str, &'static str),
-    /// A name that no module can have.
     ModuleName(&'a str),
-    /// A module and a constant that two files would get in it.
+    /// A module, and the name that two of its constants would share.
     SameConstant(&'a str, String, [&'a Path; 2]),
-    /// A file to compile that does not exist.
     MissingSource(&'a Path),
-    /// A file to watch that does not exist.
+    /// A path of `watch` that does not exist.
     MissingWatched(&'a Path),
-    /// A pattern that matches no file.
     NoMatch(&'a str),
-    /// No file to compile.
     NoSource,
     /// Only files that `exclude` matches.
     AllExcluded,
@@ -129,12 +124,12 @@ impl Toolchain {
 
 impl Kernels<'_> {
     /// Compiles to the static library `lib<name>.a`, with machine code and PTX for all targets, and links it and
-    /// CUDA's runtime to this crate. A toolchain that is optional and absent compiles and links nothing.
+    /// CUDA's runtime to this crate. An optional toolchain without CUDA compiles and links nothing.
     ///
     /// # Errors
-    /// What stops the compilation, all of it at once: `nvcc-not-found` and `cuda-not-found`, targets that cannot be
-    /// (see [`Toolchain::targets`]), a host compiler that does not fit (`host-compiler-unsupported`), what nvcc says
-    /// (`nvcc-failed`), and `config-invalid` where the script names no file or the same library twice.
+    /// Everything that stops the compilation: `nvcc-not-found` and `cuda-not-found`, invalid targets (see
+    /// [`Toolchain::targets`]), an incompatible host compiler (`host-compiler-unsupported`), a failure of nvcc
+    /// (`nvcc-failed`), and `config-invalid` if the script names no file or the same library twice.
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
         let result = self.library(name, &mut lines);
@@ -165,8 +160,8 @@ impl Kernels<'_> {
         let out_dir = self.output_dir()?;
         archive::create(name, &objects, host, &out_dir)?;
         lines.push(Directive::LinkSearch(out_dir.clone()));
-        // Bundled into the rlib of a library crate, linked into a program: either way the kernels stand before the
-        // CUDA runtime, which the linker needs to see after them.
+        // rustc bundles the library into the rlib of a library crate and links it into a program. In both cases the
+        // kernels precede the CUDA runtime, as the linker requires.
         lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
         if device_link::is_asked(&self.flags) {
             lines.extend(runtime::of_device(
@@ -180,7 +175,7 @@ impl Kernels<'_> {
         Ok(())
     }
 
-    /// Compiles every source; the lines for cargo are complete also when this fails, since a build script may go on.
+    /// Compiles every source. `lines` is complete even on failure, since a build script may continue.
     fn make(
         &self,
         product: Product,
@@ -199,22 +194,22 @@ impl Kernels<'_> {
         let jobs = Job::all(host, product, folder, sources, &targets, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
         self.note(product, folder, &jobs, &setup)?;
-        let (setup, fresh, seen) = self.look(setup, &jobs, lines)?;
+        let (setup, fresh, files) = self.look(setup, &jobs, lines)?;
         let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         let foreign = self.foreign();
-        let mut said = BTreeSet::<OsString>::new();
+        let mut shown = BTreeSet::<OsString>::new();
         let (mut read, mut failed) = (Vec::new(), Vec::new());
         for made in made_anew(&jobs, &fresh, &setup, lines) {
             match made {
                 Ok(made) => {
-                    lines.extend(new_warnings(&made.said, &mut said));
-                    read.extend(made.files.iter().filter_map(|path| seen.file(path)));
+                    lines.extend(new_warnings(&made.warnings, &mut shown));
+                    read.extend(made.files.iter().filter_map(|path| files.file(path)));
                 }
                 Err(finding) => failed.push(finding),
             }
         }
         for file in fresh.into_iter().flatten().flatten().chain(read) {
-            // Most headers are read for every file.
+            // Most headers are included by many sources.
             if file.is_reported.replace(true) || !is_own(&file, &foreign) {
                 continue;
             }
@@ -234,21 +229,21 @@ impl Kernels<'_> {
         Ok(outputs)
     }
 
-    /// The files that each job rests on, if its result is as nvcc would make it now. Where one is not, the host compiler
-    /// is looked at first, and may be replaced.
+    /// Returns the inputs of each job whose result is up to date. If a job is outdated, checks the host compiler first,
+    /// which may replace it.
     fn look<'a>(
         &'a self,
         setup: Setup<'a>,
         jobs: &[Job],
         lines: &mut Vec<Directive>,
     ) -> Result<(Setup<'a>, Fresh, StatCache), Error> {
-        let look = |setup: &Setup, seen: &StatCache| -> Vec<_> {
-            jobs.iter().map(|job| job.fresh(setup, seen)).collect()
+        let look = |setup: &Setup, files: &StatCache| -> Vec<_> {
+            jobs.iter().map(|job| job.fresh(setup, files)).collect()
         };
-        let seen = StatCache::default();
-        let fresh = look(&setup, &seen);
+        let files = StatCache::default();
+        let fresh = look(&setup, &files);
         if fresh.iter().all(Option::is_some) {
-            return Ok((setup, fresh, seen));
+            return Ok((setup, fresh, files));
         }
         let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
         let (before, mut plan) = (how(&setup), setup.plan);
@@ -258,16 +253,16 @@ impl Kernels<'_> {
             lines.extend(warnings(&one.to_string()));
         }
         let setup = Setup::new(plan, self.toolchain);
-        // With another compiler others are fresh.
+        // The host compiler is part of the stamps.
         let fresh = match how(&setup) == before {
             true => fresh,
             false => look(&setup, &StatCache::default()),
         };
-        // nvcc runs now.
+        // nvcc runs now, so files may change.
         Ok((setup, fresh, StatCache::default()))
     }
 
-    /// Refuses to put something over what this build script has made.
+    /// Registers the outputs, so that no call of this build script overwrites another one's files.
     fn note(
         &self,
         product: Product,
@@ -292,10 +287,10 @@ impl Kernels<'_> {
     }
 }
 
-/// The files that each job rests on, where its result is as nvcc would make it now.
+/// The inputs of each job whose result is up to date.
 type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
-/// What came of each job that is not fresh, in their order. They are done with the longest first.
+/// Runs the outdated jobs, the longest first, and returns their results in the order of `jobs`.
 fn made_anew(
     jobs: &[Job],
     fresh: &Fresh,
@@ -327,21 +322,22 @@ fn made_anew(
     made.into_iter().flatten().collect()
 }
 
-/// What nvcc says, but for the paragraphs that were said before: that of a header comes with every file that includes it,
-/// and for the code of the host as for that of each target.
-fn new_warnings(text: &str, said: &mut BTreeSet<OsString>) -> Vec<Directive> {
+/// Returns the paragraphs of nvcc's output that are not in `shown` yet. A warning about a header is repeated for every
+/// source that includes it, and for the host code and each target.
+fn new_warnings(text: &str, shown: &mut BTreeSet<OsString>) -> Vec<Directive> {
     let mut new = Vec::new();
     for paragraph in text.split("\n\n").map(str::trim_end) {
-        if said.insert(paragraph.into()) {
+        if shown.insert(paragraph.into()) {
             new.extend(warnings(paragraph));
         }
     }
     new
 }
 
-/// A text as cargo shows it.
+/// Returns the non-blank lines of a text as warnings of cargo.
 fn warnings(text: &str) -> Vec<Directive> {
-    let said = text.lines().filter(|line| !line.trim().is_empty());
-    said.map(|line| Directive::Warning(line.to_string()))
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| Directive::Warning(line.to_string()))
         .collect()
 }

@@ -1,4 +1,4 @@
-//! What a build script says of its kernels.
+//! The options of [`Kernels`].
 
 use crate::kernels::Kernels;
 use crate::kernels::inputs::sources::{Patterns, Source};
@@ -6,34 +6,34 @@ use crate::runtime::facts::compute_capability::ComputeCapability;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
-    /// Adds a file. Relative paths are relative to the package, as everywhere in a build script.
+    /// Adds a file. Relative paths are relative to the package.
     pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
         self.sources.push(Source::File(path.into()));
         self
     }
 
-    /// Adds the files that match a pattern, `src/kernels/*.cu`, or all of a list of files and patterns:
-    /// `["src/gelu.cu", "src/moe/*.cu"]`. A file that is not there, and a pattern that matches nothing, is an error.
+    /// Adds the files that match a pattern, `src/kernels/*.cu`, or a list of files and patterns:
+    /// `["src/gelu.cu", "src/moe/*.cu"]`. A file that does not exist and a pattern that matches nothing are errors.
     pub fn files(mut self, patterns: impl Into<Patterns>) -> Self {
         self.sources.extend(patterns.into().sources());
         self
     }
 
-    /// Leaves out of what the patterns of [`files`](Self::files) match the files of these names or patterns. One
-    /// without a `/` is held against the name of the file, `*_test.cu`, any other against its path, `src/old/*.cu`.
+    /// Excludes the files that match these names or patterns from [`files`](Self::files). A pattern without a `/` is
+    /// matched against the file name, `*_test.cu`. Any other is matched against the path, `src/old/*.cu`.
     pub fn exclude(mut self, patterns: impl Into<Patterns>) -> Self {
         self.excluded.extend(patterns.into().0);
         self
     }
 
-    /// Compiles these kernels again when one of these files changes, or one in these directories: what decides what
-    /// comes out and nvcc does not name. It names every header.
+    /// Compiles these kernels again if one of these files, or a file in one of these directories, changes. It is for
+    /// inputs that nvcc does not report. Headers are tracked already.
     pub fn watch(mut self, patterns: impl Into<Patterns>) -> Self {
         self.watched.extend(patterns.into().0);
         self
     }
 
-    /// Adds a directory in which to look for headers.
+    /// Adds a directory to the header search path.
     pub fn include(mut self, dir: impl AsRef<Path>) -> Self {
         self.flags.push(format!("-I{}", dir.as_ref().display()));
         self
@@ -62,43 +62,43 @@ impl Kernels<'_> {
         self
     }
 
-    /// How far host code is optimised, 0 to 3, in place of what cargo's profile says. Device code is always optimised
-    /// but under nvcc's `-G`. Where a level is chosen, here or as a flag, nothing else of the profile counts either:
-    /// `-g` and `-lineinfo` are then given only for [`debug`](Self::debug) and [`lineinfo`](Self::lineinfo).
+    /// Sets the optimization level of host code, 0 to 3. Default: the level of cargo's profile. Device code is always
+    /// optimized, except with nvcc's `-G`. If a level is set, here or as a flag, the profile does not imply `-g` or
+    /// `-lineinfo` either. [`debug`](Self::debug) and [`lineinfo`](Self::lineinfo) add them.
     pub fn opt_level(mut self, level: u8) -> Self {
         self.optimisation.level = Some(level);
         self
     }
 
-    /// Whether host code gets debug information (`-g`), in place of what cargo's profile says.
-    pub fn debug(mut self, wanted: bool) -> Self {
-        self.optimisation.debug = Some(wanted);
+    /// Sets whether host code gets debug information (`-g`). Default: the setting of cargo's profile.
+    pub fn debug(mut self, on: bool) -> Self {
+        self.optimisation.debug = Some(on);
         self
     }
 
-    /// Whether device code tells profilers its lines (`-lineinfo`), in place of what cargo's profile says.
-    pub fn lineinfo(mut self, wanted: bool) -> Self {
-        self.optimisation.lineinfo = Some(wanted);
+    /// Sets whether device code gets line numbers for profilers (`-lineinfo`). Default: the setting of cargo's profile.
+    pub fn lineinfo(mut self, on: bool) -> Self {
+        self.optimisation.lineinfo = Some(on);
         self
     }
 
-    /// The targets of these kernels, in place of those of [`Config::archs`](crate::Config::archs), in the same words.
-    /// `CUDNN_GUARD_ARCHS` wins over both.
+    /// Sets the targets of these kernels, in the syntax of [`Config::archs`](crate::Config::archs), whose list they
+    /// replace. `CUDNN_GUARD_ARCHS` overrides both.
     pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         self.archs.extend(list.into_iter().map(Into::into));
         self
     }
 
-    /// The lowest compute capability that these kernels are written for. Targets below it are left out, with a
-    /// warning; it is an error if none is left.
+    /// Sets the lowest compute capability that these kernels support. Lower targets are left out with a warning. It is
+    /// an error if no target is left.
     pub fn at_least(mut self, minimum: ComputeCapability) -> Self {
         self.minimum = Some(minimum);
         self
     }
 
-    /// Has [`ptx`](Self::ptx), [`fatbin`](Self::fatbin) and [`cubin`](Self::cubin) write `<name>.rs` in `OUT_DIR` too,
-    /// with a constant for each file, named after it: `GELU` for `gelu.ptx`, a `&str`, and for `gelu.fatbin`, a
-    /// `&[u8]`; `GELU_SM_90A` for `gelu.sm_90a.cubin`. The crate takes them with
+    /// Makes [`ptx`](Self::ptx), [`fatbin`](Self::fatbin) and [`cubin`](Self::cubin) also write `<name>.rs` in `OUT_DIR`,
+    /// with a constant for each file: `GELU` for `gelu.ptx` (a `&str`) or `gelu.fatbin` (a `&[u8]`), and `GELU_SM_90A`
+    /// for `gelu.sm_90a.cubin`. The crate includes the module with
     ///
     /// ```ignore
     /// mod ptx {
@@ -110,9 +110,8 @@ impl Kernels<'_> {
         self
     }
 
-    /// Puts what [`ptx`](Self::ptx), [`fatbin`](Self::fatbin) and [`cubin`](Self::cubin) make into this directory too,
-    /// for whom `OUT_DIR` is no place, and gives the paths there. A file that is there already and says the same stays
-    /// as it is.
+    /// Copies the files from [`ptx`](Self::ptx), [`fatbin`](Self::fatbin) and [`cubin`](Self::cubin) into this directory
+    /// and returns the paths there. A file with the same contents is left untouched.
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.destination = Some(dir.into());
         self

@@ -1,8 +1,8 @@
-//! What a build script asks for, checked, and how nvcc is to be called for it.
+//! The checked request of a build script, and the call of nvcc for it.
 
 use crate::error::Error;
-use crate::host_compiler::ask::{cross_compiler, nvcc_itself, visual_studio};
 use crate::host_compiler::compiler_choice::{self, Choice};
+use crate::host_compiler::query::{cross_compiler, nvcc_itself, visual_studio};
 use crate::kernels::link::device_link;
 use crate::kernels::nvcc::missing::{self, UnusableToolkit};
 use crate::kernels::{Kernels, min_capability, product, target_flags, warnings};
@@ -75,7 +75,7 @@ impl Kernels<'_> {
         paths.extend(sources.iter().cloned());
         let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
         paths.extend(included.map(PathBuf::from));
-        // The signs are those of a Unix shell.
+        // These characters are special to a Unix shell.
         if self.toolchain.host.builder().os == Os::Windows {
             paths.clear();
         }
@@ -86,7 +86,7 @@ impl Kernels<'_> {
         let host = &self.toolchain.host;
         let mut choice = compiler_choice::choice(&host.env, &flags);
         match (nvcc_itself(&choice, &flags, host), &choice) {
-            // That is for others: `nvcc_wrapper` of Kokkos, for one.
+            // CXX is for other tools too, and may name `nvcc_wrapper` of Kokkos.
             (Some(_), Choice::Variable(Variable::Cxx, _)) => choice = Choice::Nobody,
             (Some(fault), _) => return Err(fault.finding().into()),
             (None, _) => {}

@@ -1,4 +1,4 @@
-//! What all files of one build are compiled with.
+//! The setup that all files of one build share.
 
 use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::nvcc::wrapper::NvccWrapper;
@@ -9,26 +9,23 @@ use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Plan;
 use std::path::PathBuf;
 
-/// A plan on this machine.
+/// A plan together with the machine that it runs on.
 pub struct Setup<'a> {
-    /// How nvcc is asked.
     pub plan: Plan,
-    /// The machine.
     pub host: &'a Host,
-    /// The state of nvcc and of all that it runs.
+    /// The fingerprint of nvcc and the programs that it runs.
     pub tools: String,
-    /// The release of the toolkit, where it is known.
+    /// The version of the toolkit, if it is known.
     pub release: Option<Version>,
     /// The toolkits that were not chosen.
     pub others: Vec<&'a Toolkit>,
-    /// What runs nvcc, if it is not run by itself.
     pub wrapper: Option<NvccWrapper>,
-    /// Where headers are looked for, in that order.
+    /// The header search path.
     pub search: Vec<PathBuf>,
 }
 
 impl<'a> Setup<'a> {
-    /// Looks at the programs that this plan will run.
+    /// Fingerprints the programs that this plan will run.
     pub fn new(plan: Plan, toolchain: &'a Toolchain) -> Self {
         let toolkit = toolchain.toolkit();
         let named = plan.flags.iter().filter_map(|flag| flag.strip_prefix("-I"));

@@ -1,8 +1,8 @@
-//! Arguments for nvcc that choose GPU targets.
+//! Flags that choose GPU targets.
 
 use crate::kernels::InvalidRequest;
 
-/// Returns the first of these arguments that chooses targets: nvcc would compile for both lists, or for neither.
+/// Returns an error for the first flag that chooses targets, since nvcc would compile for both lists or for neither.
 pub fn refused(flags: &[String]) -> Option<InvalidRequest<'static>> {
     let names = ["gencode", "generate-code", "arch", "gpu-architecture"];
     let chooses = |flag: &String| {
@@ -12,7 +12,7 @@ pub fn refused(flags: &[String]) -> Option<InvalidRequest<'static>> {
     let place = flags.iter().position(chooses)?;
     let flag = &flags[place];
     Some(InvalidRequest::TargetFlag(match flags.get(place + 1) {
-        // The value may be an argument of its own.
+        // The value may be a separate argument.
         Some(value) if !flag.contains('=') => format!("{flag} {value}"),
         _ => flag.clone(),
     }))

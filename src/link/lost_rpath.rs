@@ -1,14 +1,11 @@
-//! An rpath that reaches no program.
-
 use crate::model::environment::Environment;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// A package without a program, whose rpath cargo does not pass on to the programs above it.
+/// A package without a program, so that its rpath does not reach the programs above it.
 pub struct LostRpath<'a> {
-    /// The name of the package.
     pub package: &'a str,
-    /// Its `links` key, by which the build scripts of the programs can query the rpath.
+    /// Its `links` key, through which the build scripts of the programs can query the rpath.
     pub links: Option<&'a str>,
     /// The directory of the libraries.
     pub dir: &'a Path,
@@ -22,9 +19,9 @@ impl LostRpath<'_> {
     }
 }
 
-/// Returns the fault if this package has no program of its own: the programs above it are linked, and end before
-/// `main`. With a `links` key their build scripts can query the rpath; then it is one if none in the workspace does. The
-/// files are those that the answer depends on.
+/// Returns the fault if this package has no program of its own: the programs above it then link, but fail to start.
+/// With a `links` key their build scripts can query the rpath, so it is a fault only if none in the workspace does. Also
+/// returns the files that the answer depends on.
 pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, Vec<PathBuf>)> {
     let package = Path::new(env.os_var("CARGO_MANIFEST_DIR")?);
     let fault = LostRpath {
@@ -60,7 +57,7 @@ fn scripts_and_manifests(package: &Path) -> Vec<PathBuf> {
     let below = |dir: &Path| files::list(dir).unwrap_or_default();
     let mut dirs = vec![root.to_path_buf()];
     for dir in below(root).into_iter().filter(|dir| files::is_dir(dir)) {
-        // Members lie in the root or in a directory of members.
+        // Members are in the root or in a directory of members.
         if !files::is_file(&dir.join("Cargo.toml")) {
             dirs.extend(below(&dir));
         }

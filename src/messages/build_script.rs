@@ -1,4 +1,4 @@
-//! Build scripts and variables that configure a build wrongly.
+//! Invalid configurations in build scripts and variables.
 
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -8,7 +8,6 @@ use crate::toolchain::output_registry::OutputConflict;
 use std::path::Path;
 
 impl ConfigFault<'_> {
-    /// Returns the error.
     pub fn finding(&self) -> Finding {
         match self {
             Self::AllowedId(id) => Finding::error(
@@ -42,20 +41,20 @@ fn no_root(path: &Path, what: &str) -> Finding {
 }
 
 impl Finding {
-    /// Adds that a variable which is unusable for the toolkit does not lead to a cuDNN either.
+    /// Adds that the variable, which is unusable for the toolkit, does not point to a cuDNN either.
     pub(crate) fn with_no_cudnn(self) -> Self {
         let searched = "was looked for there too, and found nowhere else";
         self.with("cuDNN", searched)
     }
 
-    /// Puts these variables, which name the headers and the libraries, first among the ways to fix a skew of both.
+    /// Prepends the help that fixes a version skew through these variables of the headers and the libraries.
     pub(crate) fn explain_skew(&mut self, variables: &[String]) {
         let names = variables.join(" and ");
         let help = format!("let {names} name the headers and the libraries of one release");
         self.help.splice(..1, [help]);
     }
 
-    /// Makes missing sub-libraries an error: without one, a program that runs here fails at its first convolution.
+    /// Makes missing sub-libraries an error, since programs that run here fail at their first convolution.
     pub(crate) fn stop_at_missing_parts(&mut self) {
         if self.id == FindingId::PartsMissing {
             self.severity = Severity::Error;
@@ -64,7 +63,6 @@ impl Finding {
 }
 
 impl ToolchainFault<'_> {
-    /// Returns the error.
     pub fn finding(&self) -> Finding {
         match self {
             Self::NoToolkit => Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found"),
@@ -79,7 +77,6 @@ impl ToolchainFault<'_> {
 }
 
 impl OutputConflict<'_> {
-    /// Returns the error.
     pub fn finding(&self) -> Finding {
         let error = |headline: String| Finding::error(FindingId::ConfigInvalid, headline);
         match self {

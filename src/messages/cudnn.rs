@@ -1,4 +1,4 @@
-//! A cuDNN whose headers, libraries and sub-libraries do not go together.
+//! A cuDNN whose headers, libraries and sub-libraries are inconsistent.
 
 use crate::choice::cuda_mismatch::CudaMismatch;
 use crate::choice::findings::owner;
@@ -48,7 +48,7 @@ impl CudaMismatch<'_> {
             format!("set CUDA_HOME to {place_of_toolkit}"),
         ];
         if self.compatible_cudnn.is_none() {
-            // What lies on this machine goes before what would have to be installed.
+            // An installation on this machine is suggested before a download.
             if self.compatible_toolkit.is_some() {
                 helps.reverse();
             }
@@ -61,7 +61,7 @@ impl CudaMismatch<'_> {
     }
 }
 
-/// Returns the help that replaces the package by that for this CUDA. Two wheels of cuDNN share one directory, so the
+/// Returns the help that replaces the package by the one for this CUDA. Two wheels of cuDNN share one directory, so the
 /// old one has to be removed first.
 fn other_package(owner: &Owner, cuda: u32, command: &str) -> String {
     match owner.installer {
@@ -114,8 +114,8 @@ impl HeaderLibrarySkew<'_> {
     }
 }
 
-/// Returns the command that brings both packages of Debian to one version: the newer one, which apt had last. Headers
-/// of another CUDA's package are replaced with those of the library's.
+/// Returns the command that installs both Debian packages in the newer version. If the headers are from another CUDA's
+/// package, they are replaced by those of the library's package.
 fn of_one_release(of_headers: &Owner, of_library: &Owner, headers_newer: bool) -> String {
     let (headers, library) = (&of_headers.name, &of_library.name);
     let end = |name: &str| name.find("-cuda-").unwrap_or(name.len());
@@ -131,7 +131,7 @@ fn of_one_release(of_headers: &Owner, of_library: &Owner, headers_newer: bool) -
     format!("sudo apt install {library}={version} {headers}={version}")
 }
 
-/// Returns `true` if both are in the same installation: `include/` and `lib/` of one directory.
+/// Returns `true` if both are in one installation, in `include/` and `lib/` of the same directory.
 fn beside(header: &Path, library: &Path) -> bool {
     let up = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_path_buf);
     up(header) == up(library)
@@ -266,7 +266,7 @@ impl SubLibraryFault<'_> {
 }
 
 impl Obstacle {
-    /// Returns the help; `is_beside` if the library itself is beside the link.
+    /// Returns the help. `is_beside` is `true` if the library is in the directory of the link.
     pub(super) fn help(&self, is_beside: bool) -> String {
         match &self.defect {
             Defect::Dangling(_) | Defect::SymlinkLoop if is_beside => format!(

@@ -1,4 +1,4 @@
-//! Releases of the toolkit, cuDNN, driver and host compiler that do not go together.
+//! Incompatible versions of the toolkit, cuDNN, driver and host compiler.
 
 #[cfg(feature = "cli")]
 use crate::compat::image_driver::{DISABLE, ImageNeedsDriver, REQUIRE};
@@ -7,7 +7,7 @@ use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 
 impl UndocumentedToolkit {
-    /// Returns the note: minor-version compatibility makes both fit anyway.
+    /// Returns the note. It is not an error, since minor versions of CUDA are compatible.
     pub fn finding(&self) -> Finding {
         let (cuda, newest) = (self.cuda.short(), self.newest.short());
         let headline = format!(
@@ -39,7 +39,6 @@ impl NewerToolkitPtx {
 
 #[cfg(feature = "cli")]
 impl ImageNeedsDriver<'_> {
-    /// Returns the warning about the driver.
     pub fn finding(&self) -> Finding {
         let (driver, wanted) = (self.driver.short(), self.required.short());
         let headline = format!(
@@ -54,7 +53,7 @@ impl ImageNeedsDriver<'_> {
                 None => "update the NVIDIA driver of the host".to_string(),
             })
             .help(format!("or take an image of CUDA {driver} or an older one"));
-        // Within a major, all but PTX runs.
+        // Within a major, only PTX is incompatible.
         match self.required.major == self.driver.major {
             true => finding.help(format!(
                 "or start the container with {DISABLE}=1, if the program holds machine code for its GPU"

@@ -1,4 +1,4 @@
-//! What `fetch` could not do.
+//! Failures of `fetch`.
 
 use crate::cli::fetch::cargo_config::Refused;
 use crate::cli::fetch::fault::FetchFault;
@@ -8,11 +8,10 @@ use crate::runtime::facts::finding::quoted;
 use crate::{Finding, FindingId};
 use std::path::Path;
 
-/// How many damaged files are named.
+/// The number of damaged files that are named.
 const NAMED: usize = 5;
 
 impl FetchFault {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         match self {
             Self::Io(verb, path, error) => io_error(verb, path, error),

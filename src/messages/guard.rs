@@ -1,4 +1,4 @@
-//! The guard, and the file that is generated.
+//! The guard and its generated file.
 
 use crate::guard::InvalidGuard;
 use crate::runtime::facts::finding::Finding;

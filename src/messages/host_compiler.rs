@@ -41,7 +41,7 @@ impl HostCompilerFault<'_> {
                     "set NVCC_CCBIN={program} to make that your own choice"
                 ))
             }
-            // It never stops a build: sources that include little of the library compile.
+            // It never stops a build, since sources that use little of the library compile.
             HostCompilerFault::Libstdcxx11(check) => {
                 let (compiler, cuda) = (check.described(), check.cuda);
                 let headline =
@@ -92,11 +92,11 @@ impl HostCompilerFault<'_> {
                     .help(help)
             }
             #[cfg(feature = "cli")]
-            HostCompilerFault::NotStarted(nvcc, said, missing) => {
+            HostCompilerFault::NotStarted(nvcc, output, missing) => {
                 let headline = format!("`{}` cannot start its host compiler", nvcc.display());
                 Finding::warning(unsupported, headline)
                     .help(missing.help())
-                    .with("nvcc says", said.trim_end())
+                    .with("nvcc says", output.trim_end())
             }
         }
     }
@@ -107,7 +107,7 @@ impl HostCompilerCheck<'_> {
         format!("{} at `{}`", self.compiler.named(), self.program.display())
     }
 
-    /// Returns the help that names a compiler which CUDA accepts.
+    /// Returns the help that names a compiler which CUDA supports.
     fn supported_compiler(&self, misfit: Misfit) -> String {
         match (self.rivals, self.compiler.make) {
             ([best, ..], _) => {
@@ -146,7 +146,7 @@ impl HostCompilerCheck<'_> {
         }
     }
 
-    /// Adds the origin of the compiler and of the limits, and the compilers in its place.
+    /// Adds the origin of the compiler and of the limits, and the alternatives.
     fn add_origin(&self, finding: Finding) -> Finding {
         let named = match self.choice {
             Choice::Variable(variable, name) => format!("{}={name}", variable.name()),
@@ -165,7 +165,7 @@ impl HostCompilerCheck<'_> {
             .with_lines("also found", self.rivals.iter().map(rival))
     }
 
-    /// Returns the accepted releases: `gcc 14 or older`.
+    /// Returns the supported versions: `gcc 14 or older`.
     fn accepted(&self) -> String {
         let Limits { gcc, clang, msvc } = self.limits;
         let cl = |number: u32| format!("{}.{:02}", number / 100, number % 100);
@@ -181,12 +181,11 @@ impl HostCompilerCheck<'_> {
     }
 }
 
-/// Help for an nvcc that cannot start gcc.
+/// The help for an nvcc that cannot start gcc.
 pub const NO_GCC: &str =
     "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler";
 
 impl MissingHostCompiler<'_> {
-    /// Returns what to do about it.
     pub fn help(&self) -> String {
         match (self.is_cl, &self.choice) {
             (true, Choice::Nobody) => "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget install \
@@ -208,7 +207,7 @@ impl MissingHostCompiler<'_> {
             (false, Choice::Flag) => "correct the `-ccbin` that nvcc is given in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: \
                                       there is no such compiler"
                 .into(),
-            // Debian's packages have such names.
+            // The compilers in Debian's packages are named so.
             (false, Choice::Nobody) => match self.cross_gcc {
                 Some(name) => format!(
                     "install `{name}`, on Debian and Ubuntu with `sudo apt install g++-{}`, or set NVCC_CCBIN to \
@@ -223,7 +222,7 @@ impl MissingHostCompiler<'_> {
 
 #[cfg(feature = "cli")]
 impl Finding {
-    /// Returns the finding as a warning: it stops only a build that compiles kernels.
+    /// Returns the finding as a warning, since it stops only builds that compile kernels.
     pub fn until_kernels_compile(mut self) -> Self {
         self.severity = Severity::Warning;
         self

@@ -1,4 +1,4 @@
-//! What keeps a program from running.
+//! Faults that prevent a program from running.
 
 use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{
@@ -19,14 +19,13 @@ use crate::runtime::system::names::DRIVER_SO;
 use std::fmt::Display;
 use std::path::Path;
 
-/// How many functions are named after the first one.
+/// The number of functions that are named after the first one.
 const MOST_NAMED: usize = 8;
 
 const PUT_ON_PATH: &str =
     "copy it beside the program, or put the directory that holds it on PATH where the program runs";
 
 impl InspectionFault<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         match self {
             Self::Unreadable(path, Some(Defect::Foreign(..)) | None) => {
@@ -206,7 +205,7 @@ impl InspectionFault<'_> {
 }
 
 impl Finding {
-    /// Returns it as an error, or as a warning about what may never be used.
+    /// Returns the finding as an error, or as a warning about something that may never be used.
     pub fn error_if(self, is_error: bool) -> Self {
         Self {
             severity: Severity::error_if(is_error),
@@ -216,7 +215,6 @@ impl Finding {
 }
 
 impl UnresolvedCudnn<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let names = self.names.join(" or ");
         let is_dll = matches!(self.request, Request::Dll);
@@ -324,7 +322,6 @@ impl LoadedFiles<'_> {
 }
 
 impl RefusedRelease<'_> {
-    /// Returns the finding.
     pub fn finding(&self) -> Finding {
         let (library, wanted) = (self.library, &self.mismatch.required_cudnn());
         let mut evidence = vec![
@@ -368,7 +365,7 @@ fn found_file((version, path): &FoundFile<'_>) -> String {
     format!("{version}{}", path.display())
 }
 
-/// Returns the help for a library that is none of a cuDNN.
+/// Returns the help for a library that does not belong to cuDNN.
 fn replacement_help(defect: &Defect, cpu: &str) -> String {
     match defect {
         Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => {

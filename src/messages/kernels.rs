@@ -1,4 +1,4 @@
-//! Kernel files, and what is made of them.
+//! Kernel files and the compiled results.
 
 use crate::kernels::InvalidRequest;
 use crate::kernels::min_capability::TargetsBelowMinimum;
@@ -86,7 +86,7 @@ impl TargetsBelowMinimum {
             "these kernels need compute capability {minimum} and are not compiled for {lost}"
         );
         let finding = match self.chosen_by {
-            // Nobody wrote that list.
+            // The default list is not the user's mistake.
             ChosenBy::Default => Finding::note(id, summary),
             _ => Finding::warning(id, summary),
         };

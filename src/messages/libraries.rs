@@ -1,4 +1,4 @@
-//! Libraries that the loader will not find, or finds twice.
+//! Libraries that the loader does not find, or finds twice.
 
 use crate::cudnn::consistency::file_name;
 use crate::loader::dll_dependencies::{DllDependencies, DllFault, MissingDll};
@@ -9,7 +9,6 @@ use crate::runtime::facts::version::Version;
 use std::path::Path;
 
 impl PathFault<'_> {
-    /// Returns the finding for the fault.
     pub fn finding(&self) -> Finding {
         let hijack = |summary: String| Finding::warning(FindingId::LibraryPathHijack, summary);
         match self {
@@ -80,7 +79,7 @@ impl PathFault<'_> {
     }
 }
 
-/// Returns the finding for a cuDNN to which a variable leads the program.
+/// Returns the finding for a cuDNN that the program loads because of a variable.
 fn hijacked(
     by: &str,
     Shadowed {
@@ -118,7 +117,7 @@ fn folder(library: &Path) -> String {
 }
 
 impl DllFault<'_> {
-    /// Returns the finding for the fault, with the places that were searched.
+    /// Returns the finding, with the places that were searched.
     pub fn finding(&self, searched: &DllDependencies) -> Finding {
         match self {
             DllFault::MissingZlib(version, dir) => {
@@ -176,7 +175,7 @@ fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> F
     )
 }
 
-/// Creates a finding. The program may bring the DLL along itself: a warning, and a note if PATH is not known.
+/// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
 fn looked_in(id: FindingId, summary: String, searched: &DllDependencies) -> Finding {
     let severity = match searched.path_known {
         true => Severity::Warning,

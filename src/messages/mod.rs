@@ -1,8 +1,8 @@
-//! Every sentence of a build and of the terminal program: each fault becomes a finding here, in the file of its topic.
+//! All messages of a build and of the terminal program, one file per topic.
 //!
-//! A rule returns a fault, a plain value that says what it found. The `finding()` of that fault is written in this
-//! module, and decides its severity, headline, evidence and help. No other module imports this one. The faults of the
-//! running program have their sentences in `runtime::messages`, in the same form.
+//! A rule returns a fault, a plain value with the facts. Its `finding()` is in this module and decides the severity,
+//! headline, evidence and help. No other module imports this one. The messages of the running program are in
+//! `runtime::messages`, in the same form.
 
 mod build_script;
 mod cudnn;

@@ -72,7 +72,7 @@ impl NoUsableCandidate<'_> {
         with_alternatives(finding, self.helps())
     }
 
-    /// Returns the first cuDNN whose library exists and cannot be used.
+    /// Returns the first cuDNN whose library exists but cannot be used.
     fn obstructed(&self) -> Option<(&Cudnn, &Obstacle)> {
         let mut cudnns = self.found.iter().filter_map(|one| one.cudnn());
         cudnns.find_map(|one| Some((one, one.files.obstacle.as_ref()?)))
@@ -83,7 +83,7 @@ impl NoUsableCandidate<'_> {
         left_out.filter(|one| one.kind == self.kind)
     }
 
-    /// Returns a line for each place that a compiler or a record points to and that could not be used.
+    /// Returns a line for each place that a compiler or a record points to but that could not be used.
     fn left_out(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.files_left_out().map(LeftOut::line).collect();
         let candidates = self.context.scan.candidates.iter();
@@ -167,7 +167,7 @@ impl NoUsableCandidate<'_> {
 }
 
 impl LeftOut {
-    /// Returns the path and its own output.
+    /// Returns the line for a place: its path and the reason.
     fn line(&self) -> String {
         let (shown, fault) = match &self.reason {
             Unreadable::Nvcc(fault) => {
@@ -199,7 +199,7 @@ impl CandidateFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
             Self::OtherCpu(candidate, cpu, platform) => {
-                // A variable may name the libraries apart from the headers.
+                // The libraries and the headers may come from different variables.
                 let root = candidate.root();
                 let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_ref());
                 let apart = library.filter(|library| !library.starts_with(root));
@@ -265,11 +265,11 @@ impl MissingHeaders<'_> {
         if nvidia_image::is_without_cudnn_headers(self.env) {
             finding = finding.help(build_in("cudnn-devel"));
         }
-        // 9 of `…/libcudnn.so.9`.
+        // The 9 in `…/libcudnn.so.9`.
         let in_name = || LibraryName::of(cudnn.library.as_deref()?)?.major();
         let major = version.map(|version| version.major).or_else(in_name);
         let major = major.unwrap_or(majors::NEWEST_CUDNN);
-        // Debian 8.x packages are for one CUDA each, without its number in the name.
+        // Debian's 8.x packages are each for one CUDA, without its number in the name.
         let dev = |kind: &str| match major {
             9.. => format!("libcudnn{major}-{kind}-cuda-{flavour}"),
             _ => format!("libcudnn{major}-{kind}"),
@@ -308,7 +308,7 @@ impl MissingHeaders<'_> {
     }
 }
 
-/// Returns the headline for headers without a version. From cuDNN 8 on, `cudnn.h` includes the header that has it.
+/// Returns the headline for headers without a version. Since cuDNN 8, `cudnn.h` includes the header that has it.
 fn mute(header: &Path, release: &str) -> String {
     let beside = match header.ends_with("cudnn.h") {
         true => ", nor is `cudnn_version.h` beside it",
@@ -320,7 +320,7 @@ fn mute(header: &Path, release: &str) -> String {
     )
 }
 
-/// Returns the help for an image that is for running only.
+/// Returns the help for a runtime-only image.
 fn build_in(flavour: &str) -> String {
     format!(
         "build in the `-{flavour}` image of nvidia/cuda, and copy the program into this one, which is for running alone"

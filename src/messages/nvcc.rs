@@ -115,7 +115,7 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
     let mut finding =
         Finding::error(FindingId::NvccNotFound, headline).with_lines("looked at", looked);
     if wheels {
-        // One for CUDA 11 or 12 would not be taken with that toolkit.
+        // This toolkit is incompatible with a cuDNN for CUDA 11 or 12.
         let cudnn = candidates.iter().any(|candidate| {
             matches!(&candidate.found, Found::Cudnn(cudnn) if candidate.chosen && cudnn.cuda_major != Some(13))
         });
@@ -139,15 +139,15 @@ impl ToolFailure<'_> {
     pub fn finding(&self) -> Finding {
         let id = FindingId::NvccFailed;
         match self {
-            ToolFailure::Compilation(source, command, said, cause) => {
+            ToolFailure::Compilation(source, command, output, cause) => {
                 let headline = format!("nvcc could not compile `{}`", source.display());
                 let mut finding = Finding::error(id, headline).with("command", command);
                 if !command.env.is_empty() {
                     let prompt = "the developer prompt of Visual Studio: it was given that PATH, LIB and INCLUDE";
                     finding = finding.with("works in", prompt);
                 }
-                // Its empty lines tell nothing, and cargo puts the name of the package before each.
-                let lines = said.lines().filter(|line| !line.trim().is_empty());
+                // Blank lines are dropped: cargo prefixes each line with the name of the package.
+                let lines = output.lines().filter(|line| !line.trim().is_empty());
                 finding = match &*lines.collect::<Vec<_>>() {
                     [] => finding.with("nvcc says", "nothing"),
                     lines => finding.with_lines("nvcc says", lines),
@@ -155,10 +155,10 @@ impl ToolFailure<'_> {
                 finding.help.extend(cause.help());
                 finding
             }
-            ToolFailure::DeviceLink(command, said) => {
+            ToolFailure::DeviceLink(command, output) => {
                 Finding::error(id, "nvcc could not link the device code of these kernels")
                     .with("command", command)
-                    .with("nvcc says", said.trim())
+                    .with("nvcc says", output.trim())
             }
             ToolFailure::Archive(name, error) => {
                 let headline = format!("cannot put the objects of `{name}` into a library");
@@ -169,7 +169,7 @@ impl ToolFailure<'_> {
             ToolFailure::Wrapper {
                 program,
                 source,
-                said,
+                output,
             } => {
                 let (program, source) = (program.display(), source.display());
                 let headline = format!(
@@ -178,9 +178,9 @@ impl ToolFailure<'_> {
                 let finding = Finding::warning(id, headline).help(format!(
                     "install a release of `{program}` that works with this nvcc"
                 ));
-                match said.trim() {
+                match output.trim() {
                     "" => finding,
-                    said => finding.with("it says", said),
+                    output => finding.with("it says", output),
                 }
             }
             #[cfg(feature = "cli")]
@@ -197,7 +197,7 @@ impl ToolFailure<'_> {
 }
 
 impl FailureCause<'_> {
-    /// Returns what to do about it, if that is known.
+    /// Returns the help for this cause, if there is one.
     pub fn help(&self) -> Option<String> {
         Some(match self {
             FailureCause::TemporaryDirectory(missing) => missing.help(),
@@ -222,15 +222,15 @@ impl FailureCause<'_> {
                 )
             }
             FailureCause::HostCompiler(missing) => missing.help(),
-            FailureCause::Output(said) => {
-                let (_, help) = KNOWN.iter().find(|(words, _)| said.contains(words))?;
+            FailureCause::Output(output) => {
+                let (_, help) = KNOWN.iter().find(|(words, _)| output.contains(words))?;
                 help.to_string()
             }
         })
     }
 }
 
-/// Words of nvcc or its host compiler, and what to do.
+/// Error messages of nvcc or its host compiler, and the help for each.
 const KNOWN: &[(&str, &str)] = &[
     (
         "No supported gcc/g++ host compiler found",
@@ -260,7 +260,6 @@ const KNOWN: &[(&str, &str)] = &[
 ];
 
 impl MissingTemporaryDirectory<'_> {
-    /// Returns what to do about it.
     pub fn help(&self) -> String {
         let dir = self.0.display();
         format!("set TMPDIR to a directory that is there, or unset it: `{dir}` is not")

@@ -1,4 +1,4 @@
-//! Phrases of several topics: candidates, variables, alternatives.
+//! Phrases for several topics: candidates, variables, alternatives.
 
 use crate::choice::context::CheckContext;
 use crate::choice::message_format::{product, release};
@@ -10,7 +10,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 
-/// Returns the variable that names such a directory.
+/// Returns the name of the variable for such a directory.
 pub fn variable(kind: Kind) -> &'static str {
     match kind {
         Kind::Toolkit => "CUDA_HOME",
@@ -50,7 +50,7 @@ pub fn named(candidate: &Candidate) -> String {
     )
 }
 
-/// Returns how and where it was found: `system directories: /usr/include/cudnn_version.h`.
+/// Returns how and where a candidate was found: `system directories: /usr/include/cudnn_version.h`.
 pub fn found_via(candidate: &Candidate) -> String {
     format!("{}: {}", candidate.via, candidate.shown_path().display())
 }
@@ -66,7 +66,7 @@ pub fn also(candidate: &Candidate) -> String {
     format!("{} in {root}{reason}", release(candidate))
 }
 
-/// Adds alternatives of what to do, the most likely first.
+/// Adds alternative helps, the most likely first.
 pub fn with_alternatives(finding: Finding, helps: Vec<String>) -> Finding {
     let helps = helps.into_iter().enumerate();
     helps.fold(finding, |finding, (index, help)| match index {

@@ -9,7 +9,6 @@ use crate::toolkit::package_names::by_distribution;
 const DYNAMIC: &str = "leave `.link(Link::Static)` out of build.rs, and link dynamically";
 
 impl StaticLinkFault<'_> {
-    /// Returns the error.
     pub fn finding(&self) -> Finding {
         match self {
             Self::CudnnOnWindows => Finding::error(

@@ -1,4 +1,4 @@
-//! Files and programs that could not be read or run.
+//! Files that could not be read, and programs that could not be run.
 
 use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::{Finding, printable};
@@ -24,7 +24,6 @@ impl FileFault<'_> {
 }
 
 impl ProgramFault<'_> {
-    /// Returns the finding for this call.
     pub fn finding(&self, invocation: &Invocation) -> Finding {
         let name = invocation.program.display().to_string();
         match self {

@@ -15,7 +15,6 @@ use crate::targets::target_lists::{listed, machine};
 use crate::toolchain::targets::UnlistedTargets;
 
 impl RequestFault<'_> {
-    /// Returns the error about the list.
     pub fn finding(&self) -> Finding {
         let from = self.request.from;
         let error = |id, headline: String| {
@@ -88,7 +87,7 @@ impl RequestFault<'_> {
 }
 
 impl SelectionNote<'_> {
-    /// Returns the finding, a warning if a GPU of this machine gets no machine code.
+    /// Returns the finding, which is a warning if a GPU of this machine gets no machine code.
     pub fn finding(&self) -> Finding {
         match self {
             Self::NoGpu(targets) => Finding::note(
@@ -161,14 +160,14 @@ fn words(gencode: Gencode) -> String {
     }
 }
 
-/// Returns the CUDA versions that support each target, one target a line.
+/// Returns the CUDA versions that support each target, one target per line.
 fn served_by(targets: &[Target]) -> String {
     let line = |target: &Target| format!("{target}: {}", nvcc_table::served_by(*target));
     joined(targets.iter().map(line), "\n")
 }
 
 impl UnlistedTargets<'_> {
-    /// Returns the finding. nvcc can list its targets since CUDA 11.5; a newer one that does not has a fault of its own.
+    /// Returns the finding. An old nvcc gets only a note: nvcc can list its targets since CUDA 11.5.
     pub fn finding(self) -> Finding {
         let taken = self
             .known
@@ -197,7 +196,6 @@ impl UnlistedTargets<'_> {
 }
 
 impl SilentDriver {
-    /// Returns the warning that GPUs are not known.
     pub fn finding(&self) -> Finding {
         let headline = match self {
             Self::Deadline(limit) => {
@@ -212,7 +210,6 @@ impl SilentDriver {
 }
 
 impl GpuQueryFault {
-    /// Returns the note that GPUs are not known.
     pub fn finding(&self) -> Finding {
         let finding = match self {
             Self::Silent(silent) => silent

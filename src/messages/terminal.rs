@@ -1,4 +1,4 @@
-//! What a program on this machine will not find, and what the terminal program leaves out of a finding.
+//! Messages of the terminal program.
 
 use crate::model::owner::Installer;
 use crate::report::not_opened::NotOpened;
@@ -8,7 +8,7 @@ use crate::system::files;
 use std::path::Path;
 
 impl Finding {
-    /// Leaves out how to install the terminal program: who reads its output has the program.
+    /// Removes the help that installs the terminal program, since its reader already has it.
     pub fn omit_installation(&mut self) {
         for help in &mut self.help {
             *help = help.replace(
@@ -20,7 +20,6 @@ impl Finding {
 }
 
 impl NotOpened<'_> {
-    /// Returns the finding for the libraries.
     pub fn finding(&self) -> Finding {
         let (cudnn, cuda, packages) = (self.cudnn, self.cuda, &self.packages);
         let names: Vec<&str> = self.lacking.iter().map(|(name, _)| &**name).collect();

@@ -1,4 +1,4 @@
-//! A CUDA toolkit that lacks something, and libraries that are not installed.
+//! Incomplete CUDA toolkits, and libraries that are not installed.
 
 use crate::choice::incomplete_toolkit::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
@@ -76,7 +76,7 @@ impl LibraryFault<'_> {
         }
     }
 
-    /// Returns what installs the package of a library beside the toolkit, as whoever installed the toolkit names it.
+    /// Returns the command that installs the package of a library, with the installer of the toolkit.
     fn install(&self, (name, wheel): &(&str, &str)) -> String {
         let (toolkit, via) = (self.toolkit, &self.candidate.via);
         let version = toolkit.version;
@@ -113,8 +113,8 @@ impl LibraryFault<'_> {
 }
 
 impl MissingDependency {
-    /// Returns the finding for a library of this toolkit. It may be found when the program is linked and run, by means
-    /// that are not seen here: a warning.
+    /// Returns the finding for a library of this toolkit. It is a warning, since linker and loader may find the library by
+    /// other means.
     pub fn finding(&self, toolkit: &Toolkit) -> Finding {
         let file = self.library.file_name().unwrap_or_default();
         let (library, needs) = (file.to_string_lossy(), &self.needs);
@@ -199,7 +199,7 @@ impl NvccFault {
             .help("run the command by hand: an nvcc that works answers it")
     }
 
-    /// Returns the output of an nvcc that was run.
+    /// Returns the output of an nvcc that ran.
     pub(super) fn output(&self) -> Option<&str> {
         match self {
             Self::NotRun(_) => None,
@@ -209,7 +209,7 @@ impl NvccFault {
     }
 }
 
-/// Returns the packages to install, as the installer of the toolkit names them.
+/// Returns the packages to install, as named by the installer of the toolkit.
 pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os) -> String {
     let names = |nvcc: &str, rest: &str| {
         let rest_lacks = lacks.iter().any(|part| *part != "nvcc");
@@ -221,7 +221,7 @@ pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str],
     };
     if is_of_wheels(&toolkit.root) {
         return match (toolkit.version.map(|version| version.major), lacks) {
-            // These wheels hold only a part of the compiler, which cannot compile.
+            // These wheels contain only a part of the compiler.
             (Some(..13), ["nvcc"]) => "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 hold no nvcc".into(),
             (Some(major @ ..13), _) => format!("the wheel `nvidia-cuda-runtime-cu{major}`"),
             _ => names("nvidia-cuda-nvcc", "nvidia-cuda-runtime") + " with pip",
@@ -231,7 +231,7 @@ pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str],
         return names("cuda-nvcc", "cuda-cudart-dev") + " from conda-forge";
     }
     if os == Os::Windows {
-        // The components of NVIDIA's installer: `cuda_12.9.1_windows.exe -s nvcc_12.9`.
+        // Components of NVIDIA's installer: `cuda_12.9.1_windows.exe -s nvcc_12.9`.
         let release = toolkit
             .version
             .map(|version| format!("_{}", version.short()));

@@ -70,7 +70,7 @@ impl UnusableVariable<'_> {
             }
             VariableFault::NoLibrary => {
                 let help = match self.variable.names() == Some(Names::CudnnHeaders) {
-                    // It is right already.
+                    // The variable is already correct.
                     true => {
                         "set CUDNN_LIB_DIR to the directory that holds libcudnn.so or libcudnn.so.9"
                             .into()
@@ -104,7 +104,6 @@ impl UnusableVariable<'_> {
         }
     }
 
-    /// Returns the help that sets the variable.
     fn correction(&self) -> String {
         let (context, os) = (self.context, self.context.platform.os);
         let name = context.env.spelling(self.variable);
@@ -153,7 +152,7 @@ impl VariablesDisagree<'_> {
     }
 }
 
-/// Returns the help that unpacks an archive and sets the variable: `value` is the archive or its directory.
+/// Returns the help that unpacks an archive and sets the variable. `value` is the archive or its directory.
 fn unpack(archive: &Path, value: &Path, name: &str) -> String {
     let dir = archive.parent().unwrap_or(archive);
     let file = archive.file_name().unwrap_or_default().to_string_lossy();
@@ -184,10 +183,10 @@ fn unpack(archive: &Path, value: &Path, name: &str) -> String {
     }
 }
 
-/// Returns the help for a value that a shell would have changed, or that is not the path of one directory here.
+/// Returns the help for a value that a shell would have expanded, or that is not the path of one directory here.
 fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
     let quoted = |quote: char| value.starts_with(quote) && value.ends_with(quote);
-    // CMake's lists have a semicolon everywhere.
+    // Lists in CMake are separated by semicolons on every system.
     let list: &[char] = match os {
         Os::Windows => &[';'],
         _ => &[':', ';'],
@@ -209,7 +208,7 @@ fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
     })
 }
 
-/// Returns `true` for `C:\Program Files\…`.
+/// Returns `true` for a Windows path: `C:\Program Files\…`.
 fn is_windows(value: &str) -> bool {
     matches!(value.as_bytes(), [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic())
 }

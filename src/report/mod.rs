@@ -72,7 +72,7 @@ impl Toolchain {
             cudnn: self.cudnn().cloned(),
             candidates: self.candidates.clone(),
             findings: self.findings.clone(),
-            unasked: self.needs.unasked(),
+            unasked: self.needs.unrequired(),
             ..Report::default()
         }
     }

@@ -44,7 +44,9 @@ impl Config {
                 let toolchain = self.survey_on(host.clone());
                 let compiler = toolchain.compiler(letters, &mut findings);
                 let told_by = match &compiler {
-                    Some(compiler) if compiler.was_asked() => format!("{}, asked", compiler.name()),
+                    Some(compiler) if compiler.was_queried() => {
+                        format!("{}, asked", compiler.name())
+                    }
                     Some(compiler) => format!("what {} is known to do", compiler.name()),
                     None => "the list alone: there is no CUDA here".to_string(),
                 };

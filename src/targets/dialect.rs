@@ -1,4 +1,4 @@
-//! The ways in which people write lists of GPU targets. Most words mean the same everywhere; a bare number does not.
+//! The dialects of target lists. Most words mean the same in all of them, but a bare number does not.
 
 pub mod flag;
 #[cfg(test)]
@@ -11,42 +11,42 @@ use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix,
 use crate::targets::gpu_names;
 use crate::targets::gpu_names::NamedGpu;
 
-/// Whose words they are.
+/// The dialect of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// The build script's and `CUDNN_GUARD_ARCHS`: `86` is machine code; PTX is made where it is written.
+    /// The build script and `CUDNN_GUARD_ARCHS`: `86` is machine code only.
     Ours,
     /// `CUDAARCHS`: `86` is machine code and PTX (<https://cmake.org/cmake/help/latest/prop_tgt/CUDA_ARCHITECTURES.html>).
     CMake,
     /// `TORCH_CUDA_ARCH_LIST`: `8.6` is machine code, `8.6+PTX` is both.
     Torch,
-    /// `CUDA_COMPUTE_CAP` of candle and its kin: `86` is machine code.
+    /// `CUDA_COMPUTE_CAP` of candle and other crates: `86` is machine code.
     ComputeCap,
 }
 
-/// One word of a list.
+/// A word of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// One compute capability.
+    /// A single compute capability.
     Targets(Vec<Gencode>),
-    /// A generation by its name: machine code for as much of it as nvcc knows, and PTX of the last if so written.
+    /// A generation: machine code for its GPUs that nvcc supports, and PTX of the last if requested.
     Generation {
         /// Its GPUs, in numeric order.
         capabilities: Vec<ComputeCapability>,
-        /// Whether PTX is made, too.
+        /// `true` if PTX is requested too.
         ptx: bool,
     },
     /// Machine code for the GPUs of this machine.
     Native,
-    /// What is taken where nobody wrote a list.
+    /// The default targets.
     Auto,
-    /// Machine code for all that nvcc can do, and PTX for what comes after.
+    /// Machine code for everything that nvcc supports, and PTX for later GPUs.
     All,
     /// `all-major`: the first capability of each major.
     AllMajor,
 }
 
-/// Reads a list with spaces, commas or semicolons between its words; the error is the word that cannot be read.
+/// Parses a list that is separated by spaces, commas or semicolons. The error is the first invalid word.
 pub fn read(dialect: Dialect, text: &str) -> Result<Vec<Word>, &str> {
     let mut words = Vec::new();
     let mut rest = skip(text);
@@ -66,7 +66,7 @@ fn skip(text: &str) -> &str {
     text.trim_start_matches(is_gap)
 }
 
-/// The first word, and how much of the text it takes.
+/// Parses the first word and returns it with its length in the text.
 fn next(dialect: Dialect, text: &str) -> Result<(Word, usize), &str> {
     if text.starts_with('-') {
         let length = flag::length(text);
@@ -79,11 +79,11 @@ fn next(dialect: Dialect, text: &str) -> Result<(Word, usize), &str> {
     if let Some(read) = read_word(dialect, &word.to_ascii_lowercase()) {
         return Ok((read, length));
     }
-    // `RTX 4090` is one name of two words.
-    let mut goes_on = true;
+    // A name may have several words: `RTX 4090`.
+    let mut is_open = true;
     let gaps = text.match_indices(is_gap).chain([(text.len(), "")]);
     let ends = gaps
-        .take_while(|(_, gap)| std::mem::replace(&mut goes_on, ![",", ";"].contains(gap)))
+        .take_while(|(_, gap)| std::mem::replace(&mut is_open, ![",", ";"].contains(gap)))
         .take(8);
     let longest = ends
         .filter_map(|(end, _)| Some((read_name(dialect, text.get(..end)?)?, end)))
@@ -95,7 +95,7 @@ fn read_name(dialect: Dialect, name: &str) -> Option<Word> {
     let name = name.to_ascii_lowercase();
     let (name, ptx) = match name.strip_suffix("+ptx") {
         Some(name) => (name, true),
-        // PyTorch's own list of names has PTX of the last of each.
+        // PyTorch's names imply PTX of the last target.
         None => (name.as_str(), dialect == Dialect::Torch),
     };
     Some(match gpu_names::lookup(name)? {
@@ -147,7 +147,7 @@ fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
     let (capability, suffix) = number(&found, 2)?;
     let mut read = targets(capability, suffix, codes);
     if let Some((capability, suffix)) = number(&found, 5) {
-        // PTX stays what it is: there is nothing to make it through.
+        // PTX cannot be made through other PTX.
         if codes != [Code::Machine] {
             return None;
         }

@@ -1,4 +1,4 @@
-//! GPUs by their names: `Ampere`, `H100`, `RTX 4090`.
+//! GPUs by name: `Ampere`, `H100`, `RTX 4090`.
 
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedGpu {
     /// All GPUs of a generation.
@@ -21,7 +21,7 @@ struct Row {
     products: &'static str,
 }
 
-/// The GPUs of this name, however it is spaced and capitalised.
+/// Looks up a name, ignoring case and spacing.
 pub fn lookup(name: &str) -> Option<NamedGpu> {
     let name = plain(name);
     let family = match name.as_str() {
@@ -36,7 +36,7 @@ pub fn lookup(name: &str) -> Option<NamedGpu> {
     }
 }
 
-/// By their plain names. To make the whole table plain takes a thousand times as long as to look one of them up.
+/// The table by [`plain`] name. Building it takes a thousand times as long as a lookup.
 static NAMES: LazyLock<HashMap<String, NamedGpu>> = LazyLock::new(|| {
     let mut names = HashMap::new();
     for row in rows() {
@@ -55,7 +55,7 @@ static NAMES: LazyLock<HashMap<String, NamedGpu>> = LazyLock::new(|| {
     names
 });
 
-/// The generations and the compute capabilities in each, the oldest first. GPUs of Jetson stand for themselves.
+/// Returns the generations with their compute capabilities, the oldest first. Jetson GPUs are not included.
 pub fn generations() -> Vec<(&'static str, Vec<ComputeCapability>)> {
     let mut all: Vec<(&str, Vec<ComputeCapability>)> = Vec::new();
     for row in rows().filter(|row| !row.generation.contains('+')) {
@@ -83,7 +83,7 @@ fn product(name: &str) -> Option<ComputeCapability> {
     known(name).or_else(|| known(short))
 }
 
-/// `RTX 4090`, `rtx-4090` and `RTX4090` are one.
+/// Returns the same text for `RTX 4090`, `rtx-4090` and `RTX4090`.
 fn plain(name: &str) -> String {
     name.chars()
         .filter(|c| !c.is_whitespace() && *c != '-' && *c != '_')

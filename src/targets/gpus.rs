@@ -1,4 +1,4 @@
-//! The GPUs of this machine, with a limit to how long they may keep a build waiting.
+//! The GPUs of this machine, within a time limit.
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 
 use crate::runtime::driver::query::Device;
 
-/// A driver that has to wake its GPUs needs two or three seconds; a sick one never answers.
+/// The time limit of a query. A driver that has to wake its GPUs needs two or three seconds; a broken one never answers.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What the driver answered.
+/// The answer of the driver.
 enum DriverAnswer {
     Gpus(Vec<Device>),
-    /// It has no library here that can be opened; `nvidia-smi` may know more.
+    /// Its library cannot be opened. `nvidia-smi` may still work.
     NoLibrary,
     Failed(GpuQueryFault),
 }
@@ -31,10 +31,10 @@ pub enum GpuQueryFault {
     /// The driver reports an error.
     #[cfg(not(feature = "cudarc"))]
     Driver(DriverProblem),
-    /// CUDA does not start, with the error of cudarc.
+    /// CUDA cannot be initialized, with cudarc's error.
     #[cfg(feature = "cudarc")]
     Cudarc(String),
-    /// `nvidia-smi` did not run to its end.
+    /// `nvidia-smi` did not run to completion.
     SmiNotRun(Finding),
     /// `nvidia-smi` failed.
     SmiFailed { program: PathBuf, output: String },
@@ -43,13 +43,13 @@ pub enum GpuQueryFault {
 /// A driver that does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SilentDriver {
-    /// It takes longer than this.
+    /// The query took longer than this.
     Deadline(Duration),
     /// The thread that queried it panicked.
     Panicked,
 }
 
-/// The GPUs that programs see here, in CUDA's order. None is no fault; a driver that fails is a note.
+/// Returns the visible GPUs, in CUDA's order. A machine without GPUs is not an error.
 pub fn gpus(env: &Environment) -> Result<Vec<Device>, GpuQueryFault> {
     let deadline = env.program_deadline().unwrap_or(DEADLINE);
     match within(deadline, ask) {
@@ -60,8 +60,8 @@ pub fn gpus(env: &Environment) -> Result<Vec<Device>, GpuQueryFault> {
     }
 }
 
-/// What the driver answers, else why it does not. Starting CUDA can hang for ever inside the driver; the thread that
-/// hangs is left behind.
+/// Runs a query of the driver within a time limit. Initializing CUDA can hang forever inside the driver. The thread
+/// that hangs is abandoned.
 pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T, SilentDriver> {
     let begun = Instant::now();
     let asking = std::thread::spawn(ask);
@@ -104,7 +104,7 @@ fn ask() -> DriverAnswer {
         let describe = |ordinal| {
             let device = result::device::get(ordinal)?;
             let number = |attribute| {
-                // SAFETY: the device is one that the driver just gave.
+                // SAFETY: the device comes from the driver.
                 let value = unsafe { result::device::get_attribute(device, attribute) };
                 value.map(i32::unsigned_abs)
             };
@@ -120,8 +120,8 @@ fn ask() -> DriverAnswer {
     }
 
     let truncated = |name| query::truncated_file(name).is_some();
-    // SAFETY: this opens the driver's library by its usual names, as CUDA itself does. Without it every other call
-    // of cudarc panics.
+    // SAFETY: this opens the driver's library by its usual names, as CUDA itself does. Without the library all other
+    // functions of cudarc panic.
     if ["libcuda.so", DRIVER].into_iter().any(truncated) || !unsafe { is_culib_present() } {
         return DriverAnswer::NoLibrary;
     }
@@ -133,7 +133,7 @@ fn ask() -> DriverAnswer {
     }
 }
 
-/// What `nvidia-smi` says, where there is one. Without it there is no GPU here, as in a container.
+/// Queries `nvidia-smi`. Without it, as in a container, there are no GPUs.
 fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>, GpuQueryFault> {
     let name = format!("nvidia-smi{}", std::env::consts::EXE_SUFFIX);
     let path = env.get(Variable::Path).unwrap_or_default();
@@ -143,7 +143,7 @@ fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>,
     }
 }
 
-/// An `nvidia-smi` that knows nothing of compute capabilities, or says that something is wrong, is no answer.
+/// Runs `nvidia-smi`. An old one that does not support `compute_cap` and one that reports an error return no GPUs.
 fn smi(
     program: PathBuf,
     env: &Environment,

@@ -1,4 +1,4 @@
-//! GPU targets: how people write them, which GPUs there are, what each nvcc can do, and which targets are chosen.
+//! GPU targets: the lists, the GPUs of this machine, the targets that nvcc supports, and the selection.
 
 pub mod dialect;
 pub mod gpu_names;

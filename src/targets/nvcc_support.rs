@@ -1,4 +1,4 @@
-//! What the nvcc that will compile can do.
+//! The targets that the chosen nvcc supports.
 
 use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
@@ -8,34 +8,34 @@ use crate::targets::nvcc_table;
 const OLD_THOR: ComputeCapability = ComputeCapability::new(10, 1);
 const THOR: ComputeCapability = ComputeCapability::new(11, 0);
 
-/// An nvcc, by what it says itself or, where it cannot be asked, by what its release is known to do.
+/// An nvcc with its targets, from its own output or, if it cannot be queried, from the table of versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiler {
-    /// What it is called in a sentence.
+    /// Its name for messages: its path, or `CUDA 12.4`.
     name: String,
-    /// Whether it was asked itself.
-    asked: bool,
-    /// The machine code without letters that it makes, in numeric order.
+    /// `true` if the targets are from its own output.
+    was_queried: bool,
+    /// The machine code targets without letters, in numeric order.
     pub codes: Vec<Target>,
-    /// That with letters; none where nobody knows.
+    /// The targets with letters; `None` if unknown.
     letters: Option<Vec<Target>>,
-    /// Whether it is newer than all that is known, and may do more.
+    /// `true` if it is newer than the table, so that it may support more.
     open: bool,
 }
 
 impl Compiler {
-    /// One that was asked.
+    /// Returns the compiler with these targets from its output.
     pub fn from_answer(nvcc: &str, codes: Vec<Target>, letters: Option<Vec<Target>>) -> Self {
         Self {
             name: format!("`{nvcc}`"),
-            asked: true,
+            was_queried: true,
             codes,
             letters,
             open: false,
         }
     }
 
-    /// One of this release, by the table; none where the release is older than that.
+    /// Returns the compiler from the table; `None` if the version is older than the table.
     pub fn from_table(nvcc: Option<&str>, cuda: Version) -> Option<Self> {
         let row = nvcc_table::row_for(cuda)?;
         let (codes, letters) = row
@@ -47,25 +47,25 @@ impl Compiler {
                 || format!("CUDA {}", cuda.short()),
                 |nvcc| format!("`{nvcc}`"),
             ),
-            asked: false,
+            was_queried: false,
             codes,
             letters: Some(letters),
             open: cuda > nvcc_table::newest(),
         })
     }
 
-    /// What it is called in a sentence: its path, or `CUDA 12.4`.
+    /// Returns its name for messages: its path, or `CUDA 12.4`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it was asked itself.
+    /// Returns `true` if the targets are from nvcc's own output.
     #[cfg(feature = "cli")]
-    pub fn was_asked(&self) -> bool {
-        self.asked
+    pub fn was_queried(&self) -> bool {
+        self.was_queried
     }
 
-    /// Whether it makes this, if that is known. PTX is made of the same targets as machine code.
+    /// Returns whether it supports a target, if that is known. It supports the same targets for PTX as for machine code.
     pub fn can_make(&self, target: Target) -> Option<bool> {
         let code = Target {
             code: Code::Machine,
@@ -93,12 +93,12 @@ impl Compiler {
         }
     }
 
-    /// Whether it makes plain machine code for this GPU.
+    /// Returns `true` if it makes machine code for this GPU, without a letter.
     pub fn knows(&self, capability: ComputeCapability) -> bool {
         self.codes.iter().any(|code| code.capability == capability)
     }
 
-    /// The newest GPU below this one that it knows; not the old Thor, which has no relatives among its neighbours.
+    /// Returns the newest supported GPU below this one. The old number of Thor is skipped: it is unrelated to its neighbors.
     pub fn newest_below(&self, capability: ComputeCapability) -> Option<ComputeCapability> {
         let known = self.codes.iter().map(|code| code.capability);
         known
@@ -106,7 +106,7 @@ impl Compiler {
             .max()
     }
 
-    /// All that it makes, in words.
+    /// Returns all targets for messages.
     pub fn listed(&self) -> String {
         let letters = self.letters.iter().flatten();
         let mut all: Vec<Target> = self.codes.iter().chain(letters).copied().collect();
@@ -114,7 +114,7 @@ impl Compiler {
         joined(all, " ")
     }
 
-    /// A GPU by the number that this nvcc has for it: Thor was 10.1 until CUDA 13 made it 11.0.
+    /// Returns the GPU under this nvcc's number: Thor was 10.1 until CUDA 13 made it 11.0.
     pub fn renamed(&self, capability: ComputeCapability) -> ComputeCapability {
         match capability {
             OLD_THOR if !self.knows(OLD_THOR) && self.knows(THOR) => THOR,

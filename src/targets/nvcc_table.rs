@@ -1,4 +1,4 @@
-//! Which targets each release of nvcc has, for where no nvcc can be asked.
+//! The targets of each nvcc version, for when no nvcc can be queried.
 
 use crate::compat;
 use crate::runtime::facts::compute_capability::{Code, Target};
@@ -6,16 +6,16 @@ use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/nvcc-targets.txt");
 
-/// What the nvcc of one release makes machine code for.
+/// The targets of one nvcc version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The first release with these targets.
+    /// The first CUDA version with these targets.
     pub cuda: Version,
-    /// Machine code, letters included, in numeric order.
+    /// The machine code targets, with and without letters, in numeric order.
     pub codes: Vec<Target>,
 }
 
-/// All releases that are known, the oldest first.
+/// Parses the table, which has the oldest version first.
 pub fn rows() -> Vec<Row> {
     compat::rows(TABLE).filter_map(row).collect()
 }
@@ -28,24 +28,24 @@ fn row(line: &str) -> Option<Row> {
     Some(Row { cuda, codes })
 }
 
-/// `90a` as machine code.
+/// Parses `90a` as a machine code target.
 fn code(text: &str) -> Option<Target> {
     Target::parse(&format!("sm_{text}"))
 }
 
-/// What the nvcc of this release has; of one older than the table nothing is known.
+/// Returns the targets of this version; `None` if it is older than the table.
 pub fn row_for(cuda: Version) -> Option<Row> {
     rows().into_iter().rev().find(|row| row.cuda <= cuda)
 }
 
-/// The newest release that is known.
+/// Returns the newest known version.
 pub fn newest() -> Version {
     rows()
         .last()
         .map_or(Version::new(0, 0, 0), |newest| newest.cuda)
 }
 
-/// The first release that has this target.
+/// Returns the first version with this target.
 pub fn first_with(target: Target) -> Option<Version> {
     rows()
         .iter()
@@ -53,7 +53,7 @@ pub fn first_with(target: Target) -> Option<Version> {
         .map(|row| row.cuda)
 }
 
-/// Which releases have this target, in words: `CUDA 11.8 and newer`, `CUDA 8.0 to 11.8`, `no CUDA up to 13.5`.
+/// Returns the versions with this target for messages: `CUDA 11.8 and newer`, `CUDA 8.0 to 11.8`, `no CUDA up to 13.5`.
 pub fn served_by(target: Target) -> String {
     let rows = rows();
     let Some(first) = rows.iter().position(|row| has(row, target)) else {
@@ -83,7 +83,7 @@ fn has(row: &Row, target: Target) -> bool {
     })
 }
 
-/// The last release before one that dropped something; only first releases of a major did.
+/// Returns the last version before one that dropped targets. Only first versions of a major did.
 fn before(cuda: Version) -> &'static str {
     match cuda.major {
         9 => "8.0",

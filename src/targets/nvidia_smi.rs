@@ -1,13 +1,13 @@
-//! What `nvidia-smi` says.
+//! The output of `nvidia-smi`.
 
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 
-/// What it is asked for, in this order.
+/// The query, whose columns [`parse`] expects.
 pub const QUESTION: &str = "--query-gpu=index,uuid,name,compute_cap";
 
-/// One line of its answer.
+/// A GPU in the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
     index: u32,
@@ -15,8 +15,8 @@ pub struct Listed {
     gpu: Device,
 }
 
-/// The answer with `--format=csv,noheader`: `0, GPU-8f1c.., NVIDIA GeForce RTX 4090, 8.9`, one GPU a line. Other lines
-/// are no answer: an old one knows no `compute_cap` and says so, a sick GPU has `[N/A]`.
+/// Parses the output for `--format=csv,noheader`: `0, GPU-8f1c.., NVIDIA GeForce RTX 4090, 8.9`, one GPU per line.
+/// Skips other lines: an old version reports that it does not support `compute_cap`, a broken GPU has `[N/A]`.
 pub fn parse(text: &str) -> Vec<Listed> {
     static LINE: Pattern =
         Pattern::new(|| pattern(r"^ *([0-9]+) *, *([^,]*), *(.*), *([0-9]{1,2})\.([0-9]{1,2}) *$"));
@@ -35,10 +35,10 @@ pub fn parse(text: &str) -> Vec<Listed> {
     text.lines().filter_map(read).collect()
 }
 
-/// The GPUs that programs see under this value of `CUDA_VISIBLE_DEVICES`, which nvidia-smi itself does not heed. CUDA
-/// takes what stands before the first entry that names no GPU. `by_bus` tells that CUDA counts as nvidia-smi does
-/// (`CUDA_DEVICE_ORDER=PCI_BUS_ID`); where it does not, a number may mean any of several different GPUs, and all of
-/// them are taken, as they are where an entry names a part of one.
+/// Returns the GPUs that are visible with this value of `CUDA_VISIBLE_DEVICES`, which nvidia-smi itself ignores. Like
+/// CUDA, it stops at the first entry that names no GPU. With `by_bus` (`CUDA_DEVICE_ORDER=PCI_BUS_ID`) CUDA's numbers
+/// are those of nvidia-smi. Without it a number may mean any of several different GPUs, so all of them are returned,
+/// as they are if an entry names a slice of a GPU.
 pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Device> {
     let every = || listed.iter().map(|one| one.gpu.clone()).collect();
     let Some(value) = variable else {

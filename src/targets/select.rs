@@ -1,4 +1,4 @@
-//! Which GPUs to compile for: what somebody asked for, else what is in this machine, else what most machines have.
+//! The selection of GPU targets: the requested list, else the GPUs of this machine, else the default.
 
 #[cfg(test)]
 mod tests;
@@ -17,21 +17,21 @@ use crate::targets::target_lists::{add_all, known, machine, majors, ptx, with_pt
 use crate::targets::target_request::TargetRequest;
 use crate::toolkit::nvcc_output::add;
 
-/// The targets of a build, in numeric order, and who chose them.
+/// The targets of a build, in numeric order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Machine code and PTX to compile.
     pub targets: Vec<Target>,
-    /// Those of them that are made through other PTX than their own.
+    /// The targets that are made through PTX of another target.
     pub through: Vec<Gencode>,
-    /// Who chose them.
+    /// The origin of the selection.
     pub chosen_by: ChosenBy,
-    /// What was noticed while choosing.
+    /// The findings of the selection.
     pub findings: Vec<Finding>,
 }
 
 impl Selection {
-    /// The targets with the PTX that each is made through.
+    /// Returns the targets, each with the PTX that it is made through.
     pub fn list(&self) -> TargetList {
         let gencode = |target: &Target| {
             let through = self.through.iter().find(|one| one.target == *target);
@@ -44,20 +44,17 @@ impl Selection {
 /// A target list that cannot be compiled for.
 #[derive(Clone, Debug)]
 pub struct RequestFault<'a> {
-    /// The list.
     pub request: &'a TargetRequest,
-    /// The reason.
     pub problem: RequestProblem<'a>,
 }
 
 /// The reason why a target list cannot be compiled for.
 #[derive(Clone, Debug)]
 pub enum RequestProblem<'a> {
-    /// This word is not a target. The list may mean the number with a point.
+    /// A word that is not a target. If a comma stands for a point, the corrected number.
     UnknownWord(&'a str, Option<String>),
-    /// The list has no word.
     Empty,
-    /// The list asks for `native`, and this machine has no GPU: targets to name instead, and why no GPU is known.
+    /// `native` on a machine without a GPU: targets to name instead, and why no GPU is known.
     NoGpu(Vec<Target>, Option<&'a GpuQueryFault>),
     /// A target cannot be made through the PTX that the list names for it.
     Unsound(Gencode),
@@ -92,7 +89,7 @@ pub enum SelectionNote<'a> {
     ThisMachine(&'a [Target], Vec<(&'static str, Vec<ComputeCapability>)>),
 }
 
-/// The targets to compile for, never none. Without a compiler to ask they stand as they are written.
+/// Returns the targets to compile for, at least one. Without a compiler, the request is used unchanged.
 pub fn select<'a>(
     request: Option<&'a TargetRequest>,
     compiler: Option<&'a Compiler>,
@@ -114,21 +111,22 @@ fn wished<'a>(
         let meant = with_point(&request.text, word);
         fault(RequestProblem::UnknownWord(word, meant))
     })?;
-    let mut asked: Vec<Gencode> = Vec::new();
-    let mut ask = |targets: &[Target]| asked.extend(targets.iter().copied().map(Gencode::plain));
+    let mut requested: Vec<Gencode> = Vec::new();
+    let mut add =
+        |targets: &[Target]| requested.extend(targets.iter().copied().map(Gencode::plain));
     let mut written: Vec<Gencode> = Vec::new();
     let mut findings = Vec::new();
     for word in words {
         match word {
             Word::Targets(targets) => written.extend(targets),
             Word::Generation { capabilities, ptx } => {
-                ask(&generation(&capabilities, ptx, compiler));
+                add(&generation(&capabilities, ptx, compiler));
             }
-            Word::All => ask(&with_ptx(known(compiler))),
-            Word::AllMajor => ask(&with_ptx(majors(&known(compiler)))),
+            Word::All => add(&with_ptx(known(compiler))),
+            Word::AllMajor => add(&with_ptx(majors(&known(compiler)))),
             Word::Auto => {
                 let auto = default_targets(compiler, gpus, &|_| true);
-                ask(&auto.targets);
+                add(&auto.targets);
                 findings.extend(auto.findings);
             }
             Word::Native if gpus.is_empty() => {
@@ -139,33 +137,33 @@ fn wished<'a>(
                 for gpu in gpus {
                     let (targets, finding) = for_gpu(gpu, compiler);
                     if targets.is_empty() {
-                        // Too old is said below, with all else that nvcc cannot do.
-                        ask(&[machine(gpu.capability)]);
+                        // A GPU that is too old is reported with the other unsupported targets.
+                        add(&[machine(gpu.capability)]);
                     } else {
-                        ask(&targets);
+                        add(&targets);
                         findings.extend(finding);
                     }
                 }
             }
         }
     }
-    asked.extend(written);
-    if let Some(wrong) = asked.iter().find(|gencode| !gencode.is_valid()) {
+    requested.extend(written);
+    if let Some(wrong) = requested.iter().find(|gencode| !gencode.is_valid()) {
         return Err(fault(RequestProblem::Unsound(*wrong)));
     }
     if let Some(compiler) = compiler {
-        findings.extend(rename(&mut asked, compiler));
+        findings.extend(rename(&mut requested, compiler));
     }
-    asked.sort();
-    asked.dedup();
-    findings.extend(settle(&mut asked));
-    if asked.is_empty() {
+    requested.sort();
+    requested.dedup();
+    findings.extend(settle(&mut requested));
+    if requested.is_empty() {
         return Err(fault(RequestProblem::Empty));
     }
     if let Some(compiler) = compiler {
         let lacks = |target: &Target| compiler.can_make(*target) == Some(false);
         let mut targets: Vec<Target> = Vec::new();
-        for gencode in &asked {
+        for gencode in &requested {
             let first = [gencode.target, gencode.via].into_iter().find(lacks);
             targets.extend(first.filter(|target| !targets.contains(target)));
         }
@@ -175,8 +173,8 @@ fn wished<'a>(
     }
     findings.dedup();
     Ok(Selection {
-        targets: asked.iter().map(|gencode| gencode.target).collect(),
-        through: asked
+        targets: requested.iter().map(|gencode| gencode.target).collect(),
+        through: requested
             .into_iter()
             .filter(|gencode| !gencode.is_plain())
             .collect(),
@@ -185,8 +183,8 @@ fn wished<'a>(
     })
 }
 
-/// Machine code for every distinct GPU of this machine and PTX of the lowest and the highest; without a GPU the
-/// first of each major that the cuDNN serves too, and PTX of the highest.
+/// Returns machine code for every distinct GPU of this machine and PTX of the lowest and the highest. Without a GPU,
+/// returns the first of each major that cuDNN supports too, and PTX of the highest.
 pub fn default_targets(
     compiler: Option<&Compiler>,
     gpus: &[Device],
@@ -201,7 +199,7 @@ pub fn default_targets(
     }
     let chosen_by = if targets.is_empty() {
         let mut codes = known(compiler);
-        // A cuDNN that shares nothing with nvcc does not leave the list empty: kernels run without it.
+        // If cuDNN supports none of nvcc's targets, all are kept: kernels run without cuDNN.
         if codes.iter().any(|code| is_served(code.capability)) {
             codes.retain(|code| is_served(code.capability));
         }
@@ -225,7 +223,7 @@ pub fn default_targets(
     }
 }
 
-/// Returns `8.6` for the list `8,6`, which has a comma where a point is meant, and of which this word says nothing.
+/// Returns `8.6` for the list `8,6` and its word `8`, since a point was probably meant.
 fn with_point(list: &str, word: &str) -> Option<String> {
     let is_gap = |c: char| c.is_whitespace() || c == ';';
     let mut pairs = list.split(is_gap).filter_map(|pair| pair.split_once(','));
@@ -240,8 +238,8 @@ fn with_point(list: &str, word: &str) -> Option<String> {
     Some(format!("{major}.{minor}"))
 }
 
-/// Machine code for a GPU. Where nvcc does not know it: PTX of the newest below it, which the driver compiles, and
-/// the machine code of that one if it is of the same major, which runs there as it is.
+/// Returns machine code for a GPU. If nvcc does not support the GPU, returns PTX of the newest supported one below it,
+/// which the driver compiles, and machine code of that one if it is of the same major, which runs unchanged.
 fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Finding>) {
     let Some(compiler) = compiler else {
         return (vec![machine(gpu.capability)], None);
@@ -263,7 +261,8 @@ fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Fi
     (targets, Some(finding))
 }
 
-/// The capabilities of a generation that nvcc knows. If it knows none, all of them: a finding then names what it lacks.
+/// Returns the targets of a generation that nvcc supports, or all of them if it supports none, so that the error can
+/// name them.
 fn generation(
     capabilities: &[ComputeCapability],
     with_ptx: bool,
@@ -283,10 +282,10 @@ fn generation(
     targets
 }
 
-/// Puts the numbers in place that this nvcc has for the same GPUs.
-fn rename(asked: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
+/// Replaces the numbers that this nvcc has changed for the same GPUs.
+fn rename(requested: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
     let mut note = None;
-    for gencode in asked {
+    for gencode in requested {
         let before = gencode.target;
         let mut after = *gencode;
         after.target.capability = compiler.renamed(before.capability);
@@ -299,12 +298,12 @@ fn rename(asked: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
     note.map(|note| note.finding())
 }
 
-/// Leaves one of what nvcc makes only once: the family's machine code runs wherever the one without a letter does.
-/// `asked` is in order.
-fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
+/// Removes duplicates of which nvcc makes only one. The family's machine code is kept: it runs wherever the code
+/// without a letter does. `requested` is sorted.
+fn settle(requested: &mut Vec<Gencode>) -> Option<Finding> {
     let mut note = None;
     let mut kept: Vec<Gencode> = Vec::new();
-    for gencode in asked.drain(..) {
+    for gencode in requested.drain(..) {
         let Some(rival) = kept.iter_mut().find(|kept| kept.excludes(gencode)) else {
             kept.push(gencode);
             continue;
@@ -319,7 +318,7 @@ fn settle(asked: &mut Vec<Gencode>) -> Option<Finding> {
         note = note.or(Some(SelectionNote::Rival(stays, goes)));
     }
     kept.sort();
-    *asked = kept;
+    *requested = kept;
     note.map(|note| note.finding())
 }
 

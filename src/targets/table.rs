@@ -1,4 +1,4 @@
-//! fixtures/targets/lists.txt: what each list comes to with each CUDA.
+//! Tests of fixtures/targets/lists.txt: the result of each list with each CUDA.
 
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;

@@ -1,4 +1,4 @@
-//! Lists of targets, as they are taken together and named.
+//! Operations on lists of targets.
 
 use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
@@ -6,7 +6,7 @@ use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
 use crate::toolkit::nvcc_output::add;
 
-/// What a compiler makes machine code for; the newest one, where there is none to ask.
+/// Returns the machine code targets of a compiler. Default: those of the newest known version.
 pub fn known(compiler: Option<&Compiler>) -> Vec<Target> {
     let newest = || Compiler::from_table(None, nvcc_table::newest());
     match compiler {
@@ -15,14 +15,14 @@ pub fn known(compiler: Option<&Compiler>) -> Vec<Target> {
     }
 }
 
-/// Adds those that are not there yet.
+/// Adds the targets that are not in the list yet.
 pub fn add_all(targets: &mut Vec<Target>, more: &[Target]) {
     for target in more {
         add(targets, *target);
     }
 }
 
-/// The first of each major, from codes in numeric order.
+/// Returns the first target of each major; `codes` is in numeric order.
 pub fn majors(codes: &[Target]) -> Vec<Target> {
     let mut firsts: Vec<Target> = Vec::new();
     for code in codes {
@@ -34,13 +34,13 @@ pub fn majors(codes: &[Target]) -> Vec<Target> {
     firsts
 }
 
-/// With PTX for GPUs to come: that of the first of the highest major, as nvcc's own `-arch=all` does it.
+/// Adds PTX for later GPUs: like nvcc's `-arch=all`, of the first target of the highest major.
 pub fn with_ptx(codes: Vec<Target>) -> Vec<Target> {
     let first = majors(&codes).last().map(|first| ptx(first.capability));
     codes.into_iter().chain(first).collect()
 }
 
-/// Machine code for a compute capability.
+/// Returns the machine code target.
 pub const fn machine(capability: ComputeCapability) -> Target {
     Target {
         capability,
@@ -49,7 +49,7 @@ pub const fn machine(capability: ComputeCapability) -> Target {
     }
 }
 
-/// PTX for a compute capability.
+/// Returns the PTX target.
 pub const fn ptx(capability: ComputeCapability) -> Target {
     Target {
         capability,
@@ -58,7 +58,7 @@ pub const fn ptx(capability: ComputeCapability) -> Target {
     }
 }
 
-/// `sm_80 compute_90`
+/// Returns the list for messages: `sm_80 compute_90`.
 pub fn listed(targets: &[Target]) -> String {
     joined(targets, " ")
 }

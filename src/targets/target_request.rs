@@ -1,29 +1,29 @@
-//! Which list of targets counts, where several say one.
+//! The requested list of targets.
 
 use crate::model::chosen_by::ChosenBy;
 use crate::model::environment::{Environment, Variable};
 use crate::runtime::facts::compute_capability::Suffix;
 use crate::targets::dialect::{self, Dialect, Word};
 
-/// A list of targets that somebody wrote.
+/// A requested list of targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetRequest {
-    /// Who wrote it.
+    /// Its origin.
     pub from: ChosenBy,
-    /// How to read it.
     pub dialect: Dialect,
-    /// As written.
+    /// The list as written.
     pub text: String,
 }
 
 impl TargetRequest {
-    /// Its words; the first that says nothing if there is one.
+    /// Parses the list. The error is the first invalid word.
     pub fn words(&self) -> Result<Vec<Word>, &str> {
         dialect::read(self.dialect, &self.text)
     }
 }
 
-/// The first of: `CUDNN_GUARD_ARCHS`, the build script, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`, `CUDA_COMPUTE_CAP`.
+/// Returns the first list of: `CUDNN_GUARD_ARCHS`, the build script, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`,
+/// `CUDA_COMPUTE_CAP`.
 pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
     let variable = |variable: Variable, dialect| {
         env.get(variable).map(|value| TargetRequest {
@@ -46,13 +46,13 @@ pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
         .or_else(|| variable(Variable::CudaComputeCap, Dialect::ComputeCap))
 }
 
-/// Whether the GPUs of this machine matter: only then is the driver asked.
+/// Returns `true` if the request depends on the GPUs of this machine, which are queried only then.
 pub fn needs_gpus(request: Option<&TargetRequest>) -> bool {
     let here = |word: &Word| matches!(word, Word::Native | Word::Auto);
     request.is_none_or(|request| request.words().is_ok_and(|words| words.iter().any(here)))
 }
 
-/// Whether targets with a letter are asked for: only then is nvcc asked for these, too.
+/// Returns `true` if the request may have targets with a letter. nvcc is queried for these only then.
 pub fn needs_letters(request: Option<&TargetRequest>) -> bool {
     let words = request.map(TargetRequest::words);
     let lettered = |word: &Word| match word {

@@ -1,4 +1,4 @@
-//! Checks the chosen libraries against each other, and against what a loader would find before them.
+//! Checks of the chosen libraries against each other and against the libraries that a loader would find first.
 
 use crate::config::{Config, Link};
 use crate::cudnn::consistency::{self, NvccHeaderSkew};
@@ -13,8 +13,8 @@ use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
 use std::path::{Path, PathBuf};
 
-/// Returns what is wrong with a cuDNN that the program opens when it runs. `toolkit` is the one beside it, `built_with`
-/// the same if the program needs one.
+/// Returns the findings about a cuDNN that the program loads at run time. `toolkit` is the chosen toolkit, and
+/// `built_with` is the same if the program needs one.
 pub fn cudnn_findings(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
@@ -28,7 +28,7 @@ pub fn cudnn_findings(
         None => on_library_path(cudnn, host),
     };
     let mut findings = consistency::findings(cudnn, &elsewhere);
-    // Where the program runs on this machine, what it will end with is known now.
+    // If the program runs on this machine, the loader's result is known now.
     if host.is_target() && host.root.is_none() {
         findings.iter_mut().for_each(Finding::stop_at_missing_parts);
     }
@@ -49,14 +49,14 @@ pub fn cudnn_findings(
     findings
 }
 
-/// Returns the files of sub-libraries that are not beside the library, and that this system's loader finds elsewhere.
+/// Returns the sub-library files that are not beside the library, but that this system's loader finds elsewhere.
 fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
     let dirs = shadowing::library_path(host);
     let mut missing = consistency::missing_parts(cudnn);
     if missing.is_empty() {
         return missing;
     }
-    // The system's own list has their paths, each before a zero.
+    // ld.so.cache contains the paths, each after a zero byte.
     let root = host.root.as_deref().unwrap_or(Path::new("/"));
     let is_system = host.is_target() || host.root.is_some();
     let cache = is_system.then(|| files::read(&root.join("etc/ld.so.cache")).ok());
@@ -68,7 +68,7 @@ fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
     missing
 }
 
-/// Returns what Windows would load in place of, or beside, the DLLs of this cuDNN.
+/// Returns the DLLs that Windows would load in place of those of this cuDNN, or in addition to them.
 fn on_windows(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
@@ -89,12 +89,12 @@ fn on_windows(
     findings
 }
 
-/// Returns the finding if a library that is linked by name needs something that the others do not define.
+/// Returns the finding if a linked library needs symbols that the others do not define.
 pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
     if config.link != Link::Dynamic || host.platform.os != Os::Linux {
         return None;
     }
-    // A distribution may have put what they need into the system's directories.
+    // A distribution may have the needed libraries in the system's directories.
     let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"];
     let multiarch = host.platform.multiarch();
     let system = system
@@ -112,8 +112,8 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     let compiler = toolkit.nvcc.as_deref()?;
     let header = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
     let header = header.into_iter().find(|header| files::is_file(header))?;
-    let said = nvcc::version(compiler, &host.answers).ok()?;
-    if toolkit.version?.short() == said.short() {
+    let nvcc_version = nvcc::version(compiler, &host.answers).ok()?;
+    if toolkit.version?.short() == nvcc_version.short() {
         return None;
     }
     let path = host.env.get(Variable::Path).unwrap_or_default();
@@ -126,7 +126,7 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     others.retain(|other| other != compiler);
     let skew = NvccHeaderSkew {
         nvcc: compiler,
-        nvcc_version: said,
+        nvcc_version,
         header: &header,
         header_version: toolkit.version?,
         others: &others,

@@ -1,8 +1,8 @@
-//! What is wrong with the configuration.
+//! Findings about the configuration.
 
 use crate::config::Config;
-use crate::host_compiler::ask::nvcc_itself;
 use crate::host_compiler::compiler_choice;
+use crate::host_compiler::query::nvcc_itself;
 use crate::model::environment::{Environment, Variable};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::Finding;
@@ -11,22 +11,21 @@ use crate::system::{Host, files};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// A configuration that is invalid.
 pub enum ConfigFault<'a> {
-    /// `.allow(..)` has no id of a finding.
+    /// `.allow(..)` with an unknown finding id.
     AllowedId(&'a str),
-    /// The root does not exist.
+    /// A root that does not exist.
     NoRoot(&'a Path),
-    /// The root is not a directory.
+    /// A root that is not a directory.
     RootFile(&'a Path),
-    /// The value of this variable, a deadline, is not a number of seconds above 0.
+    /// A variable with a deadline that is not a number of seconds above 0.
     Deadline(&'a str, &'a OsStr),
-    /// The target has 32 bits, for which CUDA and cuDNN do not exist. The second one has 64 bits.
+    /// A 32-bit target, for which CUDA and cuDNN do not exist, and a 64-bit target to use instead.
     NarrowTarget(&'a str, &'a str),
 }
 
-/// Makes one fault of two with the same cause. cuDNN is looked for in the toolkit, too: if the variable that names the
-/// toolkit leads nowhere, that may be why no cuDNN was found, and a list of all other places would hide it.
+/// Joins two faults with the same cause. cuDNN is also searched in the toolkit. If the variable for the toolkit points
+/// to nothing, that may be why no cuDNN was found, and a list of all other places would hide it.
 pub fn join(
     toolkit: Option<Finding>,
     cudnn: Option<Finding>,
@@ -44,7 +43,7 @@ pub fn join(
     }
 }
 
-/// Returns what is wrong with the build script's configuration.
+/// Returns the findings about the build script's configuration.
 pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     let mut findings = Vec::new();
     for id in &config.allow {
@@ -77,7 +76,7 @@ impl Config {
     }
 }
 
-/// Returns why nothing is searched: no place could be used by this build, or nvcc would never answer.
+/// Returns why nothing is searched: the build could use no installation, or nvcc would never answer.
 pub fn forbids_search(host: &Host) -> Option<Finding> {
     let choice = compiler_choice::choice_of_nvcc(&host.env);
     too_narrow(host).or_else(|| Some(nvcc_itself(&choice, &[], host)?.finding()))

@@ -1,4 +1,4 @@
-//! Everything that was found, in plain lines.
+//! The result of a search as plain text, for tests.
 
 use crate::error::Error;
 use crate::model::candidate::{Cudnn, Found, LinkName, Toolkit};
@@ -8,7 +8,6 @@ use crate::toolchain::Toolchain;
 use std::path::PathBuf;
 
 impl Toolchain {
-    /// What was chosen, what was passed over and why, what was noticed.
     pub(crate) fn listing(&self) -> String {
         let mut out = String::new();
         for candidate in &self.candidates {
@@ -72,10 +71,11 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
         let version = part
             .version
             .map_or_else(|| "unknown".into(), |version| version.to_string());
-        let told = part.told_by.map(VersionSource::in_full);
-        let told = told.map_or_else(String::new, |told| format!(" by {told}"));
+        let source = part.told_by.map(VersionSource::in_full);
+        let source = source.map_or_else(String::new, |source| format!(" by {source}"));
         out.push_str(&format!(
-            "\n    part     {} {version}{told} {}",
+            "
+                part     {} {version}{source} {}",
             part.name,
             part.path.display()
         ));

@@ -1,27 +1,30 @@
-//! The files that one build script has made so far, so that no call overwrites what another one made.
+//! The output files of a build script, so that no call overwrites the file of another one.
 
 use crate::runtime::facts::finding::Finding;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-/// A build script that makes one file of different things.
+/// A build script that writes one file twice with different contents.
 pub enum OutputConflict<'a> {
-    /// A file is made of the same source in two ways.
+    /// A file from the same source with different options.
     Ways(&'a Path, &'a Path),
-    /// A file is made of two sources.
+    /// A file from two sources.
     Sources(&'a Path, &'a Path, &'a Path),
-    /// A library or a module of this name is made in two ways.
+    /// A library or a module with different contents.
     Product(&'static str, &'a str),
 }
 
-/// Each file with what it was made of, and how.
+/// Output files, each with its source and options.
 #[derive(Debug, Default)]
 pub struct Written {
     made: RefCell<Vec<(PathBuf, (PathBuf, String))>>,
 }
 
 impl Written {
-    /// Notes a file that is made of this one. It is an error if it was made before, of another one or in another way.
+    /// Registers a file.
+    ///
+    /// # Errors
+    /// `config-invalid` if it is registered with another source or other options.
     pub fn file(&self, output: &Path, source: &Path, how: &str) -> Result<(), Finding> {
         let Some(first) = self.noted(output, source, how) else {
             return Ok(());
@@ -34,12 +37,12 @@ impl Written {
         Err(conflict.finding())
     }
 
-    /// Notes a library, in the same way.
+    /// Like [`file`](Self::file), but for a library.
     pub fn library(&self, output: &Path, name: &str, how: &str) -> Result<(), Finding> {
         self.once(output, "library", name, how)
     }
 
-    /// Notes a module of Rust, in the same way.
+    /// Like [`file`](Self::file), but for a Rust module.
     pub fn module(&self, output: &Path, name: &str, text: &str) -> Result<(), Finding> {
         self.once(output, "module", name, text)
     }
@@ -57,7 +60,7 @@ impl Written {
         }
     }
 
-    /// What it was made of before. The same once more does no harm.
+    /// Registers an output, and returns its previous source if that or the options differ.
     fn noted(&self, output: &Path, source: &Path, how: &str) -> Option<PathBuf> {
         let made = (source.to_path_buf(), how.to_string());
         let mut written = self.made.borrow_mut();

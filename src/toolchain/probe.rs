@@ -1,4 +1,4 @@
-//! The stages of a probe: places, read, choose, check. The last one, settle, is the toolchain's.
+//! The stages of a probe: places, read, choose, check. The last stage is `Toolchain::settle`.
 
 use crate::choice::context::CheckContext;
 use crate::choice::pair::{Choice, Constraints, choose};
@@ -28,15 +28,13 @@ pub struct Probe<'a> {
     pub config: &'a Config,
     pub host: &'a Host,
     pub needs: Needs,
-    /// The requirements of the build script, parsed.
     pub requirements: &'a Requirements,
-    /// The findings that are allowed.
     pub allowed: &'a Allowed,
-    /// The reason why nothing is searched, if there is one.
+    /// The reason why nothing is searched, if any.
     pub forbidden: Option<Finding>,
 }
 
-/// The kinds that the build cannot do without.
+/// The kinds of installations that the build requires.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     pub toolkit: bool,
@@ -44,11 +42,11 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Returns the kinds that it can do without.
-    pub fn unasked(self) -> Vec<Kind> {
-        let asked = [(Kind::Toolkit, self.toolkit), (Kind::Cudnn, self.cudnn)];
-        let unasked = asked.into_iter().filter(|(_, asked)| !asked);
-        unasked.map(|(kind, _)| kind).collect()
+    /// Returns the kinds that are not required.
+    pub fn unrequired(self) -> Vec<Kind> {
+        let all = [(Kind::Toolkit, self.toolkit), (Kind::Cudnn, self.cudnn)];
+        let unrequired = all.into_iter().filter(|(_, is_required)| !is_required);
+        unrequired.map(|(kind, _)| kind).collect()
     }
 }
 
@@ -64,13 +62,13 @@ impl Probe<'_> {
             steps.retain(|step| !matches!(step.place, Place::PkgConfig(_)));
         }
         if !self.needs.cudnn {
-            // A crate that only compiles kernels is not asked about cuDNN.
+            // A crate that only compiles kernels gets no findings about cuDNN.
             steps.retain(|step| step.kind != Kind::Cudnn);
         }
         steps
     }
 
-    /// Reads the places. pkg-config is a program: it is run only while nothing found before is enough.
+    /// Reads the installations in the places. Runs pkg-config only if the earlier places are not sufficient.
     pub fn read(&self, steps: &[Step]) -> Scan {
         let constraints = self.constraints(self.requirements, &[]);
         let mut reader = Reader::new(steps, self.host);
@@ -94,7 +92,7 @@ impl Probe<'_> {
                     toolkit.absent =
                         toolkit::absent(toolkit, &self.config.libs, &self.host.platform);
                 }
-                // One of which there are only archives can be linked statically.
+                // A cuDNN with only archives can be linked statically.
                 Found::Cudnn(cudnn)
                     if self.config.link == Link::Static && cudnn.link_dir.is_none() =>
                 {
@@ -106,7 +104,7 @@ impl Probe<'_> {
         scan
     }
 
-    /// Chooses the first pair that meets the requirements and fits.
+    /// Chooses the first compatible pair that meets the requirements.
     pub fn choose(&self, steps: &[Step], scan: &Scan) -> Choice {
         let mut blocked = Vec::new();
         if !self.allowed.contains(FindingId::VariableUnusable.as_str()) {
@@ -118,7 +116,7 @@ impl Probe<'_> {
         if choice.mismatch.is_some() {
             return choice;
         }
-        // What may be of another release is taken where nothing meets the requirement.
+        // If nothing meets the requirement, use an installation whose version is uncertain.
         let mut eased = self.requirements.clone();
         let is_eased =
             |kind, id: FindingId| choice.of(kind).is_none() && self.allowed.contains(id.as_str());
@@ -147,7 +145,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Returns everything that is wrong or doubtful, and why there is no toolkit.
+    /// Returns the findings about the choice, and why there is no toolkit.
     pub fn check(
         &self,
         steps: &[Step],
@@ -181,8 +179,8 @@ impl Probe<'_> {
         (findings, toolkit_fault)
     }
 
-    /// Returns why no toolkit or no cuDNN can be used, with what is wrong with the variables that ask for one; and the
-    /// fault of the toolkit, which counts once somebody needs a toolkit.
+    /// Returns why no toolkit or no cuDNN can be used, with the faults of the variables that point to one. The fault of the
+    /// toolkit is separate, since it matters only if a toolkit is needed later.
     fn faults(&self, context: &CheckContext) -> (Vec<Finding>, Option<Finding>) {
         let Needs { toolkit, cudnn } = self.needs;
         if let Some(finding) = &self.forbidden {
@@ -198,7 +196,7 @@ impl Probe<'_> {
             (toolkit_fault, cudnn_fault) = join(toolkit_fault, cudnn_fault, self.allowed);
         }
         let mut findings = Vec::new();
-        // A root that does not exist is reported already, and nothing can be found below it.
+        // A missing root is already reported, and nothing can be found below it.
         if !self.host.root.as_deref().is_none_or(files::is_dir) {
             return (findings, toolkit_fault);
         }
@@ -208,7 +206,7 @@ impl Probe<'_> {
         if cudnn {
             findings.extend(cudnn_noticed.into_iter().chain(cudnn_fault));
         }
-        // One variable may ask for both.
+        // One variable may point to both.
         let mut each_once: Vec<Finding> = Vec::new();
         for finding in findings {
             if !each_once.contains(&finding) {
@@ -218,7 +216,7 @@ impl Probe<'_> {
         (each_once, toolkit_fault)
     }
 
-    /// Returns the findings about libraries of `.libs(..)` that are not there to be linked.
+    /// Returns the findings about missing libraries of `.libs(..)`.
     fn missing_libraries(&self, candidates: &[Candidate]) -> Vec<Finding> {
         let mut chosen = candidates.iter().filter(|one| one.chosen);
         let candidate = chosen.find_map(|one| Some((one, one.toolkit()?)));
@@ -236,7 +234,7 @@ impl Probe<'_> {
         findings
     }
 
-    /// Returns what the program meets when it opens the cuDNN. One with `Link::Static` opens none.
+    /// Returns the findings about loading cuDNN at run time. With `Link::Static` nothing is loaded.
     fn met_at_run_time(&self, context: &CheckContext) -> Vec<Finding> {
         if !self.needs.cudnn || self.config.link == Link::Static {
             return Vec::new();
@@ -257,7 +255,7 @@ impl Probe<'_> {
         findings
     }
 
-    /// Returns what the tables say of the releases that the build needs, and what its libraries do not find in each other.
+    /// Returns the known faults of the chosen versions, and the symbols that their libraries do not find in each other.
     fn releases(&self, candidates: &[Candidate]) -> Vec<Finding> {
         let (mut toolkit, mut cudnn) = chosen(candidates);
         if !self.needs.toolkit {
@@ -275,7 +273,7 @@ impl Probe<'_> {
     }
 }
 
-/// Returns the variables of a cuDNN, if one names its headers and another its libraries.
+/// Returns the variables of a cuDNN whose headers and libraries were set by different variables.
 fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<String>> {
     let FoundVia::Variables(named) = via else {
         return None;

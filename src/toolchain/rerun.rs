@@ -1,4 +1,4 @@
-//! What makes cargo run the build script again.
+//! The directives that make cargo run the build script again.
 
 use crate::model::environment::{Kind as Meaning, Variable};
 use crate::model::platform::Os;
@@ -10,14 +10,14 @@ use crate::toolchain::Toolchain;
 use std::ffi::OsStr;
 
 impl Toolchain {
-    /// The variables and the files that the answer rests on. Files that do not exist are left out: cargo takes them for
-    /// changed every time.
+    /// Returns the variables and files that the result depends on. Files that do not exist are left out, since cargo treats
+    /// them as changed in every build.
     pub(crate) fn reruns(&self) -> Vec<Directive> {
         let mut names: Vec<String> = Vec::new();
         for &variable in Variable::ALL {
-            let asked = matches!(variable.kind(), Meaning::Installation(_) | Meaning::Setting);
+            let is_input = matches!(variable.kind(), Meaning::Installation(_) | Meaning::Setting);
             let by_path = variable == Variable::Path && self.path_decided();
-            if asked || by_path || search::is_watched(variable, &self.host.env) {
+            if is_input || by_path || search::is_watched(variable, &self.host.env) {
                 names.extend(self.host.env.spellings(variable));
             }
         }
@@ -37,7 +37,7 @@ impl Toolchain {
         lines
     }
 
-    /// Whether PATH decided what was chosen. A bare name in `NVCC` is looked up there, too.
+    /// Returns `true` if PATH affected the choice. A bare name in `NVCC` is also searched on PATH.
     fn path_decided(&self) -> bool {
         let bare = [Variable::Nvcc, Variable::CudaCxx].iter().any(|variable| {
             let value = self.host.env.get(*variable).and_then(OsStr::to_str);

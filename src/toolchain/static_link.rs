@@ -1,4 +1,4 @@
-//! The archives that a statically linked program takes in, and which of them are missing.
+//! The archives for static linking, and the missing ones.
 
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, Toolkit};
@@ -12,11 +12,11 @@ use crate::toolkit::archives::Archive;
 use crate::toolkit::package_names::{is_of_wheels, package_suffix};
 use std::path::{Path, PathBuf};
 
-/// A static link that is not possible.
+/// An obstacle to static linking.
 pub enum StaticLinkFault<'a> {
-    /// NVIDIA ships no static cuDNN for Windows.
+    /// cuDNN for Windows, which NVIDIA does not ship as a static library.
     CudnnOnWindows,
-    /// Archives of cuDNN are missing.
+    /// Missing archives of cuDNN.
     Cudnn {
         cudnn: &'a Cudnn,
         /// The directory that should contain them.
@@ -25,7 +25,7 @@ pub enum StaticLinkFault<'a> {
         missing: Vec<String>,
         installer: CudnnInstaller,
     },
-    /// Archives of the toolkit are missing.
+    /// Missing archives of the toolkit.
     Toolkit {
         toolkit: &'a Toolkit,
         /// The file names of the missing archives.
@@ -39,7 +39,7 @@ pub enum StaticLinkFault<'a> {
 /// The origin of a cuDNN whose archives are missing.
 #[derive(Clone, Copy, Debug)]
 pub enum CudnnInstaller {
-    /// A package of the system for a major of cuDNN and one of CUDA.
+    /// A package of the system, for these majors of cuDNN and CUDA.
     System { major: u32, cuda: u32 },
     /// NVIDIA's wheels, which contain no archives.
     Wheels,
@@ -49,28 +49,26 @@ pub enum CudnnInstaller {
 
 /// A source of the archives that are missing in a toolkit.
 pub enum ArchiveSource {
-    /// NVIDIA's installer or packages: the toolkit is one of wheels.
+    /// NVIDIA's installer or packages, for a toolkit from wheels.
     OtherToolkit,
-    /// These packages of conda-forge.
+    /// Packages of conda-forge.
     Conda(Vec<String>),
-    /// These packages of NVIDIA, by their Debian names.
+    /// NVIDIA's packages, by their Debian names.
     Packages(Vec<String>),
 }
 
-/// What is linked, in its order, and what is missing.
+/// The archives in link order, and the missing ones.
 #[derive(Debug, Default)]
 pub struct Archives {
-    /// Lines for cargo.
     pub directives: Vec<Directive>,
-    /// The files.
     pub files: Vec<PathBuf>,
-    /// What was asked for and is missing.
+    /// Findings about missing archives.
     pub lacking: Vec<Finding>,
-    /// What exists as a shared library only: the driver.
+    /// Libraries that exist only as shared libraries, such as the driver.
     pub shared: Vec<String>,
 }
 
-/// Looks for the archives of this configuration.
+/// Searches the archives for this configuration.
 pub fn find(
     config: &Config,
     host: &Host,
@@ -101,7 +99,7 @@ pub fn find(
     let missing = absent(toolkit, &lacking, os);
     all.lacking.extend(missing.map(|fault| fault.finding()));
     if os == Os::Linux {
-        // NVIDIA's archives need these of the system; zlib is for cuDNN.
+        // NVIDIA's archives depend on these system libraries; zlib is for cuDNN.
         let zlib = major.is_some().then_some("z");
         for system in zlib.into_iter().chain(["stdc++", "rt", "dl", "pthread"]) {
             let library = Library::Dynamic(system.into());
@@ -123,16 +121,16 @@ impl Archives {
         self.files.push(path);
     }
 
-    /// Takes those that are in these directories. The rest is lacking, if it is needed.
+    /// Adds the archives that are in these directories. Returns the required archives that are missing.
     fn take_each(
         &mut self,
-        wanted: Vec<Archive>,
+        archives: Vec<Archive>,
         dirs: &[PathBuf],
         os: Os,
         library: fn(String) -> Library,
     ) -> Vec<Archive> {
         let mut lacking = Vec::new();
-        for archive in wanted {
+        for archive in archives {
             match in_dirs(dirs, &archive, os) {
                 Some((path, name)) => self.take(path, library(name)),
                 None if archive.needed => lacking.push(archive),
@@ -169,7 +167,7 @@ fn file_name(name: &str, os: Os) -> String {
     }
 }
 
-/// The archive's file, and the name under which it is there.
+/// Returns the path of an archive and the name under which it exists.
 fn in_dirs(dirs: &[PathBuf], archive: &Archive, os: Os) -> Option<(PathBuf, String)> {
     archive.names.iter().find_map(|name| {
         // On Windows `cublas.lib` is the import library of a DLL.

@@ -1,4 +1,4 @@
-//! The GPUs that kernels are compiled for.
+//! The GPU targets of kernels.
 
 use crate::compat::rules;
 use crate::error::Error;
@@ -21,17 +21,17 @@ pub struct UnlistedTargets<'a> {
     pub cause: NvccFault,
     /// The directory for temporary files, if it does not exist.
     pub temporary_directory: Option<MissingTemporaryDirectory<'a>>,
-    /// The version of nvcc and the targets that are known of it, which are used.
+    /// The version of nvcc and its targets in the table, which are used instead.
     pub known: Option<(Version, &'a Compiler)>,
 }
 
 impl Toolchain {
-    /// What kernels are compiled for, in numeric order: the list in `CUDNN_GUARD_ARCHS`, else [`Config::archs`], else
+    /// Returns the targets of kernels, in numeric order: the list in `CUDNN_GUARD_ARCHS`, else [`Config::archs`], else
     /// `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST` or `CUDA_COMPUTE_CAP`, each in its own dialect; else the GPUs of this
-    /// machine; else the first of each major that nvcc knows. Without CUDA it is empty.
+    /// machine; else the first of each major that nvcc supports. Without CUDA the list is empty.
     ///
     /// # Errors
-    /// Where the list names no target (`arch-unknown`), or one that nvcc does not know (`arch-unsupported-by-nvcc`).
+    /// `arch-unknown` if the list contains an invalid target, `arch-unsupported-by-nvcc` if nvcc does not support a target.
     ///
     /// [`Config::archs`]: crate::Config::archs
     pub fn targets(&self) -> Result<Vec<Target>, Error> {
@@ -41,7 +41,7 @@ impl Toolchain {
     /// Returns the targets in the syntax of nvcc, CMake or PyTorch, for kernels that another build system compiles.
     ///
     /// # Errors
-    /// Those of [`targets`](Self::targets).
+    /// Like [`targets`](Self::targets).
     pub fn target_list(&self) -> Result<TargetList, Error> {
         Ok(self.selection()?.list())
     }
@@ -49,26 +49,26 @@ impl Toolchain {
     /// Returns one nvcc flag for each target: `-gencode=arch=compute_80,code=sm_80`.
     ///
     /// # Errors
-    /// Those of [`targets`](Self::targets).
+    /// Like [`targets`](Self::targets).
     pub fn gencode_flags(&self) -> Result<Vec<String>, Error> {
         Ok(self.target_list()?.nvcc())
     }
 
-    /// Sets a C or C++ compilation up for the chosen CUDA and cuDNN: their headers. A build with `cuda(true)` also
-    /// needs the flags of [`gencode_flags`](Self::gencode_flags), and takes its nvcc from the variable `NVCC`.
+    /// Adds the headers of the chosen CUDA and cuDNN to a C or C++ compilation. A build with `cuda(true)` also needs the
+    /// flags of [`gencode_flags`](Self::gencode_flags). It reads its nvcc from the variable `NVCC`.
     pub fn apply_to(&self, build: &mut cc::Build) {
         let toolkit = self.toolkit().into_iter().flat_map(|one| &one.include_dirs);
         let cudnn = self.cudnn().into_iter().flat_map(|one| &one.include_dir);
         build.includes(cudnn.chain(toolkit));
     }
 
-    /// The targets and who chose them. nvcc and the driver are asked once.
+    /// Returns the targets and their origin. nvcc and the driver are queried once.
     pub(crate) fn selection(&self) -> Result<Selection, Error> {
         let all = || self.select(&self.config.archs);
         self.selection.get_or_init(all).clone()
     }
 
-    /// Returns the selection for kernels with targets of their own; if the list is empty, that of the build.
+    /// Returns the selection for kernels with their own targets; if the list is empty, the selection of the build.
     pub(crate) fn selection_of(&self, archs: &[String]) -> Result<Selection, Error> {
         match archs {
             [] => self.selection(),
@@ -81,9 +81,9 @@ impl Toolchain {
             return Ok(Selection::default());
         }
         let request = target_request::request(&self.host.env, archs);
-        let mut noticed: Vec<Finding> = self.compiler_skew().into_iter().collect();
+        let mut findings: Vec<Finding> = self.compiler_skew().into_iter().collect();
         let letters = target_request::needs_letters(request.as_ref());
-        let compiler = self.compiler(letters, &mut noticed);
+        let compiler = self.compiler(letters, &mut findings);
         let served = |gpu| match self.cudnn() {
             Some(cudnn) => rules::may_support(cudnn, gpu, &self.host.platform),
             None => true,
@@ -94,10 +94,10 @@ impl Toolchain {
             compiler.as_ref(),
             &served,
             &self.host,
-            &mut noticed,
+            &mut findings,
         );
         let mut selection = chosen.map_err(Error::new)?;
-        selection.findings.splice(0..0, noticed);
+        selection.findings.splice(0..0, findings);
         if let Some(cudnn) = self.cudnn() {
             let (targets, by) = (&selection.targets, selection.chosen_by);
             let unserved = rules::targets(cudnn, targets, by, &self.host.platform);
@@ -106,8 +106,8 @@ impl Toolchain {
         Ok(selection)
     }
 
-    /// What the chosen nvcc can do: it is asked, and where it does not say, its release tells.
-    pub(crate) fn compiler(&self, letters: bool, noticed: &mut Vec<Finding>) -> Option<Compiler> {
+    /// Returns the targets of the chosen nvcc. It is queried; if that fails, they are from the table of versions.
+    pub(crate) fn compiler(&self, letters: bool, findings: &mut Vec<Finding>) -> Option<Compiler> {
         let toolkit = self.toolkit()?;
         let Some(path) = &toolkit.nvcc else {
             return Compiler::from_table(None, toolkit.version?);
@@ -129,13 +129,14 @@ impl Toolchain {
                     temporary_directory: nvcc::temporary_directory(&self.host.env),
                     known: release.zip(known.as_ref()),
                 };
-                noticed.push(unlisted.finding());
+                findings.push(unlisted.finding());
                 known
             }
         }
     }
 
-    /// That nvcc is of another release than the headers that it will read. It is asked where it is needed anyway.
+    /// Returns the finding that nvcc and the headers are of different versions. nvcc is queried only here, where it is
+    /// needed anyway.
     fn compiler_skew(&self) -> Option<Finding> {
         let skew = compiler_skew(self.toolkit()?, &self.candidates, &self.host);
         let mut findings = [skew?];
@@ -144,20 +145,20 @@ impl Toolchain {
     }
 }
 
-/// Chooses, with the GPUs of this machine where they matter.
+/// Selects the targets, and queries the GPUs of this machine only if they matter.
 pub(crate) fn choose(
     request: Option<&TargetRequest>,
     compiler: Option<&Compiler>,
     is_served: &dyn Fn(ComputeCapability) -> bool,
     host: &Host,
-    noticed: &mut Vec<Finding>,
+    findings: &mut Vec<Finding>,
 ) -> Result<Selection, Vec<Finding>> {
     let (mut gpus, mut gpu_fault) = (Vec::new(), None);
     if target_request::needs_gpus(request) {
         match gpus::gpus(&host.env) {
             Ok(found) => gpus = found,
             Err(fault) => {
-                noticed.push(fault.finding());
+                findings.push(fault.finding());
                 gpu_fault = Some(fault);
             }
         }

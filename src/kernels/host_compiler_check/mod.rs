@@ -1,4 +1,4 @@
-//! Whether what compiles the host code fits the toolkit, said before nvcc fails at it.
+//! The check that CUDA supports the host compiler, before nvcc fails.
 
 #[cfg(all(test, unix))]
 pub mod real;
@@ -11,7 +11,7 @@ use crate::host_compiler::compiler_choice::{Choice, choice};
 use crate::host_compiler::compiler_choice::{ccbin, missing};
 use crate::host_compiler::headers::contradictions;
 use crate::host_compiler::limits::Make;
-use crate::host_compiler::{HostCompilerCheck, HostCompilerFault, ask as host, limits};
+use crate::host_compiler::{HostCompilerCheck, HostCompilerFault, limits, query};
 use crate::model::candidate::Toolkit;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -25,21 +25,22 @@ use crate::toolkit::nvcc_command::Product;
 use crate::toolkit::nvcc_command::{Plan, all_flags};
 use std::path::Path;
 
-/// The flag with which nvcc does not look at the release.
+/// The flag that disables nvcc's own version check.
 const UNCHECKED: &str = "allow-unsupported-compiler";
 
-/// What was noticed, as far as it does not stop the build. Where the compiler that nvcc takes by itself does not fit
-/// and another one is installed that does, that one compiles; where somebody named the compiler, nothing is changed.
+/// Checks the host compiler and returns the findings that do not stop the build. If nvcc's default compiler is not
+/// supported but another installed one is, uses that one. A compiler that was named explicitly is never replaced.
 pub fn host_compiler(
     plan: &mut Plan,
     toolchain: &Toolchain,
     out_dir: &Path,
 ) -> Result<Vec<Finding>, Error> {
     let machine = &toolchain.host;
-    let Some((compiler, program)) = host::ask(plan, machine, &out_dir.join("cudnn-guard"))? else {
+    let Some((compiler, program)) = query::query(plan, machine, &out_dir.join("cudnn-guard"))?
+    else {
         return Ok(Vec::new());
     };
-    // One that is put in its place is a gcc as well.
+    // A replacement is always a gcc too.
     plan.is_gcc = compiler.make == Make::Gcc;
     let toolkit = toolchain.toolkit();
     let release = toolkit.and_then(|toolkit| toolkit.version);
@@ -53,7 +54,7 @@ pub fn host_compiler(
     let choice = choice(&machine.env, &plan.flags);
     let misfit = limits.misfit(compiler.make, compiler.number());
     let rivals = match misfit {
-        Some(_) => host::installed_alternatives(&program, &limits, machine),
+        Some(_) => query::installed_alternatives(&program, &limits, machine),
         None => Vec::new(),
     };
     let cuda = name_of(toolkit);
@@ -75,7 +76,7 @@ pub fn host_compiler(
         let id = FindingId::HostCompilerUnsupported;
         match rivals.first() {
             _ if unchecked => {}
-            // nvcc has to be told as well.
+            // nvcc checks the version itself.
             _ if allowed.contains(id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(rival)
                 if choice == Choice::Nobody
@@ -110,14 +111,14 @@ pub fn host_compiler(
     Ok(findings)
 }
 
-/// What this nvcc takes for host code where a build script adds nothing, in words, and what is wrong with it: warnings,
-/// since only who compiles kernels needs it.
+/// Returns a description of nvcc's default host compiler, and its faults as warnings, since they matter only to crates
+/// that compile kernels.
 #[cfg(feature = "cli")]
 pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding>)> {
     let machine = &toolchain.host;
     let (env, platform) = (&machine.env, &machine.platform);
     let choice = choice(env, &[]);
-    let (ccbin, variables) = ccbin(&choice, platform, host::visual_studio);
+    let (ccbin, variables) = ccbin(&choice, platform, query::visual_studio);
     let mut plan = Plan {
         ccbin,
         env: variables,
@@ -131,7 +132,7 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
     let folder = |dir: &Path| dir.join("cudnn-guard");
     in_scratch(|dir| {
         create_dir(&folder(dir)).ok()?;
-        match host::ask(&plan, machine, &folder(dir)) {
+        match query::query(&plan, machine, &folder(dir)) {
             Ok(Some((compiler, program))) => {
                 let noticed = host_compiler(&mut plan, toolchain, dir);
                 let noticed = noticed.unwrap_or_else(|error| error.findings().to_vec());
@@ -140,9 +141,9 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
                 Some((words, noticed.collect()))
             }
             Ok(None) => {
-                let said = host::words(&plan, machine, &folder(dir))?;
-                let missing = missing(&said, &choice, env)?;
-                let fault = HostCompilerFault::NotStarted(nvcc, said.clone(), missing);
+                let output = query::raw_output(&plan, machine, &folder(dir))?;
+                let missing = missing(&output, &choice, env)?;
+                let fault = HostCompilerFault::NotStarted(nvcc, output.clone(), missing);
                 Some(("none that starts".into(), vec![fault.finding()]))
             }
             Err(_) => None,
@@ -150,7 +151,7 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
     })?
 }
 
-/// `CUDA 12.9`
+/// Returns the name for messages: `CUDA 12.9`.
 fn name_of(toolkit: Option<&Toolkit>) -> String {
     match toolkit {
         Some(Toolkit {

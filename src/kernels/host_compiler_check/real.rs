@@ -113,7 +113,7 @@ fn a_pair_that_fits_is_no_news() {
     assert_eq!(noticed, []);
     let folder = package.path("out/cudnn-guard");
     let (compiler, program) =
-        crate::kernels::host_compiler_check::host::ask(&plan, &own.host, &folder)
+        crate::kernels::host_compiler_check::query::query(&plan, &own.host, &folder)
             .unwrap()
             .unwrap();
     assert!(

@@ -1,39 +1,39 @@
-//! Who is asked which files a compilation read.
+//! The choice of the program that lists the files which a compilation read.
 
 use crate::model::environment::Environment;
 use crate::toolkit::nvcc_command::{Plan, Product, all_flags};
 use std::path::Path;
 
-/// Who writes down which files were read.
+/// The program that writes the dependency file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DepfileSource {
-    /// nvcc, which has the host code preprocessed for it, also where that is not compiled.
+    /// nvcc, which runs the preprocessor of the host compiler once more for the list.
     Nvcc,
-    /// gcc, each time anew that it is called: the last list is the only one.
+    /// gcc, which overwrites the list each time that nvcc calls it.
     Gcc,
 }
 
 impl DepfileSource {
-    /// The one to ask. nvcc calls gcc once, and gives it what is then compiled, only where it takes one target alone;
-    /// there it would be called a second time for nvcc's list.
+    /// Chooses the program. gcc's list is complete only if nvcc calls it once, which is so for a single target; then
+    /// nvcc's own list would cost a second call.
     pub fn choose(plan: &Plan, depfile: &Path, env: &Environment) -> Self {
         let is_alone = matches!(plan.product, Product::Ptx | Product::Cubin);
-        // nvcc hands these words to a shell, and takes them apart at commas.
+        // nvcc passes these flags to a shell and splits them at commas.
         let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
         let is_plain = depfile
             .to_str()
             .is_some_and(|text| text.chars().all(is_plain));
-        // Somebody may ask for another list, or for one of another form.
+        // The flags may already request a list, perhaps in another format.
         let flags = all_flags(&plan.flags, env);
-        let asked = flags.iter().any(|flag| flag.contains("-M"));
-        if plan.is_gcc && is_alone && is_plain && !asked {
+        let is_requested = flags.iter().any(|flag| flag.contains("-M"));
+        if plan.is_gcc && is_alone && is_plain && !is_requested {
             Self::Gcc
         } else {
             Self::Nvcc
         }
     }
 
-    /// The arguments that ask for the list. Those of the system are in it: an nvcc that is replaced brings others.
+    /// Returns the arguments that request the list. System headers are included, since a new nvcc changes them.
     pub fn args(self, depfile: &Path) -> Vec<String> {
         let depfile = depfile.to_string_lossy().into_owned();
         match self {

@@ -1,4 +1,4 @@
-//! What the result rests on: the sources, the files that they read, nvcc and all that it runs.
+//! Everything that the result depends on.
 
 pub mod depfile_source;
 pub mod rerun;

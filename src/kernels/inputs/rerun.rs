@@ -1,4 +1,4 @@
-//! What cargo is told to watch.
+//! Paths and variables for cargo to watch.
 
 use crate::kernels::Kernels;
 use crate::kernels::inputs::toolchain_fingerprint;
@@ -8,8 +8,8 @@ use crate::system::freshness::stat_cache::File;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
-    /// A file that is added to the folder of a pattern must be compiled too, so cargo watches that folder; not where
-    /// the output is below it, which would make every build run again.
+    /// Returns the directory of a pattern for cargo to watch, since a new file there must be compiled too. If the output is
+    /// below it, returns `None`: every build would run again.
     pub(in crate::kernels) fn folder_of(&self, pattern: &str) -> Option<Directive> {
         let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
         let folder = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
@@ -18,8 +18,8 @@ impl Kernels<'_> {
         (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(folder.to_path_buf()))
     }
 
-    /// A header that is added to a directory may hide one of a later directory, so cargo watches those of the package
-    /// as well; and the variables that name further ones.
+    /// Returns the header directories within the package, since a new header may hide one in a later directory, and the
+    /// variables that name further directories.
     pub(in crate::kernels) fn header_places(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
         let variables = toolchain_fingerprint::variables(host.builder().os).iter();
@@ -40,11 +40,11 @@ impl Kernels<'_> {
         lines
     }
 
-    /// The directories of the toolkit and of the system, whose headers cargo need not watch.
+    /// Returns the directories of the toolkit and of the system. cargo need not watch their headers.
     pub(in crate::kernels) fn foreign(&self) -> Vec<PathBuf> {
         let mut dirs: Vec<PathBuf> = vec!["/usr/include".into(), "/usr/lib".into()];
         if let Some(toolkit) = self.toolchain.toolkit() {
-            // The folder of a package may be /usr/src/app.
+            // A package may be in /usr/src/app.
             let root = Some(&toolkit.root).filter(|root| *root != Path::new("/usr"));
             for dir in toolkit.include_dirs.iter().chain(root) {
                 dirs.extend(files::canonical(dir, None));
@@ -54,7 +54,7 @@ impl Kernels<'_> {
     }
 }
 
-/// Whether it is the package's, and not of one of these directories.
+/// Returns `true` if the file belongs to the package and is in none of these directories.
 pub fn is_own(file: &File, foreign: &[PathBuf]) -> bool {
     file.is_regular && !foreign.iter().any(|dir| file.real.starts_with(dir))
 }

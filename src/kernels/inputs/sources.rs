@@ -1,4 +1,4 @@
-//! Which files are compiled, and which besides decide what comes out.
+//! The files to compile, and other files that affect the result.
 
 use crate::kernels::{InvalidRequest, Kernels};
 use crate::runtime::facts::finding::Finding;
@@ -6,11 +6,11 @@ use crate::system::directive::Directive;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// A file or a pattern for files, or a list of them: what [`Kernels::files`] takes.
+/// A file, a pattern, or a list of these, for [`Kernels::files`].
 #[derive(Clone, Debug)]
 pub struct Patterns(pub(in crate::kernels) Vec<PathBuf>);
 
-/// One of them, by each of its types.
+/// Implements conversions from a single file or pattern.
 macro_rules! from_one {
     ($($one:ty),*) => {
         $(impl From<$one> for Patterns {
@@ -58,7 +58,7 @@ impl Patterns {
 }
 
 impl Kernels<'_> {
-    /// The files to compile, each once, in the order in which they were added.
+    /// Returns the files to compile, each once, in the order in which they were added.
     pub(in crate::kernels) fn sources(
         &self,
         lines: &mut Vec<Directive>,
@@ -108,7 +108,7 @@ impl Kernels<'_> {
         Ok(false)
     }
 
-    /// The files of [`watch`](Self::watch), of which cargo is told too.
+    /// Returns the files of [`watch`](Self::watch), and adds them to the lines for cargo.
     pub(in crate::kernels) fn watched(
         &self,
         lines: &mut Vec<Directive>,
@@ -138,7 +138,7 @@ impl Kernels<'_> {
     }
 }
 
-/// The files that match a pattern, of which there has to be one.
+/// Returns the files that match a pattern; none is an error.
 fn matching(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
     let found = files::glob(pattern)?;
     if found.is_empty() {
@@ -147,7 +147,7 @@ fn matching(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
     Ok(found)
 }
 
-/// The path within the package, if it is in it.
+/// Returns the path relative to the package, if it is inside the package.
 pub fn within<'a>(package: Option<&str>, path: &'a Path) -> &'a Path {
     let within = package.and_then(|package| path.strip_prefix(package).ok());
     within.unwrap_or(path)

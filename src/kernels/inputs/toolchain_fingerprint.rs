@@ -1,4 +1,4 @@
-//! What compiles: nvcc, the programs that it runs, and what steers them.
+//! The fingerprint of nvcc, the programs that it runs, and the variables that affect them.
 
 use crate::model::environment::Variable;
 use crate::model::platform::{Os, Platform};
@@ -10,8 +10,8 @@ use crate::toolkit::nvcc_command::Plan;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// nvcc itself only starts the others, which have a package of their own in NVIDIA's wheels: one may be replaced without
-/// the other. Debian has them in two places.
+/// Programs that nvcc runs. NVIDIA's wheels have them in other packages than nvcc, so one may be replaced without the
+/// other. Debian has them in two directories.
 const BESIDE_NVCC: [&str; 7] = [
     "nvcc.profile",
     "cudafe++",
@@ -22,8 +22,8 @@ const BESIDE_NVCC: [&str; 7] = [
     "../nvvm/libdevice/libdevice.10.bc",
 ];
 
-/// What a host compiler reads besides its arguments: where else it looks for headers, and for Microsoft's where it looks
-/// for all of them and what it is told besides.
+/// Returns the variables that a host compiler reads: further header directories, and for MSVC all header directories
+/// and additional options.
 pub fn variables(os: Os) -> &'static [&'static str] {
     match os {
         Os::Windows => &["INCLUDE", "CL", "_CL_"],
@@ -31,8 +31,8 @@ pub fn variables(os: Os) -> &'static [&'static str] {
     }
 }
 
-/// All of it that can be told without asking. While it is the same, and so are the arguments and the files that are
-/// read, the same comes out.
+/// Returns the fingerprint, for which no program is run. With the same fingerprint, arguments and input files the
+/// result is the same.
 pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let dirs = nvcc.parent().map(Path::to_path_buf).into_iter();
@@ -70,7 +70,7 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     format!("{programs}\n{flags:?}\n{read:?}")
 }
 
-/// `../nvvm/bin/cicc.exe`; what has an ending is no program.
+/// Returns `../nvvm/bin/cicc.exe` on Windows. A name with an extension is not a program.
 fn program(name: &str, platform: &Platform) -> String {
     match name.ends_with(".profile") || name.ends_with(".bc") {
         true => name.to_string(),

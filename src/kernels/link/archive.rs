@@ -1,4 +1,4 @@
-//! The static library that the objects are put into.
+//! The static library of the objects.
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::model::platform::Os;
@@ -8,7 +8,7 @@ use crate::system::freshness::build_stamp;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Puts the objects into `lib<name>.a` in `out_dir`, unless these very objects are in it.
+/// Archives the objects as `lib<name>.a` in `out_dir`, unless it already contains these objects.
 pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Result<(), Finding> {
     let variable = |name| host.env.os_var(name).unwrap_or_default();
     let archiver = [variable("AR"), variable("ARFLAGS")];
@@ -18,7 +18,7 @@ pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> R
         how: &format!("{archiver:?}"),
         search: &[],
     };
-    // On Windows it has a second name, of which the stamp knows nothing.
+    // On Windows the library also has a second name, which the stamp does not cover.
     if host.platform.os != Os::Windows && stamp.is_made_of(objects) {
         return Ok(());
     }
@@ -35,7 +35,7 @@ pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> R
         .objects(objects)
         .try_compile(name)
         .map_err(|error| ToolFailure::Archive(name, error).finding())?;
-    // Nobody but this build script writes the objects, and it is done: they are settled however new they are.
+    // Only this build script writes the objects, and it is done. So they are stable, however new they are.
     stamp.write(objects, SystemTime::now() + Duration::from_secs(1));
     Ok(())
 }

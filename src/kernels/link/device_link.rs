@@ -1,5 +1,5 @@
-//! Relocatable device code. What a kernel calls in another file is linked by nvcc before the host's linker sees the
-//! objects: the object that comes of it goes into the library with them.
+//! The link of relocatable device code. nvcc links calls between files before the host's linker sees the objects. The
+//! resulting object is added to the library.
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::setup::Setup;
@@ -12,7 +12,7 @@ use crate::toolkit::nvcc_command;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// These arguments with `-rdc=true` for `-dc`, which stands for `-c` too.
+/// Returns the flags with `-rdc=true` in place of `-dc`, which also implies `-c`.
 pub fn renamed(flags: &[String]) -> Vec<String> {
     let renamed = |flag: &String| match &**flag {
         "-dc" | "--device-c" => "-rdc=true".to_string(),
@@ -21,7 +21,7 @@ pub fn renamed(flags: &[String]) -> Vec<String> {
     flags.iter().map(renamed).collect()
 }
 
-/// Whether these arguments ask nvcc for it.
+/// Returns `true` if these flags request relocatable device code.
 pub fn is_asked(flags: &[String]) -> bool {
     let whole = [
         "-rdc=true",
@@ -36,7 +36,7 @@ pub fn is_asked(flags: &[String]) -> bool {
             .any(|pair| pairs.contains(&&*pair.join(" ")))
 }
 
-/// The object, in the folder of those that it links, made anew where one of them was.
+/// Links the objects, if one has changed since the last time, and returns the resulting object in `folder`.
 pub fn link(
     setup: &Setup,
     targets: &[Gencode],
@@ -71,10 +71,10 @@ pub fn link(
     made.remove();
     let ran = programs::run_to_end(&command)?;
     if !ran.success || !files::is_file(&output) {
-        let said = ran.stdout + &ran.stderr;
-        return Err(ToolFailure::DeviceLink(&command, said).finding());
+        let printed = ran.stdout + &ran.stderr;
+        return Err(ToolFailure::DeviceLink(&command, printed).finding());
     }
-    // Nobody but this build script writes the objects, and it is done: they are settled however new they are.
+    // Only this build script writes the objects, and it is done. So they are stable, however new they are.
     made.write(objects, SystemTime::now() + Duration::from_secs(1));
     Ok(output)
 }

@@ -1,4 +1,4 @@
-//! CUDA's runtime, which the host code that nvcc makes calls.
+//! CUDA's runtime, which nvcc's host code calls.
 
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
@@ -6,7 +6,7 @@ use crate::system::directive::{Directive, Library};
 use crate::system::{files, out_dir};
 use std::path::{Path, PathBuf};
 
-/// The lines that link what device code calls that starts kernels itself, where the toolkit has it.
+/// Returns the lines that link `cudadevrt`, if the toolkit has it. Kernels that start kernels call it.
 pub fn of_device(
     link_dirs: &[PathBuf],
     os: Os,
@@ -23,8 +23,8 @@ pub fn of_device(
     Ok(aliased.into_iter().collect())
 }
 
-/// Links an archive of the toolkit, if there is one, under a name of its own: a linker reads archives in order, so the one
-/// that `link()` asked for, before the kernels, does not serve them, and rustc takes a name with modifiers only once.
+/// Links an archive of the toolkit, if it exists, under a name of its own. A linker reads archives in order, so the one
+/// that `link()` adds before the kernels is of no use to them, and rustc accepts a name with modifiers only once.
 fn aliased(
     link_dirs: &[PathBuf],
     file: &str,
@@ -39,7 +39,7 @@ fn aliased(
     Ok(Some(Directive::LinkLib(Library::Static(alias))))
 }
 
-/// The lines that link it behind the library `name`: the static one where there is one, as nvcc itself does.
+/// Returns the lines that link the runtime after the library `name`. Like nvcc, it prefers the static runtime.
 pub fn link(
     link_dirs: &[PathBuf],
     os: Os,
@@ -65,7 +65,7 @@ pub fn link(
     Ok(lines)
 }
 
-/// What to link where there is no static runtime. Wheels have no `libcudart.so`: then the file's whole name.
+/// Returns the shared runtime to link. Wheels have no `libcudart.so`, so there it is the full file name.
 fn shared(link_dirs: &[PathBuf]) -> Library {
     let is_runtime = |name: &str| name.starts_with("libcudart.so");
     let mut shortest: Option<String> = None;
@@ -80,7 +80,7 @@ fn shared(link_dirs: &[PathBuf]) -> Library {
             }
         }
     }
-    // The shortest is the link for linking, then the SONAME.
+    // The shortest name is the development symlink; the next one is the SONAME.
     match shortest {
         Some(name) if name != "libcudart.so" => Library::Verbatim(name),
         _ => Library::Dynamic("cudart".into()),

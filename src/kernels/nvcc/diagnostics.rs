@@ -1,4 +1,4 @@
-//! What nvcc's words mean, where they tell little to somebody who reads them for the first time.
+//! Explanations of nvcc's error messages.
 
 use crate::host_compiler::compiler_choice::{
     Choice, MissingHostCompiler, NO_CL, choice, missing as missing_compiler,
@@ -15,34 +15,31 @@ use std::path::Path;
 #[cfg(feature = "cli")]
 use std::path::PathBuf;
 
-/// A compilation that failed, and what it was made with.
+/// A compilation that failed.
 #[derive(Clone, Copy)]
 pub struct Failure<'a> {
-    /// All that nvcc and its host compiler said.
-    pub said: &'a str,
-    /// The environment that it ran in.
+    /// The output of nvcc and its host compiler.
+    pub output: &'a str,
     pub env: &'a Environment,
-    /// What the build script adds.
+    /// The flags from the build script.
     pub flags: &'a [String],
-    /// The compiler.
     pub nvcc: &'a Path,
-    /// The release of its toolkit.
+    /// The version of its toolkit.
     pub release: Option<Version>,
-    /// Other toolkits of this machine.
     pub others: &'a [&'a Toolkit],
 }
 
-/// A cause of a failure, with what it takes to remove it.
+/// The cause of a failure.
 pub enum FailureCause<'a> {
     /// A directory for temporary files that does not exist.
     TemporaryDirectory(MissingTemporaryDirectory<'a>),
-    /// A missing program or header, and the requirement by which pip installs it.
+    /// A missing program or header, and the pip requirement that installs it.
     InWheel(&'a str, String),
     /// A missing program of this nvcc.
     MissingTool(&'static str, &'a Path),
     /// A missing header, and the root of a toolkit that has it.
     InToolkit(&'a str, &'a Path),
-    /// A missing header, the name of NVIDIA's package between `lib` and `-dev`, and the release of the toolkit.
+    /// A missing header, the name of NVIDIA's package between `lib` and `-dev`, and the version of the toolkit.
     MissingHeader(&'a str, &'static str, Option<Version>),
     /// A host compiler that nvcc cannot start.
     HostCompiler(MissingHostCompiler<'a>),
@@ -60,19 +57,17 @@ pub enum ToolFailure<'a> {
     Archive(&'a str, cc::Error),
     /// A wrapper, with a file that nvcc itself compiles.
     Wrapper {
-        /// The wrapper.
         program: &'a Path,
-        /// The file.
+        /// The file that it was to compile.
         source: &'a Path,
-        /// Its output.
-        said: String,
+        output: String,
     },
     /// nvcc, with the path where its `cicc` is missing.
     #[cfg(feature = "cli")]
     NoCicc(&'a Path, PathBuf, FailureCause<'a>),
 }
 
-/// The programs that nvcc runs, and the wheels that they are in.
+/// The programs that nvcc runs, and the wheels that contain them.
 const TOOLS: [(&str, &str); 5] = [
     ("cicc", "nvidia-nvvm"),
     ("cudafe++", "nvidia-cuda-nvcc"),
@@ -81,7 +76,7 @@ const TOOLS: [(&str, &str); 5] = [
     ("nvlink", "nvidia-cuda-nvcc"),
 ];
 
-/// How headers begin, and the wheels that they are in.
+/// The beginnings of header names, and the wheels that contain the headers.
 const HEADERS: [(&str, &str); 12] = [
     ("crt/", "nvidia-cuda-crt"),
     ("cuda_runtime", "nvidia-cuda-runtime"),
@@ -97,7 +92,7 @@ const HEADERS: [(&str, &str); 12] = [
     ("nvrtc", "nvidia-cuda-nvrtc"),
 ];
 
-/// Wheels that have the release of the toolkit as their own.
+/// Wheels with the version number of the toolkit.
 const OF_RELEASE: [&str; 4] = [
     "nvidia-nvvm",
     "nvidia-cuda-nvcc",
@@ -118,12 +113,12 @@ pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<ToolFail
     };
     let program = host.builder().program("cicc");
     let cicc = bin.parent()?.join("nvvm").join("bin").join(&program);
-    let is_there = files::is_file(&cicc) || files::is_file(&bin.join(&program));
-    if is_there || !profile.lines().any(is_usual) {
+    let exists = files::is_file(&cicc) || files::is_file(&bin.join(&program));
+    if exists || !profile.lines().any(is_usual) {
         return None;
     }
     let failure = Failure {
-        said: "cicc: not found",
+        output: "cicc: not found",
         env: &host.env,
         flags: &[],
         nvcc,
@@ -134,14 +129,13 @@ pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<ToolFail
 }
 
 impl<'a> Failure<'a> {
-    /// Finds the cause.
     pub fn cause(&self) -> FailureCause<'a> {
         nvcc::temporary_directory(self.env)
             .map(FailureCause::TemporaryDirectory)
             .or_else(|| self.missing_tool())
             .or_else(|| self.missing_header())
             .or_else(|| self.missing_compiler())
-            .unwrap_or(FailureCause::Output(self.said))
+            .unwrap_or(FailureCause::Output(self.output))
     }
 
     fn missing_tool(&self) -> Option<FailureCause<'a>> {
@@ -150,7 +144,8 @@ impl<'a> Failure<'a> {
             let mut words = line.split([' ', ':', '/', '\'', '"']);
             missing && words.any(|word| word == tool)
         };
-        let tool = |(tool, _): &&(&str, &str)| self.said.lines().any(|line| is_missing(line, tool));
+        let tool =
+            |(tool, _): &&(&str, &str)| self.output.lines().any(|line| is_missing(line, tool));
         let (tool, wheel) = TOOLS.iter().find(tool)?;
         Some(match self.pip(wheel) {
             Some(wheel) => FailureCause::InWheel(tool, wheel),
@@ -159,7 +154,7 @@ impl<'a> Failure<'a> {
     }
 
     fn missing_header(&self) -> Option<FailureCause<'a>> {
-        let header = self.said.lines().find_map(absent_header)?;
+        let header = self.output.lines().find_map(absent_header)?;
         let (_, wheel) = HEADERS
             .iter()
             .find(|(start, _)| header.starts_with(start))?;
@@ -179,7 +174,7 @@ impl<'a> Failure<'a> {
         })
     }
 
-    /// Where the wheels of CUDA 13 brought this nvcc, the requirement for another of them.
+    /// Returns the pip requirement for a wheel, if this nvcc is from the wheels of CUDA 13.
     fn pip(&self, wheel: &str) -> Option<String> {
         let release = self.release.filter(|release| release.major >= 13)?;
         let top = self.nvcc.parent()?.parent()?;
@@ -193,17 +188,17 @@ impl<'a> Failure<'a> {
 
     fn missing_compiler(&self) -> Option<FailureCause<'a>> {
         let choice = choice(self.env, self.flags);
-        let missing = missing_compiler(self.said, &choice, self.env)?;
-        // Without these words, Debian's own choice among its compilers may have failed.
-        let is_absent = self.said.contains("No such file or directory");
-        let windows = self.said.contains(NO_CL);
+        let missing = missing_compiler(self.output, &choice, self.env)?;
+        // Otherwise Debian's own search for a compiler may have failed.
+        let is_absent = self.output.contains("No such file or directory");
+        let windows = self.output.contains(NO_CL);
         let is_cause = windows || is_absent && choice != Choice::Nobody;
         is_cause.then_some(FailureCause::HostCompiler(missing))
     }
 }
 
-/// `curand.h` of `a.cu:1:10: fatal error: curand.h: No such file or directory`, of `fatal error: 'curand.h' file not
-/// found` and of `Cannot open include file: 'curand.h': No such file or directory`.
+/// Returns `curand.h` for `a.cu:1:10: fatal error: curand.h: No such file or directory`,
+/// `fatal error: 'curand.h' file not found` and `Cannot open include file: 'curand.h': No such file or directory`.
 fn absent_header(line: &str) -> Option<&str> {
     let line = line
         .split_once("fatal error")
@@ -221,17 +216,17 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn helps(said: &str, with: &str) {
-        let help = with_env(said, &[], &[]).unwrap_or_default();
+    fn helps(output: &str, with: &str) {
+        let help = with_env(output, &[], &[]).unwrap_or_default();
         assert!(help.contains(with), "{help}");
     }
 
-    fn with_env(said: &str, env: &[(&str, &str)], others: &[&Toolkit]) -> Option<String> {
+    fn with_env(output: &str, env: &[(&str, &str)], others: &[&Toolkit]) -> Option<String> {
         let env = env
             .iter()
             .map(|(name, value)| (name.to_string(), value.into()));
         let failure = Failure {
-            said,
+            output,
             env: &Environment::new(env),
             flags: &[],
             nvcc: Path::new("/venv/site-packages/nvidia/cu13/bin/nvcc"),
@@ -274,8 +269,8 @@ mod tests {
             include_dirs: vec![root.join("include")],
             ..Toolkit::default()
         };
-        let said = "b.cu:1:10: fatal error: curand.h: No such file or directory";
-        let help = with_env(said, &[], &[&toolkit]).unwrap();
+        let output = "b.cu:1:10: fatal error: curand.h: No such file or directory";
+        let help = with_env(output, &[], &[&toolkit]).unwrap();
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!(
             help,
@@ -288,25 +283,25 @@ mod tests {
 
     #[test]
     fn the_variable_that_named_what_is_not_there_is_absent() {
-        let said = "/usr/bin/g++-99: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.";
+        let output = "/usr/bin/g++-99: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.";
         let env = [("NVCC_CCBIN", "/usr/bin/g++-99")];
         assert_eq!(
-            with_env(said, &env, &[]).unwrap(),
+            with_env(output, &env, &[]).unwrap(),
             "set NVCC_CCBIN to a compiler that is there, or unset it: it names `/usr/bin/g++-99`"
         );
         let env = [("NVCC_PREPEND_FLAGS", "-ccbin /usr/bin/g++-99")];
         assert!(
-            with_env(said, &env, &[])
+            with_env(output, &env, &[])
                 .unwrap()
                 .contains("NVCC_PREPEND_FLAGS")
         );
-        let said = "nvcc fatal   : Could not open output file '/none/tmpxft_00003cdf_0000000a'";
-        let help = with_env(said, &[("TMPDIR", "/none")], &[]).unwrap();
+        let output = "nvcc fatal   : Could not open output file '/none/tmpxft_00003cdf_0000000a'";
+        let help = with_env(output, &[("TMPDIR", "/none")], &[]).unwrap();
         assert_eq!(
             help,
             "set TMPDIR to a directory that is there, or unset it: `/none` is not"
         );
-        assert_eq!(with_env(said, &[("TMPDIR", "/")], &[]), None);
+        assert_eq!(with_env(output, &[("TMPDIR", "/")], &[]), None);
     }
 
     /// CMP-01

@@ -1,4 +1,4 @@
-//! Kernels to compile without an nvcc that can do it, or without what is linked with them.
+//! Checks for an nvcc and a CUDA runtime that can be used.
 
 use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 /// A toolkit that cannot compile kernels for a program.
 pub enum UnusableToolkit<'a> {
-    /// No nvcc for these files: in the toolchain of the target, or in that of the system that builds, if it is another.
+    /// No nvcc for these files, neither in the toolchain of the target nor in that of the build system, if it differs.
     NoNvcc(&'a Toolchain, Option<&'a Toolchain>, &'a [PathBuf]),
-    /// A program for Windows whose linker is GNU's.
+    /// A program for Windows with a GNU linker.
     GnuLinker(&'a Platform),
-    /// A program for Windows, which is built on this other system.
+    /// A program for Windows that is built on this other system.
     NotOnWindows(&'a Platform, Platform),
-    /// There is no CUDA runtime for the target.
+    /// No CUDA runtime for the target.
     NoRuntime(&'a Toolkit, &'a Platform),
-    /// A path with a character that nvcc does not pass on to its own programs.
+    /// A path with a character that nvcc does not quote for its own programs.
     Path(&'a Path, char),
 }
 
-/// Returns `true` if this toolkit is a wheel of CUDA 11 or 12: they lie in one folder for each component,
-/// `nvidia/cuda_runtime`, and those of CUDA 13 together in `nvidia/cu13`.
+/// Returns `true` if this toolkit is a wheel of CUDA 11 or 12. These have one directory per component,
+/// `nvidia/cuda_runtime`. The wheels of CUDA 13 share `nvidia/cu13`.
 pub fn is_old_wheel(root: &Path) -> bool {
     let mut parts = root
         .components()
@@ -29,8 +29,8 @@ pub fn is_old_wheel(root: &Path) -> bool {
     parts.any(|part| part == "nvidia") && !parts.any(|part| part.starts_with("cu1"))
 }
 
-/// Returns the fault if a program for Windows cannot take what nvcc makes of host code: where nvcc runs on another
-/// system, or where the program's linker is GNU's.
+/// Returns the fault if a program for Windows cannot be linked with nvcc's host code: nvcc runs on another system, or
+/// the program's linker is GNU's.
 pub fn msvc(toolchain: &Toolchain) -> Option<UnusableToolkit<'_>> {
     let Host { platform, .. } = &toolchain.host;
     let builder = toolchain.host.builder();
@@ -42,8 +42,8 @@ pub fn msvc(toolchain: &Toolchain) -> Option<UnusableToolkit<'_>> {
     }
 }
 
-/// Returns the fault if there is no CUDA runtime for the target's processor, with which kernels are linked. NVIDIA's
-/// packages for this processor may lie where the linker for it does not look.
+/// Returns the fault if there is no CUDA runtime for the target's CPU. NVIDIA's packages for this CPU may be where its
+/// linker does not search.
 pub fn runtime(toolchain: &Toolchain) -> Option<UnusableToolkit<'_>> {
     let Host { platform, .. } = &toolchain.host;
     let toolkit = toolchain.toolkit()?;

@@ -1,4 +1,4 @@
-//! nvcc itself: that there is none, what runs it, and what its words mean.
+//! Running nvcc, and explaining its failures.
 
 pub mod diagnostics;
 pub mod missing;

@@ -1,5 +1,4 @@
-//! A program in front of nvcc, as sccache stands in front of rustc: what it kept, or what another machine compiled,
-//! serves in place of nvcc's work.
+//! A compiler cache in front of nvcc, such as sccache.
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::model::environment::{Environment, Variable};
@@ -8,14 +7,14 @@ use crate::system::programs::{self, Output};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The wrapper of a build.
 pub struct NvccWrapper {
     program: PathBuf,
     has_failed: AtomicBool,
 }
 
 impl NvccWrapper {
-    /// What `CUDNN_GUARD_NVCC_WRAPPER` names, else the sccache in `RUSTC_WRAPPER`: others there know rustc alone.
+    /// Returns the program in `CUDNN_GUARD_NVCC_WRAPPER`, else the sccache in `RUSTC_WRAPPER`. Other wrappers of rustc do
+    /// not support nvcc.
     pub fn of(env: &Environment) -> Option<Self> {
         let of_rustc = env.os_var("RUSTC_WRAPPER").map(Path::new);
         let of_rustc =
@@ -27,14 +26,14 @@ impl NvccWrapper {
         })
     }
 
-    /// Runs nvcc under it; nothing after it has failed once.
+    /// Runs nvcc through the wrapper. Returns `None` after [`give_up`](Self::give_up).
     pub fn run(&self, nvcc: &Invocation) -> Option<Output> {
         if self.has_failed.load(Ordering::Relaxed) {
             return None;
         }
         let mut args = vec![nvcc.program.to_string_lossy().into_owned()];
         args.extend(nvcc.args.iter().cloned());
-        // sccache looks for nvcc's temporary files in places of its own.
+        // sccache expects nvcc's temporary files in its own directories.
         args.retain(|arg| arg != OBJECTS_OWN_FOLDER);
         let command = Invocation {
             program: self.program.clone(),
@@ -49,7 +48,7 @@ impl NvccWrapper {
         }))
     }
 
-    /// That it failed where nvcc alone does not, said once; the rest goes on without it.
+    /// Returns the fault of a wrapper that fails where nvcc succeeds, only once. Later files are compiled without it.
     pub fn give_up<'a>(&'a self, source: &'a Path, output: &Output) -> Option<ToolFailure<'a>> {
         if self.has_failed.swap(true, Ordering::Relaxed) {
             return None;
@@ -57,10 +56,10 @@ impl NvccWrapper {
         Some(ToolFailure::Wrapper {
             program: &self.program,
             source,
-            said: format!("{}{}", output.stdout, output.stderr),
+            output: format!("{}{}", output.stdout, output.stderr),
         })
     }
 }
 
-/// Has nvcc put its temporary files beside the object.
+/// The flag that makes nvcc put its temporary files beside the object.
 pub const OBJECTS_OWN_FOLDER: &str = "--objdir-as-tempdir";

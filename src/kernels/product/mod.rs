@@ -1,4 +1,4 @@
-//! Device code in files of its own, which a program gives to the driver.
+//! Device code in separate files, which a program loads through the driver.
 
 pub mod module;
 #[cfg(all(test, unix))]
@@ -17,37 +17,37 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
-    /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, for the driver to compile when the program runs, and gives
-    /// their paths in the order of the files. It is for the lowest of the targets, so that it runs on all of them.
-    /// Of two files with the same stem each gets a number behind it.
+    /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, which the driver compiles at run time. Returns the paths in the
+    /// order of the files. The PTX is for the lowest target, so it runs on all targets. Files with the same stem get a
+    /// number as suffix.
     ///
     /// # Errors
-    /// As of [`compile`](Self::compile).
+    /// Like [`compile`](Self::compile).
     pub fn ptx(self) -> Result<Vec<PathBuf>, Error> {
         let newer = self.newer_than_driver();
         let newer = newer.map(|finding| finding.to_string());
         self.files_of(Product::Ptx, &newer.unwrap_or_default())
     }
 
-    /// Compiles every file to `<stem>.fatbin` in `OUT_DIR`, which holds machine code and PTX for all targets, and gives
-    /// their paths in the order of the files. `cuModuleLoad` and `cuModuleLoadData` take of it what fits the GPU: it is
-    /// for a program that loads its kernels itself and has to run on more than one kind of GPU, without the driver
-    /// compiling anything first. Of two files with the same stem each gets a number behind it.
+    /// Compiles every file to `<stem>.fatbin` in `OUT_DIR`, with machine code and PTX for all targets. Returns the paths
+    /// in the order of the files. `cuModuleLoad` and `cuModuleLoadData` select the code for the GPU. It is for a program
+    /// that loads its own kernels on several kinds of GPUs without compiling at run time. Files with the same stem get a
+    /// number as suffix.
     ///
     /// # Errors
-    /// As of [`compile`](Self::compile).
+    /// Like [`compile`](Self::compile).
     pub fn fatbin(self) -> Result<Vec<PathBuf>, Error> {
         self.files_of(Product::Fatbin, "")
     }
 
-    /// Compiles every file to `<stem>.<target>.cubin` in `OUT_DIR`, `gelu.sm_90a.cubin`, one for each target with
-    /// machine code, and gives their paths: file by file, in the order of the targets. A cubin is machine code for one
-    /// GPU and those after it of the same major, or with an `a` for that GPU alone. It is for a program that knows its
-    /// GPU or chooses by itself, and for tools that read machine code; [`fatbin`](Self::fatbin) leaves the choice to
-    /// the driver. Targets that are PTX alone have none. Of two files with the same stem each gets a number behind it.
+    /// Compiles every file to `<stem>.<target>.cubin` in `OUT_DIR`, such as `gelu.sm_90a.cubin`, one for each target with
+    /// machine code. Returns the paths file by file, in the order of the targets. A cubin runs on its GPU and on later
+    /// ones of the same major, or with an `a` only on its GPU. It is for a program that selects the file for its GPU, and
+    /// for tools that read machine code. With [`fatbin`](Self::fatbin) the driver selects. PTX targets have no cubin.
+    /// Files with the same stem get a number as suffix.
     ///
     /// # Errors
-    /// As of [`compile`](Self::compile).
+    /// Like [`compile`](Self::compile).
     pub fn cubin(self) -> Result<Vec<PathBuf>, Error> {
         self.files_of(Product::Cubin, "")
     }
@@ -71,7 +71,7 @@ impl Kernels<'_> {
         Ok(made)
     }
 
-    /// Where there is no CUDA, the constants of the files are there and empty, so that the crate compiles.
+    /// Writes the module. Without CUDA its constants are empty, so that the crate still compiles.
     fn write_module(&self, name: &str, product: Product, made: &[PathBuf]) -> Result<(), Error> {
         let sources = self.sources(&mut Vec::new())?;
         let text = |name: Option<&OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
@@ -102,7 +102,7 @@ impl Kernels<'_> {
         files::write(&path, &text).map_err(Error::from)
     }
 
-    /// That the driver of this machine, if the program is for it, does not take the PTX.
+    /// Returns the warning that this machine's driver does not support the PTX, if the program is for this machine.
     fn newer_than_driver(&self) -> Option<Finding> {
         let cuda = self.toolchain.cuda_version()?;
         let host = &self.toolchain.host;
@@ -112,7 +112,7 @@ impl Kernels<'_> {
     }
 }
 
-/// The targets that such a file is made for.
+/// Returns the targets of such a file.
 pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, Finding> {
     let all = selection.list().gencodes().to_vec();
     match product {
@@ -132,8 +132,8 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
     }
 }
 
-/// PTX that every target can run: that of the lowest. A letter stays only if it is the only one, since it would tie
-/// the PTX to that GPU.
+/// Returns the PTX target that every target can run, which is the lowest. A letter is kept only if all targets have it,
+/// since it ties the PTX to that GPU.
 pub fn ptx_for_all(targets: &[Target]) -> Option<Target> {
     let lowest = targets.iter().min()?;
     let alone = targets

@@ -1,22 +1,20 @@
-//! A Rust module that includes what was compiled.
+//! A Rust module that includes the compiled files.
 
 use crate::kernels::InvalidRequest;
 use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use std::path::Path;
 
-/// A constant of the module.
 pub struct Constant<'a> {
-    /// The `.cu` file.
     pub source: &'a Path,
-    /// The target that a cubin is for.
+    /// The target of a cubin.
     pub target: Option<String>,
-    /// What was compiled, in the folder of the module; nothing where there is no CUDA.
+    /// The compiled file, in the directory of the module; `None` without CUDA.
     pub file: Option<String>,
 }
 
 impl Constant<'_> {
-    /// `GELU_SM_90` for `gelu.sm_90.cubin`.
+    /// Returns `GELU_SM_90` for `gelu.sm_90.cubin`.
     fn name(&self) -> String {
         let stem = self.source.file_stem().unwrap_or_default();
         let mut name = stem.to_string_lossy().into_owned();
@@ -32,7 +30,6 @@ impl Constant<'_> {
     }
 }
 
-/// The text of the module.
 pub fn text(module: &str, is_text: bool, constants: &[Constant]) -> Result<String, Finding> {
     let sound = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if module.is_empty() || !module.chars().all(sound) || module == "cudnn_guard" {

@@ -1,4 +1,4 @@
-//! The flags in which nvcc is told its targets.
+//! nvcc's flags for targets.
 
 use crate::model::gencode::Gencode;
 use crate::model::text::pattern::{Pattern, pattern};
@@ -6,7 +6,8 @@ use crate::model::text::target_name::read as target;
 use crate::runtime::facts::compute_capability::Code;
 use crate::targets::dialect::{BOTH, Word, targets};
 
-/// How much of a text that begins with a flag belongs to it: its value may follow after a space, and has commas.
+/// Returns the length of the flag at the beginning of a text, with its value, which may follow after a space and may
+/// contain commas.
 pub fn length(text: &str) -> usize {
     static FLAG: Pattern = Pattern::new(|| {
         let name = "(?:(?:-gencode|--generate-code|-arch|--gpu-architecture)[ \t\r\n])?";
@@ -16,7 +17,7 @@ pub fn length(text: &str) -> usize {
     FLAG.find(text).map_or(text.len(), |found| found.end())
 }
 
-/// `-gencode=arch=compute_80,code=[sm_80,compute_80]`, `-arch=sm_80`, which is both.
+/// Parses `-gencode=arch=compute_80,code=[sm_80,compute_80]` and `-arch=sm_80`, which mean the same.
 pub fn read(flag: &str) -> Option<Word> {
     static VALUE: Pattern = Pattern::new(|| {
         pattern("^(?:(-gencode|--generate-code)|-arch|--gpu-architecture)[= \t\r\n](.*)$")

@@ -1,4 +1,4 @@
-//! Asks nvcc's host compiler what it is, and looks for others.
+//! Queries of nvcc's host compiler, and the search for other compilers.
 
 use crate::host_compiler::compiler_choice::{self, Choice, VisualStudio};
 use crate::host_compiler::limits::{Limits, Make};
@@ -17,12 +17,12 @@ use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::Plan;
 use std::path::{Path, PathBuf};
 
-/// More than these are not of interest, and each has to be asked.
+/// The limit of reported alternatives, since each has to be run.
 const MOST_RIVALS: usize = 3;
 
-/// The compiler with its program. nvcc runs it, with everything that the plan tells nvcc; what it says nothing of is
-/// unknown. It is asked again when it, nvcc or a header that it read has changed.
-pub fn ask(
+/// Queries the host compiler through nvcc, with the flags of the plan, and returns it with its program. Returns `None`
+/// for a compiler of unknown make. The answer is cached until the compiler, nvcc or a header that it read changes.
+pub fn query(
     plan: &Plan,
     host: &Host,
     folder: &Path,
@@ -36,12 +36,12 @@ pub fn ask(
         headers.retain(|header| *header != source);
         Some(headers.into_iter().chain([program]).collect())
     };
-    let said = host.answers.query(&question, &rests_on);
-    let said = said.ok().filter(|output| output.success);
-    Ok(said.and_then(|output| read(&output, host)))
+    let output = host.answers.query(&question, &rests_on).ok();
+    let output = output.filter(|output| output.success);
+    Ok(output.and_then(|output| read(&output, host)))
 }
 
-/// Returns the fault if nvcc is named as its own host compiler. The program is run, since it may be a script that calls
+/// Returns the fault if nvcc is named as its own host compiler. Runs the program, since it may be a script that calls
 /// nvcc.
 pub fn nvcc_itself(
     choice: &Choice,
@@ -59,9 +59,9 @@ pub fn nvcc_itself(
         args: vec!["--version".to_string()],
         ..Invocation::default()
     };
-    let said = host.answers.query(&question, &|_| Some(Vec::new()));
-    let tells = said.ok()?.stdout;
-    let release = tells
+    let output = host.answers.query(&question, &|_| Some(Vec::new())).ok()?;
+    let release = output
+        .stdout
         .lines()
         .find(|line| line.contains("Cuda compilation tools"))?;
     Some(HostCompilerFault::NvccItself {
@@ -71,19 +71,19 @@ pub fn nvcc_itself(
     })
 }
 
-/// What nvcc says where it gives no answer.
+/// Returns the output of nvcc, for when it contains no answer.
 #[cfg(feature = "cli")]
-pub fn words(plan: &Plan, host: &Host, folder: &Path) -> Option<String> {
+pub fn raw_output(plan: &Plan, host: &Host, folder: &Path) -> Option<String> {
     let question = nvcc_command::question(plan, &folder.join("host-compiler.cpp"));
-    let said = host.answers.query(&question, &|_| None).ok()?;
-    let lines = said.stdout.lines().chain(said.stderr.lines());
+    let output = host.answers.query(&question, &|_| None).ok()?;
+    let lines = output.stdout.lines().chain(output.stderr.lines());
     let lines = lines.filter(|line| !line.starts_with("#$"));
     Some(lines.map(|line| format!("{line}\n")).collect())
 }
 
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
     let compiler = parse_answer(&output.stdout)?;
-    // On Windows, nvcc shows it with its other output.
+    // On Windows, nvcc prints the command on standard output.
     let shown = parse_command(&output.stderr).or_else(|| parse_command(&output.stdout));
     let (program, path) = shown.unwrap_or_else(|| match compiler.make {
         Make::Msvc => ("cl.exe".to_string(), None),
@@ -95,7 +95,7 @@ fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
     Some((compiler, program))
 }
 
-/// The installed compilers beside this one that the toolkit would take, the newest first, each as it says itself.
+/// Returns the installed alternatives to this compiler that the toolkit supports, the newest first.
 pub fn installed_alternatives(
     program: &Path,
     limits: &Limits,
@@ -120,8 +120,8 @@ pub fn installed_alternatives(
     found.take(MOST_RIVALS).collect()
 }
 
-/// The C++ compiler for another processor than that of the system that builds, as the cc crate finds it: nvcc itself
-/// takes the `gcc` on PATH.
+/// Returns the C++ cross compiler that the cc crate finds, if the target has another CPU. nvcc itself would use the
+/// `gcc` on PATH.
 pub fn cross_compiler(host: &Host) -> Option<String> {
     let builder = host.builder();
     if builder.cpu == host.platform.cpu || host.platform.os != Os::Linux {
@@ -137,11 +137,14 @@ pub fn cross_compiler(host: &Host) -> Option<String> {
     Some(tool.path().to_str()?.to_string())
 }
 
-/// The `cl.exe` for this processor, on Windows: that of the developer prompt, else of the newest Visual Studio, which
-/// nvcc does not look for.
-#[allow(deprecated, reason = "a cc before 1.11 gives its variables only so")]
+/// Returns the `cl.exe` for this CPU on Windows: from the developer prompt, else from the newest Visual Studio, where
+/// nvcc does not search.
+#[allow(
+    deprecated,
+    reason = "older versions of cc have no other access to the variables"
+)]
 pub fn visual_studio(cpu: &str) -> Option<VisualStudio> {
-    // For another target than this a cc looks for nothing, and an older one takes no processor alone.
+    // cc searches only for a Windows target, and older versions need a full triple.
     let target = format!("{cpu}-pc-windows-msvc");
     let tool = cc::windows_registry::find_tool(&target, "cl.exe")?;
     Some(VisualStudio {
