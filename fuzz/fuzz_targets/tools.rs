@@ -72,7 +72,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = driver_release::release_in_name(text);
 
     let failure = diagnostics::Failure {
-        said: text,
+        output: text,
         env: &Environment::default(),
         flags: &[],
         nvcc: Path::new("/cuda/bin/nvcc"),
