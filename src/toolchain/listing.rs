@@ -74,8 +74,7 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
         let source = part.told_by.map(VersionSource::in_full);
         let source = source.map_or_else(String::new, |source| format!(" by {source}"));
         out.push_str(&format!(
-            "
-                part     {} {version}{source} {}",
+            "\n    part     {} {version}{source} {}",
             part.name,
             part.path.display()
         ));
