@@ -1,25 +1,25 @@
-//! What the build script wants.
+//! The configuration of a build.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// How the build links cuDNN and CUDA: what goes on the link line, and what has to be installed for it. Where the
-/// running program then finds its cuDNN is [`Loader`](crate::Loader), which follows from this.
+/// The way in which the build links cuDNN and CUDA. It decides the link line and what has to be installed for it. How the
+/// program finds its cuDNN at run time is [`Loader`](crate::Loader), which follows from this by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Link {
-    /// Linked as a shared library, loaded before `main`.
+    /// Links shared libraries, which are loaded before `main`.
     #[default]
     Dynamic,
-    /// Linked into the program, with the CUDA under it: archives, for Linux. There are no files for the guard to judge:
-    /// it asks the cuDNN in the program for its release, and tries it.
+    /// Links archives of cuDNN and CUDA into the program, on Linux only. The guard has no files to check, so it queries
+    /// the linked cuDNN for its version and runs it.
     Static,
-    /// Opened by the program while it runs. Nothing is linked, and neither headers nor libraries are needed to
-    /// build: what the program was "built with" is the requirement.
+    /// Links nothing: the program opens cuDNN at run time. The build needs neither headers nor libraries, and the guard
+    /// checks the requirement instead of a version from the build.
     Runtime,
 }
 
-/// What the build script wants of CUDA and cuDNN.
+/// The requirements of a build script for CUDA and cuDNN.
 ///
 /// ```no_run
 /// use cudnn_guard::Config;
@@ -55,7 +55,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Wants nothing yet.
+    /// Creates a configuration without requirements.
     pub fn new() -> Self {
         Self {
             cuda: None,
@@ -73,74 +73,73 @@ impl Config {
         }
     }
 
-    /// Needs a CUDA toolkit that meets this requirement, written as in Cargo.toml: `>=12.0`.
+    /// Requires a CUDA toolkit of these versions, in the syntax of Cargo.toml: `>=12.0`.
     pub fn cuda(mut self, requirement: impl Into<String>) -> Self {
         self.cuda = Some(requirement.into());
         self
     }
 
-    /// Needs a cuDNN that meets this requirement, written as in Cargo.toml: `>=9.1, <10`.
+    /// Requires a cuDNN of these versions, in the syntax of Cargo.toml: `>=9.1, <10`.
     pub fn cudnn(mut self, requirement: impl Into<String>) -> Self {
         self.cudnn = Some(requirement.into());
         self
     }
 
-    /// The GPUs to compile for: `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `8.6(8.0)`, flags of
-    /// nvcc, `Ampere`, `H100`, `RTX 4090`, `native`, `all`, `all-major`. `CUDNN_GUARD_ARCHS` wins over this list.
+    /// Sets the GPUs to compile for: `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `8.6(8.0)`, flags of
+    /// nvcc, `Ampere`, `H100`, `RTX 4090`, `native`, `all`, `all-major`. `CUDNN_GUARD_ARCHS` overrides this list.
     pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         self.archs.extend(list.into_iter().map(Into::into));
         self
     }
 
-    /// How the build links cuDNN and CUDA; [`Link::Dynamic`] unless set.
+    /// Sets how the build links cuDNN and CUDA. Default: [`Link::Dynamic`].
     pub fn link(mut self, link: Link) -> Self {
         self.link = link;
         self
     }
 
-    /// Further CUDA libraries to link, by their short names: `cublas`, `nvrtc`. Under [`Link::Static`] these are their
-    /// archives, with those that they call.
+    /// Adds CUDA libraries to link, by their short names: `cublas`, `nvrtc`. With [`Link::Static`] their archives are
+    /// linked, together with the archives that they need.
     pub fn libs<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.libs.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Whether folders outside the system's are written into the program as an rpath; on unless set.
+    /// Sets whether non-system library directories become an rpath. Default: `true`.
     pub fn rpath(mut self, on: bool) -> Self {
         self.rpath = on;
         self
     }
 
-    /// Adds an rpath relative to the program or shared library itself (`$ORIGIN`), before those of
-    /// [`rpath`](Self::rpath), which this machine alone may have: `../lib` for a program that is unpacked with its
-    /// libraries, `../nvidia/cudnn/lib` for a Python extension that finds NVIDIA's wheel beside its package.
+    /// Adds an rpath relative to the program or shared library (`$ORIGIN`), before the absolute ones of
+    /// [`rpath`](Self::rpath): `../lib` for a program that is installed with its libraries, `../nvidia/cudnn/lib` for a
+    /// Python extension that uses NVIDIA's wheel beside its package.
     pub fn rpath_origin(mut self, dir: impl Into<String>) -> Self {
         self.rpath_origin.push(dir.into());
         self
     }
 
-    /// A machine without CUDA is no error: `probe` then gives a toolchain that links nothing, compiles nothing and
-    /// writes a guard which carries the reason. On docs.rs this is so without asking.
+    /// Allows a build without CUDA. `probe` then returns a toolchain that links nothing, compiles nothing and writes a
+    /// guard with the reason. On docs.rs this is the default.
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// Looks for everything that is installed in fixed places below this directory, as for a system image. Places
-    /// named by variables are taken as they stand.
+    /// Searches the system below this directory, for example a system image. Paths in variables are used unchanged.
     pub fn root(mut self, dir: impl Into<PathBuf>) -> Self {
         self.root = Some(dir.into());
         self
     }
 
-    /// The target triple; cargo's `TARGET` unless set.
+    /// Sets the target triple. Default: cargo's `TARGET`.
     pub fn target(mut self, triple: impl Into<String>) -> Self {
         self.target = Some(triple.into());
         self
     }
 
-    /// Variables that win over the process's environment, in all that is searched and read here. The programs that are
-    /// started (pkg-config, nvcc, `nvidia-smi`) and NVIDIA's driver read the process's own.
+    /// Sets variables that override the process's environment for this crate's own search. The programs that it starts
+    /// (pkg-config, nvcc, `nvidia-smi`) and NVIDIA's driver still use the environment of the process.
     pub fn env<K: Into<String>, V: Into<OsString>>(
         mut self,
         pairs: impl IntoIterator<Item = (K, V)>,
@@ -153,7 +152,7 @@ impl Config {
         self
     }
 
-    /// Lets the finding of this id pass: it is shown, and does not stop the build.
+    /// Allows a finding: it is still shown but does not stop the build.
     pub fn allow(mut self, id: impl Into<String>) -> Self {
         self.allow.push(id.into());
         self

@@ -1,20 +1,20 @@
-//! Why a build cannot go on.
+//! The error of a build script.
 
 use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::{self, FindingId};
 use std::fmt::{self, Write};
 
-/// Everything that stops the build, all of it at once. `Display` and `Debug` are the same whole text, since a
-/// build script's error is printed with `Debug`.
+/// All errors that stop the build, together. `Display` and `Debug` print the same text, since cargo shows a build script's
+/// error by its `Debug`.
 ///
-/// The errors that build scripts commonly meet besides become one by `?`: those of `std::io`, `std::env`, `std::fmt`,
-/// of reading numbers and UTF-8, and any `Box<dyn std::error::Error>`; a text does too. [`Error::other`] takes the rest.
+/// The operator `?` converts other errors that are common in build scripts: those of `std::io`, `std::env`, `std::fmt`, of
+/// parsing numbers and UTF-8, and any `Box<dyn std::error::Error>`, as well as strings. [`Error::other`] converts the rest.
 #[derive(Clone)]
 pub struct Error {
     findings: Vec<Finding>,
-    /// What another library or the script itself said; then there are no findings.
+    /// The message of another library or the script itself. If it is set, there are no findings.
     other: String,
-    /// Whether somebody asked by name for what is for another processor.
+    /// `true` if a library for another CPU was requested explicitly.
     is_wrong_cpu_asked: bool,
 }
 
@@ -27,13 +27,13 @@ impl Error {
         }
     }
 
-    /// What is only for another processor is as good as none, unless somebody asked for it by name.
+    /// Sets whether a library for another CPU was requested explicitly. By default it counts as missing.
     pub(crate) fn wrong_cpu_asked(mut self, is_asked: bool) -> Self {
         self.is_wrong_cpu_asked = is_asked;
         self
     }
 
-    /// An error of something else in the build script, printed with the errors under it:
+    /// Creates an error from any other error of the build script. Its sources are printed below it:
     ///
     /// ```no_run
     /// # fn generate() -> Result<(), std::num::ParseFloatError> { Ok(()) }
@@ -60,7 +60,7 @@ impl Error {
         }
     }
 
-    /// Whether it is only that CUDA, nvcc or cuDNN is not on this machine, or not to be had for the target.
+    /// Returns `true` if the only reason is that CUDA, nvcc or cuDNN is not installed or not available for the target.
     pub fn is_not_found(&self) -> bool {
         let absent = |finding: &Finding| {
             let is_foreign = finding.id == FindingId::WrongArchitecture && !self.is_wrong_cpu_asked;
@@ -69,7 +69,7 @@ impl Error {
         !self.findings.is_empty() && self.findings.iter().all(absent)
     }
 
-    /// What stops the build, one by one; nothing where the error is not one of this crate.
+    /// Returns the findings that stop the build; empty for an error of another library.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -81,7 +81,7 @@ impl From<Finding> for Error {
     }
 }
 
-/// The text with each line behind the label, or under it.
+/// Prefixes the first line with the label, and indents the others.
 fn printable_lines(text: &str, label: &str) -> String {
     let mut out = String::new();
     for (index, line) in text.lines().enumerate() {

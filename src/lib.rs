@@ -1,8 +1,8 @@
 //! Finds CUDA and cuDNN from `build.rs`, links them, compiles kernels, and guards the program at start-up against a
-//! cuDNN that does not fit the one it was built with.
+//! cuDNN that is incompatible with the one it was built with.
 //!
-//! The build script says what it wants in a [`Config`]. [`Config::probe`] looks at this machine and gives a
-//! [`Toolchain`], or an [`Error`] that says what was found, where, and what to do. The toolchain links
+//! The build script describes its requirements in a [`Config`]. [`Config::probe`] searches this machine and returns a
+//! [`Toolchain`], or an [`Error`] that reports what was found, where, and how to fix it. The toolchain links
 //! ([`Toolchain::link`]), compiles ([`Toolchain::kernels`]) and writes the runtime guard ([`Toolchain::guard`]):
 //!
 //! ```no_run
@@ -16,8 +16,8 @@
 //! });
 //! ```
 //!
-//! The guard is a file, `$OUT_DIR/cudnn_guard.rs`, that hands what this build knew to [`runtime`], which the program
-//! depends on without anything else of this crate:
+//! The guard is a file, `$OUT_DIR/cudnn_guard.rs`, that passes the facts about this build to [`runtime`]. The program
+//! depends only on that feature of this crate:
 //!
 //! ```toml
 //! [dependencies]
@@ -26,7 +26,7 @@
 //! cudnn-guard = { path = "../cudnn-guard" }
 //! ```
 //!
-//! The program includes the file and calls `startup()` first thing in `main`:
+//! The program includes the file and calls `startup()` first in `main`:
 //!
 //! ```ignore
 //! mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
@@ -36,15 +36,15 @@
 //! }
 //! ```
 //!
-//! The [`guide`] has the order of the search and all variables, the ways to link, kernels, and the guard.
-//! Every finding has an id, which stands in brackets behind its headline; [`findings`] says what each means.
-//! Verdicts have three values. What does not fit is *fail*; what was not checked is *unknown*, and unknown goes on.
+//! The [`guide`] describes the search order and all variables, linking, kernels, and the guard.
+//! Every finding has an id, which is in brackets after its headline. [`findings`] explains each of them.
+//! A verdict is pass, fail or unknown. What was not checked is unknown, and the program continues.
 
 #![warn(clippy::missing_errors_doc, clippy::undocumented_unsafe_blocks)]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
 
 mod mount;
-// In a checkout the dependency of the tests on this crate turns the features on; a published package has none on itself.
+// In a checkout, the tests' dependency on this crate enables the features; a published package has no such dependency.
 #[cfg(all(test, not(all(feature = "cli", feature = "runtime"))))]
 compile_error!("the tests are about the whole crate: `cargo test --features cli`");
 #[cfg(not(feature = "runtime"))]
@@ -69,10 +69,9 @@ mod config;
 mod cudnn;
 #[cfg(feature = "build")]
 mod error;
-/// What each finding means, how to see it by hand, and how to mend it. `cudnn-guard explain ID` prints the same texts.
+/// The meaning of each finding, how to check it by hand, and how to fix it. `cudnn-guard explain ID` prints the same texts.
 ///
-/// The id stands in brackets behind a headline, in JSON under `id`, and is what [`Config::allow`] and
-/// `CUDNN_GUARD_ALLOW` take.
+/// The id is in brackets after a headline and in JSON under `id`. [`Config::allow`] and `CUDNN_GUARD_ALLOW` accept it.
 #[cfg(doc)] // the texts are long, and a build script has no use for them
 #[doc = include_str!("../docs/findings.md")]
 pub mod findings {}
@@ -80,7 +79,7 @@ pub mod findings {}
 mod guard;
 #[cfg(any(doc, doctest))]
 pub mod guide {
-    //! What each part does, with its examples: the pages of `docs` in the repository.
+    //! The guide, with examples: the pages of `docs` in the repository.
 
     /// [guard]: crate::guide::guard
     /// [kernels]: crate::guide::kernels
@@ -158,8 +157,8 @@ pub use {inspection::Inspection, report::target_report::TargetReport};
 #[cfg(feature = "build")]
 use system::directive::Directive;
 
-// What the targets in `fuzz` take from here. cargo-fuzz says `fuzzing` to every crate, also in a package that fuzzes a
-// program with a guard.
+// Items for the targets in `fuzz`. cargo-fuzz sets `fuzzing` for every crate, also in a package that fuzzes a program
+// with a guard.
 #[cfg(all(fuzzing, feature = "cli"))]
 #[doc(hidden)]
 pub mod fuzzing {
@@ -189,12 +188,11 @@ pub mod fuzzing {
     }
 }
 
-/// Runs a build script. An error becomes `cargo::error` lines, with the errors under it
-/// ([`source`](std::error::Error::source)), so that cargo shows its text and nothing of this program around it, and
-/// fails the build.
+/// Runs a build script. An error becomes `cargo::error` lines, followed by its
+/// [sources](std::error::Error::source), and fails the build. cargo shows only these lines.
 ///
-/// In the closure `?` takes the errors of this crate, and those of the standard library that build scripts commonly
-/// meet; [`Error`] lists them. No type need be named:
+/// In the closure, `?` converts the errors of this crate and common errors of the standard library, which [`Error`]
+/// lists. No type has to be named:
 ///
 /// ```no_run
 /// cudnn_guard::build(|| {
@@ -206,8 +204,8 @@ pub mod fuzzing {
 /// });
 /// ```
 ///
-/// An error of any other library, and a script that returns another type, go through [`Error::other`], which takes
-/// whatever can become a `Box<dyn std::error::Error>`:
+/// [`Error::other`] converts the errors of other libraries, and those of scripts with another return type, if they can
+/// become a `Box<dyn std::error::Error>`:
 ///
 /// ```no_run
 /// fn script() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! What the linker is told, for a crate that uses CUDA and for a program above such a crate.
+//! Directives for the linker, for a crate that uses CUDA and for a program that depends on such a crate.
 
 pub mod lost_rpath;
 #[cfg(test)]
@@ -20,19 +20,19 @@ use crate::toolkit::find_library;
 use std::path::{Path, PathBuf};
 
 impl Toolchain {
-    /// Tells cargo what to link: search directories, libraries, an rpath for directories outside the system's, the
+    /// Prints the directives for cargo: search directories, libraries, an rpath for non-system directories, the
     /// cfgs `has_cuda`, `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a
     /// `links` key the metadata `version`, `cuda_version`, `include`, `libdir` and `rpath`.
     ///
-    /// A build script that compiles C or C++ of its own calls this behind it: some linkers resolve calls only in what
-    /// comes later.
+    /// A build script that compiles C or C++ must call this afterwards: some linkers resolve calls only in later
+    /// libraries.
     pub fn link(&self) {
         for directive in self.plan() {
             cargo::emit(&directive);
         }
     }
 
-    /// Returns what [`link`](Self::link) prints, for build scripts that print it themselves.
+    /// Returns the lines that [`link`](Self::link) would print.
     pub fn directives(&self) -> Vec<String> {
         let lines = joined(self.plan(), "\n");
         lines.lines().map(String::from).collect()
@@ -103,9 +103,9 @@ impl Toolchain {
         }
     }
 
-    /// The static runtime where there is one: a program that carries its own cudart cannot meet a wrong one. On Windows
-    /// the DLL: every object of `cudart_static.lib` asks for the static C runtime (`/DEFAULTLIB:LIBCMT`), and a program of
-    /// Rust has the other one unless it is built with `crt-static`.
+    /// Links the static runtime if possible, since a program with its own cudart cannot load a wrong one. On Windows it
+    /// links the DLL: every object of `cudart_static.lib` requests the static C runtime (`/DEFAULTLIB:LIBCMT`), but Rust
+    /// programs use the other one unless they are built with `crt-static`.
     fn plan_cudart(&self, plan: &mut Plan) {
         let Some(toolkit) = self.toolkit() else {
             return;
@@ -117,7 +117,7 @@ impl Toolchain {
         match archive {
             Some(dir) if self.host.platform.os == Os::Linux => {
                 plan.library_in(dir, Library::Static("cudart_static".into()));
-                // What libcudart_static.a needs of the system itself.
+                // System libraries that libcudart_static.a needs.
                 for system in ["rt", "dl", "pthread"] {
                     plan.library(Library::Dynamic(system.into()));
                 }
@@ -126,7 +126,7 @@ impl Toolchain {
         }
     }
 
-    /// A library of the toolkit, or of a component's own wheel beside it.
+    /// Links a library of the toolkit, or from a component's own wheel beside it.
     fn plan_library(&self, plan: &mut Plan, name: &str) {
         let Some(toolkit) = self.toolkit() else {
             return;
@@ -147,22 +147,22 @@ impl Toolchain {
             }
         }
         if name != "cudart" {
-            // Nowhere in the toolkit: the linker may know better, and says so if not.
+            // The linker may find the library elsewhere.
             plan.library(Library::Dynamic(name.to_string()));
         }
     }
 
     fn plan_cfgs(&self, plan: &mut Plan) {
-        // A program that opens CUDA while it runs is built without a toolkit.
+        // A program that opens CUDA at run time is built without a toolkit.
         if self.toolkit().is_some() || self.config.cuda.is_some() {
             plan.cfg("has_cuda", None);
         }
-        let asked = self.requirements.cudnn.as_ref();
-        if asked.is_some() {
+        let required = self.requirements.cudnn.as_ref();
+        if required.is_some() {
             plan.cfg("has_cudnn", None);
         }
         let found = self.cudnn().and_then(|cudnn| cudnn.version());
-        let promised = || asked?.only_major();
+        let promised = || required?.only_major();
         if let Some(major) = found.map(|version| version.major).or_else(promised) {
             plan.cfg("cudnn_major", Some(major));
         }
@@ -188,7 +188,7 @@ struct Plan {
     directives: Vec<Directive>,
     loaded_from: Vec<PathBuf>,
     rpaths: Vec<PathBuf>,
-    /// The libraries that are linked by their whole names.
+    /// The libraries that are linked by their full file names.
     whole_names: Vec<PathBuf>,
 }
 
@@ -222,7 +222,7 @@ impl Plan {
         self.add(Directive::LinkLib(library));
     }
 
-    /// What this program links is found by its short name too.
+    /// Adds short names for the linked libraries.
     fn short_names(&mut self, out_dir: &Path) {
         if self.whole_names.is_empty() {
             return;
@@ -252,7 +252,7 @@ impl Plan {
         }
     }
 
-    /// Those relative to the program come first: where it was unpacked with its libraries, it takes these.
+    /// Adds the rpaths. Those relative to the program come first, so that a program uses the libraries it is installed with.
     fn rpaths(&mut self, platform: &Platform, origin: &[String]) {
         let mut dirs = Vec::new();
         for dir in std::mem::take(&mut self.loaded_from) {
@@ -278,9 +278,9 @@ impl Plan {
     }
 }
 
-/// Links by short names to libraries that have whole ones alone, as in NVIDIA's Python wheels, `libcudnn.so` to
-/// `libcudnn.so.9`, and their directory: other crates of the program, such as cudarc and candle, ask the linker for
-/// `-lcudnn` themselves.
+/// Creates links with short names, `libcudnn.so` to `libcudnn.so.9`, for libraries that have only full names, as in
+/// NVIDIA's wheels. Returns their directory. Other crates of the program, such as cudarc and candle, link with
+/// `-lcudnn`.
 fn short_names(libraries: &[PathBuf], out_dir: &Path) -> Result<PathBuf, Finding> {
     let dir = out_dir.join("cudnn-guard/lib");
     create_dir(&dir)?;
@@ -293,7 +293,7 @@ fn short_names(libraries: &[PathBuf], out_dir: &Path) -> Result<PathBuf, Finding
     Ok(dir)
 }
 
-/// Whether the loader looks there by itself.
+/// Returns `true` if the loader searches this directory by default.
 fn is_system_dir(dir: &Path, platform: &Platform) -> bool {
     let multiarch = platform.multiarch();
     ["/lib", "/usr/lib", "/lib64", "/usr/lib64"]
@@ -301,8 +301,8 @@ fn is_system_dir(dir: &Path, platform: &Platform) -> bool {
         .any(|system| dir == Path::new(system) || dir == Path::new(system).join(&multiarch))
 }
 
-/// What a `-sys` crate with a `links` key linked, for the build script of a program above it. cargo passes on the
-/// libraries of a dependency, but not its rpath: without it the program builds and does not start.
+/// The link metadata of a `-sys` crate with a `links` key, for the build script of a program that depends on it. cargo
+/// passes on the libraries of a dependency, but not its rpath, without which the program fails to start.
 ///
 /// ```no_run
 /// cudnn_guard::build(|| {
@@ -318,17 +318,16 @@ pub struct Linked {
 
 /// A `links` key for which no dependency passed link metadata.
 pub struct MissingLinkMetadata<'a> {
-    /// The key.
     pub links: &'a str,
-    /// The variable that cargo passes the rpath in.
+    /// The variable in which cargo passes the rpath.
     pub variable: &'a str,
 }
 
 impl Linked {
-    /// Reads what the dependency with `links = "<links>"` said.
+    /// Reads the link metadata of the dependency with `links = "<links>"`.
     ///
     /// # Errors
-    /// `config-invalid` where this package has no such dependency, or where its build script did not call
+    /// `config-invalid` if this package has no such dependency, or if its build script did not call
     /// [`Toolchain::link`].
     pub fn from_dep(links: &str) -> Result<Self, Error> {
         Self::read(&crate::Config::new().host(), links)
@@ -358,7 +357,7 @@ impl Linked {
         Ok(Self { directives })
     }
 
-    /// Tells cargo the rpath; for MSVC, where the dependency has a guard, that cuDNN's DLL is loaded at its first call.
+    /// Prints the rpath for cargo. For MSVC, if the dependency has a guard, it also delays the loading of cuDNN's DLL.
     pub fn link(&self) {
         self.directives.iter().for_each(cargo::emit);
     }

@@ -1,4 +1,4 @@
-//! The CUDA and cuDNN of this machine, checked: what `Config::probe` gives.
+//! The CUDA and cuDNN of this machine, as found by `Config::probe`.
 
 pub mod environment_checks;
 pub mod findings;
@@ -9,7 +9,7 @@ pub mod probe;
 pub mod rerun;
 pub mod static_link;
 pub mod targets;
-/// What the whole search finds: cases, orders, and real files where there are some.
+/// Tests of the complete search: cases, orders, and real files if available.
 #[cfg(test)]
 pub mod tests {
     mod cases;
@@ -50,50 +50,49 @@ use crate::toolchain::static_link::Archives;
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
-/// The CUDA and cuDNN that were chosen, all that was passed over, and the findings about them.
+/// The chosen CUDA and cuDNN, the other candidates, and the findings about them.
 #[derive(Debug)]
 #[must_use = "nothing is linked, compiled or written unless it is asked to"]
 pub struct Toolchain {
     pub(crate) config: Config,
     pub(crate) host: Host,
     pub(crate) needs: Needs,
-    /// What the build script asks of CUDA and cuDNN.
     pub(crate) requirements: Requirements,
-    /// The findings that may pass, by the user or by the build script.
+    /// The findings that the user or the build script allows.
     pub(crate) allowed: Allowed,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) findings: Vec<Finding>,
-    /// Existing regular files that the answer rests on.
+    /// Existing regular files that the result depends on.
     pub(crate) read: Vec<PathBuf>,
-    /// Why there is no CUDA, where the build goes on without.
+    /// Why there is no CUDA, if the build continues without.
     pub(crate) absent: Option<Error>,
-    /// Why there is no toolkit, for whoever needs one later.
+    /// Why there is no toolkit, for calls that need one later.
     pub(crate) toolkit_fault: Option<Finding>,
-    /// The GPU targets, once somebody asked for them.
+    /// The GPU targets, once they were requested.
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
-    /// The archives that a statically linked program takes in.
+    /// The archives for static linking.
     pub(crate) archives: Archives,
-    /// The files that kernels were compiled to.
+    /// The output files of kernels.
     pub(crate) written: Written,
-    /// What its guard is about.
+    /// The state of its guard.
     pub(crate) guard: RefCell<GuardState>,
 }
 
-/// A build that stops although nothing is wrong with what was found.
+/// A reason to stop the build that is not a fault of an installation.
 pub enum ToolchainFault<'a> {
     /// A toolkit is needed that the build did not require.
     NoToolkit,
-    /// CUDNN_GUARD_PRINT is set, so the lines of the report are shown.
+    /// CUDNN_GUARD_PRINT is set, so the build prints these lines of the report.
     Shown(&'a [&'a str]),
 }
 
 impl Config {
-    /// Finds CUDA and cuDNN, reads what they are and checks them. Tells cargo what the answer rests on, even if the
-    /// answer is an error.
+    /// Finds CUDA and cuDNN, and checks them. Tells cargo which files and variables the result depends on, even after an
+    /// error.
     ///
     /// # Errors
-    /// Everything that stops the build, all in one: what is not there, what does not fit, and what this build script
-    /// or a variable says wrongly.
+    /// All errors that stop the build, together: missing or incompatible installations, and invalid settings in the build
+    /// script or in variables.
     pub fn probe(&self) -> Result<Toolchain, Error> {
         let toolchain = Toolchain::find(self.clone(), self.host(), self.needs());
         for directive in toolchain.reruns() {
@@ -110,14 +109,14 @@ impl Config {
         Ok(toolchain)
     }
 
-    /// Looks at the machine as `probe` does, for CUDA and cuDNN both; prints nothing and never fails. What is wrong
-    /// is among the findings.
+    /// Searches both CUDA and cuDNN like [`probe`](Self::probe), but prints nothing and never fails. Errors are among the
+    /// findings.
     #[cfg(feature = "cli")]
     pub fn survey(&self) -> Toolchain {
         self.survey_on(self.host())
     }
 
-    /// [`Self::survey`] on a machine whose environment has been read.
+    /// Like [`survey`](Self::survey), but with an environment that was read before.
     #[cfg(feature = "cli")]
     pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
         let is_built_without = self.link == Link::Runtime;
@@ -126,7 +125,7 @@ impl Config {
             cudnn: true,
         };
         let mut toolchain = Toolchain::find(self.clone(), host, needs);
-        // What is looked at is where programs run.
+        // Programs run on the machine that is surveyed.
         if !toolchain.allowed.contains(FindingId::PartsMissing.as_str()) {
             let findings = toolchain.findings.iter_mut();
             findings.for_each(Finding::stop_at_missing_parts);
@@ -134,7 +133,7 @@ impl Config {
         let is_needed =
             |one: &Finding| !is_built_without || one.id != FindingId::CudnnHeadersMissing;
         toolchain.findings.retain(is_needed);
-        // A build goes by the tables instead: on a hard disk, reading so many headers takes seconds.
+        // A build uses the tables instead: reading so many headers from a hard disk takes seconds.
         let os = toolchain.host.platform.os;
         for candidate in toolchain.candidates.iter_mut().filter(|one| one.chosen) {
             if let Found::Cudnn(cudnn) = &mut candidate.found {
@@ -144,16 +143,16 @@ impl Config {
         toolchain
     }
 
-    /// The machine, as this build script has it.
+    /// Returns the machine, with the settings of this configuration.
     pub(crate) fn host(&self) -> Host {
         Host::capture(self.target.as_deref(), self.root.clone(), &self.env)
     }
 
-    /// What the build cannot do without. A program that opens cuDNN while it runs needs nothing to be built.
+    /// Returns what the build requires. A program that opens cuDNN at run time needs no installation to be built.
     fn needs(&self) -> Needs {
         let builds_with = self.link != Link::Runtime;
         Needs {
-            // The archives of a static program come out of a toolkit.
+            // The archives of a static program are in a toolkit.
             toolkit: self.cuda.is_some() && builds_with || self.link == Link::Static,
             cudnn: self.cudnn.is_some() && builds_with,
         }
@@ -161,27 +160,27 @@ impl Config {
 }
 
 impl Toolchain {
-    /// The toolkit's release.
+    /// Returns the version of the toolkit.
     pub fn cuda_version(&self) -> Option<Version> {
         self.toolkit()?.version
     }
 
-    /// The toolkit's directory, which others call `CUDA_HOME`.
+    /// Returns the directory of the toolkit, which other tools call `CUDA_HOME`.
     pub fn cuda_root(&self) -> Option<&Path> {
         Some(&self.toolkit()?.root)
     }
 
-    /// The toolkit's compiler.
+    /// Returns the path of the toolkit's nvcc.
     pub fn nvcc(&self) -> Option<&Path> {
         self.toolkit()?.nvcc.as_deref()
     }
 
-    /// cuDNN's release: what its headers say, else what its libraries say.
+    /// Returns the version of cuDNN, from its headers, else from its libraries.
     pub fn cudnn_version(&self) -> Option<Version> {
         self.cudnn()?.version()
     }
 
-    /// Directories with the headers of cuDNN and CUDA.
+    /// Returns the directories with the headers of cuDNN and CUDA.
     pub fn include_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self
             .cudnn()
@@ -194,7 +193,7 @@ impl Toolchain {
         files::dedup(cudnn.chain(cuda))
     }
 
-    /// Directories with the libraries of cuDNN and CUDA, without stubs.
+    /// Returns the directories with the libraries of cuDNN and CUDA, without stubs.
     pub fn link_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self
             .cudnn()
@@ -207,12 +206,12 @@ impl Toolchain {
         files::dedup(cudnn.chain(cuda))
     }
 
-    /// What was noticed.
+    /// Returns the findings of the search.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// Returns the chosen toolkit. A build that goes on without CUDA has none, even if one was found.
+    /// Returns the chosen toolkit. A build that continues without CUDA has none, even if one was found.
     pub(crate) fn toolkit(&self) -> Option<&Toolkit> {
         match self.absent {
             None => probe::chosen(&self.candidates).0,
@@ -220,7 +219,7 @@ impl Toolchain {
         }
     }
 
-    /// Like [`toolkit`](Self::toolkit), the chosen cuDNN.
+    /// Returns the chosen cuDNN, like [`toolkit`](Self::toolkit).
     pub(crate) fn cudnn(&self) -> Option<&Cudnn> {
         match self.absent {
             None => probe::chosen(&self.candidates).1,
@@ -228,7 +227,7 @@ impl Toolchain {
         }
     }
 
-    /// The toolkit, or why there is none.
+    /// Returns the toolkit, or the reason why there is none.
     pub(crate) fn need_toolkit(&self) -> Result<&Toolkit, Error> {
         match (self.toolkit(), &self.absent, &self.toolkit_fault) {
             (Some(toolkit), _, _) => Ok(toolkit),
@@ -238,7 +237,7 @@ impl Toolchain {
         }
     }
 
-    /// Looks, chooses and checks. Prints nothing.
+    /// Searches, chooses and checks. Prints nothing.
     fn find(config: Config, host: Host, needs: Needs) -> Self {
         let (requirements, invalid) =
             Requirements::parse(config.cuda.as_deref(), config.cudnn.as_deref());
@@ -282,8 +281,7 @@ impl Toolchain {
         }
     }
 
-    /// Returns what a build for the building system would find, if this is a build for another one: nvcc is a program of
-    /// the building system.
+    /// Returns the toolchain of the build system, if the target is another one. nvcc runs on the build system.
     pub(crate) fn of_builder(&self) -> Option<Self> {
         let platform = self.host.builder();
         if platform == self.host.platform {
@@ -308,7 +306,8 @@ impl Toolchain {
         };
         Some(Self::find(config, host, needs))
     }
-    /// Whether the build goes on with this: yes, yes without CUDA, or no.
+
+    /// Decides whether the build continues: with CUDA, without it, or not at all.
     fn settle(mut self) -> Result<Self, Error> {
         let is_error = |finding: &Finding| finding.severity == Severity::Error;
         let (errors, rest) = self.findings.into_iter().partition::<Vec<_>, _>(is_error);
@@ -316,23 +315,23 @@ impl Toolchain {
         if errors.is_empty() {
             return Ok(self);
         }
-        let mut asked = self.candidates.iter().filter(|one| one.request.is_some());
+        let mut requested = self.candidates.iter().filter(|one| one.request.is_some());
         let is_foreign = |one: &Candidate| matches!(one.rejected, Some(Rejection::OtherCpu(_)));
-        let error = Error::new(errors).wrong_cpu_asked(asked.any(is_foreign));
+        let error = Error::new(errors).wrong_cpu_asked(requested.any(is_foreign));
         let docs_rs = self.host.env.get(Variable::DocsRs).is_some();
         if !error.is_not_found() || !(self.config.optional || docs_rs) {
             return Err(error);
         }
-        // A program that can do without CUDA is built without it where only a part of it is found.
+        // An optional CUDA is not used either if only a part of it is found.
         self.absent = Some(error);
         Ok(self)
     }
 
-    /// What a build that goes on without CUDA does without; not on docs.rs, where nobody expects one.
+    /// Returns the warning of a build that continues without CUDA. On docs.rs this is expected.
     fn left_out(&self) -> Option<Directive> {
         let reason = &self.absent.as_ref()?.findings().first()?.summary;
-        let is_asked = self.config.optional && self.host.env.get(Variable::DocsRs).is_none();
-        is_asked.then(|| {
+        let is_unexpected = self.config.optional && self.host.env.get(Variable::DocsRs).is_none();
+        is_unexpected.then(|| {
             Directive::Warning(format!(
                 "built without CUDA: {reason}; nothing of it is linked, no kernel is compiled, and the guard says so  \
                  [built-without-cuda]"
@@ -340,7 +339,7 @@ impl Toolchain {
         })
     }
 
-    /// Everything that was found, as an error: cargo hides what a successful build script says.
+    /// Returns the report as an error, since cargo hides the output of a successful build script.
     fn shown(&self) -> Error {
         let report = self.report().to_string();
         let lines = report.lines();

@@ -1,4 +1,4 @@
-//! What keeps a program from running.
+//! The faults that prevent a program from running.
 
 use crate::model::linkage::Missing;
 use crate::runtime::binary::defect::Defect;
@@ -10,20 +10,20 @@ use std::path::Path;
 pub enum InspectionFault<'a> {
     /// A file that is not a program, with its damage if it is of that kind.
     Unreadable(&'a Path, Option<Defect>),
-    /// A package that was built without CUDA, for this reason.
+    /// A package that was built without CUDA, and the reason.
     WithoutCuda(&'a str, &'a str),
     /// A package that was built to be linked with cuDNN, in a program that is not.
     NotLinked(&'a str, &'a Path),
-    /// Functions that a file calls and its library, by this name without numbers, does not have.
+    /// Functions that a file calls but its library does not have. The library's name is without numbers.
     UndefinedFunctions {
         user: &'a Path,
         library: &'a Path,
         stem: &'a str,
         functions: &'a [String],
-        /// Whether the program is inspected in an image.
+        /// `true` if the program is inspected in an image.
         is_image: bool,
     },
-    /// Symbol versions that a file needs and its library, by this name, does not define. The newest is last.
+    /// Symbol versions that a file needs but its library does not define. The newest is last.
     UndefinedVersions {
         user: &'a Path,
         library: &'a Path,
@@ -36,20 +36,19 @@ pub enum InspectionFault<'a> {
     RefusedLibrary {
         path: &'a Path,
         defect: &'a Defect,
-        /// Whether the program does not start without it.
+        /// `true` if the program does not start without it.
         is_needed: bool,
-        /// The file that needs it.
+        /// The file that depends on it.
         user: Option<&'a Path>,
-        /// The CPU of the program.
         cpu: &'a str,
     },
-    /// A library in whose place is an empty file or a dangling link, over which something is mounted later.
+    /// A library whose place has an empty file or a dangling link, over which something is mounted later.
     MountedLater(&'a Path, &'a Missing),
-    /// No driver of NVIDIA's; whether the program is inspected in an image.
+    /// No NVIDIA driver; `true` if the program is inspected in an image.
     NoDriver(&'a Missing, bool),
     /// No library, in a program for this CPU.
     NoLibrary(&'a Missing, Vec<FoundFile<'a>>, LibrarySource, &'a str),
-    /// No DLL; whether the PATH where the program runs is known.
+    /// No DLL; `true` if the PATH where the program runs is known.
     NoDll(&'a Missing, bool),
 }
 
@@ -68,30 +67,29 @@ pub enum LibrarySource {
 
 /// A cuDNN that the loader finds by none of its names.
 pub struct UnresolvedCudnn<'a> {
-    /// The reason why it is searched.
+    /// The reason why it is required.
     pub request: Request<'a>,
-    /// Its names.
     pub names: Vec<&'a str>,
     /// The searched places, and a file that cannot be used.
     pub missing: &'a Missing,
-    /// Whether the program cannot do without.
+    /// `true` if the program cannot run without it.
     pub is_needed: bool,
     pub alternatives: Alternatives<'a>,
 }
 
-/// Other cuDNNs than the requested one, and the ways to one.
+/// Alternatives to a missing cuDNN.
 pub struct Alternatives<'a> {
     /// Files that the loader does not reach.
     pub also_found: Vec<FoundFile<'a>>,
-    /// One under a name that is not requested: its file and its directory.
+    /// A cuDNN under a name that is not requested: its file and its directory.
     pub unrequested: Option<(&'a Path, String)>,
-    /// The way to make the loader reach one.
+    /// The way to make the loader find one.
     pub reach: Option<Reach<'a>>,
-    /// The way to get one.
+    /// The way to install one.
     pub install: Install,
 }
 
-/// The reason why a cuDNN is searched.
+/// The reason why a cuDNN is required.
 pub enum Request<'a> {
     /// This file is linked with it.
     Linked(&'a Path),
@@ -103,7 +101,7 @@ pub enum Request<'a> {
     Dll,
 }
 
-/// A way to make the loader reach a cuDNN.
+/// A way to make the loader find a cuDNN.
 pub enum Reach<'a> {
     /// Search this directory.
     Directory(String),
@@ -121,7 +119,7 @@ pub enum Reach<'a> {
 pub enum Install {
     /// Install this major.
     Major(Option<u32>),
-    /// Install this major beside another one.
+    /// Install this major in addition to another one.
     Beside(Option<u32>),
     /// Install the one that a guard accepts.
     Accepted(String),

@@ -1,4 +1,4 @@
-//! The inspection as JSON. What `cudnn-guard doctor` prints too has the same keys here.
+//! The inspection as JSON. Its keys are the same as in the output of `cudnn-guard doctor`.
 
 use crate::inspection::Inspection;
 use crate::model::linkage::{Format, Missing, Object};
@@ -47,7 +47,8 @@ fn program(inspection: &Inspection) -> Json {
 }
 
 fn guard(built: &Built) -> Json {
-    let requirement = built.requirement.as_ref().map(|asked| &asked.text);
+    let requirement = built.requirement.as_ref();
+    let requirement = requirement.map(|requirement| &requirement.text);
     let finding = |one: &BuiltFinding| {
         Json::text(&format_args!("{} {} {}", one.severity, one.id, one.summary))
     };

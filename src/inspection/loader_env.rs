@@ -1,4 +1,4 @@
-//! The system that a program for Linux is looked at on.
+//! The environment of the loader for a program for Linux.
 
 use crate::inspection::Inspection;
 use crate::loader::config::{Loader, configured, hwcaps_levels, hwcaps_order};
@@ -13,19 +13,19 @@ use std::env::consts::ARCH;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// More libraries than any system puts into every program.
+/// A limit above the number of libraries that any system preloads.
 const MOST_PRELOADS: usize = 64;
 
 impl Inspection {
-    /// Returns what is known of it before the first library is searched.
+    /// Returns the environment before the first library is searched.
     pub(super) fn ground(&self, root: Option<&Path>, host: &Host) -> LoaderEnv {
         let library_path = host.env.get(Variable::LdLibraryPath);
         let library_path = library_path.map(OsStr::to_string_lossy);
-        // An empty entry is the current directory. The variable that is empty has none.
+        // An empty entry is the current directory, but an empty variable has no entry.
         let entries = library_path.iter().flat_map(|list| list.split([':', ';']));
         let preload = host.env.var("LD_PRELOAD").unwrap_or_default();
         let preload = preload.split([':', ' ']).filter(|name| !name.is_empty());
-        // Below a root, what the shell of this machine has in mind is not meant.
+        // Below a root, the variables of this machine's shell do not apply.
         let inside = |path: &str| match root {
             Some(root) => {
                 let inside = Path::new(path).strip_prefix(root).ok()?;
@@ -34,7 +34,7 @@ impl Inspection {
             None => Some(path.to_string()),
         };
         let cpu = self.linkage.cpu.clone();
-        // Of a program with more rights than its user, the loader heeds neither.
+        // The loader ignores both for a program with more privileges than its user.
         let is_privileged = self.input.is_privileged;
         let heeded = |path: &str| inside(path).filter(|_| !is_privileged);
         let library_path: Vec<String> = entries.filter_map(heeded).collect();

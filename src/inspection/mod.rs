@@ -1,4 +1,4 @@
-//! What a compiled program is, and whether it will run on this machine or in an image.
+//! The inspection of a compiled program.
 
 pub mod fault;
 pub mod json;
@@ -32,8 +32,8 @@ use std::env::consts::{ARCH, OS};
 use std::fmt;
 use std::path::Path;
 
-/// A compiled program, looked at without being run: what its guards say it was built with, what the loader would give
-/// it, and whether that fits. `cudnn-guard inspect` prints it.
+/// A compiled program, inspected without running it: the records of its guards, the libraries that the loader would
+/// find, and whether they are compatible. `cudnn-guard inspect` prints it.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     input: PreflightInput,
@@ -41,15 +41,15 @@ pub struct Inspection {
     driver: Option<Driver>,
     findings: Vec<Finding>,
     unknown: Vec<String>,
-    /// `warn` or `off`, where the guard of the program would end it for nothing.
+    /// `warn` or `off`, if the program's guard never exits.
     lenient: Option<&'static str>,
 }
 
 impl Inspection {
-    /// Looks at a program, on this machine or as it would run on the system below `root`.
+    /// Inspects a program for this machine, or for the system below `root`.
     ///
     /// # Errors
-    /// `io-error` where the file is no program, `library-damaged` where it is not whole.
+    /// `io-error` if the file is not a program, `library-damaged` if it is damaged.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
         let read = linkage::read(program);
         let read = read.map_err(|defect| InspectionFault::Unreadable(program, defect).finding())?;
@@ -94,10 +94,10 @@ impl Inspection {
             inspection.unknown.push(reason.into());
         }
         inspection.input.allow.apply(&mut inspection.findings);
-        // The loader does not ask whom the guard would let pass.
+        // Allowed findings do not affect the loader.
         inspection.findings.extend(refused);
         let (findings, unknown) = inspection.input.judge();
-        // That there is no driver is said once, whoever needs it.
+        // A missing driver is reported once.
         let known: Vec<FindingId> = inspection.findings.iter().map(|one| one.id).collect();
         let mut findings = findings;
         findings.retain(|one| one.id != FindingId::DriverMissing || !known.contains(&one.id));
@@ -106,7 +106,7 @@ impl Inspection {
             let findings = inspection.findings.iter_mut();
             findings.for_each(Finding::without_library_path);
         }
-        // That there is no cuDNN comes before what it would open.
+        // A missing cuDNN comes before the libraries that it would open.
         let later = |finding: &Finding| {
             let is_of_all = finding.id == FindingId::CudnnNotLoadable;
             (finding.severity != Severity::Error, !is_of_all)
@@ -120,7 +120,7 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// The loader's way through the files, and what it refuses there.
+    /// Follows the loader's search, and returns the findings about files that it refuses.
     fn follow(&mut self, root: Option<&Path>, host: &Host) -> Vec<Finding> {
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
         if loader.contains("ld-musl") {
@@ -155,11 +155,11 @@ impl Inspection {
         refused
     }
 
-    /// Functions that are called, and not there: those over which the loader ends the program.
+    /// Returns the findings about calls of functions that do not exist, for which the loader exits.
     fn calls(&mut self, graph: &mut LoadGraph) -> Vec<Finding> {
         let is_image = self.input.root.is_some();
         let refused = undefined_symbols::findings(graph, is_image);
-        // Without a guard nobody says that the program uses it, and an image gets the driver of its machine.
+        // Without a guard it is unknown whether the program uses cudarc, and an image gets the driver of its machine.
         let is_used = !is_image && self.input.by_cudarc().is_some();
         let by_cudarc = undefined_symbols::by_cudarc(graph, &self.input.program);
         self.findings
@@ -167,8 +167,8 @@ impl Inspection {
         refused
     }
 
-    /// The cuDNN that is loaded with the program, else the one that it opens. What cudarc opens may be another one than
-    /// what is loaded already.
+    /// Returns the cuDNN that is loaded with the program, else the one that it opens. cudarc may open another one than is
+    /// already loaded.
     fn main_library(&mut self, graph: &mut LoadGraph) -> Option<usize> {
         let by = |loader| {
             let mut guards = self.input.guards.iter();
@@ -179,12 +179,12 @@ impl Inspection {
             let guards = self.input.guards.iter();
             let majors: Vec<u32> = guards.flat_map(rules::majors).collect();
             let objects = graph.objects.iter().enumerate();
-            let there: Vec<(usize, u32)> = objects
+            let loaded: Vec<(usize, u32)> = objects
                 .filter_map(|(index, object)| Some((index, main_library::loaded_major(object)?)))
                 .collect();
-            // As the guard does it: what is loaded and fits comes first.
-            let fits = there.iter().find(|(_, major)| majors.contains(major));
-            let loaded = fits.or(there.first()).map(|(index, _)| *index);
+            // Like the guard, prefer a loaded cuDNN that is compatible.
+            let fits = loaded.iter().find(|(_, major)| majors.contains(major));
+            let loaded = fits.or(loaded.first()).map(|(index, _)| *index);
             if fits.is_some() || by(Loader::Dlopen).is_none() {
                 return loaded;
             }
@@ -196,15 +196,15 @@ impl Inspection {
         if let (Some(built), None) = (cudarc, found) {
             let mut aside = graph.clone();
             let mut sonames = rules::majors(built).into_iter();
-            let there = sonames
+            let found = sonames
                 .find_map(|major| aside.open(&cudnn_file("", major, false), 0, LoadPhase::Later));
-            let there = there.and_then(|index| aside.objects.get(index));
-            self.input.unasked = there.map(|object| object.path.clone());
+            let found = found.and_then(|index| aside.objects.get(index));
+            self.input.unrequested = found.map(|object| object.path.clone());
         }
-        // Of cudarc's many names one is enough.
-        let said = usize::from(cudarc.is_some() && found.is_none());
+        // One of cudarc's many names is enough.
+        let reported = usize::from(cudarc.is_some() && found.is_none());
         if found.is_some() || cudarc.is_some() {
-            let others = names.get(said..).unwrap_or_default();
+            let others = names.get(reported..).unwrap_or_default();
             let is_other = |missing: &Missing| others.contains(&missing.name);
             let mut missing = graph.missing.iter().filter(|one| is_other(one));
             let unfit = missing.find_map(|one| one.unfit.clone());
@@ -217,14 +217,14 @@ impl Inspection {
         found
     }
 
-    /// What CUDNN_GUARD says to the guard: nothing, where it ends the program or there is none.
+    /// Returns the mode in CUDNN_GUARD, if there is a guard and it never exits in this mode.
     fn lenient(&self, host: &Host) -> Option<&'static str> {
-        let said = host.env.var("CUDNN_GUARD").unwrap_or_default();
+        let value = host.env.var("CUDNN_GUARD").unwrap_or_default();
         if self.input.guards.is_empty() {
             return None;
         }
         let mut modes = ["warn", "off"].into_iter();
-        modes.find(|mode| said.trim() == *mode)
+        modes.find(|mode| value.trim() == *mode)
     }
 
     fn config(&self, root: Option<&Path>) -> Config {
@@ -235,7 +235,7 @@ impl Inspection {
         }
     }
 
-    /// Where a library lies that is missing: a search as for a build, which is done only then.
+    /// Searches as for a build, if a library is missing.
     fn look_elsewhere(&mut self, root: Option<&Path>, host: &Host) {
         let missing = &self.input.missing;
         if missing.is_empty() {
@@ -244,7 +244,7 @@ impl Inspection {
         let survey = self.config(root).survey_on(host.clone());
         let candidates = survey.report().candidates;
         let own = &self.linkage;
-        // One for another processor would lead nowhere.
+        // A library for another CPU would not help.
         let fits = |path: &Path| {
             let read = linkage::read(path);
             read.is_ok_and(|it| it.cpu == own.cpu && it.is_usual == own.is_usual)
@@ -282,7 +282,7 @@ impl Inspection {
         }
     }
 
-    /// The driver and the GPUs of this machine.
+    /// Queries the driver and the GPUs of this machine.
     fn ask(&mut self) {
         match within(DEADLINE, query::ask) {
             Ok(Ok(driver)) => self.driver = Some(driver),
@@ -305,7 +305,7 @@ impl Inspection {
         self.input.gpus = gpus;
     }
 
-    /// Fail if the program cannot run so; unknown if something could not be looked at; else pass.
+    /// Returns fail if the program cannot run; unknown if something could not be checked; else pass.
     pub fn verdict(&self) -> Verdict {
         let is_error = |finding: &Finding| finding.severity == Severity::Error;
         if self.findings.iter().any(is_error) {
@@ -317,7 +317,6 @@ impl Inspection {
         }
     }
 
-    /// What was noticed.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -338,7 +337,7 @@ impl fmt::Display for Inspection {
     }
 }
 
-/// A record with a rule of a later release, by which nothing can be judged here.
+/// Describes a record with a rule of a later cudnn-guard, which cannot be checked.
 fn not_understood(built: &Built) -> String {
     format!(
         "{} was built with cudnn-guard {}, which says in a newer way what may be loaded (`{}`)",

@@ -1,4 +1,4 @@
-//! Whether a program will run: what its guards say it was built with, against what the loader would give it.
+//! The comparison of a program's guards with the libraries that the loader would find.
 
 pub mod dlls;
 pub mod found;
@@ -20,68 +20,63 @@ use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::system::names::DRIVER_SO;
 use std::path::PathBuf;
 
-/// All that is known of the program and of where it is to run.
+/// Everything that is known about the program and the system where it will run.
 #[derive(Clone, Debug, Default)]
 pub struct PreflightInput {
-    /// The program's file.
     pub program: PathBuf,
-    /// The system that it is for.
+    /// The platform of the program.
     pub platform: Platform,
-    /// Where it lies, if that is another than this one.
+    /// The root of the inspected system, if it is not this one.
     pub root: Option<PathBuf>,
-    /// Whether it has more rights than the user who inspects it.
+    /// `true` if the program has more privileges than the user who inspects it.
     pub is_privileged: bool,
-    /// What its guards say.
+    /// The records of its guards.
     pub guards: Vec<Built>,
-    /// What is loaded, the program first.
+    /// The loaded files, the program first.
     pub objects: Vec<Object>,
-    /// What the loader does not find.
+    /// The libraries that the loader does not find.
     pub missing: Vec<Missing>,
-    /// The cuDNN that it comes to.
+    /// The cuDNN that the program uses.
     pub cudnn: Option<Cudnn>,
-    /// What made the loader take that cuDNN.
+    /// The reason why the loader uses that cuDNN.
     pub via: Option<LoadOrigin>,
-    /// How the library was found, for people.
+    /// How the library was found, for messages.
     pub found_via: String,
-    /// Files elsewhere on that system, for what is missing.
+    /// Files elsewhere on that system that could replace missing ones.
     pub others: Vec<Other>,
-    /// The cuDNN that the loader would find, under a name that cudarc does not ask for; for Windows, by no name that the
-    /// program asks for.
-    pub unasked: Option<PathBuf>,
-    /// One in a folder before it, under a name that cudarc asks for later.
+    /// A cuDNN that the loader would find under a name that the program does not request.
+    pub unrequested: Option<PathBuf>,
+    /// A cuDNN in an earlier directory, under a name that cudarc requests later.
     pub hidden: Option<Cudnn>,
-    /// For Windows: those of the same name in directories after it, whole.
+    /// For Windows: complete DLLs of the same name in later directories.
     pub later: Vec<LaterDll>,
-    /// For Windows: the cuDNN that it would open, in a directory that PATH names in quotation marks.
+    /// For Windows: the cuDNN in a directory that PATH has in quotation marks.
     pub in_quotes: Option<Misplaced>,
-    /// For Windows: where DLLs are looked for.
+    /// For Windows: the search path.
     pub dll_folders: Vec<LoadOrigin>,
-    /// For Windows: what the cuDNN needs besides its own parts.
+    /// For Windows: the dependencies of cuDNN outside its own sub-libraries.
     pub dll_dependencies: Option<DllDependencies>,
-    /// For Windows: whether PATH is that of the system where the program runs.
+    /// For Windows: `true` if PATH is that of the system where the program runs.
     pub path_known: bool,
-    /// What the operator lets pass.
+    /// The allowed findings.
     pub allow: Allowed,
-    /// The newest CUDA that the driver serves, where it could be asked.
+    /// The newest CUDA that the driver supports, if it was queried.
     pub driver: Option<Version>,
-    /// The GPUs that programs see, where they could be asked for.
+    /// The visible GPUs, if they were queried.
     pub gpus: Vec<Device>,
 }
 
-/// A library that lies somewhere and that the loader does not come to.
+/// A library that exists but that the loader does not find.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// The name that is missing.
+    /// The missing name.
     pub instead_of: String,
-    /// The file.
     pub path: PathBuf,
-    /// Its SONAME.
     pub soname: Option<String>,
-    /// Its release.
     pub version: Option<Version>,
 }
 
-/// The cuDNN whose archives are linked into the program, where the guard knows its release.
+/// Returns the cuDNN whose archives are linked into the program, if the guard knows its version.
 pub fn within(guard: &Built) -> Option<Cudnn> {
     if guard.loader != Loader::Static || guard.absent.is_some() {
         return None;
@@ -106,7 +101,7 @@ impl PreflightInput {
         }
         self.opened(&mut findings, &mut unknown);
         self.allow.apply(&mut findings);
-        // CUDNN_GUARD_ALLOW cannot permit what the loader refuses: the program ends before the guard starts.
+        // CUDNN_GUARD_ALLOW cannot permit what the loader refuses, since the program exits before the guard starts.
         self.not_found(&mut findings, &mut unknown);
         self.damaged(&mut findings);
         self.too_old(&mut findings);
@@ -130,7 +125,7 @@ impl PreflightInput {
         })
     }
 
-    /// What a guard says that does not depend on the cuDNN that is found.
+    /// Adds the findings of a guard that do not depend on the cuDNN.
     fn guard(&self, guard: &Built, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let package = guard.package.as_deref().unwrap_or("this program");
         if let Some(reason) = &guard.absent {
@@ -158,7 +153,7 @@ impl PreflightInput {
         }
     }
 
-    /// The guard whose cuDNN cudarc opens.
+    /// Returns the guard whose cuDNN is opened by cudarc.
     pub(super) fn by_cudarc(&self) -> Option<&Built> {
         let mut guards = self.guards.iter();
         guards.find(|built| built.loader == Loader::Cudarc)
@@ -172,7 +167,7 @@ impl PreflightInput {
         })
     }
 
-    /// Adds what is known of the cuDNN that the program opens itself, where there is none.
+    /// Adds the finding for a cuDNN that the program opens itself, if none is found.
     fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let is_dll = self.platform.os == Os::Windows;
         let is_opened = |one: &&Missing| match is_dll {
@@ -184,7 +179,7 @@ impl PreflightInput {
             return;
         };
         let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
-        // Without a GPU it may do without.
+        // Without a GPU the program may not need it.
         let sure = !self.gpus.is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
         let missing = unfit.unwrap_or(first);
@@ -228,7 +223,7 @@ impl PreflightInput {
             let Missing { name, need, .. } = missing;
             let is_cudnn = name.starts_with("libcudnn");
             if is_cudnn && *need != LoadPhase::Start {
-                // Its first library is said already; of the parts that lack, all are said at once.
+                // A missing main library is already reported, and missing sub-libraries are reported together.
                 continue;
             }
             findings.push(if let Some(place) = &missing.placeholder {

@@ -1,4 +1,4 @@
-//! The inspection for people, laid out as the doctor's report is.
+//! The inspection as text, in the layout of the doctor's report.
 
 use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
@@ -11,7 +11,6 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use std::fmt::{self, Formatter};
 
-/// Everything.
 pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let input = &inspection.input;
     let format = match inspection.linkage.format {
@@ -55,7 +54,7 @@ pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt:
     )
 }
 
-/// ``app 0.1.0, built with cuDNN 9.14.0 for CUDA 13 and CUDA 13.0, linked, asks for `>=9.1` ``
+/// Describes a guard: ``app 0.1.0, built with cuDNN 9.14.0 for CUDA 13 and CUDA 13.0, linked, asks for `>=9.1` ``.
 fn built(built: &Built) -> String {
     let mut words = vec![built.package.clone().unwrap_or_else(|| "a crate".into())];
     if built.absent.is_some() {
@@ -66,8 +65,8 @@ fn built(built: &Built) -> String {
         let release = with_flavour(cudnn, built.cudnn_cuda_major);
         words.push(format!("built with cuDNN {release}"));
     }
-    if let Some(asked) = &built.requirement {
-        words.push(format!("asks for cuDNN `{}`", asked.text));
+    if let Some(requirement) = &built.requirement {
+        words.push(format!("asks for cuDNN `{}`", requirement.text));
     }
     let loader = match built.loader {
         Loader::Linked => "is linked with it",
@@ -115,7 +114,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     line(f, inspection.mark(OF_PARTS), "parts", &parts)
 }
 
-/// `9.14.0 for CUDA 13`
+/// Returns a version for messages: `9.14.0 for CUDA 13`.
 fn release(cudnn: &Cudnn) -> String {
     match cudnn.library_version {
         Some(version) => with_flavour(version, cudnn.cuda_major),
@@ -134,7 +133,7 @@ const OF_LIBRARIES: &[FindingId] = &[FindingId::LibraryNotFound];
 const OF_DRIVER: &[FindingId] = &[FindingId::DriverTooOld];
 
 impl Inspection {
-    /// A cross if an error of these was found.
+    /// Returns a cross if a finding with one of these ids is an error.
     fn mark(&self, ids: &[FindingId]) -> Mark {
         let mut findings = self.findings.iter();
         let is_wrong = findings.any(|one| one.severity == Severity::Error && ids.contains(&one.id));
@@ -166,8 +165,8 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
 fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let Some(driver) = &inspection.driver else {
         let mut findings = inspection.findings.iter();
-        let asked = findings.any(|one| one.id == FindingId::DriverMissing);
-        let text = if asked && inspection.input.root.is_none() {
+        let is_missing = findings.any(|one| one.id == FindingId::DriverMissing);
+        let text = if is_missing && inspection.input.root.is_none() {
             "none here"
         } else {
             "not asked"

@@ -1,4 +1,4 @@
-//! Functions that a program calls, and that the library which the loader gives it does not have.
+//! Functions that a program calls but that the loaded library does not have.
 
 use crate::inspection::fault::InspectionFault;
 use crate::loader::ldso::LoadGraph;
@@ -9,11 +9,11 @@ use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::system::names::DRIVER_SO;
 use std::path::Path;
 
-/// More constants than a program has that is not made of data.
+/// A limit above the size of constants in most programs.
 const MOST_CONSTANTS: u64 = 128 << 20;
 
-/// Returns the findings for the functions of NVIDIA's libraries that the program, or a library that is loaded with it,
-/// calls in vain. An image may hold a driver over which that of the machine is mounted.
+/// Returns the findings for missing functions of NVIDIA's libraries that the program or a loaded library calls. In an
+/// image, the machine's driver may be mounted over the one in the file.
 pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     let stem_of = |name: &str| name.split(".so").next().unwrap_or_default().to_string();
@@ -23,7 +23,7 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
     };
     let at_start = |object: &&Object| object.need == LoadPhase::Start;
     let loaded = || graph.objects.iter().filter(at_start);
-    // NVIDIA's own libraries are compared with each other by their versions.
+    // NVIDIA's own libraries are checked by their versions.
     for caller in loaded().filter(|object| !is_nvidias(&object.name)) {
         if !caller.linkage.needed.iter().any(|name| is_nvidias(name)) {
             continue;
@@ -44,10 +44,10 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
             let Some(library) = loaded().find(|object| stem_of(&object.name) == stem) else {
                 continue;
             };
-            // The caller itself has none of them, and an empty table if it has nothing for others.
+            // The caller defines none of them itself.
             for object in loaded().filter(|object| object.path != caller.path) {
                 let Ok(file) = Elf::read(&object.path) else {
-                    // A file that cannot be read may have them all.
+                    // A file that cannot be read may have all functions.
                     functions.clear();
                     break;
                 };
@@ -72,7 +72,7 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
     found
 }
 
-/// Returns the library that a function belongs to, by its name; none for a function that is not NVIDIA's.
+/// Returns the NVIDIA library that a function belongs to, by its name.
 fn owner(function: &str) -> Option<&'static str> {
     const OWNERS: [(&str, &str); 9] = [
         ("cudnn", "libcudnn"),
@@ -102,7 +102,7 @@ pub fn by_cudarc(graph: &mut LoadGraph, program: &Path) -> Option<Finding> {
     let constants = file.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
     let lookup = EagerLookup::detect(&constants)?;
     let index = graph.open(DRIVER_SO, 0, LoadPhase::Later);
-    // That there is no driver is said by whoever asks it.
+    // A missing driver is reported elsewhere.
     graph
         .missing
         .retain(|missing| missing.name != DRIVER_SO || missing.need != LoadPhase::Later);

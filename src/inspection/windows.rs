@@ -1,4 +1,4 @@
-//! A program for Windows: the DLLs that it imports, and the cuDNN among them or the one that it opens.
+//! Programs for Windows: the DLLs that they import, and the cuDNN that they import or open.
 
 use crate::cudnn::consistency;
 use crate::inspection::Inspection;
@@ -22,7 +22,8 @@ use crate::system::Host;
 use std::path::{Path, PathBuf};
 
 impl Inspection {
-    /// Its own folder comes first, then Windows' own, then PATH, which is known on Windows alone.
+    /// Searches in Windows' order: the program's directory, the system directories, then PATH, which is known only on
+    /// Windows.
     pub(super) fn follow_dlls(&mut self, root: Option<&Path>, host: &Host) {
         let program = self.input.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
@@ -65,14 +66,15 @@ impl Inspection {
         self.input.cudnn = Some(cudnn);
     }
 
-    /// The first library of the cuDNN that is loaded with the program.
+    /// Returns the main library of a cuDNN that is loaded with the program.
     fn imported(&self) -> Option<(PathBuf, u32)> {
         let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
         let mut objects = self.input.objects.iter();
         objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)))
     }
 
-    /// That of the one which it opens. Where that is none for it, Windows looks no further for this name.
+    /// Returns the main library of the cuDNN that the program opens. If the first file of a name is unusable, Windows does
+    /// not search further.
     fn opened_dll(&mut self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
         let majors: Vec<u32> = self.opens().flat_map(rules::majors).collect();
         let shown = |dir: &PathBuf| dir.display().to_string();
@@ -83,7 +85,7 @@ impl Inspection {
             let file = path.file(&name);
             let unfit = match &file {
                 Some(file) => match Pe::read(file).map(|pe| (pe.defect(), pe.cpu())) {
-                    // What it is cannot be told by what is left of it.
+                    // A damaged file does not show what it is.
                     Ok((Some(Defect::Truncated(..) | Defect::Garbled), _)) => None,
                     Ok((Some(defect), _)) | Err(defect) => Some(defect),
                     Ok((None, Some(cpu))) => (cpu != self.linkage.cpu).then_some(Defect::Cpu(cpu)),
@@ -109,18 +111,18 @@ impl Inspection {
         }
         for one in missing {
             let is_same = |known: &Missing| known.name.eq_ignore_ascii_case(&one.name);
-            let is_said = self.input.missing.iter().any(is_same);
-            if !is_said && (path.known || one.unfit.is_some()) {
+            let is_reported = self.input.missing.iter().any(is_same);
+            if !is_reported && (path.known || one.unfit.is_some()) {
                 self.input.missing.push(one);
             }
         }
         let mut known = majors::CUDNN.iter();
-        self.input.unasked =
+        self.input.unrequested =
             known.find_map(|major| path.file(&self.input.platform.cudnn_library(*major)));
         None
     }
 
-    /// The guards of crates that may open a cuDNN: a linked one too, as a DLL may be loaded when it is first called.
+    /// Returns the guards of crates that may open a cuDNN. These include linked ones, since a DLL may be delay-loaded.
     fn opens(&self) -> impl Iterator<Item = &Built> {
         self.input
             .guards
@@ -129,7 +131,7 @@ impl Inspection {
     }
 }
 
-/// Returns the directories, each with who names it.
+/// Returns the directories, each with its origin.
 fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
     let own = path.own.iter().cloned().map(LoadOrigin::Application);
     let system = path.system.iter().cloned().map(LoadOrigin::System);
@@ -139,7 +141,7 @@ fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
     own.chain(system).chain(current).chain(dirs).collect()
 }
 
-/// Those of the same name in other directories than the one that is taken, whole.
+/// Returns the complete DLLs of the same name in other directories.
 fn later(taken: &Path, major: u32, platform: &Platform, path: &DllSearchPath<'_>) -> Vec<LaterDll> {
     let dirs = path.directories();
     let place = |file: &Path| dirs.iter().position(|dir| Some(&**dir) == file.parent());

@@ -1,5 +1,5 @@
-//! The report as JSON. Keys are never renamed, and all of them are always there: what is not known is `null` or
-//! an empty list.
+//! The report as JSON. Keys are never renamed, and all of them are always present: an unknown value is `null` or an
+//! empty list.
 
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
 use crate::model::found_via::FoundVia;

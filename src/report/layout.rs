@@ -1,22 +1,22 @@
-//! How a report is laid out in a terminal: marks, columns, and where a line is broken.
+//! The layout of reports in a terminal: marks, columns and line breaks.
 
 use crate::runtime::facts::finding::{Finding, printable};
 use std::fmt::{self, Formatter};
 use std::path::Path;
 
-/// The columns of a terminal whose width nobody tells.
+/// The default width of a terminal.
 const COLUMNS: usize = 80;
-/// Where the text begins behind mark and label.
+/// The column of the text after mark and label.
 pub(crate) const INDENT: usize = 14;
 
-/// What a line says of its thing.
+/// The mark of a line.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Mark {
-    /// There, and it fits.
+    /// Present and compatible.
     Tick,
-    /// It does not fit, or is needed and missing.
+    /// Incompatible, or required and missing.
     Cross,
-    /// Not known, or missing and not needed.
+    /// Unknown, or missing and not required.
     Dash,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Mark {
     }
 }
 
-/// Text is broken between words so as to stay within the width that is asked for: `{report:100}`. A path is never broken.
+/// Returns the width that the format string requests: `{report:100}`. A path is never broken.
 pub(crate) fn columns(f: &Formatter<'_>) -> usize {
     f.width().unwrap_or(COLUMNS)
 }
@@ -39,7 +39,7 @@ pub(crate) fn shown(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
 
-/// Text broken between words. What stands between backticks counts as one word, so that it can be copied in one piece.
+/// Breaks a text between words. Text between backticks counts as one word, so that it can be copied.
 pub(crate) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
     let mut is_quoted = false;
     let words = text.split(|c: char| {
@@ -49,8 +49,8 @@ pub(crate) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
     pieces(words, indent, columns)
 }
 
-/// A finding whose first line is indented already: its headline, the help, and of each piece of evidence at most so many
-/// lines. A command of its evidence is not broken.
+/// Formats a finding whose first line is already indented: the headline, the help, and at most `most` lines of each
+/// piece of evidence. A command in the evidence is not broken.
 pub(crate) fn finding_text(finding: &Finding, most: usize, columns: usize) -> String {
     let mut out = wrapped(&finding.headline(), 4, columns) + "\n";
     for help in &finding.help {
@@ -75,8 +75,8 @@ pub(crate) fn finding_text(finding: &Finding, most: usize, columns: usize) -> St
     out
 }
 
-/// Pieces that are not broken, with spaces or line ends between them; the lines after the first are indented. An
-/// empty piece is a further space, except where a line ends.
+/// Joins pieces with spaces or line breaks; lines after the first are indented. An empty piece is a further space, except
+/// at the end of a line.
 pub(crate) fn pieces<'a>(
     pieces: impl Iterator<Item = &'a str>,
     indent: usize,

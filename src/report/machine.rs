@@ -1,4 +1,4 @@
-//! What only the running machine can tell: its driver, its GPUs, and what kernels would be compiled for here.
+//! The state of the running machine: its driver, its GPUs, and the default targets of kernels.
 
 use crate::compat::{image_driver, rules};
 use crate::kernels::host_compiler_check;
@@ -14,7 +14,7 @@ use crate::targets::gpus::{DEADLINE, gpus, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 
-/// Asks, and adds what was noticed.
+/// Queries the machine and adds findings about it.
 pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
     match within(DEADLINE, query::ask) {
@@ -23,7 +23,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
             findings.push(driver_library::locate(&problem).finding());
             machine.driver = problem.driver().cloned();
             if matches!(problem, DriverProblem::Missing(_)) {
-                // nvidia-smi may know what a library that cannot be opened here does not tell.
+                // nvidia-smi may still work if the driver's library cannot be opened.
                 machine.gpus = gpus(&toolchain.host.env).unwrap_or_default();
             }
         }
@@ -37,28 +37,28 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
     if let Some(cuda) = machine.driver.as_ref().and_then(|driver| driver.cuda) {
         let (targets, gpus) = (&machine.targets, &machine.gpus);
         let platform = &toolchain.host.platform;
-        let noticed = rules::driver(cuda, toolkit, cudnn, targets, gpus, platform);
+        let found = rules::driver(cuda, toolkit, cudnn, targets, gpus, platform);
         let driver = machine.driver.as_ref();
         let release = driver.and_then(|driver| driver.version.as_deref());
         let by_image = image_driver::unmet(&toolchain.host.env, cuda, release, platform);
         let by_image = by_image.map(|fault| fault.finding());
-        let said = |id| noticed.iter().any(|finding| finding.id == id);
-        findings.extend(by_image.filter(|finding| !said(finding.id)));
-        findings.extend(noticed);
+        let is_known = |id| found.iter().any(|finding| finding.id == id);
+        findings.extend(by_image.filter(|finding| !is_known(finding.id)));
+        findings.extend(found);
     }
     if let Some(cudnn) = cudnn {
         if toolchain.host.platform.os == Os::Linux {
             findings.extend(not_opened::finding(cudnn, toolkit));
         }
         let unserved = rules::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
-        // It is better said of a GPU than of the target that was chosen for it.
-        findings.retain(|said| !unserved.iter().any(|finding| finding.id == said.id));
+        // A finding about a GPU is clearer than one about the target that was chosen for it.
+        findings.retain(|one| !unserved.iter().any(|finding| finding.id == one.id));
         findings.extend(unserved);
     }
     machine
 }
 
-/// The driver here, if it answers.
+/// Returns the driver, if it answers.
 pub fn driver() -> Option<Driver> {
     match within(DEADLINE, query::ask) {
         Ok(Ok(driver)) => Some(driver),
@@ -67,32 +67,32 @@ pub fn driver() -> Option<Driver> {
     }
 }
 
-/// What kernels would be compiled for.
+/// Adds the targets for which kernels would be compiled.
 fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     if let Some(nvcc) = toolchain.nvcc() {
         let toolkit = toolchain.toolkit();
         let host = &toolchain.host;
         let missing = toolkit.and_then(|one| diagnostics::without_cicc(one, host));
         findings.extend(missing.map(|fault| fault.finding()));
-        if let Some((compiler, noticed)) = host_compiler_check::survey(toolchain, nvcc) {
+        if let Some((compiler, found)) = host_compiler_check::survey(toolchain, nvcc) {
             machine.host_compiler = Some(compiler);
-            findings.extend(noticed);
+            findings.extend(found);
         }
-        // An nvcc that does not answer is noticed by the selection, too.
+        // If nvcc does not answer, the selection reports that too.
         machine.gpu_codes = nvcc::gpu_codes(nvcc, &toolchain.host.answers).unwrap_or_default();
-        let noticed = match toolchain.selection() {
+        let found = match toolchain.selection() {
             Ok(selection) => {
                 machine.targets = selection.targets;
                 selection.findings
             }
             Err(error) => error.findings().to_vec(),
         };
-        // What the driver said stands there already.
+        // The driver's fault is already reported.
         let known = |finding: &Finding| match finding.id {
             FindingId::DriverError => machine.gpus.is_empty(),
-            id => id == FindingId::NoGpu && findings.iter().any(|told| told.id == id),
+            id => id == FindingId::NoGpu && findings.iter().any(|one| one.id == id),
         };
-        let new: Vec<Finding> = noticed.into_iter().filter(|one| !known(one)).collect();
+        let new: Vec<Finding> = found.into_iter().filter(|one| !known(one)).collect();
         findings.extend(new);
     }
 }

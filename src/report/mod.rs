@@ -1,4 +1,4 @@
-//! What was found, as text and as JSON.
+//! The report of a search, as text and as JSON.
 
 #[cfg(feature = "cli")]
 pub mod json;
@@ -32,54 +32,52 @@ use std::fmt;
 #[cfg(feature = "cli")]
 use std::path::{Path, PathBuf};
 
-/// What this machine has, what was passed over, and what is thought of it.
+/// A report of this machine: the installations found, and the findings about them.
 ///
-/// `{}` prints all of it for a terminal of 80 columns, `{:120}` for one of 120; `{:#}` the chosen CUDA and cuDNN alone.
+/// `{}` prints all of it for a terminal of 80 columns, `{:120}` for one of 120; `{:#}` only the chosen CUDA and cuDNN.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub(crate) toolkit: Option<Toolkit>,
     pub(crate) cudnn: Option<Cudnn>,
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) findings: Vec<Finding>,
-    /// What this build does not need.
-    pub(crate) unasked: Vec<Kind>,
+    /// The kinds that this build does not require.
+    pub(crate) unrequired: Vec<Kind>,
     pub(crate) machine: Option<Machine>,
-    /// The release of cudarc that the crate in the current directory uses.
+    /// The cudarc version that the crate in the current directory uses.
     pub(crate) cudarc: Option<String>,
 }
 
-/// What only the running machine can tell; what was not answered is empty.
+/// The state of the running machine; empty if it was not queried.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
-    /// What the toolkit's nvcc makes machine code for.
+    /// The machine code targets of the toolkit's nvcc.
     #[cfg(feature = "cli")]
     pub(crate) gpu_codes: Vec<Target>,
-    /// What nvcc takes for host code, in words.
+    /// The description of nvcc's host compiler.
     pub(crate) host_compiler: Option<String>,
-    /// The driver. Its devices stand in `gpus`.
+    /// The driver. Its devices are in `gpus`.
     pub(crate) driver: Option<Driver>,
-    /// The GPUs that programs see.
     pub(crate) gpus: Vec<Device>,
-    /// What kernels would be compiled for.
+    /// The targets for which kernels would be compiled.
     pub(crate) targets: Vec<Target>,
 }
 
 impl Toolchain {
-    /// What was found. Nothing is asked anew.
+    /// Returns the report of the search. Nothing is queried again.
     pub fn report(&self) -> Report {
         Report {
             toolkit: self.toolkit().cloned(),
             cudnn: self.cudnn().cloned(),
             candidates: self.candidates.clone(),
             findings: self.findings.clone(),
-            unasked: self.needs.unrequired(),
+            unrequired: self.needs.unrequired(),
             ..Report::default()
         }
     }
 
-    /// What was found, and what only the running machine can tell: its driver, its GPUs and the targets that they
-    /// lead to, and whether the crate in the current directory uses cudarc. Where another system than this one is looked
-    /// at (`root`, `target`), its GPUs are not these.
+    /// Returns the report of the search with the state of this machine: its driver, its GPUs, the default targets, and the
+    /// cudarc of the crate in the current directory. With `root` or `target` of another system the GPUs are left out.
     #[cfg(feature = "cli")]
     pub fn examine(&self) -> Report {
         let mut report = self.report();
@@ -102,7 +100,7 @@ impl Toolchain {
 }
 
 impl Report {
-    /// Fail if a finding is an error; unknown if something could not be checked; else pass.
+    /// Returns fail if a finding is an error; unknown if something could not be checked; else pass.
     pub fn verdict(&self) -> Verdict {
         if self.of(Severity::Error).next().is_some() {
             Verdict::Fail
@@ -113,24 +111,23 @@ impl Report {
         }
     }
 
-    /// What was noticed.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// Whether there is both a CUDA toolkit and a cuDNN.
+    /// Returns `true` if both a CUDA toolkit and a cuDNN were chosen.
     #[cfg(feature = "cli")]
     pub fn is_complete(&self) -> bool {
         self.toolkit.is_some() && self.cudnn.is_some()
     }
 
-    /// Whether kernels can be compiled.
+    /// Returns `true` if kernels can be compiled.
     #[cfg(feature = "cli")]
     pub fn has_nvcc(&self) -> bool {
         self.toolkit.iter().any(|toolkit| toolkit.nvcc.is_some())
     }
 
-    /// The directories that a program which opens cuDNN and CUDA itself has to find.
+    /// Returns the directories that the loader must search for a program that opens cuDNN and CUDA itself.
     #[cfg(feature = "cli")]
     pub fn library_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self.cudnn.iter().flat_map(|one| one.link_dir.clone());
@@ -138,19 +135,19 @@ impl Report {
         cudnn.chain(toolkit).collect()
     }
 
-    /// The report for programs, as `cudnn-guard doctor --json` prints it.
+    /// Returns the report as JSON, as `cudnn-guard doctor --json` prints it.
     #[cfg(feature = "cli")]
     pub fn to_json(&self) -> String {
         json::report(self).to_string()
     }
 
-    /// What matters so much.
+    /// Returns the findings of a severity.
     fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
         let findings = self.findings.iter();
         findings.filter(move |finding| finding.severity == severity)
     }
 
-    /// What nobody could look at, in words.
+    /// Returns what could not be checked, for messages.
     fn unchecked(&self) -> Vec<&'static str> {
         let mut unchecked = Vec::new();
         if let Some(cudnn) = &self.cudnn {
@@ -167,7 +164,7 @@ impl Report {
         unchecked
     }
 
-    /// How the chosen one of this kind was found.
+    /// Returns how the chosen installation of this kind was found.
     fn via(&self, kind: Kind) -> Option<&FoundVia> {
         let mut chosen = self.candidates.iter().filter(|one| one.chosen);
         let one = chosen.find(|one| one.kind() == kind)?;

@@ -1,4 +1,4 @@
-//! Libraries of CUDA that a cuDNN opens by name, and that this machine's loader does not find.
+//! Libraries of CUDA that a cuDNN opens by name and that this machine's loader does not find.
 
 use crate::cudnn::consistency;
 use crate::model::candidate::{Cudnn, Toolkit};
@@ -14,20 +14,19 @@ use std::path::PathBuf;
 
 /// Libraries of CUDA that a cuDNN opens by name, and that this machine's loader does not find.
 pub struct NotOpened<'a> {
-    /// The cuDNN.
     pub cudnn: &'a Cudnn,
-    /// The CUDA that it was built for.
+    /// The CUDA major that it was built for.
     pub cuda: u32,
-    /// The packages of the libraries, as the installer of the cuDNN names them.
+    /// The packages of the libraries, as named by the installer of the cuDNN.
     pub packages: String,
-    /// The libraries, each with a sub-library that opens it.
+    /// The missing libraries, each with a sub-library that opens it.
     pub lacking: Vec<(String, &'a str)>,
     /// Their files, if all of them are in directories that the loader does not search.
     pub aside: Vec<PathBuf>,
 }
 
-/// Returns the finding for libraries of CUDA that this cuDNN opens by name when it computes, and that are neither beside
-/// it, nor in the toolkit, nor where this machine's loader looks.
+/// Returns the finding for libraries of CUDA that this cuDNN opens by name when it computes, if they are neither beside
+/// it, nor in the toolkit, nor where this machine's loader searches.
 pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
     let cuda = cudnn.cuda_major?;
     let search_path = SearchPath::of_program();
@@ -46,7 +45,7 @@ pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
             found.is_some() || dirs.iter().any(|dir| files::is_file(&dir.join(name)))
         };
         for name in names {
-            // One part takes the plain name where there is no other.
+            // A sub-library falls back to the name without a version.
             let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
             let known = lacking.iter().any(|(known, _)| *known == name);
             if !known && !is_there(&name) && !is_there(plain) {
@@ -54,7 +53,7 @@ pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
             }
         }
     }
-    // Other wheels may have them, in directories that this cuDNN does not name.
+    // Other wheels may contain them, in directories that this cuDNN does not search.
     let wheels = cudnn.root.parent().filter(|dir| dir.ends_with(PACKAGES));
     let wheels = wheels.map_or_else(Vec::new, |dir| files::list(dir).unwrap_or_default());
     let in_wheel = |(name, _): &(String, &str)| {
@@ -79,7 +78,7 @@ pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
     (!not_opened.lacking.is_empty()).then(|| not_opened.finding())
 }
 
-/// Returns the packages of these libraries of CUDA, each once, as a shell takes them.
+/// Returns the packages of these libraries, each once, as arguments for a shell.
 fn packages(libraries: &[&str], cuda: u32, installer: Installer) -> String {
     let mut packages: Vec<String> = Vec::new();
     for library in libraries {
@@ -91,7 +90,7 @@ fn packages(libraries: &[&str], cuda: u32, installer: Installer) -> String {
         };
         let package = match (installer, cuda) {
             (Installer::Conda, _) => package.to_string(),
-            // From 13 on the wheels of CUDA have no number in their names.
+            // From CUDA 13 on, the names of its wheels contain no number.
             (_, 13..) => format!("'nvidia-{wheel}=={cuda}.*'"),
             _ => format!("nvidia-{wheel}-cu{cuda}"),
         };

@@ -1,4 +1,4 @@
-//! The targets of a list, for people and for other programs.
+//! The report about a target list.
 
 use crate::config::Config;
 use crate::model::chosen_by::ChosenBy;
@@ -14,7 +14,7 @@ use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::targets::choose;
 use std::fmt;
 
-/// The targets of a list, their flags for nvcc, and what was noticed.
+/// The targets of a list, with their flags for nvcc and the findings about them.
 #[derive(Clone, Debug)]
 pub struct TargetReport {
     list: TargetList,
@@ -24,8 +24,8 @@ pub struct TargetReport {
 }
 
 impl Config {
-    /// The targets of this list, or without one those that a build would compile for here. With `cuda` the tables say
-    /// what the nvcc of that release can do; without it this machine's nvcc is asked.
+    /// Examines this list, or by default the targets of a build on this machine. With `cuda` the nvcc targets are those of
+    /// that version in the tables; without it this machine's nvcc is queried.
     pub fn examine_targets(&self, list: Option<&str>, cuda: Option<Version>) -> TargetReport {
         let host = self.host();
         let request = match list {
@@ -80,7 +80,7 @@ impl Config {
     }
 }
 
-/// What is known of an nvcc that was not asked.
+/// Returns the description of an nvcc that was not queried.
 fn from_table(cuda: Version) -> String {
     let release = cuda.short();
     match nvcc_table::row_for(cuda) {
@@ -94,17 +94,16 @@ fn from_table(cuda: Version) -> String {
 }
 
 impl TargetReport {
-    /// The targets; none where there is an error.
+    /// Returns the targets; the list is empty after an error.
     pub fn list(&self) -> &TargetList {
         &self.list
     }
 
-    /// What was noticed.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// Fail if a finding is an error, else pass.
+    /// Returns fail if a finding is an error, else pass.
     pub fn verdict(&self) -> Verdict {
         let wrong = |finding: &Finding| finding.severity == Severity::Error;
         if self.findings.iter().any(wrong) {
@@ -114,7 +113,7 @@ impl TargetReport {
         }
     }
 
-    /// The report for programs: `{"targets": [..], "flags": [..], "findings": [..]}`.
+    /// Returns the report as JSON: `{"targets": [..], "flags": [..], "findings": [..]}`.
     pub fn to_json(&self) -> String {
         Json::object(&[
             ("targets", texts(&self.list.targets())),

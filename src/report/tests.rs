@@ -81,7 +81,7 @@ fn whole() -> Report {
         code,
     };
     Report {
-        unasked: Vec::new(),
+        unrequired: Vec::new(),
         toolkit: Some(toolkit()),
         cudnn: Some(cudnn()),
         candidates: vec![
@@ -261,7 +261,7 @@ fn nothing_is_said_to_be_missing_where_nothing_was_searched() {
 #[test]
 fn nothing_needed_and_nothing_there_is_no_cross() {
     let report = Report {
-        unasked: vec![Kind::Cudnn],
+        unrequired: vec![Kind::Cudnn],
         ..Report::default()
     };
     assert_eq!(

@@ -1,7 +1,6 @@
-//! The report for people: what is wrong and what to do, then one line per thing with a tick, a cross or a dash.
+//! The report as text: first errors and their fixes, then one line per item with a tick, a cross or a dash.
 //!
-//! A mark stands only ever in the third column of a line, behind two spaces: that is how the terminal program
-//! knows what to colour.
+//! A mark is only ever in the third column of a line, after two spaces. The terminal program relies on that for colors.
 
 use crate::choice::message_format::{product, release};
 use crate::compat::cudarc;
@@ -19,11 +18,11 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
 
-/// A finding shows as many lines of one piece of its evidence. More stand at the end of the report.
+/// The number of evidence lines beside a finding. Longer evidence is at the end of the report.
 const LONG: usize = 4;
 
-/// Everything. What is wrong comes first, with what to do, since a terminal may show the first lines alone; long lists
-/// of evidence come last.
+/// Writes the complete report. Errors and their fixes come first, since a terminal may show only the first lines. Long
+/// evidence comes last.
 pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
         for finding in report.of(severity) {
@@ -46,7 +45,7 @@ pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     Lines { report, f }.stack()
 }
 
-/// The part of a report with one line per thing.
+/// The section of a report with one line per item.
 struct Lines<'a, 'f> {
     report: &'a Report,
     f: &'a mut Formatter<'f>,
@@ -82,14 +81,14 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// Writes what nvcc takes for host code.
+    /// Writes the host compiler of nvcc.
     fn host_compiler(&mut self) -> fmt::Result {
         let machine = self.report.machine.as_ref();
         let compiler = machine.and_then(|one| one.host_compiler.as_deref());
         match compiler {
             Some(compiler) if !self.f.alternate() => {
-                let mut noticed = self.report.findings.iter();
-                let mark = match noticed.any(|one| section(one.id) == Section::HostCompiler) {
+                let mut findings = self.report.findings.iter();
+                let mark = match findings.any(|one| section(one.id) == Section::HostCompiler) {
                     true => Mark::Dash,
                     false => Mark::Tick,
                 };
@@ -112,14 +111,14 @@ impl Lines<'_, '_> {
         let text = at(version, &cudnn.root);
         self.line(Section::Cudnn, Mark::Tick, "cuDNN", &text)?;
         self.via(Kind::Cudnn)?;
-        let told = |what: &Option<PathBuf>, version| match (what, version) {
+        let describe = |what: &Option<PathBuf>, version| match (what, version) {
             (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
             (Some(path), None) => (Mark::Dash, format!("{}, release not told", shown(path))),
             (None, _) => (Mark::Dash, "not there".to_string()),
         };
-        let (mark, text) = told(&cudnn.header, cudnn.header_version);
+        let (mark, text) = describe(&cudnn.header, cudnn.header_version);
         self.line(Section::Alone, mark, "header", &text)?;
-        let (mark, text) = told(&cudnn.library, cudnn.library_version);
+        let (mark, text) = describe(&cudnn.library, cudnn.library_version);
         self.line(Section::Alone, mark, "library", &text)?;
         if let (Some(owner), false) = (&cudnn.owner, self.f.alternate()) {
             let text = printable(&owner.to_string());
@@ -170,7 +169,7 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// Writes which of cudarc's features fits, for a crate that uses it.
+    /// Writes the feature of cudarc that is compatible, for a crate that uses it.
     fn cudarc(&mut self) -> fmt::Result {
         let report = self.report;
         let toolkit = report.toolkit.as_ref().and_then(|one| one.version);
@@ -185,7 +184,7 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// Writes one thing; an error about it turns its mark into a cross, and a warning takes the tick away.
+    /// Writes one item. An error about it makes its mark a cross; a warning replaces a tick by a dash.
     fn line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
         let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
         let mark = match mark {
@@ -196,13 +195,13 @@ impl Lines<'_, '_> {
         writeln!(self.f, "  {mark} {label:<9} {text}")
     }
 
-    /// Writes one thing whose text may need more lines.
+    /// Writes one item, on several lines if necessary.
     fn long_line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
         let text = wrapped(text, INDENT, columns(self.f));
         self.line(about, mark, label, &text)
     }
 
-    /// Writes how the thing on the line above was found.
+    /// Writes how the item on the line above was found.
     fn via(&mut self, kind: Kind) -> fmt::Result {
         match self.report.via(kind) {
             Some(via) => writeln!(
@@ -216,33 +215,34 @@ impl Lines<'_, '_> {
     }
 }
 
-/// Returns why none is chosen.
+/// Returns why no installation of this kind is chosen.
 fn none(report: &Report, kind: Kind) -> &'static str {
-    // What forbids a search stands in place of what was not found.
-    let noticed = |is_so: fn(FindingId) -> bool| report.findings.iter().any(|one| is_so(one.id));
+    // If the search is forbidden, that is the reason.
+    let has_finding =
+        |is_so: fn(FindingId) -> bool| report.findings.iter().any(|one| is_so(one.id));
     let forbids = |id| {
         matches!(
             id,
             FindingId::PlatformUnsupported | FindingId::ConfigInvalid
         )
     };
-    let is_told = |id| matches!(id, FindingId::CudaNotFound | FindingId::CudnnNotFound);
-    let forbidden = noticed(forbids) && !noticed(is_told);
+    let not_found = |id| matches!(id, FindingId::CudaNotFound | FindingId::CudnnNotFound);
+    let forbidden = has_finding(forbids) && !has_finding(not_found);
     match report.candidates.iter().any(|one| one.kind() == kind) {
-        _ if report.unasked.contains(&kind) => "not asked for",
+        _ if report.unrequired.contains(&kind) => "not asked for",
         true => "none that fits",
         false if forbidden && report.candidates.is_empty() => "not looked for",
         false => "not found",
     }
 }
 
-/// `9.14.0 for CUDA 13`
+/// Returns a version for messages: `9.14.0 for CUDA 13`.
 pub(crate) fn with_flavour(version: Version, cuda_major: Option<u32>) -> String {
     let flavour = cuda_major.map(|major| format!(" for CUDA {major}"));
     format!("{version}{}", flavour.unwrap_or_default())
 }
 
-/// `graph 9.14.0, ops 9.14.0`: a part and its release stay together.
+/// Lists sub-libraries, `graph 9.14.0, ops 9.14.0`, with no line break between name and version.
 pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
     let last = cudnn.parts.len().saturating_sub(1);
     let parts = cudnn.parts.iter().enumerate();
@@ -252,7 +252,7 @@ pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
     pieces(parts.iter().map(String::as_str), INDENT, columns)
 }
 
-/// `graph 9.14.0`; a part that does not tell its release is named alone.
+/// Returns `graph 9.14.0`, or only the name if the version is unknown.
 fn part(part: &SubLibraryFile) -> String {
     match part.version {
         Some(version) => printable(&format!("{} {version}", part.name)),
@@ -260,7 +260,7 @@ fn part(part: &SubLibraryFile) -> String {
     }
 }
 
-/// What is good to know.
+/// Writes the notes.
 fn notes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for (index, note) in report.of(Severity::Note).enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
@@ -277,7 +277,7 @@ pub(crate) fn mark(severity: Severity) -> Mark {
     }
 }
 
-/// The evidence that has no room beside its finding.
+/// Writes the evidence that is too long to be beside its finding.
 fn long_evidence(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
         for finding in report.of(severity) {
@@ -294,7 +294,7 @@ fn long_evidence(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Everything that was not chosen.
+/// Writes the installations that were not chosen.
 fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let others = report.candidates.iter().filter(|other| !other.chosen);
     for (index, other) in others.enumerate() {
@@ -333,7 +333,7 @@ fn verdict(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f, "\nverdict: {verdict} ({})", why.join("; "))
 }
 
-/// `9.14.0 at /usr/local/cuda`
+/// Returns `9.14.0 at /usr/local/cuda`.
 fn at(version: Option<String>, root: &Path) -> String {
     let version = version.unwrap_or_else(|| "of unknown release".to_string());
     format!("{version} at {}", shown(root))

@@ -21,10 +21,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// Registers a file.
-    ///
-    /// # Errors
-    /// `config-invalid` if it is registered with another source or other options.
+    /// Registers a file. It is an error if it is already registered with another source or other options.
     pub fn file(&self, output: &Path, source: &Path, how: &str) -> Result<(), Finding> {
         let Some(first) = self.noted(output, source, how) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! DLLs that a program for Windows imports and that are nowhere.
+//! DLLs that a program for Windows imports and that are not found.
 
 use crate::cudnn::consistency;
 use crate::inspection::fault::{Alternatives, InspectionFault, Install, Reach};
@@ -25,7 +25,7 @@ impl PreflightInput {
         }
     }
 
-    /// Returns `true` if the program opens it itself: no table in its file tells of that.
+    /// Returns `true` if the program opens this DLL itself, which the file's tables do not show.
     pub(super) fn opens_dll(&self, missing: &Missing) -> bool {
         let delayed = self.objects.first().map(|one| &one.linkage.delayed);
         missing.need == LoadPhase::Later
@@ -39,13 +39,13 @@ impl PreflightInput {
         let dir = |file: &Path| file.parent().unwrap_or(file).display().to_string();
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
         if missing.unfit.is_some() {
-            // What is in the place of the library is all that there is to say.
+            // A file in place of the library is the only thing to report.
         } else if let Some(quoted) = &self.in_quotes {
             reach = Some(Reach::Unquote(quoted));
         } else if let Some(other) = self.others.iter().find(is_it) {
             reach = Some(Reach::Directory(dir(&other.path)));
             also_found.push((None, &*other.path));
-        } else if let Some(file) = &self.unasked {
+        } else if let Some(file) = &self.unrequested {
             unrequested = Some((&**file, dir(file)));
         }
         Alternatives {

@@ -1,4 +1,4 @@
-//! The cuDNN that the program comes to: its files, its release, and what driver and GPUs serve.
+//! The checks of the cuDNN that the program uses: its files, its version, and the support by driver and GPUs.
 
 use crate::compat;
 use crate::cudnn::consistency;
@@ -30,22 +30,22 @@ use std::path::Path;
 pub struct RefusedRelease<'a> {
     pub mismatch: ReleaseMismatch,
     pub guard: &'a Built,
-    /// The guard's package, in a program with several guards.
+    /// The guard's package, if there are several guards.
     pub package: Option<&'a str>,
     /// The main library.
     pub library: &'a Path,
     pub found_via: &'a str,
-    /// The reason why the loader uses it.
+    /// The reason why the loader uses this library.
     pub via: Option<&'a LoadOrigin>,
-    /// Folders that stay in the way of another cuDNN.
+    /// Directories that keep precedence over another cuDNN.
     pub lasting: Vec<LastingFolder>,
-    /// A compatible one before it, under a name that cudarc requests later.
+    /// A compatible cuDNN before it, under a name that cudarc requests later.
     pub hidden: Option<&'a Path>,
-    /// A compatible one in a later directory on Windows.
+    /// A compatible cuDNN in a later directory on Windows.
     pub later: Option<&'a LaterDll>,
 }
 
-/// The program's part of the findings about the files of its cuDNN.
+/// The facts about the program for the findings about the files of its cuDNN.
 pub struct LoadedFiles<'a> {
     pub found_via: &'a str,
     pub missing: MissingFiles<'a>,
@@ -53,19 +53,19 @@ pub struct LoadedFiles<'a> {
     pub foreign: Option<Finding>,
 }
 
-/// The place of sub-libraries that are missing.
+/// The place of missing sub-libraries.
 #[derive(Clone, Copy)]
 pub enum MissingFiles<'a> {
-    /// None: the program fails.
+    /// None. The program fails.
     Nowhere,
-    /// On Windows, perhaps a directory of a PATH that is not known.
+    /// On Windows, possibly a directory of an unknown PATH.
     OnPath,
     /// An empty file, over which one is mounted later.
     Mounted(&'a Path),
 }
 
 impl PreflightInput {
-    /// All that is noticed of it.
+    /// Adds all findings about this cuDNN.
     pub(super) fn cudnn(
         &self,
         cudnn: &Cudnn,
@@ -84,7 +84,7 @@ impl PreflightInput {
         }
     }
 
-    /// What the release is known to get wrong.
+    /// Adds the findings about known bugs of this version.
     pub(super) fn known_bad(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>) {
         let Some(version) = cudnn.library_version else {
             return;
@@ -98,7 +98,7 @@ impl PreflightInput {
         findings.extend(bad.map(KnownBadRelease::finding));
     }
 
-    /// What shows in the files of the cuDNN.
+    /// Adds the findings about the files of this cuDNN.
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let cpu = &*self.platform.cpu;
         let own = cudnn
@@ -107,7 +107,7 @@ impl PreflightInput {
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
         let parts = || self.missing.iter().filter(is_part);
         let later = parts().find_map(|missing| missing.placeholder.as_ref());
-        // What is there and cannot be used is not missing.
+        // An unusable file is not a missing one.
         let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
         let unfit =
             unfit.map(|one| UnusableFile::new(&one.path, &one.defect, Need::Needed).finding());
@@ -125,8 +125,8 @@ impl PreflightInput {
         };
         for finding in own.chain(found) {
             if finding.id == FindingId::PartsMissing {
-                // Where some come from elsewhere, a whole cuDNN is asked for already. Parts of the release that the name
-                // promises would not help it.
+                // If some are from elsewhere, a complete cuDNN is required already. Sub-libraries of the version in the file name
+                // would not help.
                 let is_said = context.foreign.is_some() || is_misnamed(cudnn);
                 if is_said || parts().count() > 0 && all_are_there {
                     continue;
@@ -142,7 +142,7 @@ impl PreflightInput {
                     }
                 }
             }
-            // Where parts come from is asked once the first library itself is the right one.
+            // The origin of sub-libraries matters only if the main library is correct.
             let is_foreign = finding.id == FindingId::PartsMixed && context.foreign.is_some();
             if !(is_foreign && self.is_unfit(cudnn)) {
                 findings.push(context.apply(finding));
@@ -158,7 +158,7 @@ impl PreflightInput {
         }
     }
 
-    /// Whether a guard refuses the release.
+    /// Returns `true` if a guard refuses the version.
     fn is_unfit(&self, cudnn: &Cudnn) -> bool {
         let refuses = |version| {
             let mut guards = self.guards.iter();
@@ -167,7 +167,7 @@ impl PreflightInput {
         cudnn.library_version.is_some_and(refuses)
     }
 
-    /// Parts of another release from other folders than that of the first library, as the guard names them.
+    /// Returns the finding for sub-libraries of another version from other directories, as the guard reports them.
     fn foreign_parts(&self, cudnn: &Cudnn) -> Option<Finding> {
         let (library, release) = (cudnn.library.as_ref()?, cudnn.library_version?);
         let folder = library.parent()?;
@@ -182,7 +182,7 @@ impl PreflightInput {
         (!foreign.is_empty()).then(|| fault.finding())
     }
 
-    /// The parts that do not lie in this folder, that of the first library.
+    /// Returns the sub-libraries outside this directory, which is that of the main library.
     fn foreign<'a>(&self, cudnn: &'a Cudnn, folder: &Path) -> Vec<Foreign<'a>> {
         let foreign = |part: &'a SubLibraryFile| {
             let has_own = |name| files::is_file(&folder.join(name));
@@ -203,7 +203,7 @@ impl PreflightInput {
         cudnn.parts.iter().filter_map(foreign).collect()
     }
 
-    /// What makes the loader take this file.
+    /// Returns the reason why the loader uses this file.
     fn origin(&self, path: &Path) -> LoadOrigin {
         let names = |origin: &&LoadOrigin| Some(origin.folder()) == path.parent();
         if let Some(origin) = self.dll_folders.iter().find(names) {
@@ -213,7 +213,7 @@ impl PreflightInput {
         let asking = object.and_then(|object| self.objects.get(object.requester?));
         let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
         match (object.and_then(|object| object.via.clone()), asking) {
-            // The program has no name.
+            // The program itself has no name.
             (Some(_), Some(asking)) if !asking.name.is_empty() && !is_cudnn(asking) => {
                 LoadOrigin::Library(Opener {
                     path: asking.path.clone(),
@@ -224,7 +224,7 @@ impl PreflightInput {
         }
     }
 
-    /// Whether a guard of the program accepts the release.
+    /// Adds the finding if a guard of the program refuses the version.
     fn release(&self, cudnn: &Cudnn, guard: &Built, findings: &mut Vec<Finding>) {
         let Some(library) = &cudnn.library else {
             return;
@@ -262,7 +262,7 @@ impl PreflightInput {
         findings.extend(mismatch.map(|fault| fault.finding()));
     }
 
-    /// Whether driver and GPUs serve both.
+    /// Adds the findings about driver and GPUs.
     pub(super) fn machine(&self, cudnn: &Cudnn, guard: &Built, findings: &mut Vec<Finding>) {
         let Some(driver) = self.driver else {
             return;
@@ -293,7 +293,7 @@ impl PreflightInput {
     }
 }
 
-/// Whether it is of another major than its name says: 8 under the name of 9.
+/// Returns `true` if its major is not that in its file name: 8 under the name of 9.
 fn is_misnamed(cudnn: &Cudnn) -> bool {
     let promised = cudnn.library.as_deref().and_then(named_major);
     let version = cudnn.library_version.map(|version| version.major);

@@ -1,5 +1,4 @@
-//! Files that the loader does not find, and such as it finds and refuses: damaged ones, and libraries of the system that
-//! are too old.
+//! Files that the loader does not find or refuses: damaged files, and system libraries that are too old.
 
 use crate::cudnn::consistency;
 use crate::inspection::fault::{
@@ -17,13 +16,13 @@ use crate::toolkit::dependencies;
 use std::path::Path;
 
 impl Other {
-    /// Returns `true` if it has one of these names as its SONAME, by which it is asked for, and not as its file name.
+    /// Returns `true` if one of these names is its SONAME, but not its file name.
     fn is_unlinked(&self, names: &[&str]) -> bool {
         let soname = self.soname.as_deref().unwrap_or_default();
         names.contains(&soname) && consistency::file_name(&self.path) != soname
     }
 
-    /// Returns `true` if it is a library of one of these names.
+    /// Returns `true` if its file name or SONAME is one of these.
     fn is_named(&self, names: &[&str]) -> bool {
         let file = consistency::file_name(&self.path);
         let mut rest = names.iter().filter_map(|name| file.strip_prefix(name));
@@ -32,7 +31,7 @@ impl Other {
 }
 
 impl PreflightInput {
-    /// Returns the folder of a file, as it is called where the program runs.
+    /// Returns the directory of a file, as it is named where the program runs.
     fn dir(&self, file: &Path) -> String {
         let dir = file.parent().unwrap_or(file);
         let root = self.root.as_deref();
@@ -47,13 +46,13 @@ impl PreflightInput {
         self.others.iter().filter(is_one).collect()
     }
 
-    /// Returns the files that the loader does not come to.
+    /// Returns the files that the loader does not find.
     fn also_found<'a>(&'a self, names: &[&str], missing: &Missing) -> Vec<FoundFile<'a>> {
         let mut found = Vec::new();
-        let said = missing.unfit.as_ref().map(|unfit| &unfit.path);
+        let unusable = missing.unfit.as_ref().map(|unfit| &unfit.path);
         for other in self.others_of(names) {
             let file = (other.version, &*other.path);
-            if Some(&other.path) != said && !found.contains(&file) {
+            if Some(&other.path) != unusable && !found.contains(&file) {
                 found.push(file);
             }
         }
@@ -69,21 +68,21 @@ impl PreflightInput {
                 names.iter().filter_map(major).collect()
             }
         };
-        let unasked = self.unasked.as_deref();
-        let unasked = unasked.filter(|_| self.by_cudarc().is_some());
-        // Of a release that a guard refuses, it would be no help.
+        let unrequested = self.unrequested.as_deref();
+        let unrequested = unrequested.filter(|_| self.by_cudarc().is_some());
+        // A version that a guard refuses would not help.
         let mismatch = |other: &Other| {
             let mut guards = self.guards.iter().filter(|guard| guard.absent.is_none());
             guards.find_map(|guard| rules::version(guard, other.version?).err())
         };
         let others = self.others_of(names);
-        let mut there = others.iter().filter(|other| other.is_named(names));
-        let other = there.clone().find(|other| mismatch(other).is_none());
+        let mut named = others.iter().filter(|other| other.is_named(names));
+        let other = named.clone().find(|other| mismatch(other).is_none());
         Alternatives {
             also_found: self.also_found(names, missing),
-            unrequested: unasked.map(|path| (path, self.dir(path))),
+            unrequested: unrequested.map(|path| (path, self.dir(path))),
             reach: other.map(|other| self.way_to(other, names)),
-            install: if let Some(mismatch) = there.find_map(|other| mismatch(other)) {
+            install: if let Some(mismatch) = named.find_map(|other| mismatch(other)) {
                 Install::Accepted(mismatch.required_cudnn())
             } else if !others.is_empty() {
                 Install::Beside(installable(&majors))
@@ -93,11 +92,11 @@ impl PreflightInput {
         }
     }
 
-    /// Returns what leads the loader to this cuDNN, which is in a directory that it does not search.
+    /// Returns how the loader can find this cuDNN, which is in a directory that it does not search.
     fn way_to(&self, other: &Other, names: &[&str]) -> Reach<'_> {
         let (dir, name) = (self.dir(&other.path), consistency::file_name(&other.path));
-        let asked = self.by_cudarc().map(library_names::opened_names);
-        if asked.is_some_and(|names| !names.iter().any(|asked| asked == name)) {
+        let requested = self.by_cudarc().map(library_names::opened_names);
+        if requested.is_some_and(|names| !names.iter().any(|requested| requested == name)) {
             Reach::Rename(dir)
         } else if other.is_unlinked(names) {
             Reach::Links(dir)
@@ -128,7 +127,7 @@ impl PreflightInput {
         InspectionFault::NoLibrary(missing, also_found, source, &self.platform.cpu)
     }
 
-    /// Files that are cut off, or no libraries. Those of the cuDNN are judged with it.
+    /// Adds the findings about files that are truncated or are not libraries. Those of cuDNN are checked with it.
     pub(super) fn damaged(&self, findings: &mut Vec<Finding>) {
         for object in &self.objects {
             let Some(defect) = &object.defect else {
@@ -150,13 +149,13 @@ impl PreflightInput {
         }
     }
 
-    /// Versions of symbols that a library of the system is too old for.
+    /// Adds the findings about system libraries that lack required symbol versions.
     pub(super) fn too_old(&self, findings: &mut Vec<Finding>) {
-        let mut said: Vec<&Path> = Vec::new();
+        let mut reported: Vec<&Path> = Vec::new();
         let objects = self.objects.iter();
         for object in objects.filter(|object| object.need != LoadPhase::Later) {
             for (from, versions) in &object.linkage.needed_versions {
-                // Parts of cuDNN are compared by their releases, and the whole by a guard.
+                // cuDNN's sub-libraries are compared by their versions, and cuDNN itself by a guard.
                 let is_cudnn = from.starts_with("libcudnn");
                 if from.starts_with("libcudnn_") || is_cudnn && !self.guards.is_empty() {
                     continue;
@@ -172,11 +171,11 @@ impl PreflightInput {
                     versions.iter().filter(lacks).map(String::as_str).collect();
                 if lacking.is_empty()
                     || found.linkage.defined_versions.is_empty()
-                    || said.contains(&&*object.path)
+                    || reported.contains(&&*object.path)
                 {
                     continue;
                 }
-                said.push(&object.path);
+                reported.push(&object.path);
                 let fault = InspectionFault::UndefinedVersions {
                     user: &object.path,
                     library: &found.path,
@@ -189,8 +188,8 @@ impl PreflightInput {
     }
 }
 
-/// Returns the releases of CUDA that bring a library under this number, which need not be CUDA's own: `10, 11, 12 or
-/// 13` of `libcurand.so.10`.
+/// Returns the CUDA majors that include a library under this number, which need not be CUDA's own: `10, 11, 12 or 13`
+/// for `libcurand.so.10`.
 ///
 /// Source: NVIDIA's wheels for CUDA 11.8, 12.9 and 13.0 on PyPI, and Debian's packages of CUDA 11.8.
 fn cuda_of(file: &str, number: u32) -> String {
