@@ -1,11 +1,10 @@
-//! `cudnn-guard completions`: a script with which a shell completes command lines.
+//! `cudnn-guard completions`: prints completions for a shell.
 
 use crate::cli::{command_line, terminal};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use clap_complete::Shell;
 use std::process::ExitCode;
 
-/// Returns the command line.
 pub fn command() -> Command {
     Command::new("completions")
         .about("Prints what a shell completes command lines with")
@@ -19,7 +18,6 @@ pub fn command() -> Command {
         )
 }
 
-/// Prints the script.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let Some(shell) = arguments.get_one::<Shell>("shell") else {
         return ExitCode::from(2);

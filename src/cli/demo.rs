@@ -3,9 +3,9 @@
 //! ```text
 //! target/demo/           in a clone of the repository; installed, ~/.cache/cudnn-guard/demo
 //!   simulator/           the simulated cuDNN and GPU
-//!   older/, broken/      for `--broken`: an older one, and a copy in which something is broken
-//!   consumers/           small programs, made ready to be built
-//!   target/              what cargo builds
+//!   older/, broken/      for `--broken`: an older cuDNN, and an incompatible copy
+//!   consumers/           small programs
+//!   target/              cargo's output
 //!   report.json          the guard's report
 //! ```
 
@@ -29,7 +29,6 @@ use std::{env, fs, io};
 /// Any version is accepted.
 const ANY: &str = ">=0";
 
-/// Returns the command line.
 pub fn command() -> Cli {
     Cli::new("demo")
         .about("Builds a program with the guard in it and runs it: on this machine's CUDA and cuDNN, else on a simulator")
@@ -52,7 +51,7 @@ pub fn command() -> Cli {
         )
 }
 
-/// Builds and runs. Exit codes: 0 for pass and unknown, 1 for fail.
+/// Builds and runs the demo. Exit codes: 0 for pass and unknown, 1 for fail.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir");
     let done = match arguments.get_flag("broken") {
@@ -72,11 +71,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
 }
 
-/// The CUDA and cuDNN that a consumer is built and run with.
+/// The CUDA and cuDNN of a consumer.
 #[derive(Clone)]
 struct Stack {
     consumer: &'static str,
-    /// Variables for building. If there are any, the machine's own that name an installation are hidden from the build.
+    /// Variables for the build. If there are any, variables of the machine that name an installation are hidden.
     build: Vec<(&'static str, String)>,
     /// Directories that the program's loader searches first.
     library_path: Vec<PathBuf>,
@@ -84,7 +83,7 @@ struct Stack {
     name: &'static str,
 }
 
-/// Runs the demo. Returns what the verdict is about, too.
+/// Runs the demo. Returns the verdict and the name of the stack.
 fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), String> {
     let work = place::make(dir)?;
     let stack = if real {
@@ -108,7 +107,7 @@ fn demo_broken(dir: Option<&PathBuf>) -> Result<(Verdict, &'static str), String>
     Ok((verdict, "the program has to be ended on all five"))
 }
 
-/// Returns NVIDIA's files, fetched if they are not there yet.
+/// Returns NVIDIA's files, fetched if necessary.
 fn fetched() -> Result<Stack, String> {
     show("This fetches NVIDIA's CUDA and cuDNN, unless they are there, and runs on them.\n\n");
     let installed = fetch::home()
@@ -128,7 +127,7 @@ fn fetched() -> Result<Stack, String> {
     })
 }
 
-/// Returns the CUDA and the cuDNN that are installed here, if they are complete.
+/// Returns the installed CUDA and cuDNN, if they are complete.
 fn present() -> Option<Stack> {
     let report = survey(&[]);
     if report.is_complete() && report.verdict() != Verdict::Fail {
@@ -156,7 +155,7 @@ fn present() -> Option<Stack> {
     None
 }
 
-/// Returns a cuDNN and a GPU that compute on the CPU.
+/// Builds the simulated cuDNN and GPU, which compute on the CPU.
 fn simulated(work: &Path) -> Result<Stack, String> {
     show("  compiling the simulator\n");
     let root = work.join("simulator");
@@ -172,8 +171,8 @@ fn simulated(work: &Path) -> Result<Stack, String> {
     })
 }
 
-/// Returns the consumer with a kernel and a linked cuDNN, or the one that opens cuDNN at run time, which needs no nvcc.
-/// There is no nvcc in wheels for CUDA 11 and 12.
+/// Returns the consumer with a kernel and a linked cuDNN. Without nvcc, as in wheels for CUDA 11 and 12, returns the one
+/// that opens cuDNN at run time.
 fn consumer_for(report: &Report) -> &'static str {
     match report.has_nvcc() {
         true => "kernel",
@@ -181,7 +180,7 @@ fn consumer_for(report: &Report) -> &'static str {
     }
 }
 
-/// Returns this machine's variables that would win over those of a stack, or disagree with them.
+/// Returns the variables of this machine that would override those of a stack or contradict them.
 fn hidden(variables: &[(&str, String)]) -> impl Iterator<Item = &'static str> {
     let names_one = |variable: &&Variable| variable.names().is_some();
     let all = Variable::ALL.iter().filter(names_one);
@@ -189,7 +188,7 @@ fn hidden(variables: &[(&str, String)]) -> impl Iterator<Item = &'static str> {
     all.map(|variable| variable.name()).filter(move |_| !own)
 }
 
-/// Returns what a build with these variables would find.
+/// Surveys the machine with these variables.
 fn survey(variables: &[(&'static str, String)]) -> Report {
     Config::new()
         .cuda(ANY)
@@ -201,7 +200,7 @@ fn survey(variables: &[(&'static str, String)]) -> Report {
         .report()
 }
 
-/// Builds the consumer. cargo's own output is shown only if it fails.
+/// Builds the consumer. Shows cargo's output only if it fails.
 fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
     let name = stack.consumer;
     let target = work.join("target");
@@ -224,7 +223,7 @@ fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
         }
         command.envs(stack.build.iter().cloned()).output()
     };
-    // Offline, cargo starts at once; it fails if a crate was never downloaded.
+    // Offline, cargo starts at once, but it fails if a crate was never downloaded.
     let mut output = run(&["--offline"]).map_err(not_started(Path::new(&cargo)))?;
     let words = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() && words.contains("offline") {
@@ -245,7 +244,7 @@ fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
     Ok(target.join("debug").join(file))
 }
 
-/// Returns the program, to be started on this stack.
+/// Returns the command that starts the program on this stack.
 fn command_on(stack: &Stack, program: &Path) -> Result<Command, String> {
     let mut command = Command::new(program);
     if !stack.library_path.is_empty() {

@@ -1,4 +1,4 @@
-//! `cudnn-guard doctor`: shows what a build would find here, and what is wrong with it.
+//! `cudnn-guard doctor`: reports what a build would find, and its faults.
 
 use crate::cli::terminal::{self, flag, option};
 use crate::{Config, Finding, Link, Severity};
@@ -10,13 +10,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Any version is accepted; both have to be there.
+/// Any version is accepted, but both are required.
 const ANY: &str = ">=0";
 
-/// The time until a sign of life.
+/// The time until the progress message.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Returns the command line.
 pub fn command() -> Command {
     Command::new("doctor")
         .about("Says what a build would find here, and what is wrong with it")
@@ -44,7 +43,7 @@ pub fn command() -> Command {
         ))
 }
 
-/// Searches and prints the report. Exit codes: 0 without errors, 1 with some.
+/// Prints the report. Exit codes: 0 without errors, 1 with errors.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let request = |name: &str| {
         arguments
@@ -81,7 +80,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     terminal::exit(report.verdict())
 }
 
-/// Says that the work continues if it takes long. A slow program is also named.
+/// Prints a message if the work takes long, with the name of a slow program.
 fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
     let (end, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
@@ -96,7 +95,7 @@ fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Formats a report for GitHub, with what somebody else needs to know of this machine.
+/// Formats a report for an issue on GitHub, with facts about this machine.
 fn for_issue(text: &str) -> String {
     let mut fence = "```".to_string();
     while text.contains(&fence) {
@@ -110,13 +109,13 @@ fn for_issue(text: &str) -> String {
     )
 }
 
-/// Returns the option for the system below a directory.
+/// Returns the `--root` option.
 pub fn root() -> Arg {
     let help = "Look at the system below this directory";
     option("root", "DIR", help).value_parser(terminal::directory)
 }
 
-/// Names the command that explains the first error, or the first warning.
+/// Returns the command that explains the first error, or else the first warning.
 pub fn explain_first(findings: &[Finding]) -> String {
     let severities = [Severity::Error, Severity::Warning].iter();
     let mut first = severities

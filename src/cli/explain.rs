@@ -1,11 +1,10 @@
-//! `cudnn-guard explain`: the meaning of a finding, how to see it by hand, and how to fix it.
+//! `cudnn-guard explain`: explains a finding, how to check it by hand, and how to fix it.
 
 use crate::cli::{page, terminal};
 use clap::{Arg, ArgMatches, Command};
 use std::process::ExitCode;
 use strsim::levenshtein;
 
-/// Returns the command line.
 pub fn command() -> Command {
     Command::new("explain")
         .about("Tells what a finding means, how to see it by hand and how to mend it")
@@ -17,21 +16,21 @@ pub fn command() -> Command {
         )
 }
 
-/// Prints one text, or the list. Exit code: 2 if there is no such id.
+/// Prints one text, or the list. Exit code: 2 for an unknown id.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let Some(asked) = arguments.get_one::<String>("id") else {
+    let Some(word) = arguments.get_one::<String>("id") else {
         terminal::show(list());
         return ExitCode::SUCCESS;
     };
-    let asked = asked.trim_matches(['[', ']']).to_ascii_lowercase();
-    match page::all().find(|(id, _)| *id == asked) {
+    let word = word.trim_matches(['[', ']']).to_ascii_lowercase();
+    match page::all().find(|(id, _)| *id == word) {
         Some((id, text)) => {
             let text = page::laid_out(text, terminal::columns());
             terminal::show(terminal::heading(id) + &text);
             ExitCode::SUCCESS
         }
         None => {
-            terminal::complain(unknown(&asked));
+            terminal::complain(unknown(&word));
             ExitCode::from(2)
         }
     }
@@ -43,21 +42,21 @@ fn list() -> String {
     lines.collect()
 }
 
-fn unknown(asked: &str) -> String {
-    let mut text = format!("there is no finding `{}`\n", terminal::harmless(asked));
-    for id in nearest(asked) {
+fn unknown(word: &str) -> String {
+    let mut text = format!("there is no finding `{}`\n", terminal::harmless(word));
+    for id in nearest(word) {
         text.push_str(&format!("  = help: run `cudnn-guard explain {id}`\n"));
     }
     text + "  = help: run `cudnn-guard explain` to see all of them\n"
 }
 
-/// Returns the ids that are probably meant: those with almost the same spelling, and those that contain the word.
-fn nearest(asked: &str) -> Vec<&'static str> {
-    let allowed = asked.chars().count() / 4;
-    let part = asked.len() > 2;
+/// Returns similar ids: with almost the same spelling, or containing the word.
+fn nearest(word: &str) -> Vec<&'static str> {
+    let allowed = word.chars().count() / 4;
+    let part = word.len() > 2;
     let mut near: Vec<(usize, &str)> = page::all()
-        .map(|(id, _)| (levenshtein(asked, id), id))
-        .filter(|(distance, id)| *distance <= allowed || (part && id.contains(asked)))
+        .map(|(id, _)| (levenshtein(word, id), id))
+        .filter(|(distance, id)| *distance <= allowed || (part && id.contains(word)))
         .collect();
     near.sort_by_key(|(distance, _)| *distance);
     near.into_iter().take(3).map(|(_, id)| id).collect()

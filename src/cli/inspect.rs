@@ -6,7 +6,6 @@ use clap::{Arg, ArgMatches, Command};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Returns the command line.
 pub fn command() -> Command {
     Command::new("inspect")
         .about("Says whether a compiled program will run here, or on the system below a directory")
@@ -22,7 +21,7 @@ pub fn command() -> Command {
         .arg(terminal::json())
 }
 
-/// Inspects the program and prints the report. Exit codes: 0 without errors, 1 with some, 2 if it is no program.
+/// Inspects the program and prints the report. Exit codes: 0 without errors, 1 with errors, 2 if it is not a program.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let Some(program) = arguments.get_one::<PathBuf>("program") else {
         return ExitCode::from(2);

@@ -1,11 +1,10 @@
-//! `cudnn-guard manual`: its pages for `man`.
+//! `cudnn-guard manual`: writes the pages for `man`.
 
 use crate::cli::{command_line, terminal};
 use clap::{Arg, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Returns the command line.
 pub fn command() -> Command {
     Command::new("manual")
         .about("Writes the pages for `man`")

@@ -1,4 +1,4 @@
-//! The terminal program: what is wrong here, CUDA and cuDNN without root, and a first run.
+//! The terminal program.
 
 mod completions;
 mod demo;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 /// A command line, and the function that runs it.
 type Subcommand = (fn() -> Command, fn(&ArgMatches) -> ExitCode);
 
-/// All subcommands, in the order of the help.
+/// The subcommands, in the order of the help.
 const COMMANDS: &[Subcommand] = &[
     (doctor::command, doctor::run),
     (inspect::command, inspect::run),

@@ -1,6 +1,6 @@
 //! The explanations of findings, formatted for a terminal.
 //!
-//! A text is a little Markdown: headings, paragraphs, lists and commands in fences.
+//! A text is simple Markdown: headings, paragraphs, lists and fenced commands.
 
 use crate::cli::terminal;
 use crate::model::text::pattern::pattern;
@@ -14,15 +14,15 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     texts.filter_map(|text| text.split_once("\n\n"))
 }
 
-/// Returns the sentence with which a text begins.
+/// Returns the first sentence of a text.
 pub fn summary(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// Returns the complete text. Lines are broken between words to stay within so many columns; a command is never broken.
+/// Formats a text. Lines are broken between words to fit into `columns`, but a command is never broken.
 pub fn laid_out(text: &str, columns: usize) -> String {
     let mut out = String::new();
-    // A paragraph without line ends, and what is before its first line; the others are indented as far.
+    // A paragraph as one line, and the prefix of its first line, by which the other lines are indented.
     let (mut paragraph, mut first) = (String::new(), String::new());
     let (mut indent, mut is_command) = ("", false);
     for line in text.lines().chain([""]) {
@@ -52,7 +52,7 @@ pub fn laid_out(text: &str, columns: usize) -> String {
     out
 }
 
-/// Removes the angle brackets that Markdown has around an address, which a terminal would count as a part of it.
+/// Removes the angle brackets around an address in Markdown, since a terminal would treat them as a part of it.
 fn bare(text: &str) -> String {
     let address = pattern("<(https://[^>]*)>");
     address.replace_all(text, "$1").into_owned()

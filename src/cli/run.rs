@@ -1,4 +1,4 @@
-//! `cudnn-guard run`: inspects a program as `inspect` does and starts it if it will run, for a container's entry point.
+//! `cudnn-guard run`: inspects a program and starts it if it will run, for a container's entry point.
 
 use crate::cli::terminal;
 use crate::system::programs::on_path;
@@ -11,7 +11,6 @@ use std::process::ExitCode;
 /// The exit code of a guarded program whose cuDNN is incompatible.
 const DOES_NOT_FIT: u8 = 78;
 
-/// Returns the command line.
 pub fn command() -> Command {
     Command::new("run")
         .about("Starts a program, or says why it would not run here")
@@ -32,7 +31,7 @@ pub fn command() -> Command {
         )
 }
 
-/// Inspects the program, then becomes it.
+/// Inspects the program, then replaces this process by it.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let mut words = arguments
         .get_many::<OsString>("command")
@@ -51,7 +50,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         return ExitCode::from(127);
     };
     let mode = std::env::var("CUDNN_GUARD").unwrap_or_default();
-    // A script, or anything else that the loader does not start, cannot be inspected.
+    // A script, or anything else that the loader does not load, cannot be inspected.
     if let (Ok(inspection), true) = (Inspection::read(&program, None), mode != "off") {
         let is_error = |finding: &&Finding| finding.severity == Severity::Error;
         let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();

@@ -5,7 +5,6 @@ use crate::{Config, Version};
 use clap::{Arg, ArgMatches, Command};
 use std::process::ExitCode;
 
-/// Returns the command line.
 pub fn command() -> Command {
     Command::new("targets")
         .about("Says which flags of nvcc a list of GPU targets comes to")
@@ -27,7 +26,7 @@ pub fn command() -> Command {
         .arg(terminal::json())
 }
 
-/// Parses the list and prints the flags. Exit codes: 0 without errors, 1 with some.
+/// Parses the list and prints the flags. Exit codes: 0 without errors, 1 with errors.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let words: Vec<&str> = arguments
         .get_many::<String>("list")
@@ -46,7 +45,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     terminal::exit(report.verdict())
 }
 
-/// Parses a release of CUDA. nvcc does not depend on a third number.
+/// Parses a CUDA version. nvcc's targets do not depend on a third number.
 fn release(text: &str) -> Result<Version, String> {
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     match (numbers.next(), numbers.next()) {

@@ -1,4 +1,4 @@
-//! Output for people: colored marks, and nothing from the machine that moves the cursor.
+//! Terminal output: colored marks, and no control characters from the machine.
 
 use crate::Verdict;
 use crate::runtime::facts::json::is_unprintable;
@@ -10,8 +10,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output is a terminal with
-/// colors. A reader that has gone is not an error.
+/// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output supports it. A closed
+/// pipe is not an error.
 pub fn show(text: impl Display) {
     let mut out = anstream::stdout().lock();
     let _ = out.write_all(painted(&text.to_string()).as_bytes());
@@ -24,7 +24,7 @@ pub fn complain(text: impl Display) {
     let _ = out.write_all(text.to_string().as_bytes());
 }
 
-/// Returns the option that all commands have.
+/// Returns the `--color` option of all commands.
 pub fn color() -> Arg {
     let help = "Colours: where a terminal wants them, always, or never";
     option("color", "WHEN", help)
@@ -44,8 +44,7 @@ pub fn set_color(arguments: &ArgMatches) {
     choice.write_global();
 }
 
-/// Returns the width of texts: that of COLUMNS or of the terminal, and 80 in a file or a pipe. A text is not readable in
-/// fewer than 60 columns, nor in more than 120.
+/// Returns the line width: COLUMNS or that of the terminal, from 60 to 120; 80 in a file or a pipe.
 pub fn columns() -> usize {
     let named = std::env::var("COLUMNS").ok();
     let named = named.and_then(|columns| columns.parse().ok());
@@ -65,30 +64,29 @@ pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Ar
     arg.value_name(value)
 }
 
-/// Returns the option by which a command speaks to programs.
+/// Returns the `--json` option.
 pub fn json() -> Arg {
     flag("json", "Print one JSON object")
 }
 
-/// Reads a path that must be a directory.
+/// Parses the path of an existing directory.
 pub fn directory(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    let is_there = path.is_dir().then_some(path);
-    is_there.ok_or_else(|| "there is no such directory".to_string())
+    let existing = path.is_dir().then_some(path);
+    existing.ok_or_else(|| "there is no such directory".to_string())
 }
 
-/// Returns the exit code of a command: 1 if something is wrong.
+/// Returns the exit code of a command: 1 if the verdict is fail.
 pub fn exit(verdict: Verdict) -> ExitCode {
     ExitCode::from(u8::from(verdict == Verdict::Fail))
 }
 
-/// Formats a heading.
 pub fn heading(text: &str) -> String {
     let style = Style::new().bold();
     format!("{style}{text}{style:#}\n")
 }
 
-/// Removes from a line of another program or of a file what would move the cursor.
+/// Replaces control characters in a line of another program or of a file.
 pub fn harmless(line: &str) -> String {
     line.chars()
         .filter(|c| *c == '\t' || !is_unprintable(*c))
@@ -100,7 +98,7 @@ pub fn harmless_lines(text: &str) -> String {
     text.lines().map(|line| harmless(line) + "\n").collect()
 }
 
-/// Removes the home directory, the user's name and the machine's name from a text.
+/// Removes the home directory, the user's name and the machine's name from a text, for privacy.
 pub fn redacted(text: &str) -> String {
     let variable = |name| std::env::var(name).ok();
     let home = variable("HOME").or_else(|| variable("USERPROFILE"));
@@ -112,7 +110,7 @@ pub fn redacted(text: &str) -> String {
     let home = home.unwrap_or_default();
     let of_home = home.rsplit(['/', '\\']).next().map(String::from);
     let mut out = without(text, &home, "~");
-    // JSON doubles them.
+    // JSON escapes backslashes.
     out = without(&out, &home.replace('\\', r"\\"), "~");
     for user in [user, of_home].into_iter().flatten() {
         out = without(&out, &user, "USER");
@@ -123,7 +121,7 @@ pub fn redacted(text: &str) -> String {
 /// Words that may also be names of users and machines, and reveal nothing about them.
 const COMMON: [&str; 6] = ["cuda", "cudnn", "localhost", "nvidia", "root", "user"];
 
-/// Replaces a word that is alone or between the separators of a path.
+/// Replaces a word between separators.
 fn without(text: &str, word: &str, instead: &str) -> String {
     let is_common = COMMON.contains(&word) || word.len() < 2;
     let mut out = String::with_capacity(text.len());

@@ -1,17 +1,16 @@
-//! A text file that is edited and replaced as a whole: if that is stopped halfway, the old one is still there.
+//! Atomic replacement of a text file: if it is interrupted, the old file remains.
 
 use std::path::Path;
 use std::{fs, io};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Reads a text as editors show it: without a byte order mark, and with `\n` if every line ends with `\r\n`.
+/// Reads a text without its byte order mark, and with `\n` if every line ends with `\r\n`.
 pub fn read(path: &Path) -> io::Result<String> {
     Ok(as_edited(&fs::read_to_string(path)?))
 }
 
-/// Replaces a file by one with another name, with the byte order mark, the line ends and the mode of the old one. A link
-/// stays, and the file that it points to is replaced.
+/// Replaces a file, keeping its byte order mark, line ends and mode. A link is kept, and its target is replaced.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let mut name = real.file_name().unwrap_or_default().to_os_string();

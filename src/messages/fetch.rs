@@ -89,16 +89,16 @@ impl FetchFault {
             Self::NotOffered {
                 kind,
                 cuda,
-                wanted,
+                required,
                 nearest,
                 other_cuda,
             } => {
                 let names: Vec<String> = nearest.iter().map(Release::to_string).collect();
                 let are = if nearest.len() == 1 { "is" } else { "are" };
                 let (what, option) = match kind {
-                    Kind::Toolkit => (format!("CUDA {wanted}"), "--cuda".to_string()),
+                    Kind::Toolkit => (format!("CUDA {required}"), "--cuda".to_string()),
                     Kind::Cudnn => (
-                        format!("cuDNN {wanted} for CUDA {cuda}"),
+                        format!("cuDNN {required} for CUDA {cuda}"),
                         format!("--cuda {cuda} --cudnn"),
                     ),
                 };
@@ -111,7 +111,7 @@ impl FetchFault {
                 .help(format!("fetch what it has: {commands}"));
                 match other_cuda {
                     Some(cuda) => finding.help(format!(
-                        "or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {cuda} --cudnn {wanted}`"
+                        "or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {cuda} --cudnn {required}`"
                     )),
                     None => finding,
                 }

@@ -1,4 +1,4 @@
-//! `cudnn-guard demo --broken`: five incompatible stacks, and what the guard says about each.
+//! `cudnn-guard demo --broken`: five incompatible stacks, and the guard's message for each.
 
 use super::{Stack, command_on, not_started};
 use crate::Verdict;
@@ -10,9 +10,9 @@ use std::{fs, io};
 /// A fault of a copy of a complete cuDNN, or of its behavior.
 struct Fault {
     title: &'static str,
-    /// Changes the directory of the libraries. The other directory is that of an older cuDNN.
+    /// Changes the directory of the libraries. The second directory is that of an older cuDNN.
     files: fn(&Path, &Path) -> io::Result<()>,
-    /// SIM_FAULT of the simulator.
+    /// The value of SIM_FAULT for the simulator.
     behavior: &'static str,
 }
 
@@ -52,7 +52,7 @@ const FAULTS: [Fault; 5] = [
     },
 ];
 
-/// Starts the program on each of them, and shows the first paragraph of what it says. Passes if it exits each time.
+/// Runs the program on each of them, and shows the first paragraph of its output. Passes if the guard exits each time.
 pub fn run(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String> {
     let older = work.join("older");
     simulator::build("cc", (9, 10, 2), &older)?;
@@ -66,8 +66,8 @@ pub fn run(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String
         let output = command.env("SIM_FAULT", fault.behavior).output();
         let output = output.map_err(not_started(program))?;
         ended += usize::from(output.status.code() == Some(78));
-        let said = String::from_utf8_lossy(&output.stderr);
-        let first = said.lines().take_while(|line| !line.is_empty());
+        let output = String::from_utf8_lossy(&output.stderr);
+        let first = output.lines().take_while(|line| !line.is_empty());
         let first: Vec<String> = first.map(harmless).collect();
         show(format!("\n{}{}\n", heading(fault.title), first.join("\n")));
     }
@@ -77,14 +77,14 @@ pub fn run(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String
     })
 }
 
-/// Makes a copy of the libraries with this fault.
+/// Creates a copy of the libraries with this fault.
 fn broken(work: &Path, stack: &Stack, fault: &Fault, older: &Path) -> io::Result<PathBuf> {
     let lib = work.join("broken");
     let _ = fs::remove_dir_all(&lib);
     fs::create_dir(&lib)?;
     for entry in fs::read_dir(&stack.library_path[0])? {
         let entry = entry?;
-        // The short names are only for the linker.
+        // Only the linker uses the short names.
         if entry.file_type()?.is_file() {
             fs::copy(entry.path(), lib.join(entry.file_name()))?;
         }

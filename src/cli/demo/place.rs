@@ -1,14 +1,14 @@
-//! Where the demo happens.
+//! The directory of the demo.
 
 use crate::cli::simulation::consumer;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The directory of the consumers in it.
+/// The subdirectory of the consumers.
 pub const CONSUMERS: &str = "consumers";
 
-/// Finds the directory, unless it is named, and writes the consumers into it, ready to be built. They get cudnn-guard from
-/// the clone of the repository or what cargo unpacked to install from, if that is still there, else by its release.
+/// Creates the directory and writes the consumers into it. They use the cudnn-guard in the repository's clone or in
+/// cargo's unpacked sources, if these still exist, else the published version.
 pub fn make(named: Option<&PathBuf>) -> Result<PathBuf, String> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let variable = |name: &str| env::var_os(name).map(PathBuf::from);
@@ -32,8 +32,8 @@ pub fn make(named: Option<&PathBuf>) -> Result<PathBuf, String> {
     }
 }
 
-/// Returns the directory to work in by default. A clone has a target directory. What cargo unpacked to install from, a
-/// registry's package or a checkout of its own, belongs to cargo and may be read-only: then it is the user's cache.
+/// Returns the default directory. In a clone it is below `target`. Cargo's unpacked sources may be read-only, so with them
+/// it is in the user's cache.
 fn work_folder(
     repository: &Path,
     variable: impl Fn(&str) -> Option<PathBuf>,
@@ -51,7 +51,7 @@ fn work_folder(
         })
 }
 
-/// Returns `true` if a person cloned the repository there. cargo puts `.cargo-ok` beside what it unpacked itself.
+/// Returns `true` if the repository was cloned by the user. cargo puts `.cargo-ok` beside sources that it unpacked.
 pub fn is_clone(repository: &Path) -> bool {
     repository.join(".git").exists() && !repository.join(".cargo-ok").exists()
 }

@@ -2,10 +2,10 @@
 
 use toml_edit::{DocumentMut, Item, Table, value};
 
-/// The reason to write no variables.
+/// A reason not to write the variables.
 #[derive(Debug, PartialEq)]
 pub enum Refused {
-    /// The text contains this variable already.
+    /// The text already contains this variable.
     Named(String),
     /// The text is not TOML, or its `env` is not a table.
     Shape,
@@ -16,7 +16,7 @@ pub fn table(variables: &[(&str, String)]) -> String {
     with("", variables).unwrap_or_default()
 }
 
-/// Adds these variables to the `[env]` table of a file's text. The rest stays as it is, to the byte.
+/// Adds these variables to the `[env]` table of a file's text. The rest stays the same, byte for byte.
 pub fn with(text: &str, variables: &[(&str, String)]) -> Result<String, Refused> {
     let mut toml: DocumentMut = text.parse().map_err(|_| Refused::Shape)?;
     let env = toml.entry("env").or_insert(Item::Table(Table::new()));
@@ -34,7 +34,7 @@ pub fn with(text: &str, variables: &[(&str, String)]) -> Result<String, Refused>
     Ok(toml.to_string())
 }
 
-/// Returns `true` if a text mentions a variable, even in a comment: then a person has thought about it.
+/// Returns `true` if a text contains a variable, even in a comment, since the user then decided about it.
 fn names(text: &str, name: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .any(|word| word == name)

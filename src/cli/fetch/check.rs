@@ -1,4 +1,4 @@
-//! `cudnn-guard fetch --check`: compares what was fetched with the RECORDs of its wheels.
+//! `cudnn-guard fetch --check`: compares the fetched files with the RECORDs of their wheels.
 
 use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::FetchFault;
@@ -9,16 +9,16 @@ use crate::model::kind::Kind;
 use crate::runtime::facts::finding::quoted;
 use std::path::Path;
 
-/// Compares every file with the hash in its wheel's RECORD, shows how that went for each component, and changes nothing.
-/// Returns what is wrong.
+/// Compares every file with the hash in its wheel's RECORD and shows the result for each component. Changes nothing.
+/// Returns the faults.
 pub fn check(home: &Path) -> Vec<FetchFault> {
-    // What another `fetch` is at work on is not complete yet.
+    // Files of a `fetch` that is still running are not complete yet.
     let _lock = Lock::take_existing(home);
-    let there = Kind::BOTH.map(|kind| ours(home, kind));
-    let fetch = command_for(home, &there);
+    let installed = Kind::BOTH.map(|kind| ours(home, kind));
+    let fetch = command_for(home, &installed);
     let (mut faults, mut absent) = (Vec::new(), Vec::new());
-    for (kind, there) in Kind::BOTH.iter().zip(&there) {
-        match there {
+    for (kind, installed) in Kind::BOTH.iter().zip(&installed) {
+        match installed {
             Some(component) => faults.extend(check_one(home, component, &fetch)),
             None => absent.push(*kind),
         }
@@ -30,13 +30,13 @@ pub fn check(home: &Path) -> Vec<FetchFault> {
     faults
 }
 
-/// Returns the command that fetches the same releases once more, and whichever of the two components is not there.
-fn command_for(home: &Path, there: &[Option<Component>; 2]) -> String {
+/// Returns the command that fetches the same versions again, and the missing components.
+fn command_for(home: &Path, installed: &[Option<Component>; 2]) -> String {
     let mut command = "cudnn-guard fetch".to_string();
-    if let [None, Some(cudnn)] = there {
+    if let [None, Some(cudnn)] = installed {
         command.push_str(&format!(" --cuda {}", cudnn.cuda));
     }
-    for component in there.iter().flatten() {
+    for component in installed.iter().flatten() {
         command.push_str(&format!(" {}", component.option(home)));
     }
     command + " --to " + &quoted(&home.to_string_lossy())
@@ -45,7 +45,7 @@ fn command_for(home: &Path, there: &[Option<Component>; 2]) -> String {
 fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<FetchFault> {
     let mut count = 0;
     let mut damaged = Vec::new();
-    // `fetch` does not read files, and counts this one as complete.
+    // `fetch` does not read file contents, so it would consider this file complete.
     let mut unseen = None;
     for (wheel, name) in component.wheels(home).iter().zip(&component.packages) {
         let files = match wheel {

@@ -1,5 +1,5 @@
-//! The releases to fetch if the command line names none: those that the crate here names, else those that are compatible
-//! with the driver and the GPUs here.
+//! The versions to fetch by default: those that the crate here names, else those that are compatible with the driver
+//! and the GPUs here.
 
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
@@ -11,7 +11,7 @@ use crate::runtime::facts::majors;
 use std::{fmt, fs};
 use toml_edit::DocumentMut;
 
-/// The releases to fetch; one that is not named is the newest.
+/// The versions to fetch. An open one is the newest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
     pub cuda: Option<Release>,
@@ -21,7 +21,7 @@ pub struct Choice {
 const MANIFEST: &str = "Cargo.toml";
 
 impl Choice {
-    /// Fills in the open releases from `[package.metadata.cudnn-guard]` in the current directory, or that table of the
+    /// Fills in open versions from `[package.metadata.cudnn-guard]` in the current directory, or that table of the
     /// workspace.
     pub fn or_of_crate(self) -> Result<Self, FetchFault> {
         let text = fs::read_to_string(MANIFEST).unwrap_or_default();
@@ -36,7 +36,7 @@ impl Choice {
         Ok(chosen)
     }
 
-    /// Fills in the open releases so that they are compatible with the driver and the GPUs here, if a driver answers.
+    /// Fills in open versions so that they are compatible with the driver and the GPUs here, if a driver answers.
     pub fn or_of_machine(self) -> Self {
         let Some(driver) = driver() else {
             return self;
@@ -48,7 +48,7 @@ impl Choice {
         let Some(fits) = fitting(majors::CUDA, serves, &gpus, std::env::consts::ARCH) else {
             return self;
         };
-        // The wheels of an older CUDA have no nvcc, which would write PTX.
+        // The wheels of an older CUDA have no nvcc, so the minor version does not matter.
         let minor = fits.minor.filter(|_| fits.cuda == majors::NEWEST_CUDA);
         let cuda = Release::of([Some(fits.cuda), minor]);
         let cudnn = fits
@@ -87,7 +87,7 @@ fn say(what: &str) {
     show(format!("  – {:<12} {}\n", "chosen", harmless(what)));
 }
 
-/// Reads the releases in a manifest. One that cargo cannot read has none.
+/// Reads the versions in a manifest. An invalid manifest has none.
 fn read(text: &str) -> Result<Choice, FetchFault> {
     let Ok(manifest) = text.parse::<DocumentMut>() else {
         return Ok(Choice::default());

@@ -1,4 +1,4 @@
-//! The wheels that `fetch` installs: the toolkit and cuDNN, each a few of NVIDIA's.
+//! The components that `fetch` installs: the toolkit and cuDNN, each from several wheels.
 
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
@@ -9,10 +9,10 @@ use crate::runtime::facts::majors;
 use std::path::Path;
 
 /// The download sizes of the toolkit and of cuDNN in GB, by CUDA: the newest on PyPI for Linux on x86_64 at the end of
-/// 2026. Neither pip nor uv tells them beforehand.
+/// 2026. Neither pip nor uv reports them beforehand.
 const GIGABYTES: [(u32, f32, f32); 3] = [(13, 0.6, 0.5), (12, 0.7, 0.7), (11, 0.5, 0.4)];
 
-/// The wheels of a toolkit from CUDA 13 on, all in one directory. The first one has the toolkit's release.
+/// The wheels of a toolkit from CUDA 13 on, all in one directory. The first wheel has the toolkit's version.
 const TOOLKIT: [&str; 7] = [
     "nvidia-cuda-nvcc",
     "nvidia-cuda-runtime",
@@ -31,10 +31,28 @@ const TOOLKIT_12: [(&str, &str); 5] = [
     ("cuda_cccl", "nvidia-cuda-cccl"),
 ];
 
-/// The toolkit contains nvcc if there is a wheel of it, headers, cudart, and the libraries that cuDNN opens when it
-/// computes: cuBLAS and NVRTC. cuDNN also names a libnvJitLink, under a name that no wheel has, and works without it.
+/// The kind of a component.
+pub enum Kind {
+    /// The toolkit: nvcc if it exists as a wheel, headers, cudart, and the libraries that cuDNN opens when it computes,
+    /// cuBLAS and NVRTC. cuDNN also opens a libnvJitLink, under a name that no wheel has, and works without it.
+    Toolkit,
+    /// cuDNN. Its dependencies are in the toolkit.
+    Cudnn,
+}
+
 impl Kind {
-    /// Returns the option of `fetch` for a release, and how many numbers it has.
+    /// Both kinds, in the order in which they are fetched.
+    pub const BOTH: [Self; 2] = [Self::Toolkit, Self::Cudnn];
+
+    /// Returns the name for messages.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Toolkit => "CUDA toolkit",
+            Self::Cudnn => "cuDNN",
+        }
+    }
+
+    /// Returns the option of `fetch` for a version, and how many numbers that has.
     fn option(self) -> (&'static str, usize) {
         match self {
             Self::Toolkit => ("--cuda", 2),
@@ -42,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// Returns this kind for every CUDA: an installed one is replaced by any other.
+    /// Returns the components of this kind for every CUDA, which replace each other.
     pub fn every(self) -> Vec<Component> {
         let component = |cuda: &u32| Component::new(self, *cuda, None);
         majors::CUDA.iter().map(component).collect()
@@ -54,7 +72,7 @@ impl Kind {
         every.flat_map(|component| component.folders).collect()
     }
 
-    /// Returns the wheels of this kind in a directory, for whichever CUDA they are.
+    /// Returns the wheels of this kind in a directory, for any CUDA.
     pub fn wheels(self, dir: &Path) -> Vec<Wheel> {
         let every = self.every().into_iter();
         let wheels = every.flat_map(|component| component.wheels(dir));
@@ -62,24 +80,23 @@ impl Kind {
     }
 }
 
-/// A toolkit or a cuDNN for one CUDA, which is fetched, replaced and found damaged as one.
+/// A toolkit or a cuDNN for one CUDA, which is fetched, replaced and checked as a unit.
 pub struct Component {
     pub kind: Kind,
-    /// The major of CUDA.
     pub cuda: u32,
-    /// Its directories below the home, as its wheels name them.
+    /// Its directories below the home, as in its wheels.
     pub folders: Vec<String>,
-    /// Its wheels. The first one's release is the component's.
+    /// Its wheels. The first wheel's version is the component's.
     pub packages: Vec<String>,
-    /// The required release.
-    pub wanted: Option<Release>,
+    /// The required version.
+    pub required: Option<Release>,
     /// The wheels that `--lock` requires, in the order of `packages`.
     pub pins: Vec<Pin>,
 }
 
 impl Component {
-    /// Creates a component. A CUDA that is too old for wheels stands for the oldest that has some.
-    pub fn new(kind: Kind, cuda: u32, wanted: Option<Release>) -> Self {
+    /// Creates a component. If CUDA is too old for wheels, uses the oldest CUDA that has some.
+    pub fn new(kind: Kind, cuda: u32, required: Option<Release>) -> Self {
         let mut known = majors::CUDA.iter();
         let with_wheels = known.find(|known| **known <= cuda);
         let cuda = *with_wheels.or(majors::CUDA.last()).unwrap_or(&cuda);
@@ -103,18 +120,18 @@ impl Component {
             cuda,
             folders,
             packages,
-            wanted,
+            required,
             pins: Vec::new(),
         }
     }
 
-    /// Returns `true` if the installer gets one requirement that names the other wheels and their releases: from CUDA 13
-    /// on, NVIDIA's `cuda-toolkit`, as CCCL and cuBLAS count their own releases.
+    /// Returns `true` if the installer gets one requirement that depends on the other wheels: from CUDA 13 on, NVIDIA's
+    /// `cuda-toolkit`, since CCCL and cuBLAS have their own versions.
     pub fn has_dependencies(&self) -> bool {
         self.kind == Kind::Toolkit && self.cuda >= 13
     }
 
-    /// Returns the project whose releases are this component's.
+    /// Returns the project on PyPI that has this component's version.
     pub fn project(&self) -> &str {
         match self.packages.first() {
             Some(package) if !self.has_dependencies() => package,
@@ -122,10 +139,10 @@ impl Component {
         }
     }
 
-    /// Returns the requirements for the installer. Up to CUDA 12, all wheels but the cuBLAS of CUDA 11 have the release of
-    /// their CUDA.
+    /// Returns the requirements for the installer. Up to CUDA 12, all wheels except the cuBLAS of CUDA 11 have the version
+    /// of their CUDA.
     pub fn requirements(&self) -> Vec<String> {
-        let release = match (&self.wanted, self.kind) {
+        let release = match (&self.required, self.kind) {
             (Some(release), _) => release.to_string(),
             (None, Kind::Toolkit) => self.cuda.to_string(),
             (None, Kind::Cudnn) => return self.packages.clone(),
@@ -151,19 +168,19 @@ impl Component {
         self.packages.iter().map(find).collect()
     }
 
-    /// Returns the release in a directory, complete or not.
+    /// Returns the version in a directory, complete or not.
     pub fn release(&self, dir: &Path) -> Option<String> {
         let first = self.wheels(dir).into_iter().next().flatten()?;
         Some(first.version)
     }
 
-    /// Returns the release in a directory as an option of `fetch` has it.
+    /// Returns the version in a directory in the form of an option of `fetch`.
     pub fn short_release(&self, dir: &Path) -> Option<Release> {
         let (_, numbers) = self.kind.option();
         Some(Release::of_wheel(&self.release(dir)?).first(numbers))
     }
 
-    /// Returns the option that requires the release in a directory. Without the toolkit's first wheel, only the major of
+    /// Returns the option that requires the version in a directory. Without the toolkit's first wheel, only the major of
     /// CUDA is known.
     pub fn option(&self, dir: &Path) -> String {
         let (name, _) = self.kind.option();
@@ -173,9 +190,9 @@ impl Component {
         }
     }
 
-    /// Returns the release in a directory if it is complete and the required one.
+    /// Returns the version in a directory if it is complete and the required one.
     ///
-    /// The error is the reason why not; none if the component is not there at all.
+    /// The error is the reason; `None` if the component does not exist at all.
     pub fn check(&self, dir: &Path) -> Result<String, Option<String>> {
         let wheels = self.wheels(dir);
         if wheels.iter().all(Option::is_none) {
@@ -191,21 +208,23 @@ impl Component {
                 return Err(Some(format!("{name} is damaged: {damage}")));
             }
             if let Some(pin) = pin.filter(|pin| pin.version != wheel.version) {
-                let (there, wanted) = (&wheel.version, &pin.version);
-                return Err(Some(format!("{name} {there} is there, {wanted} is wanted")));
+                let (found, required) = (&wheel.version, &pin.version);
+                return Err(Some(format!(
+                    "{name} {found} is there, {required} is wanted"
+                )));
             }
         }
         let mut releases = wheels.into_iter().flatten().map(|wheel| wheel.version);
         let release = releases.next().unwrap_or_default();
-        match &self.wanted {
-            Some(wanted) if !wanted.is_start_of(&release) => {
-                Err(Some(format!("{release} is there, {wanted} is wanted")))
+        match &self.required {
+            Some(required) if !required.is_start_of(&release) => {
+                Err(Some(format!("{release} is there, {required} is wanted")))
             }
             _ => Ok(release),
         }
     }
 
-    /// Returns the reason to fetch this component if one for another CUDA is there.
+    /// Returns the reason to fetch this component if one for another CUDA exists.
     fn other_cuda(&self, dir: &Path) -> Option<String> {
         self.kind.every().iter().find_map(|other| {
             let release = other.wheels(dir).into_iter().flatten().next()?.version;
@@ -216,7 +235,7 @@ impl Component {
         })
     }
 
-    /// Returns its directory; of a toolkit in several, the one that contains them.
+    /// Returns its directory, or the parent of its directories.
     pub fn place(&self, home: &Path) -> String {
         let folder = match &self.folders[..] {
             [folder] => home.join(folder),
@@ -225,7 +244,6 @@ impl Component {
         folder.display().to_string()
     }
 
-    /// Describes the download.
     pub fn download(&self) -> String {
         let count = self.packages.len();
         let wheels = if count == 1 { "wheel" } else { "wheels" };
@@ -241,20 +259,20 @@ impl Component {
         )
     }
 
-    /// Returns the fault if PyPI does not have the required release, with the nearest ones and the CUDA with which PyPI
+    /// Returns the fault if PyPI does not have the required version, with the nearest ones and the CUDA with which PyPI
     /// has it.
     pub fn not_offered(
         &self,
         offered: &[Release],
         other_cuda: impl FnOnce(&Release) -> Option<u32>,
     ) -> Option<FetchFault> {
-        let wanted = self.wanted.clone()?;
+        let required = self.required.clone()?;
         Some(FetchFault::NotOffered {
-            nearest: wanted.nearest(offered)?,
-            other_cuda: other_cuda(&wanted),
+            nearest: required.nearest(offered)?,
+            other_cuda: other_cuda(&required),
             kind: self.kind,
             cuda: self.cuda,
-            wanted,
+            required,
         })
     }
 }
@@ -292,8 +310,8 @@ mod tests {
         assert_eq!(toolkit.project(), "nvidia-cuda-runtime-cu12");
         assert!(!toolkit.has_dependencies());
         // The cuBLAS of CUDA 11 counts its own releases.
-        let cublas = |wanted: Option<Release>| {
-            Component::new(Kind::Toolkit, 11, wanted)
+        let cublas = |required: Option<Release>| {
+            Component::new(Kind::Toolkit, 11, required)
                 .requirements()
                 .pop()
         };
@@ -318,9 +336,9 @@ mod tests {
              = help: fetch what it has: `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`"
         );
         let cudnn = offered("9.28.1.4 9.12.0.46");
-        let wanted = release("8.9");
+        let required = release("8.9");
         assert_eq!(
-            Component::new(Kind::Cudnn, 13, Some(wanted.clone()))
+            Component::new(Kind::Cudnn, 13, Some(required.clone()))
                 .not_offered(&cudnn, |_| None)
                 .expect("a fault")
                 .finding()
@@ -329,7 +347,7 @@ mod tests {
              = help: fetch what it has: `cudnn-guard fetch --cuda 13 --cudnn 9.12`"
         );
         assert!(
-            Component::new(Kind::Cudnn, 13, Some(wanted.clone()))
+            Component::new(Kind::Cudnn, 13, Some(required.clone()))
                 .not_offered(&[], |_| None)
                 .is_none()
         );

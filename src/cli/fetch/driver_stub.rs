@@ -1,4 +1,4 @@
-//! A `libcuda.so` to link with where there is no driver, as NVIDIA's installers have one and its wheels do not.
+//! A `libcuda.so` to link with on machines without a driver. NVIDIA's installers contain one, but its wheels do not.
 
 use crate::model::text::pattern::pattern;
 use std::collections::BTreeSet;
@@ -7,15 +7,15 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The answer of each function of NVIDIA's own stub: `CUDA_ERROR_STUB_LIBRARY`.
+/// The return value of all functions in NVIDIA's own stub: `CUDA_ERROR_STUB_LIBRARY`.
 const ANSWER: u32 = 34;
 /// The headers in the toolkit's wheels that declare the driver's functions.
 const HEADERS: [&str; 4] = ["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"];
-/// Declared in a header of a wheel that is not fetched.
+/// Functions from a header of a wheel that is not fetched.
 const PROFILER: [&str; 3] = ["cuProfilerInitialize", "cuProfilerStart", "cuProfilerStop"];
 
-/// Makes `lib/stubs/libcuda.so` from the functions that the folder's headers declare, with the C compiler that Rust
-/// links with. A directory without its headers or with a stub is left alone. Returns the line to show.
+/// Creates `lib/stubs/libcuda.so` from the functions in the headers, with the C compiler that Rust links with. A
+/// directory without the headers or with a stub is left unchanged. Returns the line to show.
 pub fn add(folder: &Path) -> Option<String> {
     let stub = folder.join("lib/stubs/libcuda.so");
     if !cfg!(unix) || stub.exists() {
@@ -40,7 +40,7 @@ pub fn add(folder: &Path) -> Option<String> {
     })
 }
 
-/// Returns the functions of the driver: those that are declared, and those that a `#define` has behind them.
+/// Returns the functions of the driver: those that are declared, and the targets of `#define`.
 fn functions(header: &str) -> BTreeSet<&str> {
     let names = "(?m)CUDAAPI[ \n]*(cu[A-Z][A-Za-z0-9_]*)|\
                  ^#define cu[^ \n]* +(?:[A-Za-z0-9_]+\\()?(cu[A-Z][A-Za-z0-9_]*)";
@@ -50,7 +50,7 @@ fn functions(header: &str) -> BTreeSet<&str> {
     names.map(|name| name.as_str()).chain(PROFILER).collect()
 }
 
-/// Compiles the stub. A program that is linked with it loads the driver's own `libcuda.so.1`.
+/// Compiles the stub. A program linked with it loads the driver's own `libcuda.so.1`.
 fn compile(source: &str, stub: &Path) -> Result<(), String> {
     let fresh = stub.with_extension("so.new");
     if let Some(dir) = stub.parent() {

@@ -1,5 +1,4 @@
-//! The directory that is fetched into: which of its directories this program put there, and how a component takes the
-//! place of another.
+//! The directory to fetch into: the directories in it that this program owns, and the replacement of a component.
 
 use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::{FetchFault, failed};
@@ -11,35 +10,35 @@ use crate::model::kind::Kind;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The list of the directories below the home that this program put there, and so may replace.
+/// The file that lists the directories which this program created and may replace.
 pub const CLAIMS: &str = ".cudnn-guard";
 
-/// What is not complete yet is in a directory with this name and the number of the process.
+/// The prefix of temporary directories, followed by the process id.
 const TEMPORARY: &str = ".fetching-";
 
-/// The name of `old` in the temporary directory once the new directories are in the home.
+/// The directory of the old files in the temporary directory, once the new files are in the home.
 const REPLACED: &str = "replaced";
 
-/// Returns `true` if this program put that directory there.
+/// Returns `true` if this program created that directory.
 pub fn is_ours(home: &Path, folder: &str) -> bool {
     let claims = fs::read_to_string(home.join(CLAIMS)).unwrap_or_default();
     claims.lines().any(|line| line == folder)
 }
 
-/// Returns `true` if this program put all directories of a component there.
+/// Returns `true` if this program created all directories of a component.
 pub fn is_claimed(home: &Path, component: &Component) -> bool {
     component.folders.iter().all(|folder| is_ours(home, folder))
 }
 
-/// Returns the component of a kind that this program put there.
+/// Returns the component of a kind that this program installed.
 pub fn ours(home: &Path, kind: Kind) -> Option<Component> {
-    let is_there = |one: &Component| one.wheels(home).iter().any(Option::is_some);
+    let is_installed = |one: &Component| one.wheels(home).iter().any(Option::is_some);
     let mut every = kind.every().into_iter();
-    every.find(|one| is_claimed(home, one) && is_there(one))
+    every.find(|one| is_claimed(home, one) && is_installed(one))
 }
 
-/// Returns a directory below `nvidia` that this program did not put there. The home is then a virtual environment, or
-/// what pip filled, and nothing is added to it.
+/// Returns a directory below `nvidia` that this program did not create. The home is then a virtual environment or
+/// another directory of pip, and nothing is added to it.
 pub fn somebody_elses(home: &Path, kind: Kind) -> Option<PathBuf> {
     let folders = kind.folders().into_iter();
     let mut foreign = folders.filter(|folder| !is_ours(home, folder));
@@ -49,7 +48,7 @@ pub fn somebody_elses(home: &Path, kind: Kind) -> Option<PathBuf> {
     })
 }
 
-/// Adds directories to the claims, and drops claims on what is gone. If this is stopped halfway, what it wrote is in the
+/// Adds directories to the claims, and drops claims on missing ones. If it is interrupted, its incomplete file is in the
 /// temporary directory.
 fn claim(home: &Path, folders: &[String], temporary: &Path) -> io::Result<()> {
     let path = home.join(CLAIMS);
@@ -64,7 +63,7 @@ fn claim(home: &Path, folders: &[String], temporary: &Path) -> io::Result<()> {
     fs::rename(&fresh, &path)
 }
 
-/// Installs a component into a temporary directory, checks it there, and puts it in its place. Returns its release.
+/// Installs a component into a temporary directory, checks it there, and moves it to its place. Returns its version.
 pub fn replace(
     installer: &Installer,
     home: &Path,
@@ -89,15 +88,15 @@ fn install(
     fs::create_dir_all(fresh).map_err(failed("create", fresh))?;
     show(format!("  fetching {}\n", component.kind.product()));
     let wheels = component.wheels(home);
-    let mut there = wheels.iter().flatten();
-    let is_damaged = there.any(|wheel| wheel.damage().is_some());
+    let mut installed = wheels.iter().flatten();
+    let is_damaged = installed.any(|wheel| wheel.damage().is_some());
     installer.install(component, fresh, is_damaged)?;
     let checked = component.check(fresh);
     checked.map_err(FetchFault::IncompleteDownload)
 }
 
-/// Puts a component in the place of the present one, which may be for another CUDA. The present records are moved away
-/// first and the new ones come last: if this is stopped halfway, the next `fetch` finds a component that is not complete.
+/// Moves a component to the place of the installed one, which may be for another CUDA. The old records are moved away
+/// first, and the new ones are moved last. So after an interruption, the next `fetch` finds an incomplete component.
 fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<()> {
     let (old, fresh) = (temporary.join("old"), temporary.join("new"));
     fs::create_dir_all(old.join("nvidia"))?;
@@ -130,7 +129,7 @@ fn move_records(wheels: Vec<Wheel>, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the temporary directories. Whoever has the lock finds only those of processes that were stopped.
+/// Returns the temporary directories. While the lock is held, they belong to processes that were interrupted.
 pub fn leftovers(home: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(home).into_iter().flatten().flatten();
     let is_temporary = |entry: &fs::DirEntry| {
@@ -141,8 +140,8 @@ pub fn leftovers(home: &Path) -> Vec<PathBuf> {
     temporary.map(|entry| entry.path()).collect()
 }
 
-/// Removes a temporary directory. The records of what was to be replaced return, since the next `fetch` reads from them
-/// which release that was; if the new directories are in place, the new records follow them.
+/// Removes a temporary directory. The old records are restored, since the next `fetch` reads the version from them. If
+/// the new directories are in place, the new records are moved after them.
 pub fn clean_up(home: &Path, temporary: &Path) {
     let records = match temporary.join(REPLACED).exists() {
         true => temporary.join("new"),

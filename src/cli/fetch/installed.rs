@@ -1,4 +1,4 @@
-//! How to use what `fetch` installed.
+//! Instructions for using the fetched files.
 
 use crate::cli::fetch::cargo_config;
 use crate::cli::fetch::component::Component;
@@ -10,9 +10,8 @@ use crate::runtime::facts::finding::quoted;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The toolkit and the cuDNN that `fetch` put into a directory, or found there.
+/// The toolkit and the cuDNN in a directory of `fetch`.
 pub struct Installed {
-    /// The directory.
     pub home: PathBuf,
     /// Its components, the toolkit first.
     pub components: Vec<Component>,
@@ -31,7 +30,7 @@ impl Installed {
             variables.push(("CUDNN_GUARD_HOME", self.home.display().to_string()));
         }
         for (name, component) in ["CUDA_HOME", "CUDNN_PATH"].iter().zip(&self.components) {
-            // Other crates expect a complete toolkit below CUDA_HOME.
+            // Other crates expect a complete toolkit in CUDA_HOME.
             if let [folder] = &component.folders[..] {
                 variables.push((name, self.home.join(folder).display().to_string()));
             }
@@ -79,14 +78,14 @@ impl Installed {
         )
     }
 
-    /// Writes the variables into `.cargo/config.toml` of the current directory. Returns what is to be shown.
+    /// Writes the variables into `.cargo/config.toml` of the current directory. Returns the message.
     pub fn write_config(&self) -> Result<String, FetchFault> {
         let dir = Path::new(".cargo");
         let path = dir.join("config.toml");
         let shown = path.display();
         let old = dir.join("config");
         if old.exists() {
-            // If there are both, cargo reads this one and not config.toml.
+            // cargo prefers this file to config.toml.
             return Err(FetchFault::OldCargoConfig(old));
         }
         let before = match whole_file::read(&path) {
@@ -105,7 +104,7 @@ impl Installed {
     }
 }
 
-/// Says where to get the nvcc of a release that has no wheel of it.
+/// Returns the message for a CUDA version whose nvcc is not available as a wheel.
 pub fn without_nvcc(cuda: &Release) -> String {
     let name = cuda.to_string();
     let distribution = match name.as_str() {

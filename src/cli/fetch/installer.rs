@@ -1,4 +1,4 @@
-//! `uv` or `pip`, whichever is installed.
+//! The installer: `uv` or `pip`.
 
 use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::{FetchFault, failed};
@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::{env, fs};
 
-/// How many lines of the installer's output are kept: the reason is at its end.
+/// The number of lines to keep of the installer's output, which ends with the reason.
 const LAST_LINES: usize = 12;
 
 /// A program that installs wheels into a directory.
@@ -35,7 +35,7 @@ struct Calls {
     hashes: &'static str,
 }
 
-/// uv cannot list releases, and runs the pip that can. It reads the wheels for `hashes` from its standard input.
+/// uv cannot list versions, so it runs pip for that. For `hashes` it reads the wheels from standard input.
 const UV: Calls = Calls {
     is_uv: true,
     install: "pip install --only-binary :all:",
@@ -70,7 +70,7 @@ impl Installer {
         Err(FetchFault::NoInstaller(without_pip))
     }
 
-    /// Returns the releases of a project for this machine; none if the installer cannot list them.
+    /// Returns the versions of a project for this machine; empty if the installer cannot list them.
     pub fn offered(&self, project: &str) -> Vec<Release> {
         let output = Command::new(&self.program)
             .args(self.calls.releases.split(' '))
@@ -78,15 +78,15 @@ impl Installer {
             .args(["--only-binary", ":all:", project])
             .stdin(Stdio::null())
             .output();
-        let said = output.map(|output| output.stdout).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        let mut lines = said.lines();
+        let output = output.map(|output| output.stdout).unwrap_or_default();
+        let output = String::from_utf8_lossy(&output);
+        let mut lines = output.lines();
         let releases = lines.find_map(|line| line.strip_prefix("Available versions: "));
         let releases = releases.into_iter().flat_map(|list| list.split(", "));
         releases.map(Release::of_wheel).collect()
     }
 
-    /// Returns the hashes of wheels, `nvidia-cublas==13.1.0.3`: with uv those for all systems, with pip those for this one.
+    /// Returns the hashes of wheels, `nvidia-cublas==13.1.0.3`: for all platforms with uv, for this one with pip.
     pub fn hashes(&self, wheels: &[String]) -> Result<Vec<Pin>, FetchFault> {
         let is_uv = self.calls.is_uv;
         let mut args: Vec<String> = self.calls.hashes.split(' ').map(String::from).collect();
@@ -102,16 +102,16 @@ impl Installer {
                 .stderr(Stdio::piped())
                 .spawn()?;
             if let Some(mut stdin) = child.stdin.take() {
-                // pip reads none.
+                // pip does not read standard input.
                 let _ = stdin.write_all(wheels.join("\n").as_bytes());
             }
             child.wait_with_output()
         };
         let output = run().map_err(|error| fault(error.to_string()))?;
-        let said = String::from_utf8_lossy(&output.stdout);
+        let printed = String::from_utf8_lossy(&output.stdout);
         let pins = match is_uv {
-            true => requirements::parse(&said),
-            false => reported(&said),
+            true => requirements::parse(&printed),
+            false => reported(&printed),
         };
         match output.status.success() && pins.len() == wheels.len() {
             true => Ok(pins),
@@ -122,8 +122,8 @@ impl Installer {
         }
     }
 
-    /// Installs a component into a directory. On a terminal the installer draws its own progress bars; elsewhere the
-    /// names of its downloads are shown. It ends when this process does.
+    /// Installs a component into a directory. On a terminal the installer draws its progress bars, elsewhere the names of its
+    /// downloads are shown. The installer is stopped when this process exits.
     pub fn install(
         &self,
         component: &Component,
@@ -135,7 +135,7 @@ impl Installer {
         if !component.has_dependencies() || pinned {
             args.push("--no-deps".to_string());
         }
-        // Files of uv's may be hard links into its cache, damaged with them.
+        // uv's files may be hard links into its cache, which is then damaged too.
         if anew && self.calls.is_uv {
             args.push("--no-cache".to_string());
         }
@@ -167,10 +167,10 @@ impl Installer {
             false => Stdio::piped(),
         };
         let mut child = command
-            // Settings of the user's that are incompatible with --target.
+            // User settings that are incompatible with --target.
             .env("PIP_USER", "0")
             .env("PIP_REQUIRE_VIRTUALENV", "0")
-            // Its warning is about the system's packages.
+            // The warning does not apply with --target.
             .env("PIP_ROOT_USER_ACTION", "ignore")
             .stdin(Stdio::null())
             .stdout(stream())
@@ -210,7 +210,7 @@ fn command(call: &Invocation) -> Command {
     command
 }
 
-/// Reads the installer's output to its end, shows which files it downloads, and keeps the last lines.
+/// Reads the installer's output, shows the downloads, and keeps the last lines.
 fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     let Some(pipe) = pipe else { return };
     for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
@@ -219,7 +219,7 @@ fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
         if let Some(file) = downloaded(text) {
             show(format!("    {file}\n"));
         }
-        // Bars are drawn with the box characters of U+2500.
+        // Progress bars consist of box characters from U+2500.
         let is_bar = text.starts_with(|c: char| ('\u{2500}'..='\u{257f}').contains(&c));
         if let (false, false, Ok(mut words)) = (text.is_empty(), is_bar, words.lock()) {
             if words.len() == LAST_LINES {
@@ -230,7 +230,7 @@ fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     }
 }
 
-/// Reads the wheels in pip's report of what it would install.
+/// Parses pip's report of an installation.
 fn reported(report: &str) -> Vec<Pin> {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     let installs = report["install"].as_array().into_iter().flatten();
@@ -246,7 +246,7 @@ fn reported(report: &str) -> Vec<Pin> {
     installs.filter_map(pin).collect()
 }
 
-/// Returns the name of the wheel that a line is about, without its platforms: `nvidia_nvvm-13.5.37 (75.1 MB)`.
+/// Returns the name of the wheel in a line, without its platforms: `nvidia_nvvm-13.5.37 (75.1 MB)`.
 fn downloaded(line: &str) -> Option<String> {
     let file = ["Downloading ", "Using cached "]
         .iter()

@@ -1,9 +1,9 @@
-//! Links that compilers and cuDNN expect of an installation and that NVIDIA's wheels do not bring.
+//! Links that compilers and cuDNN expect but that NVIDIA's wheels do not contain.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// Adds `libcudnn.so` beside `libcudnn.so.9`, and `lib64` beside `lib`, to a directory of wheels. Existing files stay.
+/// Adds `libcudnn.so` for `libcudnn.so.9`, and `lib64` for `lib`, to a directory of wheels. Existing files stay.
 pub fn add_developer_links(folder: &Path) -> io::Result<()> {
     let lib = folder.join("lib");
     if !lib.is_dir() {
@@ -19,15 +19,15 @@ pub fn add_developer_links(folder: &Path) -> io::Result<()> {
     link(Path::new("lib"), &folder.join("lib64"))
 }
 
-/// The directories in which releases of cuDNN look for cuBLAS and NVRTC though no wheel fills them, and where the
-/// libraries are: up to cuDNN 9.14 for CUDA 13, up to 9.1 before.
+/// Directories where some versions of cuDNN search cuBLAS and NVRTC although no wheel fills them, and the directories of
+/// the libraries. The versions are up to 9.14 for CUDA 13, and up to 9.1 before.
 const NEIGHBORS: [(&str, &str); 3] = [
     ("nvidia/cublas", "../cu13/lib"),
     ("nvidia/cuda_nvrtc", "../cu13/lib"),
     ("nvidia/nvrtc", "../cuda_nvrtc/lib"),
 ];
 
-/// Adds those directories for a CUDA, each with a link.
+/// Creates [`NEIGHBORS`] for a CUDA, each with a link.
 pub fn add_neighbors(home: &Path, cuda: u32) -> io::Result<()> {
     for (folder, to) in NEIGHBORS {
         if (cuda == 13) == to.contains("cu13") {
@@ -38,14 +38,14 @@ pub fn add_neighbors(home: &Path, cuda: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes those directories.
+/// Removes [`NEIGHBORS`].
 pub fn remove_neighbors(home: &Path) -> io::Result<()> {
     let folders = NEIGHBORS.map(|(folder, _)| home.join(folder));
-    let mut there = folders.iter().filter(|folder| is_neighbor(folder));
-    there.try_for_each(fs::remove_dir_all)
+    let mut neighbors = folders.iter().filter(|folder| is_neighbor(folder));
+    neighbors.try_for_each(fs::remove_dir_all)
 }
 
-/// Returns `true` if a directory is one of those.
+/// Returns `true` if a directory is one of [`NEIGHBORS`].
 pub fn is_neighbor(folder: &Path) -> bool {
     let to = fs::read_link(folder.join("lib")).ok();
     NEIGHBORS
@@ -53,7 +53,7 @@ pub fn is_neighbor(folder: &Path) -> bool {
         .any(|(name, known)| folder.ends_with(name) && to.as_deref() == Some(Path::new(known)))
 }
 
-/// Adds a link unless something has its name.
+/// Creates a link unless its name exists.
 #[cfg(unix)]
 fn link(to: &Path, at: &Path) -> io::Result<()> {
     match at.symlink_metadata() {
@@ -62,7 +62,7 @@ fn link(to: &Path, at: &Path) -> io::Result<()> {
     }
 }
 
-/// Windows links with import libraries, and needs none.
+/// Does nothing: Windows links with import libraries.
 #[cfg(not(unix))]
 fn link(_to: &Path, _at: &Path) -> io::Result<()> {
     Ok(())

@@ -1,15 +1,15 @@
-//! `cudnn-guard fetch`: CUDA and cuDNN without root, from NVIDIA's Python wheels.
+//! `cudnn-guard fetch`: installs CUDA and cuDNN from NVIDIA's Python wheels, without root.
 //!
 //! ```text
 //! <home>/nvidia/cu13/          the toolkit: bin/nvcc, include, lib, nvvm
-//! <home>/nvidia/cu13/lib/stubs a libcuda.so to link with, made here
-//! <home>/nvidia/cuda_runtime/  in its place up to CUDA 12: a directory for each wheel, and no nvcc
+//! <home>/nvidia/cu13/lib/stubs a libcuda.so to link with, created by `fetch`
+//! <home>/nvidia/cuda_runtime/  the toolkit up to CUDA 12: a directory for each wheel, and no nvcc
 //! <home>/nvidia/cudnn/         cuDNN: include, lib
 //! <home>/nvidia/cublas/lib     a link to the toolkit's, where some releases of cuDNN search
 //! <home>/<wheel>.dist-info/    the installer's RECORD of each wheel's files, and NVIDIA's license
-//! <home>/.cudnn-guard          the directories above that this program put there, and so may replace
-//! <home>/.fetching-<pid>/      what is not complete yet
-//! <home>/.fetch.lock           empty; locked by the `fetch` that is at work
+//! <home>/.cudnn-guard          the list of the directories that `fetch` created and may replace
+//! <home>/.fetching-<pid>/      incomplete files
+//! <home>/.fetch.lock           empty; locked by a running `fetch`
 //! ```
 
 pub mod cargo_config;
@@ -50,7 +50,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-/// Returns the command line.
 pub fn command() -> Command {
     Command::new("fetch")
         .about("Installs CUDA and cuDNN without root, from NVIDIA's Python wheels")
@@ -94,7 +93,7 @@ pub fn command() -> Command {
         )
 }
 
-/// Fetches, and says what is needed to use it.
+/// Fetches, and prints how to use the result.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let home = match arguments.get_one::<PathBuf>("to") {
         Some(dir) => absolute(dir),
@@ -108,7 +107,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         Ok(home) => fetch_and_show(&home, arguments).err().into_iter().collect(),
         Err(fault) => vec![fault],
     };
-    // What is wrong is what `--check` is asked for.
+    // The faults are the output of `--check`.
     let tell: fn(String) = match arguments.get_flag("check") {
         true => show,
         false => complain,
@@ -143,8 +142,8 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault>
     Ok(())
 }
 
-/// Fetches what is not there yet. Everything is checked before anything is written: a directory that this program did
-/// not put there stays as it is, complete or not.
+/// Fetches the missing components. Everything is checked before anything is written. A directory that this program did
+/// not create is never changed.
 pub fn fetch(
     home: &Path,
     mut choice: Choice,
@@ -169,7 +168,7 @@ pub fn fetch(
                 FetchFault::HomeNotCreated(home.to_path_buf(), error.to_string())
             })?;
             lock = Lock::take(home);
-            // Another one that found nothing here either may have come first.
+            // Another process may have fetched in the meantime.
             plan = make_plan(home, &choice, pinned)?;
         }
     }
@@ -191,7 +190,7 @@ pub fn fetch(
     })
 }
 
-/// The required toolkit and cuDNN, each with its release in the home, or the reason to fetch it.
+/// The required components, each with its installed version or the reason to fetch it.
 type Plan = Vec<(Component, Result<String, Option<String>>)>;
 
 fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Plan, FetchFault> {
@@ -205,9 +204,9 @@ fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Pl
     }
     let mut plan = Vec::new();
     for (kind, named) in Kind::BOTH.into_iter().zip([&choice.cuda, &choice.cudnn]) {
-        // Without a requirement the present release stays, even if it is damaged.
-        let there = ours(home, kind).filter(|one| one.cuda == major);
-        let present = there.and_then(|one| one.short_release(home));
+        // Without a requirement the installed version stays, even if it is damaged.
+        let installed = ours(home, kind).filter(|one| one.cuda == major);
+        let present = installed.and_then(|one| one.short_release(home));
         let mut component = Component::new(kind, major, named.clone().or(present));
         if let Some(pinned) = pinned {
             component.pins = pinned.of(&component)?;
@@ -227,7 +226,7 @@ fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Pl
     Ok(plan)
 }
 
-/// Returns the components of a plan that are to be fetched, each with the reason if it is not just absent.
+/// Returns the components to fetch, each with the reason unless it is just missing.
 fn missing(plan: &Plan) -> impl Iterator<Item = (&Component, Option<&str>)> {
     plan.iter().filter_map(|(component, found)| {
         let why = found.as_ref().err()?;
@@ -253,16 +252,16 @@ fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<()
     Ok(())
 }
 
-/// Checks that PyPI has every part of a component, so that nothing is downloaded in vain. If the installer cannot list
-/// releases, it shall try.
+/// Checks that PyPI has every wheel of a component, before anything is downloaded. Does nothing if the installer cannot
+/// list versions.
 fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), FetchFault> {
-    if component.wanted.is_none() {
+    if component.required.is_none() {
         return Ok(());
     }
-    let other_cuda = |wanted: &Release| {
+    let other_cuda = |required: &Release| {
         let mut others = component.kind.every().into_iter();
         let other = others.find(|other| {
-            let offers = |one: Release| wanted.is_start_of(&one.to_string());
+            let offers = |one: Release| required.is_start_of(&one.to_string());
             component.kind == Kind::Cudnn
                 && other.cuda != component.cuda
                 && installer.offered(other.project()).into_iter().any(offers)
@@ -274,7 +273,7 @@ fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), F
     fault.map_or(Ok(()), Err)
 }
 
-/// Adds to the wheels' directories what builds and cuDNN expect of an installation.
+/// Adds the links that builds and cuDNN expect.
 fn add_links(home: &Path, components: &[Component]) -> Result<(), FetchFault> {
     let folders = components.iter().flat_map(|one| &one.folders);
     for folder in folders.filter(|folder| is_ours(home, folder)) {
@@ -299,7 +298,7 @@ fn add_links(home: &Path, components: &[Component]) -> Result<(), FetchFault> {
     Ok(())
 }
 
-/// Returns the directory to fetch into by default: `CUDNN_GUARD_HOME`, else in the user's data directory.
+/// Returns the default directory to fetch into: `CUDNN_GUARD_HOME`, else one in the user's data directory.
 pub fn home() -> Result<PathBuf, FetchFault> {
     if let Some(home) = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty()) {
         return absolute(Path::new(&home));
@@ -307,7 +306,7 @@ pub fn home() -> Result<PathBuf, FetchFault> {
     default_home().ok_or(FetchFault::NoHome)
 }
 
-/// Returns the directory with fetched files that a build searches by default.
+/// Returns the directory of fetched files that a build searches by default.
 pub fn default_home() -> Option<PathBuf> {
     fetch_dir(cfg!(windows), &|name| env::var_os(name))
 }

@@ -1,4 +1,4 @@
-//! The file of `fetch --lock`: exact wheels with the hashes of their archives.
+//! The file of `fetch --lock`: exact versions of wheels, with their hashes.
 
 use crate::cli::fetch::choice::Choice;
 use crate::cli::fetch::component::Component;
@@ -13,14 +13,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The wheels in a file.
 pub struct Pinned {
     path: PathBuf,
     pins: Vec<Pin>,
 }
 
 impl Pinned {
-    /// Reads a file; none if it does not exist.
+    /// Reads a file; `None` if it does not exist.
     pub fn read(path: &Path) -> Result<Option<Self>, FetchFault> {
         match fs::read_to_string(path) {
             Ok(text) => Ok(Some(Self {
@@ -36,7 +35,7 @@ impl Pinned {
         self.pins.iter().find(|pin| pin.package == package)
     }
 
-    /// Returns the releases in the file.
+    /// Returns the versions in the file.
     pub fn choice(&self) -> Result<Choice, FetchFault> {
         let release = |kind: Kind, most| {
             let every = kind.every();
@@ -50,7 +49,6 @@ impl Pinned {
         }
     }
 
-    /// Returns the wheels of a component.
     pub fn of(&self, component: &Component) -> Result<Vec<Pin>, FetchFault> {
         let pin = |name: &String| {
             self.find(name)
@@ -65,7 +63,7 @@ impl Pinned {
     }
 }
 
-/// Writes what is installed, with the hashes that the installer gets from its index.
+/// Writes the installed wheels, with hashes from the installer's index.
 pub fn write(path: &Path, home: &Path, components: &[Component]) -> Result<(), FetchFault> {
     let wheels = components.iter().flat_map(|one| {
         let packages = one.packages.iter().zip(one.wheels(home));

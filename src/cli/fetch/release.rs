@@ -1,13 +1,13 @@
-//! The releases of CUDA and cuDNN, in the form that people write and in that of wheels.
+//! Versions of CUDA and cuDNN, as written by people and in wheels.
 
 use std::fmt;
 
-/// The first numbers of a release: `13`, `13.0`, `9.14.0`.
+/// The leading numbers of a version: `13`, `13.0`, `9.14.0`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release(Vec<u32>);
 
 impl Release {
-    /// Parses a release; CUDA's have at most two numbers, cuDNN's three.
+    /// Parses a version with at most `most` numbers: two for CUDA, three for cuDNN.
     pub fn parse(text: &str, most: usize) -> Result<Self, String> {
         let numbers: Result<Vec<u32>, _> = text.split('.').map(str::parse).collect();
         match numbers {
@@ -16,28 +16,26 @@ impl Release {
         }
     }
 
-    /// Creates a release of these numbers.
     pub fn of<const N: usize>(numbers: [Option<u32>; N]) -> Self {
         Self(numbers.into_iter().flatten().collect())
     }
 
-    /// Parses a wheel's release, up to what is not a number: `12.4.127` of `12.4.127.post1`.
+    /// Parses a wheel's version up to the first part that is not a number: `12.4.127` for `12.4.127.post1`.
     pub fn of_wheel(version: &str) -> Self {
         Self(version.split('.').map_while(|n| n.parse().ok()).collect())
     }
 
-    /// Returns the first numbers, at most so many.
+    /// Returns the leading numbers, at most `most`.
     pub fn first(&self, most: usize) -> Self {
         Self(self.0.iter().copied().take(most).collect())
     }
 
-    /// Returns the first number.
     pub fn major(&self) -> u32 {
         self.0.first().copied().unwrap_or(0)
     }
 
-    /// Returns the last of the offered releases before this one and the first after it; none if this one is among them or
-    /// there are none.
+    /// Returns the last of the offered versions before this one and the first after it; `None` if this one is offered or
+    /// there are no others.
     pub fn nearest(&self, offered: &[Self]) -> Option<Vec<Self>> {
         if offered.iter().any(|one| one.0.starts_with(&self.0)) {
             return None;
@@ -50,12 +48,12 @@ impl Release {
         (!nearest.is_empty()).then_some(nearest)
     }
 
-    /// Returns `true` if a wheel's release begins with these numbers.
+    /// Returns `true` if a wheel's version begins with these numbers.
     pub fn is_start_of(&self, version: &str) -> bool {
         let mut numbers = version.split('.').map(str::parse);
         self.0
             .iter()
-            .all(|wanted| numbers.next() == Some(Ok(*wanted)))
+            .all(|number| numbers.next() == Some(Ok(*number)))
     }
 }
 

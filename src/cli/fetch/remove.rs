@@ -1,4 +1,4 @@
-//! `cudnn-guard fetch --remove`: removes what `fetch` put into a directory, and nothing else.
+//! `cudnn-guard fetch --remove`: removes the files of `fetch` from a directory.
 
 use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::home::{CLAIMS, clean_up, is_claimed, is_ours, leftovers};
@@ -9,13 +9,13 @@ use crate::model::kind::Kind;
 use std::path::Path;
 use std::{fs, io};
 
-/// Removes both components. If this is stopped halfway, their directories stay claimed and the next one continues.
+/// Removes both components. After an interruption their directories stay claimed, and the next call continues.
 pub fn remove(home: &Path) -> Result<(), FetchFault> {
     let lock = Lock::take_existing(home);
-    let mut is_there = false;
+    let mut found = false;
     if lock.is_some() {
         for left in leftovers(home) {
-            is_there = true;
+            found = true;
             let size = size_of(&left).map_err(failed("read", &left))?;
             show(format!(
                 "  ✓ removed      what a stopped fetch left, {}\n",
@@ -28,7 +28,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
         if !kind.folders().iter().any(|folder| is_ours(home, folder)) {
             continue;
         }
-        is_there = true;
+        found = true;
         let release = kind.every().iter().find_map(|one| one.release(home));
         let release = release.map_or(String::new(), |release| format!(" {release}"));
         let size = remove_one(home, kind).map_err(failed("empty", home))?;
@@ -38,13 +38,13 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
             megabytes(size)
         ));
     }
-    if !is_there {
+    if !found {
         return Err(FetchFault::NothingToRemove(home.to_path_buf()));
     }
     let _ = fs::remove_file(home.join(CLAIMS));
     drop(lock);
     let _ = fs::remove_file(home.join(lock::FILE));
-    // A directory that contains anything else stays.
+    // Fails for a directory that contains other files.
     let _ = fs::remove_dir(home.join("nvidia"));
     let _ = fs::remove_dir(home);
     let config = fs::read_to_string(".cargo/config.toml");
@@ -54,13 +54,13 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
     Ok(())
 }
 
-/// Removes the claimed directories, for whichever CUDA, the links to them, and last their records. Returns the size.
+/// Removes the claimed directories for any CUDA, the links to them, and last their records. Returns the size.
 fn remove_one(home: &Path, kind: Kind) -> io::Result<u64> {
     links::remove_neighbors(home)?;
     let folders = kind.folders().into_iter();
     let claimed = folders.filter(|folder| is_ours(home, folder));
     let mut gone: Vec<_> = claimed.map(|folder| home.join(folder)).collect();
-    // The records for another CUDA may be somebody else's.
+    // Records for another CUDA may belong to another installation.
     let every = kind.every();
     let ours = every.iter().filter(|one| is_claimed(home, one));
     let wheels = ours.flat_map(|one| one.wheels(home)).flatten();
@@ -73,7 +73,7 @@ fn remove_one(home: &Path, kind: Kind) -> io::Result<u64> {
     Ok(size)
 }
 
-/// Returns the bytes of the files below a directory, without links.
+/// Returns the size of the files below a directory in bytes, without links.
 fn size_of(folder: &Path) -> io::Result<u64> {
     let mut size = 0;
     for entry in fs::read_dir(folder)? {
@@ -88,7 +88,7 @@ fn size_of(folder: &Path) -> io::Result<u64> {
     Ok(size)
 }
 
-/// Writes a size as pip and uv do.
+/// Formats a size like pip and uv.
 fn megabytes(size: u64) -> String {
     format!("{} MB", size.div_ceil(1_000_000))
 }

@@ -1,22 +1,21 @@
-//! Wheels with hashes, in the form that pip and uv write and read:
+//! Wheels with hashes, in the format of pip and uv:
 //!
 //! ```text
 //! nvidia-cudnn-cu13==9.28.1.4 \
 //!     --hash=sha256:73d874c6bd8a1c75ca040228f77c4e163efe9bab3b65bd85914e2b7334ac68ee
 //! ```
 
-/// A wheel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pin {
-    /// `nvidia-cudnn-cu13`
+    /// The project: `nvidia-cudnn-cu13`.
     pub package: String,
-    /// `9.28.1.4`
+    /// The version: `9.28.1.4`.
     pub version: String,
-    /// `sha256:73d8..`: one for each platform's archive.
+    /// The hashes, one for each platform's archive: `sha256:73d8..`.
     pub hashes: Vec<String>,
 }
 
-/// Writes pip's requirements.
+/// Formats requirements for pip.
 pub fn text(pins: &[Pin]) -> String {
     let mut text = String::new();
     for pin in pins {
@@ -29,8 +28,8 @@ pub fn text(pins: &[Pin]) -> String {
     text
 }
 
-/// Parses pip's requirements. Skips a wheel without a hash, and one with characters that no release has: pip would read
-/// more into them.
+/// Parses pip's requirements. Skips wheels without a hash, and values with unexpected characters, since pip would
+/// interpret them.
 pub fn parse(text: &str) -> Vec<Pin> {
     let lines = text
         .lines()

@@ -1,4 +1,4 @@
-//! Installed wheels: their releases, and the files that their RECORDs list, with the hash and the size of each.
+//! Installed wheels: their versions, and the files in their RECORDs, with hash and size.
 
 use crate::cli::terminal::harmless;
 use sha2::{Digest, Sha256};
@@ -6,12 +6,12 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// An installed wheel, as `pip install --target` leaves it in a directory.
+/// An installed wheel, as left by `pip install --target` in a directory.
 #[derive(Clone)]
 pub struct Wheel {
-    /// Its name as its directory spells it: `nvidia_cudnn_cu13`.
+    /// Its name in the spelling of its directory: `nvidia_cudnn_cu13`.
     pub name: String,
-    /// Its release: `9.14.0.64`.
+    /// Its version: `9.14.0.64`.
     pub version: String,
     /// The directory of its RECORD: `nvidia_cudnn_cu13-9.14.0.64.dist-info`.
     pub info: PathBuf,
@@ -20,14 +20,13 @@ pub struct Wheel {
 /// A line `path,sha256=hash,size` of a RECORD.
 #[derive(Debug, PartialEq)]
 pub struct RecordedFile {
-    /// Its path from the directory that the wheel is installed in.
+    /// The path relative to the directory that the wheel is installed in.
     pub path: String,
-    /// The hash of its contents, in the base64 of RECORD.
+    /// The SHA-256 of the contents, in RECORD's base64.
     sha256: Option<String>,
     size: Option<u64>,
 }
 
-/// Returns the wheels in a directory.
 pub fn installed(dir: &Path) -> Vec<Wheel> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let wheel = |entry: fs::DirEntry| {
@@ -44,10 +43,10 @@ pub fn installed(dir: &Path) -> Vec<Wheel> {
 }
 
 impl Wheel {
-    /// Returns the files in its RECORD.
+    /// Reads the files in its RECORD.
     ///
     /// # Errors
-    /// The reason why there are none, in words.
+    /// The reason why they cannot be read, for messages.
     pub fn files(&self) -> Result<Vec<RecordedFile>, String> {
         match fs::read_to_string(self.info.join("RECORD")) {
             Ok(text) => Ok(parse(&text).collect()),
@@ -67,7 +66,7 @@ impl Wheel {
         }
     }
 
-    /// Returns the texts of its license.
+    /// Returns the files of its license.
     pub fn licenses(&self) -> Vec<PathBuf> {
         let folders = ["licenses", "license_files", "."].map(|folder| self.info.join(folder));
         let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
@@ -81,8 +80,8 @@ impl Wheel {
     }
 }
 
-/// Reads the files of a RECORD that stay as they were installed. Bytecode and what the installer put outside come and go;
-/// `nvidia/__init__.py` is in every wheel and is not moved with one.
+/// Parses the files of a RECORD that stay unchanged after the installation. Bytecode and files outside the directory may
+/// change. `nvidia/__init__.py` is in every wheel and is not moved with one.
 fn parse(text: &str) -> impl Iterator<Item = RecordedFile> + '_ {
     text.lines().filter_map(parse_line).filter(|file| {
         let mut parts = Path::new(&file.path).components();
@@ -91,7 +90,7 @@ fn parse(text: &str) -> impl Iterator<Item = RecordedFile> + '_ {
     })
 }
 
-/// Reads a line. A path with a comma is in quotation marks.
+/// Parses a line. A path with a comma is in quotation marks.
 fn parse_line(line: &str) -> Option<RecordedFile> {
     let mut fields = line.rsplitn(3, ',');
     let size = fields.next()?.trim().parse().ok();
@@ -108,7 +107,7 @@ fn parse_line(line: &str) -> Option<RecordedFile> {
 }
 
 impl RecordedFile {
-    /// Describes the damage to this file that is seen without reading it.
+    /// Describes damage that is visible without reading the contents.
     pub fn damage_at_a_glance(&self, dir: &Path) -> Option<String> {
         let found = match fs::metadata(dir.join(&self.path)) {
             Ok(found) if found.is_file() => found.len(),
@@ -118,7 +117,7 @@ impl RecordedFile {
         Some(format!("has {found} bytes instead of {recorded}"))
     }
 
-    /// Describes the damage to the contents of this file.
+    /// Describes damage to the contents.
     pub fn damage_of_contents(&self, dir: &Path) -> Option<String> {
         let recorded = self.sha256.as_ref()?;
         match sha256(&dir.join(&self.path)) {
@@ -129,7 +128,7 @@ impl RecordedFile {
     }
 }
 
-/// Returns the hash of a file, [as RECORD has it](https://packaging.python.org/specifications/recording-installed-packages/).
+/// Returns the hash of a file in [the format of RECORD](https://packaging.python.org/specifications/recording-installed-packages/).
 fn sha256(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
@@ -143,7 +142,7 @@ fn sha256(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Returns the base64 of URLs, without padding.
+/// Encodes bytes in URL-safe base64 without padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

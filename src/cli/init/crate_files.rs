@@ -11,21 +11,21 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 /// The name of the dependency.
 const NAME: &str = "cudnn-guard";
-/// Crates that compile kernels in a build script.
+/// Crates that compile kernels in build scripts.
 const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
 
-/// The changes to a crate, and the reason for their form.
+/// The changes to a crate.
 pub struct CrateFiles {
     /// The way in which the crate uses cuDNN.
     pub recipe: Recipe,
-    /// The files that are to be changed.
+    /// The files to change.
     pub changes: Vec<Change>,
-    /// What is left to do by hand, in lines.
+    /// The remaining steps for the user, as lines.
     pub next: String,
 }
 
 impl CrateFiles {
-    /// Reads a crate, and changes nothing.
+    /// Reads a crate. Changes nothing.
     pub fn read(dir: &Path) -> Result<Self, String> {
         let path = dir.join("Cargo.toml");
         let path = path.display();
@@ -148,7 +148,7 @@ impl CrateFiles {
         Ok(())
     }
 
-    /// Changes a crate without a program: programs that use it call the guard through it.
+    /// Changes a library crate. Programs that use it call the guard through it.
     fn add_library(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
         let path = toml.get("lib").and_then(|lib| lib.get("path")?.as_str());
         let path = PathBuf::from(path.unwrap_or("src/lib.rs"));
@@ -179,7 +179,7 @@ impl CrateFiles {
     }
 }
 
-/// Reads one of the crate's files; none if it does not exist.
+/// Reads one of the crate's files; `None` if it does not exist.
 fn read(dir: &Path, path: &Path) -> Result<Option<String>, String> {
     let path = dir.join(path);
     match whole_file::read(&path) {
@@ -198,7 +198,7 @@ fn module(keyword: &str, name: &str) -> String {
     )
 }
 
-/// Returns a name for the module that the text does not contain.
+/// Returns a module name that the text does not contain.
 fn module_name(text: &str) -> &'static str {
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
     match words.any(|word| word == "gpu") {
@@ -207,7 +207,7 @@ fn module_name(text: &str) -> &'static str {
     }
 }
 
-/// Returns the source files of the crate's programs: those in the manifest, and those that cargo finds.
+/// Returns the source files of the crate's programs, from the manifest and from cargo's default paths.
 fn programs(dir: &Path, toml: &DocumentMut) -> Vec<PathBuf> {
     let mut paths = vec![PathBuf::from("src/main.rs")];
     let named = toml.get("bin").and_then(Item::as_array_of_tables);
@@ -234,7 +234,7 @@ fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a 
     toml.get(table)?.get(name)
 }
 
-/// Returns `true` if a dependency is used with this feature.
+/// Returns `true` if a dependency has this feature enabled.
 fn has_feature(dependency: &Item, feature: &str) -> bool {
     let features = dependency.get("features").and_then(Item::as_array);
     features.is_some_and(|list| list.iter().any(|one| one.as_str() == Some(feature)))
@@ -255,14 +255,14 @@ fn recipe(toml: &DocumentMut) -> Recipe {
     }
 }
 
-/// Adds the crate to the dependencies and build dependencies, unless it is there.
+/// Adds cudnn-guard to the dependencies and build dependencies, unless it is already there.
 fn add_dependencies(toml: &mut DocumentMut) {
     let version = concat!(
         env!("CARGO_PKG_VERSION_MAJOR"),
         ".",
         env!("CARGO_PKG_VERSION_MINOR")
     );
-    // A clone is what there is until a release.
+    // Until a version is published, the dependency is a path to a clone.
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (key, source) = match repository.to_str().filter(|_| place::is_clone(repository)) {
         Some(path) => ("path", path),

@@ -1,4 +1,4 @@
-//! `cudnn-guard init`: puts the guard into a crate: the dependencies, the lines of its build script and of its program.
+//! `cudnn-guard init`: adds the guard to a crate: the dependencies, and lines in its build script and its program.
 
 mod crate_files;
 mod recipe;
@@ -12,19 +12,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Composes the reason to leave a crate as it is.
+/// Formats the reason why a crate is not changed.
 fn refusal(summary: String, help: impl fmt::Display) -> String {
     format!("{summary}\n  = help: {help}\n")
 }
 
-/// A file's text before and after; empty before if the file does not exist.
+/// The text of a file before and after the change; empty before if the file does not exist.
 pub struct Change {
     path: PathBuf,
     before: String,
     after: String,
 }
 
-/// Returns the command line.
 pub fn command() -> Command {
     Command::new("init")
         .about("Puts the guard into a crate: shows the changes, and makes them with --write")
@@ -42,7 +41,7 @@ pub fn command() -> Command {
         )
 }
 
-/// Shows or makes the changes. Exit codes: 0 even if there are none, 1 if they cannot be made.
+/// Shows or makes the changes. Exit codes: 0 even without changes, 1 if they cannot be made.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let Some(dir) = arguments.get_one::<PathBuf>("dir") else {
         return ExitCode::from(2);
@@ -68,7 +67,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
 }
 
-/// Returns the changes as `diff -u` shows them.
+/// Formats the changes like `diff -u`.
 fn preview(dir: &Path, files: &CrateFiles) -> String {
     let mut text = files.recipe.reason().to_string();
     for change in &files.changes {
@@ -90,7 +89,6 @@ fn preview(dir: &Path, files: &CrateFiles) -> String {
     ) + &files.next
 }
 
-/// Makes the changes.
 fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
     let mut text = String::new();
     for change in &files.changes {

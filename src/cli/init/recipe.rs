@@ -1,6 +1,6 @@
-//! The lines of a build script, by how the crate uses cuDNN.
+//! The lines for a build script, depending on how the crate uses cuDNN.
 
-/// Makes the lines for a cuDNN that is opened at run time, by this [`Loader`](crate::Loader).
+/// The lines for a cuDNN that is opened at run time by this [`Loader`](crate::Loader).
 macro_rules! opened_by {
     ($loader:literal) => {
         concat!(
@@ -16,16 +16,16 @@ macro_rules! opened_by {
     };
 }
 
-/// The ways in which a crate uses cuDNN. The texts are also in README.md and docs/linking.md; a test compares them.
+/// The way in which a crate uses cuDNN. The texts are also in README.md and docs/linking.md, which a test compares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Recipe {
-    /// It is linked with it.
+    /// Linked by the crate itself.
     Linked,
-    /// Through cudarc, which opens it.
+    /// Through cudarc, which opens cuDNN.
     Cudarc,
-    /// Through candle, which is linked with more libraries besides.
+    /// Through candle, which links further libraries.
     Candle,
-    /// Through ort, whose onnxruntime opens it.
+    /// Through ort, whose onnxruntime opens cuDNN.
     Ort,
 }
 

@@ -1,6 +1,6 @@
-//! Inserts lines into the `main` of a Rust source file, or leaves alone what it does not understand.
+//! Insertion of lines into the `main` of a Rust source file, if it has the usual form.
 
-/// The place where `main` begins, and the place for its first statement.
+/// The positions of `main` and of its first statement.
 struct Main {
     line: usize,
     body: usize,
@@ -20,7 +20,7 @@ fn find_main(text: &str) -> Option<Main> {
     None
 }
 
-/// Returns the text with these statements, each a complete line, at the beginning of `main`.
+/// Returns the text with these statements, as complete lines, at the beginning of `main`.
 pub fn with_statements(text: &str, statements: &str) -> Option<String> {
     let body = find_main(text)?.body;
     let (before, after) = text.split_at(body);
@@ -35,14 +35,14 @@ pub fn with_statements(text: &str, statements: &str) -> Option<String> {
     })
 }
 
-/// Returns the text with this item above `main`, its attributes and its comments.
+/// Returns the text with this item above `main` with its attributes and comments.
 pub fn with_item(text: &str, item: &str) -> Option<String> {
     let at = above(text, find_main(text)?.line);
     let (before, after) = text.split_at(at);
     Some(format!("{before}{item}\n{after}"))
 }
 
-/// Returns the beginning of the attributes and comments that end at this line.
+/// Returns the beginning of the attributes and comments above this line.
 fn above(text: &str, line: usize) -> usize {
     let mut start = line;
     for one in text[..line].split_inclusive('\n').rev() {

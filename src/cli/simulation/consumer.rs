@@ -1,10 +1,11 @@
-//! The small crates in fixtures/consumers, made ready to be built.
+//! The small crates in fixtures/consumers.
 
 use crate::cli::simulation::sources::{self, CONSUMERS};
 use std::path::Path;
 use std::{fs, io};
 
-/// Writes the consumers, which depend on cudnn-guard by `source`, `path = ".."` or `version = ".."`. Each text is edited.
+/// Writes the consumers, with the dependency `source` on cudnn-guard, `path = ".."` or `version = ".."`, and each text
+/// edited.
 pub fn stage(source: &str, into: &Path, edit: &dyn Fn(&str) -> String) -> io::Result<()> {
     let edit = |text: &str| edit(&text.replace("path = \"@CUDNN_GUARD@\"", source));
     sources::write(CONSUMERS, into, &edit)
@@ -16,7 +17,7 @@ pub fn by_path(repository: &Path) -> String {
     format!("path = {path:?}")
 }
 
-/// Copies the repository's lock: nested builds need nothing that the repository has not downloaded already.
+/// Copies the repository's Cargo.lock, so that nested builds need no further downloads.
 pub fn lock(repository: &Path, into: &Path) -> io::Result<()> {
     let lock = into.join("Cargo.lock");
     if !lock.exists() && repository.join("Cargo.lock").exists() {

@@ -1,4 +1,4 @@
-//! Builds the simulator: a cuDNN and a driver in C that compute on the CPU, laid out like an installation.
+//! The simulator: a cuDNN and a driver in C that compute on the CPU, installed like the real ones.
 //!
 //! ```text
 //! <into>/include/{cuda.h, cudnn.h, cudnn_version.h}
@@ -20,10 +20,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The CUDA major that is simulated.
+/// The simulated CUDA major.
 const CUDA: u32 = 13;
 
-/// A release of cuDNN: 8 or 9, minor, patch level.
+/// A version of cuDNN: 8 or 9, minor, patch level.
 type Release = (u32, u32, u32);
 
 /// A sub-library of cuDNN: its sources, and the sub-libraries that it is linked with.
@@ -34,7 +34,7 @@ struct SubLibrary {
     needs: &'static [&'static str],
 }
 
-/// The dependencies are those of the real ones; each sub-library comes after those that it needs.
+/// The dependencies of the real sub-libraries, in order.
 #[rustfmt::skip]
 const SUB_LIBRARIES_9: &[SubLibrary] = &[
     SubLibrary { name: "graph", sources: &["core.c", "graph.c"], flags: &[], needs: &[] },
@@ -58,11 +58,10 @@ const SUB_LIBRARIES_8: &[SubLibrary] = &[
     SubLibrary { name: "adv_train", sources: &["rest.c"], flags: &["-DPART=AdvTrain"], needs: &["ops_infer", "ops_train", "adv_infer"] },
 ];
 
-/// The sub-libraries without a version resource on Windows; `graph` has the data symbol.
+/// The sub-libraries without a version resource on Windows. `graph` has a data symbol instead.
 const WITHOUT_RESOURCE: [&str; 3] = ["graph", "heuristic", "engines_tensor_ir"];
 
-/// Builds an installation of this cuDNN below `into`, which must not contain another one, with a C compiler for Linux or
-/// MinGW's for Windows.
+/// Builds this cuDNN below `into`, which must not contain another one, with a C compiler for Linux or MinGW for Windows.
 pub fn build(compiler: &str, cudnn: Release, into: &Path) -> Result<(), String> {
     let sub_libraries = sub_libraries(cudnn)?;
     let tree = Tree { compiler, into };
@@ -86,14 +85,14 @@ pub fn build(compiler: &str, cudnn: Release, into: &Path) -> Result<(), String> 
         true => tree.build_for_windows(cudnn, sub_libraries)?,
         false => tree.build_for_linux(cudnn, sub_libraries)?,
     }
-    // An installation has headers, and no sources.
+    // Headers are installed, sources are not.
     for (path, _) in SIMULATOR.iter().filter(|(path, _)| !path.contains('/')) {
         fs::remove_file(into.join(path)).map_err(|error| tree.not_written(&error))?;
     }
     Ok(())
 }
 
-/// Returns the sub-libraries of a release: `engines_tensor_ir` came with 9.21, `ext` with 9.22.
+/// Returns the sub-libraries of a version: `engines_tensor_ir` exists since 9.21, `ext` since 9.22.
 fn sub_libraries((major, minor, _): Release) -> Result<&'static [SubLibrary], String> {
     match (major, minor) {
         (8, _) => Ok(SUB_LIBRARIES_8),
@@ -117,7 +116,7 @@ impl Tree<'_> {
     ) -> Result<(), String> {
         self.library("driver/libcuda.so", 1, &["driver.c"], &[])?;
         self.library("lib64/libcudart.so", CUDA, &["cudart.c"], &[])?;
-        // From 9.22 on the real ones have DT_RPATH, before that DT_RUNPATH.
+        // The real ones have DT_RPATH from 9.22 on, DT_RUNPATH before.
         let tags = match major >= 9 && minor >= 22 {
             true => "-Wl,--disable-new-dtags",
             false => "-Wl,--enable-new-dtags",
@@ -141,7 +140,7 @@ impl Tree<'_> {
         (major, minor, patch): Release,
         sub_libraries: &[SubLibrary],
     ) -> Result<(), String> {
-        // libgcc has the code for thread-local variables.
+        // Thread-local variables need libgcc.
         let libgcc = "-static-libgcc".to_string();
         let release = self.version_resource("driver", [32, 0, 15, 6094])?;
         self.compile("driver/nvcuda.dll", &["driver.c"], &[libgcc, release])?;
@@ -150,7 +149,7 @@ impl Tree<'_> {
         for one in sub_libraries {
             let mut flags: Vec<String> = one.flags.iter().map(ToString::to_string).collect();
             for need in one.needs {
-                // A library from which nothing is used would not be imported.
+                // The linker drops a library of which nothing is used.
                 let half = if *need == "ops" { "ops_infer" } else { *need };
                 flags.push(format!("-Wl,-u,__imp_cudnn_{half}_version"));
                 flags.push(self.path(&format!("bin/cudnn_{need}64_{major}.dll")));
@@ -213,7 +212,7 @@ impl Tree<'_> {
         format!("cannot write into `{}`: {error}", self.into.display())
     }
 
-    /// Compiles the version that Windows shows of a file. Returns the object to link.
+    /// Compiles the version resource for Windows. Returns the object to link.
     fn version_resource(&self, name: &str, numbers: [u32; 4]) -> Result<String, String> {
         let source = self.into.join(format!("{name}.rc"));
         let object = source.with_extension("o");

@@ -1,10 +1,10 @@
-//! The sources of the simulator and of the consumers. They are in the library, so that an installed program needs no clone
-//! of the repository.
+//! The sources of the simulator and of the consumers. They are embedded, so that an installed program does not need the
+//! repository.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// Texts with their paths below the directory of `fixtures` that they are in.
+/// Texts with their paths below a directory of `fixtures`.
 pub type Sources = &'static [(&'static str, &'static str)];
 
 macro_rules! sources {
@@ -13,7 +13,7 @@ macro_rules! sources {
     };
 }
 
-/// Small crates that use a guard. [`consumer`](super::consumer) makes them ready to be built.
+/// Small crates that use a guard, for [`consumer`](super::consumer).
 pub const CONSUMERS: Sources = sources!["consumers":
     "Cargo.toml.in",
     "application/Cargo.toml.in",
@@ -44,8 +44,8 @@ pub const SIMULATOR: Sources = sources!["simulator":
     "train.c",
 ];
 
-/// Writes sources below a directory, each one edited, and without the `.in` at the end of its name. Unchanged files are
-/// left alone, so that cargo sees no change.
+/// Writes edited sources below a directory, without the `.in` in their names. Unchanged files are not touched, so that
+/// cargo sees no change.
 pub fn write(sources: Sources, into: &Path, edit: &dyn Fn(&str) -> String) -> io::Result<()> {
     for (path, text) in sources {
         let file = into.join(path.strip_suffix(".in").unwrap_or(path));
