@@ -15,7 +15,7 @@ pub struct Error {
     /// The message of another library or the script itself. If it is set, there are no findings.
     other: String,
     /// `true` if a library for another CPU was requested explicitly.
-    is_wrong_cpu_asked: bool,
+    is_wrong_cpu_requested: bool,
 }
 
 impl Error {
@@ -23,13 +23,13 @@ impl Error {
         Self {
             findings,
             other: String::new(),
-            is_wrong_cpu_asked: true,
+            is_wrong_cpu_requested: true,
         }
     }
 
     /// Sets whether a library for another CPU was requested explicitly. By default it counts as missing.
-    pub(crate) fn wrong_cpu_asked(mut self, is_asked: bool) -> Self {
-        self.is_wrong_cpu_asked = is_asked;
+    pub(crate) fn with_wrong_cpu_requested(mut self, is_asked: bool) -> Self {
+        self.is_wrong_cpu_requested = is_asked;
         self
     }
 
@@ -56,14 +56,15 @@ impl Error {
         Self {
             findings: Vec::new(),
             other: other.trim_end().to_string(),
-            is_wrong_cpu_asked: false,
+            is_wrong_cpu_requested: false,
         }
     }
 
     /// Returns `true` if the only reason is that CUDA, nvcc or cuDNN is not installed or not available for the target.
     pub fn is_not_found(&self) -> bool {
         let absent = |finding: &Finding| {
-            let is_foreign = finding.id == FindingId::WrongArchitecture && !self.is_wrong_cpu_asked;
+            let is_foreign =
+                finding.id == FindingId::WrongArchitecture && !self.is_wrong_cpu_requested;
             is_foreign || finding_id::is_not_found(finding.id)
         };
         !self.findings.is_empty() && self.findings.iter().all(absent)
@@ -96,7 +97,7 @@ fn printable_lines(text: &str, label: &str) -> String {
     out
 }
 
-macro_rules! taken_by_question_mark {
+macro_rules! impl_from {
     ($($error:ty),* $(,)?) => {
         $(impl From<$error> for Error {
             fn from(error: $error) -> Self {
@@ -106,7 +107,7 @@ macro_rules! taken_by_question_mark {
     };
 }
 
-taken_by_question_mark! {
+impl_from! {
     std::io::Error,
     std::env::VarError,
     std::fmt::Error,

@@ -228,7 +228,7 @@ impl Toolchain {
     }
 
     /// Returns the toolkit, or the reason why there is none.
-    pub(crate) fn need_toolkit(&self) -> Result<&Toolkit, Error> {
+    pub(crate) fn require_toolkit(&self) -> Result<&Toolkit, Error> {
         match (self.toolkit(), &self.absent, &self.toolkit_fault) {
             (Some(toolkit), _, _) => Ok(toolkit),
             (None, Some(error), _) => Err(error.clone()),
@@ -282,7 +282,7 @@ impl Toolchain {
     }
 
     /// Returns the toolchain of the build system, if the target is another one. nvcc runs on the build system.
-    pub(crate) fn of_builder(&self) -> Option<Self> {
+    pub(crate) fn for_build_system(&self) -> Option<Self> {
         let platform = self.host.builder();
         if platform == self.host.platform {
             return None;
@@ -317,7 +317,7 @@ impl Toolchain {
         }
         let mut requested = self.candidates.iter().filter(|one| one.request.is_some());
         let is_foreign = |one: &Candidate| matches!(one.rejected, Some(Rejection::OtherCpu(_)));
-        let error = Error::new(errors).wrong_cpu_asked(requested.any(is_foreign));
+        let error = Error::new(errors).with_wrong_cpu_requested(requested.any(is_foreign));
         let docs_rs = self.host.env.get(Variable::DocsRs).is_some();
         if !error.is_not_found() || !(self.config.optional || docs_rs) {
             return Err(error);

@@ -14,7 +14,7 @@ pub mod place;
 
 use crate::cli::demo::place::CONSUMERS;
 use crate::cli::simulation::simulator;
-use crate::cli::terminal::{columns, complain, flag, option, show};
+use crate::cli::terminal::{columns, flag, option, show, show_on_stderr};
 use crate::cli::{fetch, terminal};
 use crate::model::environment::Variable;
 use crate::{Config, Finding, FindingId, Report, Verdict};
@@ -64,7 +64,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             terminal::exit(verdict)
         }
         Err(error) => {
-            complain(format!("\n{error}\n"));
+            show_on_stderr(format!("\n{error}\n"));
             show("\nverdict: fail (the demo could not be run)\n");
             ExitCode::from(1)
         }

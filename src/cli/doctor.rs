@@ -86,7 +86,9 @@ fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         scope.spawn(move || {
             if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                terminal::complain("still at work: a slow disk or a network may be looked at\n");
+                terminal::show_on_stderr(
+                    "still at work: a slow disk or a network may be looked at\n",
+                );
             }
         });
         let done = work();

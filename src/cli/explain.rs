@@ -30,7 +30,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             ExitCode::SUCCESS
         }
         None => {
-            terminal::complain(unknown(&word));
+            terminal::show_on_stderr(unknown(&word));
             ExitCode::from(2)
         }
     }

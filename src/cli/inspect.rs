@@ -30,7 +30,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let inspection = match Inspection::read(program, root) {
         Ok(inspection) => inspection,
         Err(error) => {
-            terminal::complain(format!("{error}\n"));
+            terminal::show_on_stderr(format!("{error}\n"));
             return ExitCode::from(2);
         }
     };

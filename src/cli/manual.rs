@@ -30,7 +30,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::complain(format!(
+            terminal::show_on_stderr(format!(
                 "the pages cannot be written into `{}`: {error}\n  = help: name a directory that this user may write into\n",
                 dir.display()
             ));

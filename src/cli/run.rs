@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The exit code of a guarded program whose cuDNN is incompatible.
-const DOES_NOT_FIT: u8 = 78;
+const INCOMPATIBLE: u8 = 78;
 
 pub fn command() -> Command {
     Command::new("run")
@@ -46,7 +46,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         None => Some(PathBuf::from(name)),
     };
     let Some(program) = program.filter(|program| program.is_file()) else {
-        terminal::complain(format!("cudnn-guard: there is no program {name:?}\n"));
+        terminal::show_on_stderr(format!("cudnn-guard: there is no program {name:?}\n"));
         return ExitCode::from(127);
     };
     let mode = std::env::var("CUDNN_GUARD").unwrap_or_default();
@@ -55,14 +55,14 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         let is_error = |finding: &&Finding| finding.severity == Severity::Error;
         let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();
         for finding in &errors {
-            terminal::complain(format!("{finding}\n  {:<12}{}\n\n", "see", finding.page()));
+            terminal::show_on_stderr(format!("{finding}\n  {:<12}{}\n\n", "see", finding.page()));
         }
         if !errors.is_empty() && mode != "warn" {
-            terminal::complain(format!(
+            terminal::show_on_stderr(format!(
                 "`{}` was not started; with CUDNN_GUARD=warn it is\n",
                 program.display()
             ));
-            return ExitCode::from(DOES_NOT_FIT);
+            return ExitCode::from(INCOMPATIBLE);
         }
     }
     let mut command = std::process::Command::new(&program);
@@ -85,6 +85,6 @@ fn become_program(mut command: std::process::Command, program: &Path) -> ExitCod
 }
 
 fn not_started(program: &Path, error: &std::io::Error) -> ExitCode {
-    terminal::complain(format!("cudnn-guard: `{}`: {error}\n", program.display()));
+    terminal::show_on_stderr(format!("cudnn-guard: `{}`: {error}\n", program.display()));
     ExitCode::from(126)
 }

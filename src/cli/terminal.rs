@@ -19,7 +19,7 @@ pub fn show(text: impl Display) {
 }
 
 /// Prints a text to standard error.
-pub fn complain(text: impl Display) {
+pub fn show_on_stderr(text: impl Display) {
     let mut out = anstream::stderr().lock();
     let _ = out.write_all(text.to_string().as_bytes());
 }

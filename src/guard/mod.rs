@@ -6,7 +6,7 @@ pub mod needs;
 pub mod runtime_text;
 pub mod tables;
 pub mod text;
-pub mod without_folders;
+pub mod without_directories;
 
 use crate::compat;
 use crate::compat::{cargo_lock, cudarc};
@@ -25,7 +25,7 @@ use crate::system::path_encoding::cargo_cannot_take;
 use crate::system::{Host, cargo};
 use crate::toolchain::Toolchain;
 use tables::tables;
-use without_folders::without_folders;
+use without_directories::without_directories;
 
 /// The runtime guard of a program.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl Guard<'_> {
         let mut findings = toolchain.findings().to_vec();
         if let Some(version) = with {
             let bad = needs::known_bad(needs, &compat::known_bad(), version);
-            findings.extend(let_pass(bad, &toolchain.allowed)?);
+            findings.extend(apply_allowed(bad, &toolchain.allowed)?);
         }
         findings.retain(|finding| finding.severity != Severity::Note);
         let mut built = Built {
@@ -215,7 +215,7 @@ impl Guard<'static> {
 }
 
 /// Returns the findings as warnings, if all of them are allowed.
-fn let_pass(mut findings: Vec<Finding>, allowed: &Allowed) -> Result<Vec<Finding>, Error> {
+fn apply_allowed(mut findings: Vec<Finding>, allowed: &Allowed) -> Result<Vec<Finding>, Error> {
     allowed.apply(&mut findings);
     let stops = |finding: &Finding| finding.severity == Severity::Error;
     if findings.iter().any(stops) {
@@ -245,7 +245,7 @@ fn absent(error: &Error, host: &Host) -> Built {
     let reasons: Vec<String> = error
         .findings()
         .iter()
-        .map(|finding| without_folders(&finding.summary))
+        .map(|finding| without_directories(&finding.summary))
         .collect();
     Built {
         policy: Policy::Requirement,
@@ -268,7 +268,7 @@ fn carried(finding: &Finding) -> BuiltFinding {
     BuiltFinding {
         id: finding.id.to_string(),
         severity: finding.severity,
-        summary: without_folders(&finding.summary),
+        summary: without_directories(&finding.summary),
     }
 }
 

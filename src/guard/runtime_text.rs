@@ -171,14 +171,14 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
 pub fn module_text(out: &mut String, name: &str) {
     let source = SOURCES.iter().find(|(known, _)| *known == name);
     let source = source.map_or("", |(_, source)| source);
-    let folder = name.strip_suffix("mod").unwrap_or_default();
+    let dir = name.strip_suffix("mod").unwrap_or_default();
     let mut lines = source.lines();
     while let Some(line) = lines.next() {
         let declared = line.strip_prefix("pub mod ");
         match declared.and_then(|rest| rest.strip_suffix(';')) {
             Some(module) => {
                 let _ = writeln!(out, "pub mod {module} {{");
-                let file = format!("{folder}{module}");
+                let file = format!("{dir}{module}");
                 let is_file = SOURCES.iter().any(|(known, _)| *known == file);
                 module_text(out, &if is_file { file } else { file + "/mod" });
                 out.push_str("}\n");
@@ -204,8 +204,8 @@ const ROOT: &str = "crate::runtime::";
 
 /// Returns the path to the root from the module of this file, wherever the text is included.
 fn to_root(name: &str) -> String {
-    let folders = name.matches('/').count();
-    match folders + usize::from(!name.ends_with("mod")) {
+    let dirs = name.matches('/').count();
+    match dirs + usize::from(!name.ends_with("mod")) {
         0 => "self::".to_string(),
         depth => "super::".repeat(depth),
     }
@@ -238,13 +238,13 @@ mod tests {
     #[test]
     fn every_module_that_is_declared_has_its_file() {
         for (name, source) in SOURCES {
-            let folder = name.strip_suffix("mod").unwrap_or_default();
+            let dir = name.strip_suffix("mod").unwrap_or_default();
             let mut before = "";
             for line in source.lines() {
                 let declared = line.strip_prefix("pub mod ");
                 let module = declared.and_then(|rest| rest.strip_suffix(';'));
                 if let (Some(module), false) = (module, before.contains("\"build\"")) {
-                    let file = format!("{folder}{module}");
+                    let file = format!("{dir}{module}");
                     let is_it = |known: &str| known == file || known == format!("{file}/mod");
                     assert!(SOURCES.iter().any(|(known, _)| is_it(known)), "{file}");
                 }

@@ -69,7 +69,7 @@ pub fn text(built: &Built, standalone: bool) -> String {
             "/// What the build knew.\n{when}pub static BUILT: {record} = {record}::{made};"
         );
     }
-    out.push_str(FACE);
+    out.push_str(INTERFACE);
     out
 }
 
@@ -102,7 +102,7 @@ static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
 ";
 
 /// The functions for the program.
-const FACE: &str = r"
+const INTERFACE: &str = r"
 pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
 
 /// Verifies everything and ends the program, with exit code 78, if something does not fit. What is unknown is said in

@@ -14,13 +14,13 @@ pub fn contradictions(math_functions: &str, glibc: Version) -> Vec<&'static str>
         .iter()
         .filter(|(_, since)| (glibc.major, glibc.minor) >= (2, *since));
     new.map(|(name, _)| *name)
-        .filter(|name| is_bare(math_functions, name))
+        .filter(|name| lacks_noexcept(math_functions, name))
         .collect()
 }
 
 /// Returns `true` if the function is declared with nothing after its parameters:
 /// `extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double cospi(double x);`
-fn is_bare(text: &str, name: &str) -> bool {
+fn lacks_noexcept(text: &str, name: &str) -> bool {
     let words = format!("{name}(double x)");
     let mut declared = text.lines().filter_map(|line| {
         let (before, behind) = line.split_once(&words)?;

@@ -167,7 +167,7 @@ pub struct HostCompilerCheck<'a> {
     pub cuda: &'a str,
     pub limits: &'a Limits,
     /// The supported alternatives, the newest first.
-    pub rivals: &'a [AlternativeCompiler],
+    pub alternatives: &'a [AlternativeCompiler],
 }
 
 /// A host compiler that nvcc cannot use, or only in part.

@@ -18,16 +18,16 @@ use crate::toolkit::nvcc_command::Plan;
 use std::path::{Path, PathBuf};
 
 /// The limit of reported alternatives, since each has to be run.
-const MOST_RIVALS: usize = 3;
+const MOST_REPORTED: usize = 3;
 
 /// Queries the host compiler through nvcc, with the flags of the plan, and returns it with its program. Returns `None`
 /// for a compiler of unknown make. The answer is cached until the compiler, nvcc or a header that it read changes.
 pub fn query(
     plan: &Plan,
     host: &Host,
-    folder: &Path,
+    dir: &Path,
 ) -> Result<Option<(HostCompiler, PathBuf)>, Finding> {
-    let source = folder.join("host-compiler.cpp");
+    let source = dir.join("host-compiler.cpp");
     files::write(&source, QUESTION)?;
     let question = nvcc_command::question(plan, &source);
     let rests_on = |output: &Output| {
@@ -73,8 +73,8 @@ pub fn nvcc_itself(
 
 /// Returns the output of nvcc, for when it contains no answer.
 #[cfg(feature = "cli")]
-pub fn raw_output(plan: &Plan, host: &Host, folder: &Path) -> Option<String> {
-    let question = nvcc_command::question(plan, &folder.join("host-compiler.cpp"));
+pub fn raw_output(plan: &Plan, host: &Host, dir: &Path) -> Option<String> {
+    let question = nvcc_command::question(plan, &dir.join("host-compiler.cpp"));
     let output = host.answers.query(&question, &|_| None).ok()?;
     let lines = output.stdout.lines().chain(output.stderr.lines());
     let lines = lines.filter(|line| !line.starts_with("#$"));
@@ -117,7 +117,7 @@ pub fn installed_alternatives(
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
         fits.then_some(AlternativeCompiler { program, release })
     });
-    found.take(MOST_RIVALS).collect()
+    found.take(MOST_REPORTED).collect()
 }
 
 /// Returns the C++ cross compiler that the cc crate finds, if the target has another CPU. nvcc itself would use the

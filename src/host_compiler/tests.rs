@@ -103,7 +103,7 @@ fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> 
         choice: &Choice::Nobody,
         cuda,
         limits,
-        rivals: &[],
+        alternatives: &[],
     };
     let misfit = limits.misfit(compiler.make, compiler.number())?;
     let fault = HostCompilerFault::Unsupported(check, misfit, true);

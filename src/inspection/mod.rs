@@ -151,7 +151,7 @@ impl Inspection {
                 file.display()
             ));
         }
-        self.look_elsewhere(root, host);
+        self.search_elsewhere(root, host);
         refused
     }
 
@@ -236,7 +236,7 @@ impl Inspection {
     }
 
     /// Searches as for a build, if a library is missing.
-    fn look_elsewhere(&mut self, root: Option<&Path>, host: &Host) {
+    fn search_elsewhere(&mut self, root: Option<&Path>, host: &Host) {
         let missing = &self.input.missing;
         if missing.is_empty() {
             return;

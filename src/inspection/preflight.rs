@@ -108,7 +108,7 @@ impl PreflightInput {
         if let Some(cudnn) = &self.cudnn {
             let mut of_cudnn = Vec::new();
             self.cudnn(cudnn, &mut of_cudnn, &mut unknown);
-            if !self.stops_at(cudnn) {
+            if !self.is_refused_by_loader(cudnn) {
                 self.allow.apply(&mut of_cudnn);
             }
             findings.extend(of_cudnn);
@@ -117,7 +117,7 @@ impl PreflightInput {
     }
 
     /// Returns `true` if the loader refuses the cuDNN before the program begins.
-    fn stops_at(&self, cudnn: &Cudnn) -> bool {
+    fn is_refused_by_loader(&self, cudnn: &Cudnn) -> bool {
         self.objects.iter().any(|object| {
             object.need == LoadPhase::Start
                 && object.defect.is_some()

@@ -5,7 +5,7 @@ use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::Format;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, shown, wrapped};
-use crate::report::text::{mark, parts, with_flavour};
+use crate::report::text::{mark, parts, with_cuda_major};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
@@ -62,7 +62,7 @@ fn built(built: &Built) -> String {
         return words.join(", ");
     }
     if let Some(cudnn) = built.cudnn {
-        let release = with_flavour(cudnn, built.cudnn_cuda_major);
+        let release = with_cuda_major(cudnn, built.cudnn_cuda_major);
         words.push(format!("built with cuDNN {release}"));
     }
     if let Some(requirement) = &built.requirement {
@@ -117,7 +117,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
 /// Returns a version for messages: `9.14.0 for CUDA 13`.
 fn release(cudnn: &Cudnn) -> String {
     match cudnn.library_version {
-        Some(version) => with_flavour(version, cudnn.cuda_major),
+        Some(version) => with_cuda_major(version, cudnn.cuda_major),
         None => "of unknown release".into(),
     }
 }

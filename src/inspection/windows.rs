@@ -50,7 +50,7 @@ impl Inspection {
                 let names: Vec<String> = names.collect();
                 self.input.in_quotes = misplaced::in_quotes(&path.to_string_lossy(), &names);
             }
-            self.look_elsewhere(root, host);
+            self.search_elsewhere(root, host);
             return;
         };
         let dir = library.parent().unwrap_or(&library);

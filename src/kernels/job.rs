@@ -44,7 +44,7 @@ impl Job {
     pub fn all(
         host: &Host,
         product: Product,
-        folder: &str,
+        dir: &str,
         sources: Vec<PathBuf>,
         targets: &[Gencode],
         out_dir: &Path,
@@ -56,8 +56,8 @@ impl Job {
         } else {
             ""
         };
-        let folder = out_dir.join("cudnn-guard").join(format!("{kind}{folder}"));
-        out_dir::create_dir(&folder)?;
+        let dir = out_dir.join("cudnn-guard").join(format!("{kind}{dir}"));
+        out_dir::create_dir(&dir)?;
         let stem = |path: &Path| {
             path.file_stem()
                 .unwrap_or_default()
@@ -82,15 +82,15 @@ impl Job {
                     _ => name.clone(),
                 };
                 let place = match product {
-                    Product::Object => &folder,
+                    Product::Object => &dir,
                     _ => out_dir,
                 };
                 jobs.push(Self {
                     source: source.clone(),
                     output: place.join(format!("{name}.{}", product.extension())),
                     targets: targets.to_vec(),
-                    depfile: folder.join(format!("{name}.d")),
-                    stamp: folder.join(format!("{name}.stamp")),
+                    depfile: dir.join(format!("{name}.d")),
+                    stamp: dir.join(format!("{name}.stamp")),
                 });
             }
         }
@@ -98,7 +98,7 @@ impl Job {
     }
 
     /// Returns the directory of the stamps for this library or this kind of product.
-    pub fn folder(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         self.stamp.parent().unwrap_or(&self.stamp)
     }
 

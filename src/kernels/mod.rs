@@ -163,8 +163,8 @@ impl Kernels<'_> {
         // rustc bundles the library into the rlib of a library crate and links it into a program. In both cases the
         // kernels precede the CUDA runtime, as the linker requires.
         lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
-        if device_link::is_asked(&self.flags) {
-            lines.extend(runtime::of_device(
+        if device_link::is_requested(&self.flags) {
+            lines.extend(runtime::link_device_runtime(
                 link_dirs,
                 host.platform.os,
                 name,
@@ -179,7 +179,7 @@ impl Kernels<'_> {
     fn make(
         &self,
         product: Product,
-        folder: &str,
+        dir: &str,
         lines: &mut Vec<Directive>,
     ) -> Result<Vec<PathBuf>, Error> {
         let toolchain = self.toolchain;
@@ -187,19 +187,19 @@ impl Kernels<'_> {
             return Ok(Vec::new());
         }
         let sources = self.sources(lines)?;
-        lines.extend(self.header_places());
+        lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let out_dir = self.output_dir()?;
         let host = &toolchain.host;
-        let jobs = Job::all(host, product, folder, sources, &targets, &out_dir)?;
+        let jobs = Job::all(host, product, dir, sources, &targets, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
-        self.note(product, folder, &jobs, &setup)?;
+        self.register(product, dir, &jobs, &setup)?;
         let (setup, fresh, files) = self.look(setup, &jobs, lines)?;
         let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
-        let foreign = self.foreign();
+        let system_dirs = self.system_dirs();
         let mut shown = BTreeSet::<OsString>::new();
         let (mut read, mut failed) = (Vec::new(), Vec::new());
-        for made in made_anew(&jobs, &fresh, &setup, lines) {
+        for made in run_outdated(&jobs, &fresh, &setup, lines) {
             match made {
                 Ok(made) => {
                     lines.extend(new_warnings(&made.warnings, &mut shown));
@@ -210,7 +210,7 @@ impl Kernels<'_> {
         }
         for file in fresh.into_iter().flatten().flatten().chain(read) {
             // Most headers are included by many sources.
-            if file.is_reported.replace(true) || !is_own(&file, &foreign) {
+            if file.is_reported.replace(true) || !is_own(&file, &system_dirs) {
                 continue;
             }
             let line = Directive::RerunIfChanged(file.path.clone());
@@ -221,9 +221,9 @@ impl Kernels<'_> {
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
-        if product == Product::Object && device_link::is_asked(&setup.plan.flags) {
-            let folder = jobs[0].folder();
-            outputs.push(device_link::link(&setup, &targets, &outputs, folder)?);
+        if product == Product::Object && device_link::is_requested(&setup.plan.flags) {
+            let dir = jobs[0].dir();
+            outputs.push(device_link::link(&setup, &targets, &outputs, dir)?);
         }
         toolchain.compiled(targets.iter().map(|one| one.target))?;
         Ok(outputs)
@@ -263,7 +263,7 @@ impl Kernels<'_> {
     }
 
     /// Registers the outputs, so that no call of this build script overwrites another one's files.
-    fn note(
+    fn register(
         &self,
         product: Product,
         name: &str,
@@ -291,7 +291,7 @@ impl Kernels<'_> {
 type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
 /// Runs the outdated jobs, the longest first, and returns their results in the order of `jobs`.
-fn made_anew(
+fn run_outdated(
     jobs: &[Job],
     fresh: &Fresh,
     setup: &Setup,
@@ -300,7 +300,7 @@ fn made_anew(
     let stale: Vec<usize> = (0..jobs.len())
         .filter(|place| fresh[*place].is_none())
         .collect();
-    let mut durations = Durations::read(jobs[0].folder().join("durations"));
+    let mut durations = Durations::read(jobs[0].dir().join("durations"));
     let stale = durations.longest_first(jobs, &stale);
     let anew = job_pool::in_parallel(
         stale.iter().map(|place| &jobs[*place]).collect(),

@@ -27,7 +27,7 @@ impl Kernels<'_> {
             return Err(fault.finding().into());
         }
         let watched = self.watched(lines)?;
-        let toolkit = self.toolchain.need_toolkit()?;
+        let toolkit = self.toolchain.require_toolkit()?;
         let is_linked = product == Product::Object;
         let mut refused: Vec<Finding> = Vec::new();
         if is_linked {
@@ -36,7 +36,7 @@ impl Kernels<'_> {
         self.toolchain.allowed.apply(&mut refused);
         let builder = match toolkit.nvcc {
             Some(_) => None,
-            None => self.toolchain.of_builder(),
+            None => self.toolchain.for_build_system(),
         };
         lines.extend(builder.as_ref().map_or(Vec::new(), Toolchain::reruns));
         let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
@@ -45,7 +45,7 @@ impl Kernels<'_> {
             let absent = UnusableToolkit::NoNvcc(self.toolchain, builder.as_ref(), sources);
             return Err(refused.pop().unwrap_or_else(|| absent.finding()).into());
         };
-        let mut selection = self.toolchain.selection_of(&self.archs)?;
+        let mut selection = self.toolchain.selection_for(&self.archs)?;
         if let Some(minimum) = self.minimum {
             let lost = min_capability::apply(minimum, &mut selection);
             selection.findings.extend(lost.map(|lost| lost.finding()));

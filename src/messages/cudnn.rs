@@ -54,7 +54,7 @@ impl CudaMismatch<'_> {
             }
             let at = usize::from(self.compatible_toolkit.is_some());
             let package = self.package.as_ref();
-            let package = package.map(|(owner, command)| other_package(owner, theirs, command));
+            let package = package.map(|(owner, command)| package_for_cuda(owner, theirs, command));
             helps.splice(at..at, package);
         }
         with_alternatives(finding, helps)
@@ -63,7 +63,7 @@ impl CudaMismatch<'_> {
 
 /// Returns the help that replaces the package by the one for this CUDA. Two wheels of cuDNN share one directory, so the
 /// old one has to be removed first.
-fn other_package(owner: &Owner, cuda: u32, command: &str) -> String {
+fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
     match owner.installer {
         Installer::Pip => format!(
             "install the wheel for CUDA {cuda} in its place: `pip uninstall -y {} && {command}`",
@@ -97,7 +97,7 @@ impl HeaderLibrarySkew<'_> {
         let of_headers = from(self.cudnn.files.header_owner.as_ref());
         let of_library = from(self.cudnn.owner.as_deref());
         let stale = if let Some((of_headers, of_library)) = self.packages {
-            let command = of_one_release(of_headers, of_library, header > library);
+            let command = same_version_command(of_headers, of_library, header > library);
             format!("run `{command}`")
         } else if beside(file, path) {
             let root = self.cudnn.root.display();
@@ -116,7 +116,7 @@ impl HeaderLibrarySkew<'_> {
 
 /// Returns the command that installs both Debian packages in the newer version. If the headers are from another CUDA's
 /// package, they are replaced by those of the library's package.
-fn of_one_release(of_headers: &Owner, of_library: &Owner, headers_newer: bool) -> String {
+fn same_version_command(of_headers: &Owner, of_library: &Owner, headers_newer: bool) -> String {
     let (headers, library) = (&of_headers.name, &of_library.name);
     let end = |name: &str| name.find("-cuda-").unwrap_or(name.len());
     let (kind, cuda) = headers.split_at(end(headers));

@@ -109,7 +109,7 @@ impl HostCompilerCheck<'_> {
 
     /// Returns the help that names a compiler which CUDA supports.
     fn supported_compiler(&self, misfit: Misfit) -> String {
-        match (self.rivals, self.compiler.make) {
+        match (self.alternatives, self.compiler.make) {
             ([best, ..], _) => {
                 let program = best.program.display();
                 match self.choice {
@@ -157,12 +157,12 @@ impl HostCompilerCheck<'_> {
             Some(header) => header.display().to_string(),
             None => format!("NVIDIA's own header of {}", self.cuda),
         };
-        let rival =
+        let alternative =
             |one: &AlternativeCompiler| format!("{} in {}", one.release, one.program.display());
         finding
             .with("named by", named)
             .with("limit in", limit)
-            .with_lines("also found", self.rivals.iter().map(rival))
+            .with_lines("also found", self.alternatives.iter().map(alternative))
     }
 
     /// Returns the supported versions: `gcc 14 or older`.

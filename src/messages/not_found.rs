@@ -117,7 +117,7 @@ impl NoUsableCandidate<'_> {
         }));
         let is_in_image = nvidia_image::without_headers(context.env).is_some();
         if is_in_image {
-            help.push(build_in(match kind {
+            help.push(development_image(match kind {
                 Kind::Toolkit => "devel",
                 Kind::Cudnn => "cudnn-devel",
             }));
@@ -263,7 +263,7 @@ impl MissingHeaders<'_> {
         let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
             .with("found via", format!("{}: {}", self.via, library.display()));
         if nvidia_image::is_without_cudnn_headers(self.env) {
-            finding = finding.help(build_in("cudnn-devel"));
+            finding = finding.help(development_image("cudnn-devel"));
         }
         // The 9 in `…/libcudnn.so.9`.
         let in_name = || LibraryName::of(cudnn.library.as_deref()?)?.major();
@@ -321,7 +321,7 @@ fn mute(header: &Path, release: &str) -> String {
 }
 
 /// Returns the help for a runtime-only image.
-fn build_in(flavour: &str) -> String {
+fn development_image(flavour: &str) -> String {
     format!(
         "build in the `-{flavour}` image of nvidia/cuda, and copy the program into this one, which is for running alone"
     )

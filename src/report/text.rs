@@ -106,7 +106,7 @@ impl Lines<'_, '_> {
             }
             _ => cudnn
                 .version()
-                .map(|version| with_flavour(version, cudnn.cuda_major)),
+                .map(|version| with_cuda_major(version, cudnn.cuda_major)),
         };
         let text = at(version, &cudnn.root);
         self.line(Section::Cudnn, Mark::Tick, "cuDNN", &text)?;
@@ -237,7 +237,7 @@ fn none(report: &Report, kind: Kind) -> &'static str {
 }
 
 /// Returns a version for messages: `9.14.0 for CUDA 13`.
-pub(crate) fn with_flavour(version: Version, cuda_major: Option<u32>) -> String {
+pub(crate) fn with_cuda_major(version: Version, cuda_major: Option<u32>) -> String {
     let flavour = cuda_major.map(|major| format!(" for CUDA {major}"));
     format!("{version}{}", flavour.unwrap_or_default())
 }

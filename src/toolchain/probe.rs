@@ -169,7 +169,7 @@ impl Probe<'_> {
         if self.needs.toolkit && self.needs.cudnn && choice.toolkit.is_some() {
             findings.extend(context.mismatch());
         }
-        findings.extend(self.met_at_run_time(&context));
+        findings.extend(self.run_time_findings(&context));
         if self.needs.toolkit {
             findings.extend(context.partial());
         }
@@ -235,7 +235,7 @@ impl Probe<'_> {
     }
 
     /// Returns the findings about loading cuDNN at run time. With `Link::Static` nothing is loaded.
-    fn met_at_run_time(&self, context: &CheckContext) -> Vec<Finding> {
+    fn run_time_findings(&self, context: &CheckContext) -> Vec<Finding> {
         if !self.needs.cudnn || self.config.link == Link::Static {
             return Vec::new();
         }
@@ -247,7 +247,7 @@ impl Probe<'_> {
         let built_with = if self.needs.toolkit { toolkit } else { None };
         let mut findings =
             environment_checks::cudnn_findings(cudnn, toolkit, built_with, self.config, self.host);
-        let named = candidate.and_then(|one| named_apart(cudnn, &one.via, self.host));
+        let named = candidate.and_then(|one| separate_variables(cudnn, &one.via, self.host));
         let skew = |one: &&mut Finding| one.id == FindingId::HeaderLibrarySkew;
         if let (Some(named), Some(skew)) = (named, findings.iter_mut().find(skew)) {
             skew.explain_skew(&named);
@@ -274,7 +274,7 @@ impl Probe<'_> {
 }
 
 /// Returns the variables of a cuDNN whose headers and libraries were set by different variables.
-fn named_apart(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<String>> {
+fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<String>> {
     let FoundVia::Variables(named) = via else {
         return None;
     };

@@ -16,7 +16,7 @@ impl Toolchain {
         let mut names: Vec<String> = Vec::new();
         for &variable in Variable::ALL {
             let is_input = matches!(variable.kind(), Meaning::Installation(_) | Meaning::Setting);
-            let by_path = variable == Variable::Path && self.path_decided();
+            let by_path = variable == Variable::Path && self.depends_on_path();
             if is_input || by_path || search::is_watched(variable, &self.host.env) {
                 names.extend(self.host.env.spellings(variable));
             }
@@ -38,7 +38,7 @@ impl Toolchain {
     }
 
     /// Returns `true` if PATH affected the choice. A bare name in `NVCC` is also searched on PATH.
-    fn path_decided(&self) -> bool {
+    fn depends_on_path(&self) -> bool {
         let bare = [Variable::Nvcc, Variable::CudaCxx].iter().any(|variable| {
             let value = self.host.env.get(*variable).and_then(OsStr::to_str);
             let name = value.unwrap_or_default().split_whitespace().last();

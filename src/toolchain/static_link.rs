@@ -155,7 +155,7 @@ impl Archives {
         }
         let lacking = self.take_each(archives::cudnn(major), dirs, Os::Linux, Library::Whole);
         let cuda = cudnn.cuda_major.or(cuda).unwrap_or(majors::USUAL_CUDA);
-        let missing = lacking_parts(cudnn, dir, &lacking, (major, cuda));
+        let missing = missing_sub_libraries(cudnn, dir, &lacking, (major, cuda));
         self.lacking.extend(missing.map(|fault| fault.finding()));
     }
 }
@@ -180,7 +180,7 @@ fn in_dirs(dirs: &[PathBuf], archive: &Archive, os: Os) -> Option<(PathBuf, Stri
     })
 }
 
-fn lacking_parts<'a>(
+fn missing_sub_libraries<'a>(
     cudnn: &'a Cudnn,
     dir: &'a Path,
     lacking: &[Archive],

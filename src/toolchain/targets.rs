@@ -69,7 +69,7 @@ impl Toolchain {
     }
 
     /// Returns the selection for kernels with their own targets; if the list is empty, the selection of the build.
-    pub(crate) fn selection_of(&self, archs: &[String]) -> Result<Selection, Error> {
+    pub(crate) fn selection_for(&self, archs: &[String]) -> Result<Selection, Error> {
         match archs {
             [] => self.selection(),
             archs => self.select(archs),

@@ -67,9 +67,9 @@ impl Kind {
     }
 
     /// Returns the directories of this kind for all CUDAs.
-    pub fn folders(self) -> Vec<String> {
+    pub fn dirs(self) -> Vec<String> {
         let every = self.every().into_iter();
-        every.flat_map(|component| component.folders).collect()
+        every.flat_map(|component| component.dirs).collect()
     }
 
     /// Returns the wheels of this kind in a directory, for any CUDA.
@@ -85,7 +85,7 @@ pub struct Component {
     pub kind: Kind,
     pub cuda: u32,
     /// Its directories below the home, as in its wheels.
-    pub folders: Vec<String>,
+    pub dirs: Vec<String>,
     /// Its wheels. The first wheel's version is the component's.
     pub packages: Vec<String>,
     /// The required version.
@@ -100,7 +100,7 @@ impl Component {
         let mut known = majors::CUDA.iter();
         let with_wheels = known.find(|known| **known <= cuda);
         let cuda = *with_wheels.or(majors::CUDA.last()).unwrap_or(&cuda);
-        let (folders, packages) = match kind {
+        let (dirs, packages) = match kind {
             Kind::Cudnn => (
                 vec!["nvidia/cudnn".to_string()],
                 vec![format!("nvidia-cudnn-cu{cuda}")],
@@ -111,14 +111,14 @@ impl Component {
             ),
             Kind::Toolkit => TOOLKIT_12
                 .iter()
-                .filter(|(folder, _)| cuda > 11 || *folder != "cuda_cccl")
-                .map(|(folder, wheel)| (format!("nvidia/{folder}"), format!("{wheel}-cu{cuda}")))
+                .filter(|(dir, _)| cuda > 11 || *dir != "cuda_cccl")
+                .map(|(dir, wheel)| (format!("nvidia/{dir}"), format!("{wheel}-cu{cuda}")))
                 .unzip(),
         };
         Self {
             kind,
             cuda,
-            folders,
+            dirs,
             packages,
             required,
             pins: Vec::new(),
@@ -237,11 +237,11 @@ impl Component {
 
     /// Returns its directory, or the parent of its directories.
     pub fn place(&self, home: &Path) -> String {
-        let folder = match &self.folders[..] {
-            [folder] => home.join(folder),
+        let dir = match &self.dirs[..] {
+            [dir] => home.join(dir),
             _ => home.join("nvidia"),
         };
-        folder.display().to_string()
+        dir.display().to_string()
     }
 
     pub fn download(&self) -> String {

@@ -16,12 +16,12 @@ const PROFILER: [&str; 3] = ["cuProfilerInitialize", "cuProfilerStart", "cuProfi
 
 /// Creates `lib/stubs/libcuda.so` from the functions in the headers, with the C compiler that Rust links with. A
 /// directory without the headers or with a stub is left unchanged. Returns the line to show.
-pub fn add(folder: &Path) -> Option<String> {
-    let stub = folder.join("lib/stubs/libcuda.so");
+pub fn add(dir: &Path) -> Option<String> {
+    let stub = dir.join("lib/stubs/libcuda.so");
     if !cfg!(unix) || stub.exists() {
         return None;
     }
-    let read = |name: &&str| fs::read_to_string(folder.join("include").join(name)).ok();
+    let read = |name: &&str| fs::read_to_string(dir.join("include").join(name)).ok();
     let headers: Vec<String> = HEADERS.iter().filter_map(read).collect();
     if headers.is_empty() {
         return None;

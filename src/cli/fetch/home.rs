@@ -20,14 +20,14 @@ const TEMPORARY: &str = ".fetching-";
 const REPLACED: &str = "replaced";
 
 /// Returns `true` if this program created that directory.
-pub fn is_ours(home: &Path, folder: &str) -> bool {
+pub fn is_ours(home: &Path, dir: &str) -> bool {
     let claims = fs::read_to_string(home.join(CLAIMS)).unwrap_or_default();
-    claims.lines().any(|line| line == folder)
+    claims.lines().any(|line| line == dir)
 }
 
 /// Returns `true` if this program created all directories of a component.
 pub fn is_claimed(home: &Path, component: &Component) -> bool {
-    component.folders.iter().all(|folder| is_ours(home, folder))
+    component.dirs.iter().all(|dir| is_ours(home, dir))
 }
 
 /// Returns the component of a kind that this program installed.
@@ -39,24 +39,24 @@ pub fn ours(home: &Path, kind: Kind) -> Option<Component> {
 
 /// Returns a directory below `nvidia` that this program did not create. The home is then a virtual environment or
 /// another directory of pip, and nothing is added to it.
-pub fn somebody_elses(home: &Path, kind: Kind) -> Option<PathBuf> {
-    let folders = kind.folders().into_iter();
-    let mut foreign = folders.filter(|folder| !is_ours(home, folder));
-    foreign.find_map(|folder| {
-        let path = home.join(folder);
+pub fn foreign_directory(home: &Path, kind: Kind) -> Option<PathBuf> {
+    let dirs = kind.dirs().into_iter();
+    let mut foreign = dirs.filter(|dir| !is_ours(home, dir));
+    foreign.find_map(|dir| {
+        let path = home.join(dir);
         (path.exists() && !links::is_neighbor(&path)).then_some(path)
     })
 }
 
 /// Adds directories to the claims, and drops claims on missing ones. If it is interrupted, its incomplete file is in the
 /// temporary directory.
-fn claim(home: &Path, folders: &[String], temporary: &Path) -> io::Result<()> {
+fn claim(home: &Path, dirs: &[String], temporary: &Path) -> io::Result<()> {
     let path = home.join(CLAIMS);
     let before = fs::read_to_string(&path).unwrap_or_default();
     let others = before
         .lines()
-        .filter(|line| !folders.iter().any(|folder| folder == line) && home.join(line).exists());
-    let lines = others.chain(folders.iter().map(String::as_str));
+        .filter(|line| !dirs.iter().any(|dir| dir == line) && home.join(line).exists());
+    let lines = others.chain(dirs.iter().map(String::as_str));
     let text: String = lines.map(|line| format!("{line}\n")).collect();
     let fresh = temporary.join("claims");
     fs::write(&fresh, text)?;
@@ -102,21 +102,21 @@ fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<(
     fs::create_dir_all(old.join("nvidia"))?;
     fs::create_dir_all(home.join("nvidia"))?;
     move_records(component.kind.wheels(home), &old)?;
-    claim(home, &component.folders, temporary)?;
+    claim(home, &component.dirs, temporary)?;
     if component.kind == Kind::Toolkit {
         links::remove_neighbors(home)?;
     }
-    for folder in component.kind.folders() {
-        if home.join(&folder).exists() {
-            fs::rename(home.join(&folder), old.join(folder))?;
+    for dir in component.kind.dirs() {
+        if home.join(&dir).exists() {
+            fs::rename(home.join(&dir), old.join(dir))?;
         }
     }
-    for folder in &component.folders {
-        fs::rename(fresh.join(folder), home.join(folder))?;
+    for dir in &component.dirs {
+        fs::rename(fresh.join(dir), home.join(dir))?;
     }
     fs::rename(&old, temporary.join(REPLACED))?;
     move_records(component.kind.wheels(&fresh), home)?;
-    claim(home, &component.folders, temporary)
+    claim(home, &component.dirs, temporary)
 }
 
 fn move_records(wheels: Vec<Wheel>, to: &Path) -> io::Result<()> {

@@ -31,8 +31,8 @@ impl Installed {
         }
         for (name, component) in ["CUDA_HOME", "CUDNN_PATH"].iter().zip(&self.components) {
             // Other crates expect a complete toolkit in CUDA_HOME.
-            if let [folder] = &component.folders[..] {
-                variables.push((name, self.home.join(folder).display().to_string()));
+            if let [dir] = &component.dirs[..] {
+                variables.push((name, self.home.join(dir).display().to_string()));
             }
         }
         variables
@@ -48,9 +48,9 @@ impl Installed {
             .map(|path| format!("  {}\n", path.display()))
             .collect();
         let components = self.components.iter().rev();
-        let folders = components.flat_map(|component| &component.folders);
-        let libraries: Vec<String> = folders
-            .map(|folder| self.home.join(folder).join("lib"))
+        let dirs = components.flat_map(|component| &component.dirs);
+        let libraries: Vec<String> = dirs
+            .map(|dir| self.home.join(dir).join("lib"))
             .filter(|lib| lib.is_dir())
             .map(|lib| lib.display().to_string())
             .collect();

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::{fs, io};
 
 /// Adds `libcudnn.so` for `libcudnn.so.9`, and `lib64` for `lib`, to a directory of wheels. Existing files stay.
-pub fn add_developer_links(folder: &Path) -> io::Result<()> {
-    let lib = folder.join("lib");
+pub fn add_developer_links(dir: &Path) -> io::Result<()> {
+    let lib = dir.join("lib");
     if !lib.is_dir() {
         return Ok(());
     }
@@ -16,7 +16,7 @@ pub fn add_developer_links(folder: &Path) -> io::Result<()> {
             link(Path::new(name), &lib.join(format!("{stem}.so")))?;
         }
     }
-    link(Path::new("lib"), &folder.join("lib64"))
+    link(Path::new("lib"), &dir.join("lib64"))
 }
 
 /// Directories where some versions of cuDNN search cuBLAS and NVRTC although no wheel fills them, and the directories of
@@ -29,10 +29,10 @@ const NEIGHBORS: [(&str, &str); 3] = [
 
 /// Creates [`NEIGHBORS`] for a CUDA, each with a link.
 pub fn add_neighbors(home: &Path, cuda: u32) -> io::Result<()> {
-    for (folder, to) in NEIGHBORS {
+    for (dir, to) in NEIGHBORS {
         if (cuda == 13) == to.contains("cu13") {
-            fs::create_dir_all(home.join(folder))?;
-            link(Path::new(to), &home.join(folder).join("lib"))?;
+            fs::create_dir_all(home.join(dir))?;
+            link(Path::new(to), &home.join(dir).join("lib"))?;
         }
     }
     Ok(())
@@ -40,17 +40,17 @@ pub fn add_neighbors(home: &Path, cuda: u32) -> io::Result<()> {
 
 /// Removes [`NEIGHBORS`].
 pub fn remove_neighbors(home: &Path) -> io::Result<()> {
-    let folders = NEIGHBORS.map(|(folder, _)| home.join(folder));
-    let mut neighbors = folders.iter().filter(|folder| is_neighbor(folder));
+    let dirs = NEIGHBORS.map(|(dir, _)| home.join(dir));
+    let mut neighbors = dirs.iter().filter(|dir| is_neighbor(dir));
     neighbors.try_for_each(fs::remove_dir_all)
 }
 
 /// Returns `true` if a directory is one of [`NEIGHBORS`].
-pub fn is_neighbor(folder: &Path) -> bool {
-    let to = fs::read_link(folder.join("lib")).ok();
+pub fn is_neighbor(dir: &Path) -> bool {
+    let to = fs::read_link(dir.join("lib")).ok();
     NEIGHBORS
         .iter()
-        .any(|(name, known)| folder.ends_with(name) && to.as_deref() == Some(Path::new(known)))
+        .any(|(name, known)| dir.ends_with(name) && to.as_deref() == Some(Path::new(known)))
 }
 
 /// Creates a link unless its name exists.

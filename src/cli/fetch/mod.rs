@@ -33,15 +33,14 @@ use crate::cli::fetch::choice::Choice;
 use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::home::{
-    clean_up, is_claimed, is_ours, leftovers, ours, replace, somebody_elses,
+    clean_up, foreign_directory, is_claimed, is_ours, leftovers, ours, replace,
 };
 use crate::cli::fetch::installed::{Installed, without_nvcc};
 use crate::cli::fetch::installer::Installer;
 use crate::cli::fetch::lock::Lock;
 use crate::cli::fetch::pinned::Pinned;
 use crate::cli::fetch::release::Release;
-use crate::cli::terminal::{complain, flag, option, show};
-use crate::model::kind::Kind;
+use crate::cli::terminal::{flag, option, show, show_on_stderr};
 
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::facts::majors;
@@ -110,7 +109,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     // The faults are the output of `--check`.
     let tell: fn(String) = match arguments.get_flag("check") {
         true => show,
-        false => complain,
+        false => show_on_stderr,
     };
     for fault in &faults {
         tell(format!("\n{}\n", fault.finding()));
@@ -217,9 +216,9 @@ fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Pl
     let (missing, complete): (Vec<_>, Vec<_>) = plan.iter().partition(|(_, found)| found.is_err());
     if !missing.is_empty() {
         for (component, found) in missing.into_iter().chain(complete) {
-            if let Some(folder) = somebody_elses(home, component.kind) {
+            if let Some(dir) = foreign_directory(home, component.kind) {
                 let why = found.clone().err().flatten();
-                return Err(FetchFault::ForeignDirectory(folder, why));
+                return Err(FetchFault::ForeignDirectory(dir, why));
             }
         }
     }
@@ -275,11 +274,11 @@ fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), F
 
 /// Adds the links that builds and cuDNN expect.
 fn add_links(home: &Path, components: &[Component]) -> Result<(), FetchFault> {
-    let folders = components.iter().flat_map(|one| &one.folders);
-    for folder in folders.filter(|folder| is_ours(home, folder)) {
-        let folder = home.join(folder);
-        links::add_developer_links(&folder).map_err(failed("add links to", &folder))?;
-        if let Some(line) = driver_stub::add(&folder) {
+    let dirs = components.iter().flat_map(|one| &one.dirs);
+    for dir in dirs.filter(|dir| is_ours(home, dir)) {
+        let dir = home.join(dir);
+        links::add_developer_links(&dir).map_err(failed("add links to", &dir))?;
+        if let Some(line) = driver_stub::add(&dir) {
             show(line);
         }
     }

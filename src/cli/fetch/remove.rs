@@ -25,7 +25,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
         }
     }
     for kind in Kind::BOTH.into_iter().rev() {
-        if !kind.folders().iter().any(|folder| is_ours(home, folder)) {
+        if !kind.dirs().iter().any(|dir| is_ours(home, dir)) {
             continue;
         }
         found = true;
@@ -57,26 +57,26 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
 /// Removes the claimed directories for any CUDA, the links to them, and last their records. Returns the size.
 fn remove_one(home: &Path, kind: Kind) -> io::Result<u64> {
     links::remove_neighbors(home)?;
-    let folders = kind.folders().into_iter();
-    let claimed = folders.filter(|folder| is_ours(home, folder));
-    let mut gone: Vec<_> = claimed.map(|folder| home.join(folder)).collect();
+    let dirs = kind.dirs().into_iter();
+    let claimed = dirs.filter(|dir| is_ours(home, dir));
+    let mut gone: Vec<_> = claimed.map(|dir| home.join(dir)).collect();
     // Records for another CUDA may belong to another installation.
     let every = kind.every();
     let ours = every.iter().filter(|one| is_claimed(home, one));
     let wheels = ours.flat_map(|one| one.wheels(home)).flatten();
     gone.extend(wheels.map(|wheel| wheel.info));
     let mut size = 0;
-    for folder in gone.iter().filter(|folder| folder.exists()) {
-        size += size_of(folder)?;
-        fs::remove_dir_all(folder)?;
+    for dir in gone.iter().filter(|dir| dir.exists()) {
+        size += size_of(dir)?;
+        fs::remove_dir_all(dir)?;
     }
     Ok(size)
 }
 
 /// Returns the size of the files below a directory in bytes, without links.
-fn size_of(folder: &Path) -> io::Result<u64> {
+fn size_of(dir: &Path) -> io::Result<u64> {
     let mut size = 0;
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let metadata = entry.metadata()?;
         size += match metadata.is_dir() {

@@ -61,7 +61,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(refusal) => {
-            terminal::complain(terminal::harmless_lines(&refusal));
+            terminal::show_on_stderr(terminal::harmless_lines(&refusal));
             ExitCode::from(1)
         }
     }

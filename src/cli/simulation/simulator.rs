@@ -175,14 +175,14 @@ impl Tree<'_> {
         sources: &[&str],
         flags: &[String],
     ) -> Result<(), String> {
-        let (folder, name) = stem.split_once('/').unwrap_or_default();
+        let (dir, name) = stem.split_once('/').unwrap_or_default();
         let soname = format!("{name}.{major}");
         let before =
             ["-fPIC", &format!("-Wl,-soname,{soname}"), "-Wl,--build-id"].map(String::from);
         let behind = ["-ldl", "-lm"].map(String::from);
-        let to = format!("{folder}/{soname}");
+        let to = format!("{dir}/{soname}");
         self.compile(&to, sources, &[&before[..], flags, &behind].concat())?;
-        if folder == "driver" {
+        if dir == "driver" {
             return Ok(());
         }
         files::link(Path::new(&soname), &self.into.join(stem)).map_err(|finding| finding.summary)
@@ -190,8 +190,8 @@ impl Tree<'_> {
 
     fn compile(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
         let to_file = self.into.join(to);
-        if let Some(folder) = to_file.parent() {
-            fs::create_dir_all(folder).map_err(|error| self.not_written(&error))?;
+        if let Some(dir) = to_file.parent() {
+            fs::create_dir_all(dir).map_err(|error| self.not_written(&error))?;
         }
         let warnings = ["-std=gnu99", "-O1", "-Wall", "-Wextra", "-Werror"];
         let mut compiler = Command::new(self.compiler);

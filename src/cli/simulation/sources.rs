@@ -8,8 +8,8 @@ use std::{fs, io};
 pub type Sources = &'static [(&'static str, &'static str)];
 
 macro_rules! sources {
-    ($folder:literal: $($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/", $folder, "/", $path)))),*]
+    ($dir:literal: $($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/", $dir, "/", $path)))),*]
     };
 }
 
@@ -53,8 +53,8 @@ pub fn write(sources: Sources, into: &Path, edit: &dyn Fn(&str) -> String) -> io
         if fs::read_to_string(&file).is_ok_and(|old| old == text) {
             continue;
         }
-        if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)?;
+        if let Some(dir) = file.parent() {
+            fs::create_dir_all(dir)?;
         }
         fs::write(file, text)?;
     }
@@ -65,8 +65,8 @@ pub fn write(sources: Sources, into: &Path, edit: &dyn Fn(&str) -> String) -> io
 mod tests {
     use super::*;
 
-    fn count(folder: &Path) -> usize {
-        let entries = fs::read_dir(folder)
+    fn count(dir: &Path) -> usize {
+        let entries = fs::read_dir(dir)
             .unwrap()
             .map(|entry| entry.unwrap().path());
         entries
@@ -77,8 +77,8 @@ mod tests {
     #[test]
     fn no_source_is_forgotten() {
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-        for (sources, folder) in [(CONSUMERS, "consumers"), (SIMULATOR, "simulator")] {
-            assert_eq!(sources.len(), count(&fixtures.join(folder)), "{folder}");
+        for (sources, dir) in [(CONSUMERS, "consumers"), (SIMULATOR, "simulator")] {
+            assert_eq!(sources.len(), count(&fixtures.join(dir)), "{dir}");
         }
     }
 }

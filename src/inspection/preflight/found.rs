@@ -144,7 +144,7 @@ impl PreflightInput {
             }
             // The origin of sub-libraries matters only if the main library is correct.
             let is_foreign = finding.id == FindingId::PartsMixed && context.foreign.is_some();
-            if !(is_foreign && self.is_unfit(cudnn)) {
+            if !(is_foreign && self.is_refused(cudnn)) {
                 findings.push(context.apply(finding));
             }
         }
@@ -159,7 +159,7 @@ impl PreflightInput {
     }
 
     /// Returns `true` if a guard refuses the version.
-    fn is_unfit(&self, cudnn: &Cudnn) -> bool {
+    fn is_refused(&self, cudnn: &Cudnn) -> bool {
         let refuses = |version| {
             let mut guards = self.guards.iter();
             guards.any(|guard| guard.absent.is_none() && rules::version(guard, version).is_err())

@@ -81,7 +81,7 @@ impl PreflightInput {
         Alternatives {
             also_found: self.also_found(names, missing),
             unrequested: unrequested.map(|path| (path, self.dir(path))),
-            reach: other.map(|other| self.way_to(other, names)),
+            reach: other.map(|other| self.reach(other, names)),
             install: if let Some(mismatch) = named.find_map(|other| mismatch(other)) {
                 Install::Accepted(mismatch.required_cudnn())
             } else if !others.is_empty() {
@@ -93,7 +93,7 @@ impl PreflightInput {
     }
 
     /// Returns how the loader can find this cuDNN, which is in a directory that it does not search.
-    fn way_to(&self, other: &Other, names: &[&str]) -> Reach<'_> {
+    fn reach(&self, other: &Other, names: &[&str]) -> Reach<'_> {
         let (dir, name) = (self.dir(&other.path), consistency::file_name(&other.path));
         let requested = self.by_cudarc().map(library_names::opened_names);
         if requested.is_some_and(|names| !names.iter().any(|requested| requested == name)) {

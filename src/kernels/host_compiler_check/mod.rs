@@ -53,7 +53,7 @@ pub fn host_compiler(
     };
     let choice = choice(&machine.env, &plan.flags);
     let misfit = limits.misfit(compiler.make, compiler.number());
-    let rivals = match misfit {
+    let alternatives = match misfit {
         Some(_) => query::installed_alternatives(&program, &limits, machine),
         None => Vec::new(),
     };
@@ -64,7 +64,7 @@ pub fn host_compiler(
         choice: &choice,
         cuda: &cuda,
         limits: &limits,
-        rivals: &rivals,
+        alternatives: &alternatives,
     };
     let allowed = &toolchain.allowed;
     let mut findings = Vec::new();
@@ -74,17 +74,17 @@ pub fn host_compiler(
             .any(|flag| flag.trim_start_matches('-') == UNCHECKED);
         let mut fault = HostCompilerFault::Unsupported(check, misfit, !unchecked);
         let id = FindingId::HostCompilerUnsupported;
-        match rivals.first() {
+        match alternatives.first() {
             _ if unchecked => {}
             // nvcc checks the version itself.
             _ if allowed.contains(id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
-            Some(rival)
+            Some(alternative)
                 if choice == Choice::Nobody
                     && compiler.make == Make::Gcc
                     && machine.is_target() =>
             {
-                plan.ccbin = Some(rival.program.to_string_lossy().into_owned());
-                fault = HostCompilerFault::Replaced(check, misfit, rival);
+                plan.ccbin = Some(alternative.program.to_string_lossy().into_owned());
+                fault = HostCompilerFault::Replaced(check, misfit, alternative);
             }
             _ => {}
         }

@@ -17,7 +17,7 @@ impl DepfileSource {
     /// Chooses the program. gcc's list is complete only if nvcc calls it once, which is so for a single target; then
     /// nvcc's own list would cost a second call.
     pub fn choose(plan: &Plan, depfile: &Path, env: &Environment) -> Self {
-        let is_alone = matches!(plan.product, Product::Ptx | Product::Cubin);
+        let is_single_target = matches!(plan.product, Product::Ptx | Product::Cubin);
         // nvcc passes these flags to a shell and splits them at commas.
         let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
         let is_plain = depfile
@@ -26,7 +26,7 @@ impl DepfileSource {
         // The flags may already request a list, perhaps in another format.
         let flags = all_flags(&plan.flags, env);
         let is_requested = flags.iter().any(|flag| flag.contains("-M"));
-        if plan.is_gcc && is_alone && is_plain && !is_requested {
+        if plan.is_gcc && is_single_target && is_plain && !is_requested {
             Self::Gcc
         } else {
             Self::Nvcc

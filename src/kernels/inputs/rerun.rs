@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 impl Kernels<'_> {
     /// Returns the directory of a pattern for cargo to watch, since a new file there must be compiled too. If the output is
     /// below it, returns `None`: every build would run again.
-    pub(in crate::kernels) fn folder_of(&self, pattern: &str) -> Option<Directive> {
+    pub(in crate::kernels) fn watch_dir(&self, pattern: &str) -> Option<Directive> {
         let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
-        let folder = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
-        let real = files::canonical(folder, None).ok()?;
+        let dir = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
+        let real = files::canonical(dir, None).ok()?;
         let out_dir = files::canonical(&self.output_dir().ok()?, None).ok()?;
-        (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(folder.to_path_buf()))
+        (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(dir.to_path_buf()))
     }
 
     /// Returns the header directories within the package, since a new header may hide one in a later directory, and the
     /// variables that name further directories.
-    pub(in crate::kernels) fn header_places(&self) -> Vec<Directive> {
+    pub(in crate::kernels) fn header_reruns(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
         let variables = toolchain_fingerprint::variables(host.builder().os).iter();
         let mut lines: Vec<Directive> = variables
@@ -36,12 +36,12 @@ impl Kernels<'_> {
             let real = files::canonical(Path::new(dir), None);
             real.is_ok_and(|real| real != package && real.starts_with(&package))
         });
-        lines.extend(dirs.filter_map(|dir| self.folder_of(&format!("{dir}/"))));
+        lines.extend(dirs.filter_map(|dir| self.watch_dir(&format!("{dir}/"))));
         lines
     }
 
     /// Returns the directories of the toolkit and of the system. cargo need not watch their headers.
-    pub(in crate::kernels) fn foreign(&self) -> Vec<PathBuf> {
+    pub(in crate::kernels) fn system_dirs(&self) -> Vec<PathBuf> {
         let mut dirs: Vec<PathBuf> = vec!["/usr/include".into(), "/usr/lib".into()];
         if let Some(toolkit) = self.toolchain.toolkit() {
             // A package may be in /usr/src/app.
@@ -55,6 +55,6 @@ impl Kernels<'_> {
 }
 
 /// Returns `true` if the file belongs to the package and is in none of these directories.
-pub fn is_own(file: &File, foreign: &[PathBuf]) -> bool {
-    file.is_regular && !foreign.iter().any(|dir| file.real.starts_with(dir))
+pub fn is_own(file: &File, system_dirs: &[PathBuf]) -> bool {
+    file.is_regular && !system_dirs.iter().any(|dir| file.real.starts_with(dir))
 }

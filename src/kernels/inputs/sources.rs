@@ -68,7 +68,7 @@ impl Kernels<'_> {
             match source {
                 Source::File(path) => sources.push(path.clone()),
                 Source::Pattern(pattern) => {
-                    lines.extend(self.folder_of(pattern));
+                    lines.extend(self.watch_dir(pattern));
                     for path in matching(pattern)? {
                         if !self.is_excluded(&path)? {
                             sources.push(path);
@@ -126,7 +126,7 @@ impl Kernels<'_> {
                     return Err(InvalidRequest::MissingWatched(&path).finding());
                 }
                 Source::Pattern(pattern) => {
-                    lines.extend(self.folder_of(&pattern));
+                    lines.extend(self.watch_dir(&pattern));
                     watched.extend(matching(&pattern)?);
                 }
             }

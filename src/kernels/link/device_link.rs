@@ -22,7 +22,7 @@ pub fn renamed(flags: &[String]) -> Vec<String> {
 }
 
 /// Returns `true` if these flags request relocatable device code.
-pub fn is_asked(flags: &[String]) -> bool {
+pub fn is_requested(flags: &[String]) -> bool {
     let whole = [
         "-rdc=true",
         "--relocatable-device-code=true",
@@ -36,14 +36,14 @@ pub fn is_asked(flags: &[String]) -> bool {
             .any(|pair| pairs.contains(&&*pair.join(" ")))
 }
 
-/// Links the objects, if one has changed since the last time, and returns the resulting object in `folder`.
+/// Links the objects, if one has changed since the last time, and returns the resulting object in `dir`.
 pub fn link(
     setup: &Setup,
     targets: &[Gencode],
     objects: &[PathBuf],
-    folder: &Path,
+    dir: &Path,
 ) -> Result<PathBuf, Finding> {
-    let output = folder.join("device-link.o");
+    let output = dir.join("device-link.o");
     let machine: Vec<Gencode> = targets
         .iter()
         .copied()
@@ -61,7 +61,7 @@ pub fn link(
     let how = format!("{command}\n{}", setup.tools);
     let made = Artifact {
         output: &output,
-        stamp: &folder.join("device-link.stamp"),
+        stamp: &dir.join("device-link.stamp"),
         how: &how,
         search: &[],
     };

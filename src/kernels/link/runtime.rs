@@ -7,7 +7,7 @@ use crate::system::{files, out_dir};
 use std::path::{Path, PathBuf};
 
 /// Returns the lines that link `cudadevrt`, if the toolkit has it. Kernels that start kernels call it.
-pub fn of_device(
+pub fn link_device_runtime(
     link_dirs: &[PathBuf],
     os: Os,
     name: &str,

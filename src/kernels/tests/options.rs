@@ -147,7 +147,7 @@ fn the_slowest_of_the_last_time_is_begun_first() {
         &out,
     )
     .unwrap();
-    let durations = || Durations::read(jobs[0].folder().join("durations"));
+    let durations = || Durations::read(jobs[0].dir().join("durations"));
     assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [0, 1, 2]);
     let commands = ["nvcc -c 0.cu", "nvcc -c 1.cu", "nvcc -c 2.cu"];
     let ran = |place: usize, milliseconds| {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Shortens every absolute path in backticks to its last component, so that the generated file is the same in every
 /// directory and reveals nothing about the build machine.
-pub fn without_folders(summary: &str) -> String {
+pub fn without_directories(summary: &str) -> String {
     let cut = |piece: &str| {
         let path = Path::new(piece);
         match path.file_name() {
@@ -38,10 +38,13 @@ mod tests {
     #[test]
     fn a_headline_keeps_the_name_and_loses_the_folder() {
         assert_eq!(
-            without_folders("cuDNN 8.9.7 at `/home/me/venv/nvidia/cudnn` is older than `9.1`"),
+            without_directories("cuDNN 8.9.7 at `/home/me/venv/nvidia/cudnn` is older than `9.1`"),
             "cuDNN 8.9.7 at `cudnn` is older than `9.1`"
         );
-        assert_eq!(without_folders(r"no `C:\CUDA\include`"), "no `include`");
-        assert_eq!(without_folders("an odd ` backtick"), "an odd ` backtick");
+        assert_eq!(without_directories(r"no `C:\CUDA\include`"), "no `include`");
+        assert_eq!(
+            without_directories("an odd ` backtick"),
+            "an odd ` backtick"
+        );
     }
 }
