@@ -54,9 +54,10 @@ pub fn command() -> Cli {
 /// Builds and runs the demo. Exit codes: 0 for pass and unknown, 1 for fail.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir");
-    let done = match arguments.get_flag("broken") {
-        true => demo_broken(dir),
-        false => demo(dir, arguments.get_flag("real")),
+    let done = if arguments.get_flag("broken") {
+        demo_broken(dir)
+    } else {
+        demo(dir, arguments.get_flag("real"))
     };
     match done {
         Ok((verdict, of_what)) => {
@@ -174,9 +175,10 @@ fn simulated(work: &Path) -> Result<Stack, String> {
 /// Returns the consumer with a kernel and a linked cuDNN. Without nvcc, as in wheels for CUDA 11 and 12, returns the one
 /// that opens cuDNN at run time.
 fn consumer_for(report: &Report) -> &'static str {
-    match report.has_nvcc() {
-        true => "kernel",
-        false => "application",
+    if report.has_nvcc() {
+        "kernel"
+    } else {
+        "application"
     }
 }
 

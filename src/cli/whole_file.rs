@@ -36,21 +36,24 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
 /// Converts a file's text to the form of [`read`].
 pub fn as_edited(file: &str) -> String {
     let text = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
-    match has_windows_lines(text) {
-        true => text.replace("\r\n", "\n"),
-        false => text.to_string(),
+    if has_windows_lines(text) {
+        text.replace("\r\n", "\n")
+    } else {
+        text.to_string()
     }
 }
 
 /// Converts a new text to the form of the old file.
 pub fn in_form_of(old: &str, text: &str) -> String {
-    let text = match has_windows_lines(old) {
-        true => text.replace('\n', "\r\n"),
-        false => text.to_string(),
+    let text = if has_windows_lines(old) {
+        text.replace('\n', "\r\n")
+    } else {
+        text.to_string()
     };
-    match old.starts_with(BYTE_ORDER_MARK) {
-        true => format!("{BYTE_ORDER_MARK}{text}"),
-        false => text,
+    if old.starts_with(BYTE_ORDER_MARK) {
+        format!("{BYTE_ORDER_MARK}{text}")
+    } else {
+        text
     }
 }
 

@@ -254,9 +254,10 @@ impl Kernels<'_> {
         }
         let setup = Setup::new(plan, self.toolchain);
         // The host compiler is part of the stamps.
-        let fresh = match how(&setup) == before {
-            true => fresh,
-            false => look(&setup, &StatCache::default()),
+        let fresh = if how(&setup) == before {
+            fresh
+        } else {
+            look(&setup, &StatCache::default())
         };
         // nvcc runs now, so files may change.
         Ok((setup, fresh, StatCache::default()))

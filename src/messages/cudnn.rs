@@ -124,9 +124,10 @@ fn same_version_command(of_headers: &Owner, of_library: &Owner, headers_newer: b
     if cuda != own_cuda {
         return format!("sudo apt install {kind}{own_cuda}={}", of_library.version);
     }
-    let version = match headers_newer {
-        true => &of_headers.version,
-        false => &of_library.version,
+    let version = if headers_newer {
+        &of_headers.version
+    } else {
+        &of_library.version
     };
     format!("sudo apt install {library}={version} {headers}={version}")
 }

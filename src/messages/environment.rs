@@ -26,9 +26,10 @@ impl UndocumentedToolkit {
 impl NewerToolkitPtx {
     /// Returns the finding, a note if no GPU of this machine needs PTX.
     pub fn finding(&self) -> Finding {
-        let severity = match self.is_needed {
-            true => Severity::Warning,
-            false => Severity::Note,
+        let severity = if self.is_needed {
+            Severity::Warning
+        } else {
+            Severity::Note
         };
         let first = self.first_driver;
         let first = first.map(|release| format!("driver {release} and later ones"));

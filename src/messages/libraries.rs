@@ -32,9 +32,10 @@ impl PathFault<'_> {
                 by_system,
             } => {
                 let (dir, linked) = (shadowed.rival.dir.display(), folder(shadowed.library));
-                let (by, remedy) = match by_system {
-                    true => ("Windows", format!("delete the files `cudnn*.dll` from `{dir}`")),
-                    false => ("PATH", format!("put `{linked}` before `{dir}` in PATH where the program runs")),
+                let (by, remedy) = if *by_system {
+                    ("Windows", format!("delete the files `cudnn*.dll` from `{dir}`"))
+                } else {
+                    ("PATH", format!("put `{linked}` before `{dir}` in PATH where the program runs"))
                 };
                 hijacked(by, shadowed)
                     .with("reason", "Windows looks for each DLL beside the program, then in its system directory, then along PATH")
@@ -177,9 +178,10 @@ fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> F
 
 /// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
 fn looked_in(id: FindingId, summary: String, searched: &DllDependencies) -> Finding {
-    let severity = match searched.path_known {
-        true => Severity::Warning,
-        false => Severity::Note,
+    let severity = if searched.path_known {
+        Severity::Warning
+    } else {
+        Severity::Note
     };
     let places = searched.places.iter().map(|dir| dir.display().to_string());
     let path = searched.path_known.then(|| "PATH".to_string());

@@ -310,9 +310,10 @@ impl MissingHeaders<'_> {
 
 /// Returns the headline for headers without a version. Since cuDNN 8, `cudnn.h` includes the header that has it.
 fn mute(header: &Path, release: &str) -> String {
-    let beside = match header.ends_with("cudnn.h") {
-        true => ", nor is `cudnn_version.h` beside it",
-        false => "",
+    let beside = if header.ends_with("cudnn.h") {
+        ", nor is `cudnn_version.h` beside it"
+    } else {
+        ""
     };
     format!(
         "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{beside}",

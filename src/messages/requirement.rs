@@ -38,9 +38,10 @@ impl UnmetRequirement<'_> {
         };
         let (product, variable, method) = (kind.product(), variable(kind), kind.name());
         let older = candidate.version().unwrap_or(asked.from) < asked.from;
-        let (difference, verb) = match older {
-            true => (format!("older than the {}", brief(asked.from)), "lower"),
-            false => (format!("newer than the `{text}`"), "raise"),
+        let (difference, verb) = if older {
+            (format!("older than the {}", brief(asked.from)), "lower")
+        } else {
+            (format!("newer than the `{text}`"), "raise")
         };
         let headline = format!("{} is {difference} this crate asks for", named(candidate));
         let finding = Finding::error(id, headline)
@@ -48,9 +49,10 @@ impl UnmetRequirement<'_> {
             .with_lines("owner", owner(candidate))
             .with_lines("also found", self.others.iter().map(|other| also(other)));
         let finding = if let Some(better) = self.better {
-            let activate = match better.via.is_inactive() {
-                true => "activate that environment, or ",
-                false => "",
+            let activate = if better.via.is_inactive() {
+                "activate that environment, or "
+            } else {
+                ""
             };
             let root = better.root().display();
             finding.help(format!("{activate}set {variable} to `{root}`"))

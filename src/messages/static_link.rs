@@ -74,9 +74,10 @@ impl StaticLinkFault<'_> {
                     _ => finding.with("lacking", missing.join("\n")),
                 };
                 let dirs = toolkit.link_dirs.iter().map(|dir| dir.display());
-                let finding = match toolkit.link_dirs.is_empty() {
-                    true => finding.with("looked at", "no directory of libraries"),
-                    false => finding.with_lines("looked at", dirs),
+                let finding = if toolkit.link_dirs.is_empty() {
+                    finding.with("looked at", "no directory of libraries")
+                } else {
+                    finding.with_lines("looked at", dirs)
                 };
                 match source {
                     Some(source) => finding.help(source.help()).help(format!("or {DYNAMIC}")),

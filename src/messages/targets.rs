@@ -154,9 +154,10 @@ fn gpu_and_nvcc(gpu: &Device, relation: &str, compiler: &Compiler) -> String {
 }
 
 fn words(gencode: Gencode) -> String {
-    match gencode.is_plain() {
-        true => gencode.target.to_string(),
-        false => format!("{} through {}", gencode.target, gencode.via),
+    if gencode.is_plain() {
+        gencode.target.to_string()
+    } else {
+        format!("{} through {}", gencode.target, gencode.via)
     }
 }
 

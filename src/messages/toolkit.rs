@@ -16,9 +16,10 @@ impl PartialToolkit<'_> {
     pub fn finding(&self) -> Finding {
         let lacks = self.toolkit.missing_components();
         let cpu = &self.platform.cpu;
-        let target = match self.is_cross {
-            true => format!(" for {cpu}"),
-            false => String::new(),
+        let target = if self.is_cross {
+            format!(" for {cpu}")
+        } else {
+            String::new()
         };
         let missing = lacks.join(" and no ");
         let headline = format!("{} has no {missing}{target}", named(self.candidate));

@@ -18,9 +18,10 @@ impl UnusableVariable<'_> {
         let cpu = &context.platform.cpu;
         let (defect, help) = match &self.fault {
             VariableFault::Place(obstacle) => {
-                let help = match obstacle.is_closed() {
-                    true => obstacle.help(false),
-                    false => format!("set {name} to a directory that is there"),
+                let help = if obstacle.is_closed() {
+                    obstacle.help(false)
+                } else {
+                    format!("set {name} to a directory that is there")
                 };
                 (format!("and {obstacle}"), help)
             }
@@ -54,9 +55,10 @@ impl UnusableVariable<'_> {
             VariableFault::Nonexistent => ("which does not exist".into(), self.correction()),
             VariableFault::Archive(archive) => {
                 let path = Path::new(&value);
-                let defect = match *archive == path {
-                    true => "an archive that nobody unpacked",
-                    false => "which holds an archive that nobody unpacked",
+                let defect = if *archive == path {
+                    "an archive that nobody unpacked"
+                } else {
+                    "which holds an archive that nobody unpacked"
                 };
                 (defect.into(), unpack(archive, path, &name))
             }

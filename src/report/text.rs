@@ -88,9 +88,10 @@ impl Lines<'_, '_> {
         match compiler {
             Some(compiler) if !self.f.alternate() => {
                 let mut findings = self.report.findings.iter();
-                let mark = match findings.any(|one| section(one.id) == Section::HostCompiler) {
-                    true => Mark::Dash,
-                    false => Mark::Tick,
+                let mark = if findings.any(|one| section(one.id) == Section::HostCompiler) {
+                    Mark::Dash
+                } else {
+                    Mark::Tick
                 };
                 let text = printable(compiler);
                 self.line(Section::HostCompiler, mark, "host code", &text)
@@ -124,9 +125,10 @@ impl Lines<'_, '_> {
             let text = printable(&owner.to_string());
             self.line(Section::Alone, Mark::Tick, "owner", &text)?;
         }
-        let (mark, text) = match cudnn.parts.is_empty() {
-            true => (Mark::Dash, "none seen".to_string()),
-            false => (Mark::Tick, parts(cudnn, columns(self.f))),
+        let (mark, text) = if cudnn.parts.is_empty() {
+            (Mark::Dash, "none seen".to_string())
+        } else {
+            (Mark::Tick, parts(cudnn, columns(self.f)))
         };
         self.line(Section::SubLibraries, mark, "parts", &text)?;
         #[cfg(feature = "cli")] // a build reads none

@@ -52,9 +52,10 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
         }
     }
     if let Some(path) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
-        let fault = match files::exists(path) {
-            true => ConfigFault::RootFile(path),
-            false => ConfigFault::NoRoot(path),
+        let fault = if files::exists(path) {
+            ConfigFault::RootFile(path)
+        } else {
+            ConfigFault::NoRoot(path)
         };
         findings.push(fault.finding());
     }

@@ -27,9 +27,10 @@ impl Written {
             return Ok(());
         };
         let file = Path::new(output.file_name().unwrap_or_default());
-        let conflict = match *source == first {
-            true => OutputConflict::Ways(file, source),
-            false => OutputConflict::Sources(file, &first, source),
+        let conflict = if *source == first {
+            OutputConflict::Ways(file, source)
+        } else {
+            OutputConflict::Sources(file, &first, source)
         };
         Err(conflict.finding())
     }

@@ -126,9 +126,10 @@ impl Probe<'_> {
         if is_eased(Kind::Cudnn, FindingId::CudnnRequirementUnmet) {
             eased.cudnn = None;
         }
-        match eased == *self.requirements {
-            true => choice,
-            false => choose(&scan.candidates, &self.constraints(&eased, &blocked)),
+        if eased == *self.requirements {
+            choice
+        } else {
+            choose(&scan.candidates, &self.constraints(&eased, &blocked))
         }
     }
 
@@ -184,9 +185,10 @@ impl Probe<'_> {
     fn faults(&self, context: &CheckContext) -> (Vec<Finding>, Option<Finding>) {
         let Needs { toolkit, cudnn } = self.needs;
         if let Some(finding) = &self.forbidden {
-            let findings = match toolkit || cudnn {
-                true => vec![finding.clone()],
-                false => Vec::new(),
+            let findings = if toolkit || cudnn {
+                vec![finding.clone()]
+            } else {
+                Vec::new()
             };
             return (findings, Some(finding.clone()));
         }

@@ -235,9 +235,10 @@ fn source(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<ArchiveSourc
         let Some((package, conda)) = name.and_then(|name| archives::package(name, major)) else {
             continue;
         };
-        let name = match is_conda {
-            true => conda.to_string(),
-            false => format!("{package}{release}"),
+        let name = if is_conda {
+            conda.to_string()
+        } else {
+            format!("{package}{release}")
         };
         if !names.contains(&name) {
             names.push(name);

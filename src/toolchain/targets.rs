@@ -115,9 +115,10 @@ impl Toolchain {
         let name = path.display().to_string();
         match nvcc::gpu_codes(path, &self.host.answers) {
             Ok(codes) => {
-                let letters = match letters {
-                    true => nvcc::lettered_codes(path, &self.host.answers),
-                    false => None,
+                let letters = if letters {
+                    nvcc::lettered_codes(path, &self.host.answers)
+                } else {
+                    None
                 };
                 Some(Compiler::from_answer(&name, codes, letters))
             }

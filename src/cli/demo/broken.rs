@@ -71,9 +71,10 @@ pub fn run(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String
         let first: Vec<String> = first.map(harmless).collect();
         show(format!("\n{}{}\n", heading(fault.title), first.join("\n")));
     }
-    Ok(match ended == FAULTS.len() {
-        true => Verdict::Pass,
-        false => Verdict::Fail,
+    Ok(if ended == FAULTS.len() {
+        Verdict::Pass
+    } else {
+        Verdict::Fail
     })
 }
 

@@ -143,9 +143,10 @@ pub fn leftovers(home: &Path) -> Vec<PathBuf> {
 /// Removes a temporary directory. The old records are restored, since the next `fetch` reads the version from them. If
 /// the new directories are in place, the new records are moved after them.
 pub fn clean_up(home: &Path, temporary: &Path) {
-    let records = match temporary.join(REPLACED).exists() {
-        true => temporary.join("new"),
-        false => temporary.join("old"),
+    let records = if temporary.join(REPLACED).exists() {
+        temporary.join("new")
+    } else {
+        temporary.join("old")
     };
     for kind in Kind::BOTH {
         let _ = move_records(kind.wheels(&records), home);

@@ -109,9 +109,10 @@ impl Installer {
         };
         let output = run().map_err(|error| fault(error.to_string()))?;
         let printed = String::from_utf8_lossy(&output.stdout);
-        let pins = match is_uv {
-            true => requirements::parse(&printed),
-            false => reported(&printed),
+        let pins = if is_uv {
+            requirements::parse(&printed)
+        } else {
+            reported(&printed)
         };
         match output.status.success() && pins.len() == wheels.len() {
             true => Ok(pins),
@@ -162,9 +163,12 @@ impl Installer {
             command.env("NO_COLOR", "1");
         }
         let on_terminal = io::stderr().is_terminal();
-        let stream = || match on_terminal {
-            true => io::stderr().into(),
-            false => Stdio::piped(),
+        let stream = || {
+            if on_terminal {
+                io::stderr().into()
+            } else {
+                Stdio::piped()
+            }
         };
         let mut child = command
             // User settings that are incompatible with --target.

@@ -107,9 +107,10 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         Err(fault) => vec![fault],
     };
     // The faults are the output of `--check`.
-    let tell: fn(String) = match arguments.get_flag("check") {
-        true => show,
-        false => show_on_stderr,
+    let tell: fn(String) = if arguments.get_flag("check") {
+        show
+    } else {
+        show_on_stderr
     };
     for fault in &faults {
         tell(format!("\n{}\n", fault.finding()));

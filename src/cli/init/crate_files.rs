@@ -201,9 +201,10 @@ fn module(keyword: &str, name: &str) -> String {
 /// Returns a module name that the text does not contain.
 fn module_name(text: &str) -> &'static str {
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-    match words.any(|word| word == "gpu") {
-        true => "gpu_guard",
-        false => "gpu",
+    if words.any(|word| word == "gpu") {
+        "gpu_guard"
+    } else {
+        "gpu"
     }
 }
 

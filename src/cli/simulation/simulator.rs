@@ -81,9 +81,10 @@ pub fn build(compiler: &str, cudnn: Release, into: &Path) -> Result<(), String> 
     };
     let written = sources::write(SIMULATOR, into, &with_numbers);
     written.map_err(|error| tree.not_written(&error))?;
-    match compiler.contains("mingw") {
-        true => tree.build_for_windows(cudnn, sub_libraries)?,
-        false => tree.build_for_linux(cudnn, sub_libraries)?,
+    if compiler.contains("mingw") {
+        tree.build_for_windows(cudnn, sub_libraries)?
+    } else {
+        tree.build_for_linux(cudnn, sub_libraries)?
     }
     // Headers are installed, sources are not.
     for (path, _) in SIMULATOR.iter().filter(|(path, _)| !path.contains('/')) {
@@ -117,9 +118,10 @@ impl Tree<'_> {
         self.library("driver/libcuda.so", 1, &["driver.c"], &[])?;
         self.library("lib64/libcudart.so", CUDA, &["cudart.c"], &[])?;
         // The real ones have DT_RPATH from 9.22 on, DT_RUNPATH before.
-        let tags = match major >= 9 && minor >= 22 {
-            true => "-Wl,--disable-new-dtags",
-            false => "-Wl,--enable-new-dtags",
+        let tags = if major >= 9 && minor >= 22 {
+            "-Wl,--disable-new-dtags"
+        } else {
+            "-Wl,--enable-new-dtags"
         };
         let versioned = ["-Wl,--default-symver", "-Wl,-rpath,$ORIGIN", tags].map(String::from);
         for one in sub_libraries {

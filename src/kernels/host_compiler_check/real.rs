@@ -69,9 +69,12 @@ fn debians_cuda_and_a_newer_gcc() {
         "{error}"
     );
     // What nvcc itself says.
-    let args = ["-c", "src/a.cu", "-o", "out/a.o"].map(|arg| match arg.contains('/') {
-        true => package.path(arg).to_string_lossy().into_owned(),
-        false => arg.to_string(),
+    let args = ["-c", "src/a.cu", "-o", "out/a.o"].map(|arg| {
+        if arg.contains('/') {
+            package.path(arg).to_string_lossy().into_owned()
+        } else {
+            arg.to_string()
+        }
     });
     let mut args = args.to_vec();
     args.push(format!("-I{}", include.display()));

@@ -72,8 +72,9 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
 
 /// Returns `../nvvm/bin/cicc.exe` on Windows. A name with an extension is not a program.
 fn program(name: &str, platform: &Platform) -> String {
-    match name.ends_with(".profile") || name.ends_with(".bc") {
-        true => name.to_string(),
-        false => platform.program(name),
+    if name.ends_with(".profile") || name.ends_with(".bc") {
+        name.to_string()
+    } else {
+        platform.program(name)
     }
 }

@@ -179,9 +179,10 @@ impl<'a> Failure<'a> {
         let release = self.release.filter(|release| release.major >= 13)?;
         let top = self.nvcc.parent()?.parent()?;
         let is_wheels = top.parent().is_some_and(|up| up.ends_with("nvidia"));
-        let version = match OF_RELEASE.contains(&wheel) {
-            true => format!("=={}.*", release.short()),
-            false => String::new(),
+        let version = if OF_RELEASE.contains(&wheel) {
+            format!("=={}.*", release.short())
+        } else {
+            String::new()
         };
         is_wheels.then(|| format!("{wheel}{version}"))
     }

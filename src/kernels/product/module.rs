@@ -23,9 +23,10 @@ impl Constant<'_> {
         }
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         let name: String = name.to_uppercase().chars().map(plain).collect();
-        match name.starts_with(|c: char| c.is_ascii_digit()) {
-            true => format!("_{name}"),
-            false => name,
+        if name.starts_with(|c: char| c.is_ascii_digit()) {
+            format!("_{name}")
+        } else {
+            name
         }
     }
 }
@@ -45,9 +46,10 @@ pub fn text(module: &str, is_text: bool, constants: &[Constant]) -> Result<Strin
         }
         named.push((name, constant));
     }
-    let (kind, include, empty) = match is_text {
-        true => ("&str", "include_str!", "\"\""),
-        false => ("&[u8]", "include_bytes!", "&[]"),
+    let (kind, include, empty) = if is_text {
+        ("&str", "include_str!", "\"\"")
+    } else {
+        ("&[u8]", "include_bytes!", "&[]")
     };
     let lines = named.iter().map(|(name, constant)| match &constant.file {
         Some(file) => format!("pub const {name}: {kind} = {include}({file:?});"),
