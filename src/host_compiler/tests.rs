@@ -80,8 +80,8 @@ fn reads_what_nvcc_runs_on_windows() {
                  #line 1 \"C:\\\\CUDA\\\\include\\\\crt/host_config.h\"\n\
                  #$ erase C:\\Temp/tmpxft_20-7.res\n";
     let path = "C:\\CUDA\\bin;C:/VS/VC/Tools/MSVC/14.44.35207/bin/Hostx64/x64;C:\\windows";
-    let told = Some(("cl.exe".to_string(), Some(path.to_string())));
-    assert_eq!(parse_command(shown), told);
+    let message = Some(("cl.exe".to_string(), Some(path.to_string())));
+    assert_eq!(parse_command(shown), message);
     assert_eq!(
         headers(shown),
         [PathBuf::from("C:\\CUDA\\include\\crt/host_config.h")]
@@ -96,7 +96,7 @@ fn msvc(number: u32) -> HostCompiler {
     parse_answer(&text).unwrap()
 }
 
-fn told(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> {
+fn message(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<String> {
     let check = HostCompilerCheck {
         compiler,
         program: Path::new("C:\\VC\\cl.exe"),
@@ -118,7 +118,7 @@ fn a_visual_studio_on_either_side_of_the_limits() {
         ..Limits::default()
     };
     assert_eq!(
-        told(&msvc(1944), &limits, "CUDA 11.8").unwrap(),
+        message(&msvc(1944), &limits, "CUDA 11.8").unwrap(),
         "cl 19.44 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 accepts, which is cl 19.10 to 19.39  [host-compiler-unsupported]\n  \
          = help: add an MSVC toolset older than 14.40 with the Visual Studio Installer, and build in a prompt that \
          `vcvarsall.bat x64 -vcvars_ver=14.x` opens with it\n  \
@@ -127,12 +127,12 @@ fn a_visual_studio_on_either_side_of_the_limits() {
          named by    nobody: the first that nvcc finds on PATH\n  \
          limit in    C:\\CUDA\\v11.8\\include\\crt/host_config.h"
     );
-    assert_eq!(told(&msvc(1939), &limits, "CUDA 11.8"), None);
+    assert_eq!(message(&msvc(1939), &limits, "CUDA 11.8"), None);
     let limits = Limits {
         msvc: Some((1920, 1960)),
         ..Limits::default()
     };
-    let old = told(&msvc(1916), &limits, "CUDA 13.5").unwrap();
+    let old = message(&msvc(1916), &limits, "CUDA 13.5").unwrap();
     assert!(
         old.contains("is older than CUDA 13.5 accepts, which is cl 19.20 to 19.59")
             && old.contains("an MSVC toolset not older than 14.20")
@@ -155,7 +155,7 @@ fn a_clang_that_is_too_new() {
         clang: Some(15),
         msvc: None,
     };
-    let text = told(&clang, &limits, "CUDA 11.8").unwrap();
+    let text = message(&clang, &limits, "CUDA 11.8").unwrap();
     assert!(
         text.starts_with(
             "clang 15.0.6 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 accepts, which is clang 14 or older  [host"
@@ -167,7 +167,7 @@ fn a_clang_that_is_too_new() {
         release: Version::new(14, 0, 6),
         ..clang
     };
-    assert_eq!(told(&fits, &limits, "CUDA 11.8"), None);
+    assert_eq!(message(&fits, &limits, "CUDA 11.8"), None);
 }
 
 fn chosen(env: &[(&str, &str)], flags: &[&str]) -> Choice {
@@ -207,7 +207,7 @@ fn nvcc_is_told_where_visual_studio_is() {
     let windows = Platform::from_triple("aarch64-pc-windows-msvc");
     let linux = Platform::from_triple("x86_64-unknown-linux-gnu");
     let env = [("LIB".into(), "C:\\VC\\lib\\arm64".into())].to_vec();
-    let told = |choice, platform| {
+    let message = |choice, platform| {
         ccbin(&choice, platform, |cpu| {
             Some(VisualStudio {
                 cl: format!("C:\\VC\\{cpu}\\cl.exe").into(),
@@ -216,23 +216,23 @@ fn nvcc_is_told_where_visual_studio_is() {
         })
     };
     let found = Some("C:\\VC\\aarch64\\cl.exe".to_string());
-    assert_eq!(told(Choice::Nobody, &windows), (found, env.clone()));
+    assert_eq!(message(Choice::Nobody, &windows), (found, env.clone()));
     let nothing = (None, Vec::new());
-    assert_eq!(told(Choice::Nobody, &linux), nothing);
+    assert_eq!(message(Choice::Nobody, &linux), nothing);
     // nvcc itself finds the variables of what somebody named.
     let named = Choice::Variable(Variable::NvccCcbin, "D:\\cl.exe".into());
-    let wish = Some("D:\\cl.exe".to_string());
-    assert_eq!(told(named, &windows), (wish, Vec::new()));
-    assert_eq!(told(Choice::Flag, &windows), nothing);
+    let requested = Some("D:\\cl.exe".to_string());
+    assert_eq!(message(named, &windows), (requested, Vec::new()));
+    assert_eq!(message(Choice::Flag, &windows), nothing);
     assert_eq!(ccbin(&Choice::Nobody, &windows, |_| None), nothing);
 }
 
 /// CMP-08: nvcc on Windows takes no other compiler, be it for PTX alone.
 #[test]
 fn without_microsofts_compiler_it_is_said_how_to_get_it() {
-    let said = format!("nvcc fatal   : {NO_CL}");
+    let output = format!("nvcc fatal   : {NO_CL}");
     let env = Environment::default();
-    let help = |choice| missing(&said, &choice, &env).unwrap().help();
+    let help = |choice| missing(&output, &choice, &env).unwrap().help();
     assert_eq!(
         help(Choice::Nobody),
         "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget install \
@@ -252,17 +252,17 @@ fn without_microsofts_compiler_it_is_said_how_to_get_it() {
 /// What nvcc 13.5 says without Debian's g++-aarch64-linux-gnu.
 #[test]
 fn a_compiler_for_another_processor_that_is_not_there_is_named() {
-    let said = "aarch64-linux-gnu-g++: No such file or directory\n\
+    let output = "aarch64-linux-gnu-g++: No such file or directory\n\
         nvcc fatal   : Failed to preprocess host compiler properties.\n";
     let env = Environment::default();
-    let help = |said| missing(said, &Choice::Nobody, &env).unwrap().help();
+    let help = |output| missing(output, &Choice::Nobody, &env).unwrap().help();
     assert_eq!(
-        help(said),
+        help(output),
         "install `aarch64-linux-gnu-g++`, on Debian and Ubuntu with `sudo apt install g++-aarch64-linux-gnu`, or set \
          NVCC_CCBIN to another compiler for that processor: nvcc cannot start it"
     );
     assert_eq!(
-        help(&said.replace("aarch64-linux-gnu-g++", "gcc")),
+        help(&output.replace("aarch64-linux-gnu-g++", "gcc")),
         "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler"
     );
 }

@@ -108,8 +108,8 @@ pub fn by_cudarc(graph: &mut LoadGraph, program: &Path) -> Option<Finding> {
         .retain(|missing| missing.name != DRIVER_SO || missing.need != LoadPhase::Later);
     let library = &graph.objects.get(index?)?.path;
     let names = lookup.functions.iter().map(String::as_bytes);
-    let lacks = Elf::read(library).ok()?.missing_symbols(names);
-    lookup.finding(Some(program), &library.display().to_string(), &lacks)
+    let missing = Elf::read(library).ok()?.missing_symbols(names);
+    lookup.finding(Some(program), &library.display().to_string(), &missing)
 }
 
 #[cfg(test)]
@@ -139,13 +139,13 @@ mod tests {
     #[test]
     fn only_a_cudarc_that_looks_all_functions_up_tells_by_its_names() {
         let lookup = b"x\0cuLaunchKernelEx\0cuLogsCurrent\0Expected symbol in library";
-        let told = EagerLookup {
+        let expected = EagerLookup {
             cuda: Version::new(12, 9, 0),
             functions: ["cuLogsCurrent", "cuLaunchKernelEx"]
                 .map(String::from)
                 .into(),
         };
-        assert_eq!(EagerLookup::detect(lookup), Some(told));
+        assert_eq!(EagerLookup::detect(lookup), Some(expected));
         for other in [
             &b"cuLogsCurrent\0Expected function, got error."[..],
             b"cuLogsCurrentExpected symbol in library",

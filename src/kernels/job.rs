@@ -135,8 +135,9 @@ impl Job {
     }
 
     /// Returns the files that the output was made from, if it exists and none of them has changed.
-    pub fn fresh(&self, setup: &Setup, seen: &StatCache) -> Option<Vec<Rc<File>>> {
-        self.made(&self.how(setup), &self.search(setup)).fresh(seen)
+    pub fn fresh(&self, setup: &Setup, files: &StatCache) -> Option<Vec<Rc<File>>> {
+        self.made(&self.how(setup), &self.search(setup))
+            .fresh(files)
     }
 
     fn made<'a>(&'a self, how: &'a str, search: &'a [PathBuf]) -> build_stamp::Artifact<'a> {

@@ -150,8 +150,8 @@ fn the_number_of_threads_is_no_reason_to_compile_again() {
     assert_eq!(jobs[0].breadth(&setup), 2);
     for threads in [1, 3] {
         jobs[0].make(&setup, threads).unwrap();
-        let said = package.calls()[0].contains(" --threads 3 ");
-        assert_eq!(said, threads == 3);
+        let message = package.calls()[0].contains(" --threads 3 ");
+        assert_eq!(message, threads == 3);
         assert!(jobs[0].fresh(&setup, &StatCache::default()).is_some());
     }
     let (jobs, setup) = of(Product::Cubin);
@@ -339,25 +339,25 @@ fn an_absent_toolchain_compiles_nothing() {
 fn what_build_rs_got_wrong_is_said() {
     let package = Package::new(&[("src/a.cu", "")]);
     let toolchain = package.toolchain();
-    let said = |kernels: Kernels, name: &str| {
+    let message = |kernels: Kernels, name: &str| {
         let error = kernels.library(name, &mut Vec::new()).unwrap_err();
         package.shown(&error.findings()[0].summary)
     };
     let pattern = package.path("src/*.cuda").to_string_lossy().into_owned();
     assert_eq!(
-        said(toolchain.kernels().files(pattern), "k"),
+        message(toolchain.kernels().files(pattern), "k"),
         "`./src/*.cuda` matches no file"
     );
     assert_eq!(
-        said(toolchain.kernels().file(package.path("src/b.cu")), "k"),
+        message(toolchain.kernels().file(package.path("src/b.cu")), "k"),
         "`./src/b.cu` is not there, which build.rs compiles"
     );
     assert_eq!(
-        said(toolchain.kernels(), "k"),
+        message(toolchain.kernels(), "k"),
         "no kernel is named, and build.rs compiles kernels"
     );
     assert_eq!(
-        said(toolchain.kernels().file("a.cu"), "a\ncargo::x"),
+        message(toolchain.kernels().file("a.cu"), "a\ncargo::x"),
         "\"a\\ncargo::x\" cannot be the name of a library"
     );
 }

@@ -46,7 +46,7 @@ fn has_cuda_is_set_beside_has_cudnn() {
 /// Arguments of the linker are for the package alone whose build script names them.
 #[test]
 fn a_program_hears_from_its_dependency_what_its_linker_is_to_be_told() {
-    let told = |key: &str, value: &str| {
+    let directives = |key: &str, value: &str| {
         let pair = (format!("DEP_DNN_{key}"), value.into());
         let host = Host::capture(None, None, &[pair]);
         let linked = Linked::read(&host, "dnn").unwrap();
@@ -54,14 +54,14 @@ fn a_program_hears_from_its_dependency_what_its_linker_is_to_be_told() {
         lines.skip(2).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(
-        told("RPATH", "/a:/b"),
+        directives("RPATH", "/a:/b"),
         "cargo::rustc-link-arg=-Wl,-rpath,/a cargo::rustc-link-arg=-Wl,-rpath,/b"
     );
     assert_eq!(
-        told("DELAYED", "cudnn64_9.dll"),
+        directives("DELAYED", "cudnn64_9.dll"),
         "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll cargo::rustc-link-arg=delayimp.lib cargo::rustc-link-arg=/IGNORE:4199"
     );
-    assert_eq!(told("VERSION", "9.1.0"), "");
+    assert_eq!(directives("VERSION", "9.1.0"), "");
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl HeaderLibrarySkew<'_> {
         let of_release = of_release.filter(|part| part.version == Some(library));
         let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.reports_version);
         let first = of_release.min_by_key(|part| !tells(&part.name));
-        let told = first.map_or_else(String::new, |part| {
+        let first_file = first.map_or_else(String::new, |part| {
             let by = match part.told_by {
                 None => String::new(),
                 Some(VersionSource::Symbol(symbol)) => format!(", by its {symbol}"),
@@ -108,7 +108,10 @@ impl HeaderLibrarySkew<'_> {
         let severity = Severity::error_if(!is_same_minor(header, library));
         Finding::new(FindingId::HeaderLibrarySkew, severity, headline)
             .with("header", format!("{}{of_headers}", file.display()))
-            .with("library", format!("{}{told}{of_library}", path.display()))
+            .with(
+                "library",
+                format!("{}{first_file}{of_library}", path.display()),
+            )
             .help(stale)
             .help("or set CUDNN_PATH to a directory that holds both, of one release")
     }

@@ -91,12 +91,12 @@ impl InspectionFault<'_> {
                 let (library, user) = (library.display(), user.display());
                 let newest = versions.last().copied().unwrap_or_default();
                 if name.starts_with("libcudnn") {
-                    let wanted = number(&cudnn_major(newest));
+                    let required = number(&cudnn_major(newest));
                     let summary = format!(
                         "`{library}` does not have its functions as {newest}, with which `{user}` was linked"
                     );
                     return Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
-                        "install cuDNN{wanted}, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help"
+                        "install cuDNN{required}, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help"
                     ));
                 }
                 let versions = versions.join(", ");
@@ -273,7 +273,7 @@ impl UnresolvedCudnn<'_> {
                 "install cuDNN{} beside it: one major does not stand in for another, not even under its name",
                 number(major)
             ),
-            Install::Accepted(wanted) => LoadOrigin::Cache.help(Path::new(""), wanted),
+            Install::Accepted(required) => LoadOrigin::Cache.help(Path::new(""), required),
             Install::Dll => PUT_ON_PATH.into(),
         };
         let unrequested = self.alternatives.unrequested.as_ref();
@@ -327,7 +327,7 @@ impl LoadedFiles<'_> {
 
 impl RefusedRelease<'_> {
     pub fn finding(&self) -> Finding {
-        let (library, wanted) = (self.library, &self.mismatch.required_cudnn());
+        let (library, required) = (self.library, &self.mismatch.required_cudnn());
         let mut evidence = vec![
             ("loaded", library.display().to_string()),
             ("found via", self.found_via.to_string()),
@@ -337,11 +337,11 @@ impl RefusedRelease<'_> {
             Some(via) => {
                 let fits = |version| rules::version(self.guard, version).is_ok();
                 let lasting = &self.lasting;
-                Replacement::new(via, library, lasting, &fits).help(wanted)
+                Replacement::new(via, library, lasting, &fits).help(required)
             }
             None => {
                 let dir = library.parent().unwrap_or(library).display();
-                format!("install {wanted} in `{dir}`")
+                format!("install {required} in `{dir}`")
             }
         };
         if let Some(hidden) = self.hidden {

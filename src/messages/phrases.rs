@@ -20,9 +20,12 @@ pub fn variable(kind: Kind) -> &'static str {
 
 /// Returns the help that sets a variable to a directory with the files that the build requires.
 pub fn set_directory(variable: &str, kind: Kind, context: &CheckContext) -> String {
-    let below = context.requirements.of(kind).and_then(|asked| asked.below);
-    let is_asked = |major: &&u32| below.is_none_or(|below| Version::new(**major, 0, 0) < below);
-    let major = majors::CUDNN.iter().find(is_asked);
+    let below = context
+        .requirements
+        .of(kind)
+        .and_then(|requirement| requirement.below);
+    let is_accepted = |major: &&u32| below.is_none_or(|below| Version::new(**major, 0, 0) < below);
+    let major = majors::CUDNN.iter().find(is_accepted);
     let contents = match (kind, context.platform.os) {
         (Kind::Toolkit, Os::Windows) => "include/cuda.h and bin/nvcc.exe".into(),
         (Kind::Toolkit, _) => "include/cuda.h and bin/nvcc".into(),

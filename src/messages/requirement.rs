@@ -30,16 +30,17 @@ impl InvalidRequirement {
 
 impl UnmetRequirement<'_> {
     pub fn finding(&self) -> Finding {
-        let (candidate, asked, text) = (self.candidate, self.requirement, &self.requirement.text);
+        let (candidate, required, text) =
+            (self.candidate, self.requirement, &self.requirement.text);
         let kind = candidate.kind();
         let id = match kind {
             Kind::Toolkit => FindingId::CudaRequirementUnmet,
             Kind::Cudnn => FindingId::CudnnRequirementUnmet,
         };
         let (product, variable, method) = (kind.product(), variable(kind), kind.name());
-        let older = candidate.version().unwrap_or(asked.from) < asked.from;
+        let older = candidate.version().unwrap_or(required.from) < required.from;
         let (difference, verb) = if older {
-            (format!("older than the {}", brief(asked.from)), "lower")
+            (format!("older than the {}", brief(required.from)), "lower")
         } else {
             (format!("newer than the `{text}`"), "raise")
         };

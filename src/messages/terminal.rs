@@ -22,7 +22,7 @@ impl Finding {
 impl NotOpened<'_> {
     pub fn finding(&self) -> Finding {
         let (cudnn, cuda, packages) = (self.cudnn, self.cuda, &self.packages);
-        let names: Vec<&str> = self.lacking.iter().map(|(name, _)| &**name).collect();
+        let names: Vec<&str> = self.missing.iter().map(|(name, _)| &**name).collect();
         let all = match names.split_last() {
             Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
             _ => names.concat(),
@@ -36,10 +36,10 @@ impl NotOpened<'_> {
                 (true, _) => "nothing here has them",
             }
         );
-        let asked = self.lacking.iter();
-        let asked = asked.map(|(name, part)| format!("{part}: {name}"));
+        let users = self.missing.iter();
+        let users = users.map(|(name, part)| format!("{part}: {name}"));
         let finding = Finding::warning(FindingId::CudnnNotLoadable, headline)
-            .with_lines("asked by", asked)
+            .with_lines("asked by", users)
             .with_lines("there is", self.aside.iter().map(|file| file.display()));
         if !self.aside.is_empty() {
             let dirs = self.aside.iter().filter_map(|file| file.parent());

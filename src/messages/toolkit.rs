@@ -31,8 +31,8 @@ impl PartialToolkit<'_> {
             .with("found via", found_via(self.candidate))
             .with_lines("also found", self.complete.map(also));
         let mut or = "";
-        let asked = self.complete.filter(|_| self.candidate.request.is_some());
-        if let Some(complete) = asked {
+        let complete = self.complete.filter(|_| self.candidate.request.is_some());
+        if let Some(complete) = complete {
             let root = complete.root().display();
             finding = finding.help(format!("set {} to `{root}`", self.candidate.via));
             or = "or ";
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn what_to_install_is_named_as_its_owner_names_it() {
         let wheels = "/venv/lib/python3.12/site-packages/nvidia";
-        for (via, root, version, lacks, wanted) in [
+        for (via, root, version, lacks, expected) in [
             (
                 FoundVia::Directory("system directories"),
                 "/usr",
@@ -320,7 +320,7 @@ mod tests {
                 "`nvidia-cuda-nvcc` and `nvidia-cuda-runtime` with pip",
             ),
         ] {
-            assert_eq!(advice(via, root, version, lacks), wanted);
+            assert_eq!(advice(via, root, version, lacks), expected);
         }
     }
 }

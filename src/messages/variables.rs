@@ -237,9 +237,9 @@ mod tests {
             ("/the cuda", None, None),
             ("\"/cuda", None, None),
         ] {
-            let told = |os| misspelt(value, "CUDA_HOME", os);
-            assert_eq!(told(Os::Linux).as_deref(), on_linux, "{value}");
-            assert_eq!(told(Os::Windows).as_deref(), on_windows, "{value}");
+            let help = |os| misspelt(value, "CUDA_HOME", os);
+            assert_eq!(help(Os::Linux).as_deref(), on_linux, "{value}");
+            assert_eq!(help(Os::Windows).as_deref(), on_windows, "{value}");
         }
         for (value, begins) in [
             (" /cuda", "take the blanks around the path out of CUDA_HOME"),
@@ -247,8 +247,8 @@ mod tests {
             ("~/cuda", "write the path in CUDA_HOME out: "),
             ("${HOME}/cuda", "write the path in CUDA_HOME out: "),
         ] {
-            let told = misspelt(value, "CUDA_HOME", Os::Linux).unwrap();
-            assert!(told.starts_with(begins), "{value}: {told}");
+            let help = misspelt(value, "CUDA_HOME", Os::Linux).unwrap();
+            assert!(help.starts_with(begins), "{value}: {help}");
         }
     }
 }

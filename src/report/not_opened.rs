@@ -20,7 +20,7 @@ pub struct NotOpened<'a> {
     /// The packages of the libraries, as named by the installer of the cuDNN.
     pub packages: String,
     /// The missing libraries, each with a sub-library that opens it.
-    pub lacking: Vec<(String, &'a str)>,
+    pub missing: Vec<(String, &'a str)>,
     /// Their files, if all of them are in directories that the loader does not search.
     pub aside: Vec<PathBuf>,
 }
@@ -32,7 +32,7 @@ pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
     let search_path = SearchPath::of_program();
     let mut known_dirs = toolkit.map_or_else(Vec::new, |one| one.link_dirs.clone());
     known_dirs.extend(cudnn.link_dir.clone());
-    let mut lacking: Vec<(String, &str)> = Vec::new();
+    let mut missing: Vec<(String, &str)> = Vec::new();
     for part in &cudnn.parts {
         let names = dlopen_dependencies::opened_by(&part.name, cuda);
         let elf = (!names.is_empty())
@@ -40,16 +40,16 @@ pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
             .flatten();
         let mut dirs = elf.map_or_else(Vec::new, |elf| elf.folders(&part.path));
         dirs.extend(known_dirs.iter().cloned());
-        let is_there = |name: &str| {
+        let exists = |name: &str| {
             let found = search_path.resolve(name, &[], false);
             found.is_some() || dirs.iter().any(|dir| files::is_file(&dir.join(name)))
         };
         for name in names {
             // A sub-library falls back to the name without a version.
             let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let known = lacking.iter().any(|(known, _)| *known == name);
-            if !known && !is_there(&name) && !is_there(plain) {
-                lacking.push((name, consistency::file_name(&part.path)));
+            let known = missing.iter().any(|(known, _)| *known == name);
+            if !known && !exists(&name) && !exists(plain) {
+                missing.push((name, consistency::file_name(&part.path)));
             }
         }
     }
@@ -60,22 +60,22 @@ pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
         let mut files = wheels.iter().map(|wheel| wheel.join("lib").join(name));
         files.find(|file| files::is_file(file))
     };
-    let aside: Vec<PathBuf> = lacking.iter().filter_map(in_wheel).collect();
-    let is_nowhere = lacking.len() > aside.len();
+    let aside: Vec<PathBuf> = missing.iter().filter_map(in_wheel).collect();
+    let is_nowhere = missing.len() > aside.len();
     if is_nowhere {
-        lacking.retain(|one| in_wheel(one).is_none());
+        missing.retain(|one| in_wheel(one).is_none());
     }
     let installer = cudnn.owner.as_deref().map(|owner| owner.installer);
-    let names: Vec<&str> = lacking.iter().map(|(name, _)| &**name).collect();
+    let names: Vec<&str> = missing.iter().map(|(name, _)| &**name).collect();
     let packages = installer.map_or_else(String::new, |it| packages(&names, cuda, it));
     let not_opened = NotOpened {
         cudnn,
         cuda,
         packages,
-        lacking,
+        missing,
         aside: if is_nowhere { Vec::new() } else { aside },
     };
-    (!not_opened.lacking.is_empty()).then(|| not_opened.finding())
+    (!not_opened.missing.is_empty()).then(|| not_opened.finding())
 }
 
 /// Returns the packages of these libraries, each once, as arguments for a shell.

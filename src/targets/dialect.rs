@@ -163,7 +163,7 @@ mod tests {
     use crate::model::target_list::TargetList;
 
     #[track_caller]
-    fn reads(dialect: Dialect, text: &str, wanted: &str) {
+    fn reads(dialect: Dialect, text: &str, expected: &str) {
         let words = read(dialect, text).unwrap_or_else(|word| panic!("{word:?} of {text:?}"));
         let texts: Vec<String> = words
             .iter()
@@ -179,12 +179,12 @@ mod tests {
                 other => vec![format!("{other:?}")],
             })
             .collect();
-        assert_eq!(texts.join(" "), wanted, "{dialect:?} {text:?}");
+        assert_eq!(texts.join(" "), expected, "{dialect:?} {text:?}");
     }
 
     #[test]
     fn every_spelling_of_a_target() {
-        for (text, wanted) in [
+        for (text, expected) in [
             ("86", "sm_86"),
             ("8.6", "sm_86"),
             ("120", "sm_120"),
@@ -209,7 +209,7 @@ mod tests {
             ("sm_86(80)", "sm_86(80)"),
             ("103(100f)", "sm_103(100f)"),
         ] {
-            reads(Dialect::Ours, text, wanted);
+            reads(Dialect::Ours, text, expected);
         }
     }
 

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn is(name: &str, wanted: &str) {
+    fn is(name: &str, expected: &str) {
         let text = match lookup(name) {
             Some(NamedGpu::Product(capability)) => capability.to_string(),
             Some(NamedGpu::Generation(all)) => {
@@ -117,7 +117,7 @@ mod tests {
             }
             None => "unknown".to_string(),
         };
-        assert_eq!(text, wanted, "{name}");
+        assert_eq!(text, expected, "{name}");
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         ] {
             is(name, "8.9");
         }
-        for (name, wanted) in [
+        for (name, expected) in [
             ("H100", "9.0"),
             ("Orin", "8.7"),
             ("Jetson AGX Orin", "8.7"),
@@ -152,7 +152,7 @@ mod tests {
             ("Ti", "unknown"),
             ("90", "unknown"),
         ] {
-            is(name, wanted);
+            is(name, expected);
         }
     }
 

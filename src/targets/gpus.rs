@@ -195,8 +195,11 @@ mod tests {
             (hangs as fn(), 50, "did not answer within 0.05 s"),
             (dies, 5000, "cannot be asked"),
         ] {
-            let said = within(Duration::from_millis(limit), ask).unwrap_err();
-            assert_eq!(said.finding().summary, format!("NVIDIA's driver {words}"));
+            let script_text = within(Duration::from_millis(limit), ask).unwrap_err();
+            assert_eq!(
+                script_text.finding().summary,
+                format!("NVIDIA's driver {words}")
+            );
         }
     }
 
@@ -230,7 +233,7 @@ mod tests {
             Ok(Vec::new())
         );
         let question = "[ $1 = --query-gpu=index,uuid,name,compute_cap ] && printf '0, GPU-1, NVIDIA P40, %s\\n'";
-        for (index, (script, wanted)) in [
+        for (index, (script, expected)) in [
             (format!("{question} 8.0"), &[80][..]),
             (format!("{question} 6.1 6.1 6.1 8.6"), &[61, 61, 61, 86]),
             (
@@ -244,18 +247,18 @@ mod tests {
             let program = fake(&format!("answers-{index}"), &script);
             let gpus = without_library(&finds(&program), DEADLINE).unwrap();
             let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
-            assert_eq!(numbers, wanted, "{script}");
+            assert_eq!(numbers, expected, "{script}");
         }
-        let said = "echo \"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\"; exit 9";
-        let program = fake("fails", said);
+        let script_text = "echo \"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\"; exit 9";
+        let program = fake("fails", script_text);
         let note = without_library(&finds(&program), DEADLINE).unwrap_err();
         let note = note.finding();
         assert_eq!(note.severity, Severity::Note);
-        let told = note
+        let message = note
             .to_string()
             .replace(program.to_str().unwrap(), "nvidia-smi");
         assert_eq!(
-            told,
+            message,
             "`nvidia-smi` fails, so this machine shows no GPU  [driver-error]\n  \
              = help: run `nvidia-smi`, and install NVIDIA's driver again if it does not run\n  \
              it says     NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
@@ -269,14 +272,14 @@ mod tests {
             "variables",
             "printf '0, GPU-1, NVIDIA A100, 8.0\\n1, GPU-2, NVIDIA H100, 9.0\\n'",
         );
-        for (visible, wanted) in [("1", &[90][..]), ("0", &[80]), ("", &[])] {
+        for (visible, expected) in [("1", &[90][..]), ("0", &[80]), ("", &[])] {
             let env = finds(&program).with_pairs(&[
                 ("CUDA_DEVICE_ORDER".to_string(), "PCI_BUS_ID"),
                 ("CUDA_VISIBLE_DEVICES".to_string(), visible),
             ]);
             let gpus = without_library(&env, DEADLINE).unwrap();
             let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
-            assert_eq!(numbers, wanted, "{visible:?}");
+            assert_eq!(numbers, expected, "{visible:?}");
         }
     }
 

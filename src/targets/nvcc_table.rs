@@ -130,7 +130,7 @@ mod tests {
     /// CMP-10: the first and the last CUDA with a target.
     #[test]
     fn the_history_of_a_target() {
-        for (target, wanted) in [
+        for (target, expected) in [
             ("20", "CUDA up to 8.0"),
             ("30", "CUDA up to 10.2"),
             ("37", "CUDA up to 11.8"),
@@ -144,7 +144,7 @@ mod tests {
             ("200", "no CUDA up to 13.5"),
             ("90f", "no CUDA up to 13.5"),
         ] {
-            assert_eq!(served_by(code(target).unwrap()), wanted, "{target}");
+            assert_eq!(served_by(code(target).unwrap()), expected, "{target}");
         }
     }
 }

@@ -49,7 +49,7 @@ pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec
         [one, other] => capability(one) == capability(other),
         _ => true,
     });
-    let mut seen = Vec::new();
+    let mut visible = Vec::new();
     for entry in value.split(',').map(str::trim) {
         if entry.starts_with("MIG") {
             return every();
@@ -63,11 +63,11 @@ pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec
             None => entry.len() > 4 && entry.starts_with("GPU-") && one.uuid.starts_with(entry),
         };
         match listed.iter().find(named) {
-            Some(one) => seen.push(one.gpu.clone()),
+            Some(one) => visible.push(one.gpu.clone()),
             None => break,
         }
     }
-    seen
+    visible
 }
 
 #[cfg(test)]
@@ -78,13 +78,13 @@ mod tests {
         "0, GPU-aa11, NVIDIA H100 PCIe, 9.0\r\n1, GPU-bb22, Tesla, with a comma, 7.5\n";
 
     #[track_caller]
-    fn sees(text: &str, variable: Option<&str>, by_bus: bool, wanted: &[&str]) {
+    fn sees(text: &str, variable: Option<&str>, by_bus: bool, expected: &[&str]) {
         let gpus = visible(parse(text), variable, by_bus);
         let read: Vec<String> = gpus
             .iter()
             .map(|gpu| format!("{} {}", gpu.name, gpu.capability))
             .collect();
-        assert_eq!(read, wanted, "{variable:?} {by_bus}");
+        assert_eq!(read, expected, "{variable:?} {by_bus}");
     }
 
     /// CFG-14: every GPU counts, and lines that are no answer do not.
@@ -113,8 +113,8 @@ mod tests {
         sees(TWO, Some("1,0"), true, &[second, first]);
         sees(TWO, Some("GPU-bb"), false, &[second]);
         sees(TWO, Some("GPU-aa11, 7, 1"), true, &[first]);
-        for nobody in ["", "-1", "NoDevFiles", "GPU-", "GPU-zz", "2"] {
-            sees(TWO, Some(nobody), true, &[]);
+        for variable in ["", "-1", "NoDevFiles", "GPU-", "GPU-zz", "2"] {
+            sees(TWO, Some(variable), true, &[]);
         }
         // Which of the two is 1 only CUDA knows, and whose part that is, too.
         sees(TWO, Some("1"), false, &[first, second]);

@@ -126,7 +126,7 @@ fn release(text: &str) -> Version {
 fn every_list_comes_to_what_is_written_down() {
     let (text, rows) = rows();
     assert!(rows.len() >= 150, "{}", rows.len());
-    let mut said = HEAD.to_string();
+    let mut actual = HEAD.to_string();
     for row in rows {
         let mut results: Vec<(Vec<&str>, String)> = Vec::new();
         for name in RELEASES {
@@ -144,16 +144,16 @@ fn every_list_comes_to_what_is_written_down() {
         } = row;
         for (releases, result) in results {
             let releases = releases.join(" ");
-            said += &format!("{dialect} | {gpus} | {list} | {releases} | {result}\n");
+            actual += &format!("{dialect} | {gpus} | {list} | {releases} | {result}\n");
         }
     }
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(file(), said).unwrap();
+        std::fs::write(file(), actual).unwrap();
     } else {
-        for (line, (written, said)) in text.lines().zip(said.lines()).enumerate() {
-            assert_eq!(said, written, "line {}", line + 1);
+        for (line, (written, actual)) in text.lines().zip(actual.lines()).enumerate() {
+            assert_eq!(actual, written, "line {}", line + 1);
         }
-        assert_eq!(said, text);
+        assert_eq!(actual, text);
     }
 }
 
@@ -170,13 +170,13 @@ fn nvcc_takes_these_flags_and_no_others() {
         let nvcc = wheels.join(nvcc);
         let cuda = nvcc::version(&nvcc, &Default::default()).unwrap();
         let letters = nvcc::lettered_codes(&nvcc, &Default::default());
-        let asked = Compiler::from_answer(
+        let queried = Compiler::from_answer(
             "nvcc",
             nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
             letters,
         );
         let known = Compiler::from_table(Some("nvcc"), cuda).unwrap();
-        assert_eq!(asked.listed(), known.listed());
+        assert_eq!(queried.listed(), known.listed());
         let takes = |flags: Vec<String>| {
             let mut args: Vec<String> =
                 ["--dryrun", "-c", "-x", "cu", "/dev/null", "-o", "/dev/null"]
@@ -194,8 +194,8 @@ fn nvcc_takes_these_flags_and_no_others() {
         let (mut taken, mut refused) = (0, 0);
         for row in rows().1 {
             let request = row.request();
-            assert_eq!(row.result(&asked), row.result(&known), "{row:?}");
-            match select(request.as_ref(), Some(&asked), &row.gpus()) {
+            assert_eq!(row.result(&queried), row.result(&known), "{row:?}");
+            match select(request.as_ref(), Some(&queried), &row.gpus()) {
                 Ok(selection) => {
                     let output = takes(selection.list().nvcc());
                     assert!(output.success, "{row:?}: {}", output.stderr);
@@ -204,8 +204,8 @@ fn nvcc_takes_these_flags_and_no_others() {
                 Err(_) => {
                     let flags: Vec<String> = row.refused().iter().map(Gencode::to_string).collect();
                     if !flags.is_empty()
-                        && !row.result(&asked).contains("[no-gpu]")
-                        && !row.result(&asked).contains("[arch-unknown]")
+                        && !row.result(&queried).contains("[no-gpu]")
+                        && !row.result(&queried).contains("[arch-unknown]")
                     {
                         assert!(!takes(flags).success, "{row:?}");
                         refused += 1;
@@ -214,8 +214,8 @@ fn nvcc_takes_these_flags_and_no_others() {
             }
             // Where letters are not asked for they are not needed.
             if !needs_letters(request.as_ref()) {
-                let plain = Compiler::from_answer("nvcc", asked.codes.clone(), None);
-                assert_eq!(row.result(&plain), row.result(&asked), "{row:?}");
+                let plain = Compiler::from_answer("nvcc", queried.codes.clone(), None);
+                assert_eq!(row.result(&plain), row.result(&queried), "{row:?}");
             }
         }
         assert!(taken > 80 && refused > 20, "{taken} {refused}");

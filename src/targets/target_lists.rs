@@ -26,8 +26,8 @@ pub fn add_all(targets: &mut Vec<Target>, more: &[Target]) {
 pub fn majors(codes: &[Target]) -> Vec<Target> {
     let mut firsts: Vec<Target> = Vec::new();
     for code in codes {
-        let seen = firsts.last().map(|first| first.capability.major);
-        if code.suffix == Suffix::None && seen != Some(code.capability.major) {
+        let last_major = firsts.last().map(|first| first.capability.major);
+        if code.suffix == Suffix::None && last_major != Some(code.capability.major) {
             firsts.push(*code);
         }
     }

@@ -93,9 +93,9 @@ pub fn find(
     let Some(toolkit) = toolkit else {
         return all;
     };
-    let (wanted, shared) = archives::cuda(&config.libs, major, os);
+    let (archives, shared) = archives::cuda(&config.libs, major, os);
     all.shared = shared;
-    let lacking = all.take_each(wanted, &toolkit.link_dirs, os, Library::Static);
+    let lacking = all.take_each(archives, &toolkit.link_dirs, os, Library::Static);
     let missing = absent(toolkit, &lacking, os);
     all.lacking.extend(missing.map(|fault| fault.finding()));
     if os == Os::Linux {

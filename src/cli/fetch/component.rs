@@ -325,13 +325,13 @@ mod tests {
     fn what_pypi_does_not_have_is_told_with_what_is_next_to_it() {
         let offered = |text: &str| text.split(' ').map(Release::of_wheel).collect::<Vec<_>>();
         let cuda = offered("12.9.79 12.8.90 12.6.77 12.6.37 12.4.127.post1 12.0.107");
-        let told = |text: &str| {
+        let fault = |text: &str| {
             let toolkit = Component::new(Kind::Toolkit, 12, Some(release(text)));
             toolkit.not_offered(&cuda, |_| None)
         };
-        assert!(told("12").is_none() && told("12.4").is_none());
+        assert!(fault("12").is_none() && fault("12.4").is_none());
         assert_eq!(
-            told("12.7").expect("a fault").finding().to_string(),
+            fault("12.7").expect("a fault").finding().to_string(),
             "PyPI has no CUDA 12.7; the nearest that it has are 12.6 and 12.8  [fetch-failed]\n  \
              = help: fetch what it has: `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`"
         );

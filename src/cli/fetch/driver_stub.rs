@@ -121,10 +121,10 @@ mod tests {
             "int cuInit(unsigned); int main(void) { return cuInit(0); }\n",
         )
         .expect("a program");
-        let said = add(&dir).expect("a stub");
+        let line = add(&dir).expect("a stub");
         assert!(
-            said.starts_with("  ✓ libcuda.so   to link with: "),
-            "{said}"
+            line.starts_with("  ✓ libcuda.so   to link with: "),
+            "{line}"
         );
         assert_eq!(add(&dir), None);
         let status = Command::new("cc")

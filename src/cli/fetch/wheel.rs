@@ -217,7 +217,7 @@ mod tests {
         fs::write(dir.join("one"), "1").expect("a file");
         let empty = Some("47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");
         let one = Some("a4ayc_80_OGda4BO_1o_V0etpOqiLx1JwB5S3beHW0s");
-        for (file, told) in [
+        for (file, expected) in [
             (recorded("empty", empty, Some(0)), None),
             (recorded("one", one, Some(1)), None),
             (recorded("one", one, None), None),
@@ -232,7 +232,7 @@ mod tests {
         ] {
             let contents = || file.damage_of_contents(&dir);
             let damage = file.damage_at_a_glance(&dir).or_else(contents);
-            assert_eq!(damage.as_deref(), told, "{file:?}");
+            assert_eq!(damage.as_deref(), expected, "{file:?}");
         }
         fs::remove_dir_all(&dir).expect("room again");
     }

@@ -57,12 +57,12 @@ fn debians_cuda_and_a_newer_gcc() {
     let error = kernels().library("k", &mut Vec::new()).unwrap_err();
     let error = error.to_string();
     let header = include.join("crt/host_config.h");
-    for told in [
+    for expected in [
         " is newer than CUDA 11.8 accepts, which is gcc 11 or older  [host-compiler-unsupported]\n",
         "  named by    nobody: the first that nvcc finds on PATH\n",
         &format!("  limit in    {}\n", header.display()),
     ] {
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
     assert!(
         error.starts_with("gcc ") && error.contains("/gcc` is newer"),
@@ -78,15 +78,15 @@ fn debians_cuda_and_a_newer_gcc() {
     });
     let mut args = args.to_vec();
     args.push(format!("-I{}", include.display()));
-    let said = run_to_end(&Invocation {
+    let output = run_to_end(&Invocation {
         program: nvcc,
         args,
         ..Invocation::default()
     });
-    let said = said.unwrap().stderr;
+    let output = output.unwrap().stderr;
     assert!(
-        said.contains("unsupported GNU version! gcc versions later than 11"),
-        "{said}"
+        output.contains("unsupported GNU version! gcc versions later than 11"),
+        "{output}"
     );
 }
 

@@ -271,9 +271,9 @@ fn a_compiler_that_has_not_changed_is_not_asked_again() {
     let asked = || {
         package.compile_with(&toolchain(&package, &[])).0.unwrap();
         let asked = package.path("cuda/bin/gcc.asked");
-        let said = std::fs::read_to_string(&asked).unwrap_or_default();
+        let printed = std::fs::read_to_string(&asked).unwrap_or_default();
         let _ = std::fs::remove_file(&asked);
-        said.lines().count()
+        printed.lines().count()
     };
     assert_eq!(asked(), 1);
     package.write("src/a.cu", "other\n");
@@ -328,9 +328,9 @@ fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
     package.write(header, &format!("{declared};\n"));
     let compile = || package.compile_with(&toolchain(&package, &[]));
     let error = compile().0.unwrap_err();
-    let told = "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
+    let expected = "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
                 = help: install CUDA 13.0 or newer, whose headers fit this glibc\n";
-    assert!(error.starts_with(told), "{error}");
+    assert!(error.starts_with(expected), "{error}");
     let place = "\n  in CUDA     `cospi` without `noexcept`: ./cuda/include/crt/math_functions.h\n";
     assert!(error.contains(place), "{error}");
     let allow = ("CUDNN_GUARD_ALLOW", "host-headers-incompatible");
@@ -351,12 +351,12 @@ fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
 #[test]
 fn what_nvcc_says_is_explained() {
     let package = package("14.2.0 2.36");
-    let said = "a.cu:1:10: fatal error: cudnn.h: No such file or directory";
-    package.write("src/a.cu", &format!("mistake\n// nvcc says {said}\n"));
+    let printed = "a.cu:1:10: fatal error: cudnn.h: No such file or directory";
+    package.write("src/a.cu", &format!("mistake\n// nvcc says {printed}\n"));
     let (result, _) = package.compile_with(&toolchain(&package, &[]));
     let error = result.unwrap_err();
     assert!(
-        error.contains(&format!("\n  nvcc says   {said}\n"))
+        error.contains(&format!("\n  nvcc says   {printed}\n"))
             && error.contains(
                 "\n  = help: ask for cuDNN in build.rs, so that its headers are found: `.cudnn(\">=9\")`\n"
             ),
@@ -398,8 +398,8 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     let (one, other) = (with("C:/SDK/10"), with("C:/SDK/11"));
     jobs[0].make(&one, 1).unwrap();
     let call = &package.calls()[0];
-    let told = " -ccbin C:/VC/bin/cl.exe -use-local-env";
-    assert!(call.ends_with(told), "{call}");
+    let expected = " -ccbin C:/VC/bin/cl.exe -use-local-env";
+    assert!(call.ends_with(expected), "{call}");
     let variables = std::fs::read_to_string(package.path("cuda/variables")).unwrap();
     let told_so = "PATH=C:/VC/bin:/usr/bin:/bin LIB=C:/VC/lib INCLUDE=C:/SDK/10\n";
     assert_eq!(variables, told_so);
@@ -407,8 +407,11 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     assert!(fresh(&one) && !fresh(&other), "another SDK, other headers");
     package.write("src/a.cu", "mistake");
     let error = jobs[0].make(&one, 1).err().unwrap().to_string();
-    let said = "\n  works in    the developer prompt of Visual Studio: it was given that PATH, LIB and INCLUDE\n";
-    assert!(error.contains(told) && error.contains(said), "{error}");
+    let printed = "\n  works in    the developer prompt of Visual Studio: it was given that PATH, LIB and INCLUDE\n";
+    assert!(
+        error.contains(expected) && error.contains(printed),
+        "{error}"
+    );
 }
 
 /// What nvcc makes of host code is cl.exe's; device code is nobody's.

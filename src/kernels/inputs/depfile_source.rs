@@ -87,20 +87,20 @@ mod tests {
         ] {
             assert_eq!(at(path), DepfileSource::Nvcc, "{path}");
         }
-        for (product, wanted) in [
+        for (product, expected) in [
             (Cubin, DepfileSource::Gcc),
             (Fatbin, DepfileSource::Nvcc),
             (Object, DepfileSource::Nvcc),
         ] {
-            assert_eq!(lister(product, "-DM", "/a.d", &[]), wanted);
+            assert_eq!(lister(product, "-DM", "/a.d", &[]), expected);
         }
         assert_eq!(
             lister(Ptx, "-Xcompiler -MMD", "/a.d", &[]),
             DepfileSource::Nvcc
         );
         for name in ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"] {
-            let said = lister(Ptx, "-DM", "/a.d", &[(name, "-O3 -Xcompiler=-MP")]);
-            assert_eq!(said, DepfileSource::Nvcc);
+            let source = lister(Ptx, "-DM", "/a.d", &[(name, "-O3 -Xcompiler=-MP")]);
+            assert_eq!(source, DepfileSource::Nvcc);
         }
         let mut other = plan(Ptx);
         other.is_gcc = false;

@@ -167,19 +167,19 @@ fn nothing_is_put_over_something_else_of_the_same_build() {
     let package = Package::new(&[("src/a.cu", ""), ("src/x/a.cu", "")]);
     let toolchain = package.toolchain();
     let one = |path: &str| toolchain.kernels().file(package.path(path));
-    let said = |result: Result<(), Error>| package.shown(&result.unwrap_err().to_string());
+    let message = |result: Result<(), Error>| package.shown(&result.unwrap_err().to_string());
     let ptx = |kernels: Kernels| kernels.ptx().map(|_| ());
     ptx(one("src/a.cu")).unwrap();
     ptx(one("src/a.cu")).unwrap();
     one("src/a.cu").fatbin().unwrap();
     assert_eq!(
-        said(ptx(one("src/a.cu").define("HALF", None))),
+        message(ptx(one("src/a.cu").define("HALF", None))),
         "build.rs makes `a.ptx` of `./src/a.cu` twice, and not in the same way  [config-invalid]\n  \
          = help: make a second file under another name, which defines the macros and includes this one\n  \
          see         cudnn-guard explain config-invalid"
     );
     assert_eq!(
-        said(ptx(one("src/x/a.cu"))),
+        message(ptx(one("src/x/a.cu"))),
         "build.rs makes `a.ptx` of `./src/a.cu`, and then again of `./src/x/a.cu`  [config-invalid]\n  \
          = help: name both files in one call, which keeps equal names apart\n  \
          see         cudnn-guard explain config-invalid"
@@ -189,7 +189,7 @@ fn nothing_is_put_over_something_else_of_the_same_build() {
     library("src/x/a.cu", "other").unwrap();
     library("src/a.cu", "one").unwrap();
     assert_eq!(
-        said(library("src/x/a.cu", "one")),
+        message(library("src/x/a.cu", "one")),
         "build.rs makes the library `one` twice, and not in the same way  [config-invalid]\n  \
          = help: name all its files in one call, or give the second library another name\n  \
          see         cudnn-guard explain config-invalid"
@@ -241,12 +241,12 @@ fn a_module_has_a_constant_for_each_file() {
 fn a_module_that_cannot_be_is_refused() {
     let package = Package::new(&[("src/a-b.cu", ""), ("src/a_b.cu", ""), ("src/c.cu", "")]);
     let toolchain = package.toolchain();
-    let said =
+    let message =
         |result: Result<Vec<PathBuf>, Error>| package.shown(&result.unwrap_err().to_string());
     let see = "see         cudnn-guard explain config-invalid";
     let all = || toolchain.kernels().files(package.pattern());
     assert_eq!(
-        said(all().module("ptx").ptx()),
+        message(all().module("ptx").ptx()),
         format!(
             "`./src/a-b.cu` and `./src/a_b.cu` would both be `A_B` in the module `ptx`  [config-invalid]\n  \
              = help: rename one of the two files, or compile it in a call with another module\n  {see}"
@@ -255,7 +255,7 @@ fn a_module_that_cannot_be_is_refused() {
     all().exclude("a_b.cu").module("ptx").ptx().unwrap();
     for name in ["", "cudnn_guard", "a/b", "a\nb"] {
         assert_eq!(
-            said(all().module(name).ptx()),
+            message(all().module(name).ptx()),
             format!(
                 "{name:?} cannot be the name of a module of kernels  [config-invalid]\n  \
                  = help: name it with letters, digits and `_`, as in `.module(\"ptx\")`\n  {see}"
@@ -264,7 +264,7 @@ fn a_module_that_cannot_be_is_refused() {
     }
     let other = || toolchain.kernels().file(package.path("src/c.cu"));
     assert_eq!(
-        said(other().module("ptx").ptx()),
+        message(other().module("ptx").ptx()),
         format!(
             "build.rs makes the module `ptx` twice, and not in the same way  [config-invalid]\n  \
              = help: name all its files in one call, or give the second module another name\n  {see}"

@@ -202,9 +202,9 @@ fn each_file_that_is_compiled_has_a_line() {
 fn a_warning_of_nvcc_is_said_once() {
     let text =
         |file: &str| format!("{file}(1): warning #177-D: x\n  int x;\n      ^\n\nRemark: y\n\n");
-    let mut said = BTreeSet::new();
+    let mut printed = BTreeSet::new();
     let one = text("a.h") + &text("a.h");
-    let lines = new_warnings(&one, &mut said);
+    let lines = new_warnings(&one, &mut printed);
     assert_eq!(
         lines.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
@@ -214,8 +214,8 @@ fn a_warning_of_nvcc_is_said_once() {
             "cargo::warning=Remark: y"
         ]
     );
-    assert_eq!(new_warnings(&text("a.h"), &mut said), []);
-    assert_eq!(new_warnings(&text("b.h"), &mut said).len(), 3);
+    assert_eq!(new_warnings(&text("a.h"), &mut printed), []);
+    assert_eq!(new_warnings(&text("b.h"), &mut printed).len(), 3);
 }
 
 /// Kernels that call functions of another file.
@@ -317,32 +317,33 @@ fn a_wrapper_that_fails_is_told_once() {
     let (result, lines) = package.compile();
     result.unwrap();
     assert_eq!(package.calls().len(), 3);
-    let said: Vec<&String> = lines
+    let printed: Vec<&String> = lines
         .iter()
         .filter(|line| line.starts_with("cargo::warning="))
         .collect();
     assert!(
-        said[0].starts_with("cargo::warning=`/no/sccache` fails where nvcc alone compiles `./src/")
-            && said[0].ends_with(".cu`: these kernels are compiled without it  [nvcc-failed]"),
-        "{said:?}"
+        printed[0]
+            .starts_with("cargo::warning=`/no/sccache` fails where nvcc alone compiles `./src/")
+            && printed[0].ends_with(".cu`: these kernels are compiled without it  [nvcc-failed]"),
+        "{printed:?}"
     );
     assert_eq!(
-        said[1],
+        printed[1],
         "cargo::warning=  = help: install a release of `/no/sccache` that works with this nvcc"
     );
-    let headlines = said.iter().filter(|line| line.contains("[nvcc-failed]"));
-    assert_eq!(headlines.count(), 1, "{said:?}");
+    let headlines = printed.iter().filter(|line| line.contains("[nvcc-failed]"));
+    assert_eq!(headlines.count(), 1, "{printed:?}");
     // One that says nothing is not quoted.
     package.env[0].1 = "/bin/false".to_string();
     package.write("src/a.cu", "other");
     let (_, lines) = package.compile();
-    let said: Vec<&String> = lines
+    let printed: Vec<&String> = lines
         .iter()
         .filter(|line| line.starts_with("cargo::warning="))
         .collect();
     assert!(
-        said.len() == 2 && said[1].contains("  = help: "),
-        "{said:?}"
+        printed.len() == 2 && printed[1].contains("  = help: "),
+        "{printed:?}"
     );
     // A mistake is nvcc's to tell.
     package.write("src/a.cu", "mistake");

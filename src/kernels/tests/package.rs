@@ -169,14 +169,14 @@ impl Package {
 
     /// The sources that were compiled since the last time.
     #[track_caller]
-    pub fn compiles(&self, wanted: &[&str]) {
+    pub fn compiles(&self, expected: &[&str]) {
         self.compile().0.unwrap();
         let calls = self.calls();
         let sources: Vec<&str> = calls
             .iter()
             .filter_map(|call| call.split(' ').nth(1))
             .collect();
-        assert_eq!(sources, wanted);
+        assert_eq!(sources, expected);
     }
 }
 

@@ -133,24 +133,28 @@ fn sccache_serves_another_target_folder() {
     let known = "cuda-cu13-13.0";
     assert_eq!(build("one", known), (vec![], 0));
     // It writes what it keeps behind our back.
-    let (said, second) = build("two", known);
-    assert_eq!((said, second > 0), (vec![], true));
-    let (said, _) = build("three", "cuda-cu13");
+    let (printed, second) = build("two", known);
+    assert_eq!((printed, second > 0), (vec![], true));
+    let (printed, _) = build("three", "cuda-cu13");
     assert!(
-        said[0].starts_with("cargo::warning=`./sccache` fails where nvcc alone compiles `./src/"),
-        "{said:?}"
+        printed[0]
+            .starts_with("cargo::warning=`./sccache` fails where nvcc alone compiles `./src/"),
+        "{printed:?}"
     );
     assert_eq!(
-        said[1],
+        printed[1],
         "cargo::warning=  = help: install a release of `./sccache` that works with this nvcc"
     );
     let fatbinary = "fatbinary fatal   : Could not open input file";
-    assert!(said.iter().any(|line| line.contains(fatbinary)), "{said:?}");
-    let told = said
+    assert!(
+        printed.iter().any(|line| line.contains(fatbinary)),
+        "{printed:?}"
+    );
+    let count = printed
         .iter()
         .filter(|line| line.contains("nvcc-failed"))
         .count();
-    assert_eq!(told, 1, "{said:?}");
+    assert_eq!(count, 1, "{printed:?}");
     run(&sccache, vec!["--stop-server".to_string()]);
 }
 
@@ -283,8 +287,8 @@ fn nvccs_own_words_are_in_the_error() {
             .starts_with("nvcc could not compile `./src/broken.cu`  [nvcc-failed]\n  command     "),
         "{error}"
     );
-    let said = "\n  nvcc says   ./src/broken.cu(1): error: identifier \"y\" is undefined\n";
-    assert!(error.contains(said), "{error}");
+    let printed = "\n  nvcc says   ./src/broken.cu(1): error: identifier \"y\" is undefined\n";
+    assert!(error.contains(printed), "{error}");
 }
 
 #[test]
@@ -302,7 +306,7 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
         text: text.to_string(),
     };
     use crate::targets::dialect::Dialect::{CMake, ComputeCap, Ours, Torch};
-    let wishes = [
+    let requests = [
         None,
         Some(request(Ours, "all")),
         Some(request(Ours, "all-major")),
@@ -316,7 +320,7 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
         Some(request(Torch, "8.6;9.0a;12.0+PTX")),
         Some(request(ComputeCap, "8.9")),
     ];
-    for request in wishes {
+    for request in requests {
         let selection = select::select(request.as_ref(), Some(&compiler), &[]).unwrap();
         let mut args: Vec<String> = ["--dryrun", "-c", "-x", "cu", "/dev/null", "-o", "/dev/null"]
             .map(String::from)

@@ -75,8 +75,8 @@ fn a_fatbin_holds_all_targets_and_a_cubin_one() {
         .iter()
         .map(|path| package.shown(path.to_str().unwrap()));
     let machine = all.iter().filter(|target| target.starts_with("sm_"));
-    let wanted = machine.map(|target| format!("./out/scale.{target}.cubin"));
-    assert_eq!(names.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
+    let expected = machine.map(|target| format!("./out/scale.{target}.cubin"));
+    assert_eq!(names.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     let gpus: Vec<u8> = cubins.iter().map(|path| gpu_of(path, 13)).collect();
     assert_eq!(gpus, [80, 89, 90, 100, 120]);
 

@@ -69,7 +69,7 @@ fn back(dialect: Dialect, text: &str) -> TargetList {
 #[test]
 fn every_dialect_says_what_it_can_say() {
     let mut random = Random(0x5eed);
-    let mut said = [0; 2];
+    let mut counts = [0; 2];
     for _ in 0..1000 {
         let list = random.list();
         assert_eq!(back(Dialect::Ours, &list.to_string()), list, "{list}");
@@ -85,14 +85,14 @@ fn every_dialect_says_what_it_can_say() {
         }
         if let Some(text) = list.cmake() {
             assert_eq!(back(Dialect::CMake, &text), list, "{text}");
-            said[0] += 1;
+            counts[0] += 1;
         }
         if let Some(text) = list.torch() {
             assert_eq!(back(Dialect::Torch, &text), list, "{text}");
-            said[1] += 1;
+            counts[1] += 1;
         }
     }
-    assert!(said.iter().all(|count| *count > 60), "{said:?}");
+    assert!(counts.iter().all(|count| *count > 60), "{counts:?}");
 }
 
 #[test]

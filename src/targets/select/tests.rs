@@ -42,18 +42,18 @@ fn ours(text: &str) -> TargetRequest {
 }
 
 #[track_caller]
-fn gives(request: Option<&str>, gpus: &[u32], wanted: &str) -> Selection {
+fn gives(request: Option<&str>, gpus: &[u32], expected: &str) -> Selection {
     let gpus: Vec<Device> = gpus.iter().copied().map(gpu).collect();
     let selection = select(request.map(ours).as_ref(), Some(&nvcc()), &gpus).unwrap();
-    assert_eq!(listed(&selection.targets), wanted);
+    assert_eq!(listed(&selection.targets), expected);
     selection
 }
 
 #[track_caller]
-fn refuses(request: &TargetRequest, gpus: &[Device], wanted: &str) {
+fn refuses(request: &TargetRequest, gpus: &[Device], expected: &str) {
     let compiler = nvcc();
     let fault = select(Some(request), Some(&compiler), gpus).unwrap_err();
-    assert_eq!(fault.finding().to_string(), wanted);
+    assert_eq!(fault.finding().to_string(), expected);
 }
 
 #[test]

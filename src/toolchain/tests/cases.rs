@@ -25,11 +25,11 @@ fn every_case_is_told_as_expected() {
     let mut differing = Vec::new();
     let cases = Case::all();
     for case in &cases {
-        let told = told(case, &scratch.join(case.name()));
+        let report = report_of(case, &scratch.join(case.name()));
         if std::env::var_os("BLESS").is_some() {
-            case.bless(&told);
-        } else if case.expected != told {
-            differing.push(format!("=== {}\n{told}", case.name()));
+            case.bless(&report);
+        } else if case.expected != report {
+            differing.push(format!("=== {}\n{report}", case.name()));
         }
     }
     fs::remove_dir_all(&scratch).unwrap();
@@ -49,12 +49,12 @@ fn what_is_told_is_true() {
     for case in &Case::all() {
         let root = scratch.join(case.name());
         let (toolchain, targets) = look(case, &root);
-        let said = case.files.iter().filter_map(|line| line.split_once(" ("));
-        let said = said.map(|(path, kind)| (root.join(path), kind.into()));
-        let told = [&case.config[..], &case.env, &case.files].concat();
-        let world = World::read(&root, told.join("\n"), said.collect());
+        let kinds = case.files.iter().filter_map(|line| line.split_once(" ("));
+        let kinds = kinds.map(|(path, kind)| (root.join(path), kind.into()));
+        let input = [&case.config[..], &case.env, &case.files].concat();
+        let world = World::read(&root, input.join("\n"), kinds.collect());
         for finding in toolchain.findings.iter().chain(&targets) {
-            let of_case = |said| format!("{}: {said}", case.name());
+            let of_case = |falsehood| format!("{}: {falsehood}", case.name());
             wrong.extend(
                 world
                     .falsehoods(&finding.to_string())
@@ -76,7 +76,7 @@ fn what_is_false_is_found() {
     let case = cases.iter().find(|case| case.name() == "parts-missing");
     case.unwrap().unpack(&scratch, "x86_64");
     let world = World::read(&scratch, String::new(), Vec::new());
-    for (text, wanted) in [
+    for (text, expected) in [
         (
             "cuDNN 9.14.0 in `LIB` lacks libcudnn_ops.so.9, which a convolution needs",
             "",
@@ -126,9 +126,9 @@ fn what_is_false_is_found() {
     ] {
         let found = world.falsehoods(&text.replace("LIB", lib.to_str().unwrap()));
         let found = found.join("\n").replace(lib.to_str().unwrap(), "LIB");
-        let is_found = match wanted {
+        let is_found = match expected {
             "" => found.is_empty(),
-            wanted => found.starts_with(wanted),
+            expected => found.starts_with(expected),
         };
         assert!(is_found, "{text}: {found}");
     }
@@ -178,13 +178,13 @@ fn broken_stacks_are_told_and_sound_ones_are_silent() {
         #[cfg(feature = "cli")]
         for severity in ["error", "warning"] {
             let json = report.to_json();
-            let said = format!("\"severity\":\"{severity}\"");
-            assert!(!json.contains(&said), "{}: {json}", case.name());
+            let member = format!("\"severity\":\"{severity}\"");
+            assert!(!json.contains(&member), "{}: {json}", case.name());
         }
     }
     for case in &broken {
-        let said = counting(look(case, &scratch.join(case.name())));
-        assert!(!said.is_empty(), "{}", case.name());
+        let findings = counting(look(case, &scratch.join(case.name())));
+        assert!(!findings.is_empty(), "{}", case.name());
     }
     fs::remove_dir_all(&scratch).unwrap();
 }
@@ -202,7 +202,7 @@ fn doctor_tells_what_a_build_tells() {
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
         let text = |finding: &serde_json::Value, key| finding[key].as_str().unwrap().to_string();
         let findings = report["findings"].as_array().unwrap().iter();
-        let told: Vec<String> = findings
+        let headlines: Vec<String> = findings
             .map(|one| {
                 let summary = text(one, "summary").replace(root.to_str().unwrap(), "$ROOT");
                 let (severity, id) = (text(one, "severity"), text(one, "id"));
@@ -211,8 +211,8 @@ fn doctor_tells_what_a_build_tells() {
             .collect();
         let is_headline = |line: &&str| line.ends_with(']') && line.contains("  [");
         let expected: Vec<&str> = case.expected.lines().filter(is_headline).collect();
-        assert_eq!(told, expected, "{}", case.name());
-        compared += told.len();
+        assert_eq!(headlines, expected, "{}", case.name());
+        compared += headlines.len();
     }
     fs::remove_dir_all(&scratch).unwrap();
     assert!(compared > 100, "{compared}");
@@ -243,7 +243,7 @@ fn counting((toolchain, mut findings): (Toolchain, Vec<Finding>)) -> Vec<Finding
     findings
 }
 
-fn told(case: &Case, root: &Path) -> String {
+fn report_of(case: &Case, root: &Path) -> String {
     let (toolchain, selection) = look(case, root);
     let mut out = toolchain.listing();
     for path in &toolchain.read {

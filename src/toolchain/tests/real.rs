@@ -88,7 +88,7 @@ fn each_cudnn_is_read_rightly() {
         "ops",
     ];
     let latest = ["engines_tensor_ir", "ext"];
-    for (wheel, version, cuda_major, told) in [
+    for (wheel, version, cuda_major, by_symbol) in [
         ("cudnn-cu11-8.5", Version::new(8, 5, 0), 11, 4),
         ("cudnn-cu12-8.9.7", Version::new(8, 9, 7), 12, 4),
         ("cudnn-cu12-9.1.0", Version::new(9, 1, 0), 12, 3),
@@ -104,24 +104,24 @@ fn each_cudnn_is_read_rightly() {
         assert_eq!(cudnn.link_name, Some(LinkName::Verbatim(soname)), "{wheel}");
         let mut parts: Vec<&str> = cudnn.parts.iter().map(|part| part.name.as_str()).collect();
         parts.sort();
-        let mut wanted = if version.major == 8 {
+        let mut expected = if version.major == 8 {
             eight.to_vec()
         } else {
             nine.to_vec()
         };
         if version.minor == 28 {
-            wanted.extend(latest);
-            wanted.sort();
+            expected.extend(latest);
+            expected.sort();
         }
-        assert_eq!(parts, wanted, "{wheel}");
+        assert_eq!(parts, expected, "{wheel}");
         let by = |how: &str| {
-            let told = |part: &&SubLibraryFile| {
+            let has_source = |part: &&SubLibraryFile| {
                 let by = part.told_by.map(VersionSource::in_full);
                 by.unwrap_or_default().starts_with(how)
             };
-            cudnn.parts.iter().filter(told).count()
+            cudnn.parts.iter().filter(has_source).count()
         };
-        assert!(by("symbol") >= told, "{wheel}: {:?}", cudnn.parts);
+        assert!(by("symbol") >= by_symbol, "{wheel}: {:?}", cudnn.parts);
         // The builds of `ext` stand for several releases each.
         let ext = cudnn.parts.iter().filter(|part| part.name == "ext").count();
         let by_file = by("symbol") + by("build-id");
@@ -140,7 +140,7 @@ fn each_cudnn_is_read_rightly() {
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn the_libraries_themselves_tell_their_cuda() {
     use crate::runtime::binary::elf::Elf;
-    for (file, wanted) in [
+    for (file, expected) in [
         (
             "cudnn-cu12-8.9.7/nvidia/cudnn/lib/libcudnn_ops_infer.so.8",
             12,
@@ -151,7 +151,7 @@ fn the_libraries_themselves_tell_their_cuda() {
         ("cudnn-cu13-9.28/nvidia/cudnn/lib/libcudnn_adv.so.9", 13),
     ] {
         let library = Elf::read(&wheels().join(file)).unwrap();
-        assert_eq!(library.cuda_major(), Some(wanted), "{file}");
+        assert_eq!(library.cuda_major(), Some(expected), "{file}");
     }
 }
 
@@ -251,12 +251,12 @@ fn a_cudnn_for_another_processor_is_read() {
     );
     assert_eq!((cudnn.cuda_major, cudnn.cpu), (Some(13), Some("aarch64")));
     assert_eq!(cudnn.library, Some(wheel.join("lib/libcudnn.so.9")));
-    let told = |name: &str| {
+    let version_of = |name: &str| {
         let part = cudnn.parts.iter().find(|part| part.name == name).unwrap();
         (part.version, part.told_by)
     };
     assert_eq!(
-        told("graph"),
+        version_of("graph"),
         (release, Some(VersionSource::Symbol("cudnn_graph_version")))
     );
     let here = on("x86_64-unknown-linux-gnu");

@@ -136,10 +136,10 @@ fn device_code_is_read_rightly() {
         assert_eq!(core.len(), count, "{wheel}");
         for part in core {
             let other = others.iter().find(|(name, _)| *name == part.name);
-            let wanted = other.map_or(of_most, |(_, code)| code);
+            let expected = other.map_or(of_most, |(_, code)| code);
             let held = device_code::read_library(&part.path, platform.os).unwrap();
             let held: Vec<Target> = held.into_iter().collect();
-            assert_eq!(format_targets(&held), wanted, "{wheel}: {}", part.name);
+            assert_eq!(format_targets(&held), expected, "{wheel}: {}", part.name);
         }
         let read = device_code::read(&cudnn, platform.os);
         let (version, rows) = (cudnn.version().unwrap(), compat::gpus(&platform.cpu));

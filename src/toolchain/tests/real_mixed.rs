@@ -29,12 +29,12 @@ fn mixed(name: &str, wheel: &str, foreign: &[&str], other: &str) -> PathBuf {
 }
 
 /// What is said of the cuDNN in this directory, which `$T` stands for.
-fn said_of(dir: &Path) -> String {
-    let told = found(&[("CUDNN_PATH", dir.to_path_buf())]).findings;
-    let told = told
+fn messages_about(dir: &Path) -> String {
+    let findings = found(&[("CUDNN_PATH", dir.to_path_buf())]).findings;
+    let findings = findings
         .iter()
         .filter(|finding| finding.id != FindingId::CudaNotFound);
-    let lines: Vec<String> = told
+    let lines: Vec<String> = findings
         .map(|finding| format!("{}: {finding}\n", finding.severity))
         .collect();
     std::fs::remove_dir_all(dir).unwrap();
@@ -48,7 +48,7 @@ fn parts_of_another_release_are_told_by_their_build() {
     let foreign = ["_cnn", "_heuristic", "_engines_precompiled"];
     let dir = mixed("near", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
     assert_eq!(
-        said_of(&dir),
+        messages_about(&dir),
         "error: cuDNN 9.14.0 at `$T/lib` is mixed with libcudnn_cnn.so.9, libcudnn_engines_precompiled.so.9 and \
          libcudnn_heuristic.so.9 of 9.10.2  [parts-mixed]\n  \
          = help: remove all `libcudnn*` files from `$T/lib` and install one cuDNN there, whole\n  \
@@ -62,16 +62,16 @@ fn parts_of_another_release_are_told_by_their_build() {
          9.14.0  $T/lib/libcudnn_ops.so.9\n"
     );
     let dir = mixed("shim", "cudnn-cu12-9.10", &[""], "cudnn-cu13-9.28");
-    let said = said_of(&dir);
+    let messages = messages_about(&dir);
     assert!(
-        said.contains("9.28.0  $T/lib/libcudnn.so.9, by its build-id\n"),
-        "{said}"
+        messages.contains("9.28.0  $T/lib/libcudnn.so.9, by its build-id\n"),
+        "{messages}"
     );
     let dir = mixed("adv", "cudnn-cu13-9.14", &["_adv"], "cudnn-cu13-9.28");
-    let said = said_of(&dir);
+    let messages = messages_about(&dir);
     assert!(
-        said.starts_with("warning: cuDNN 9.14.0 at `$T/lib` is mixed with libcudnn_adv.so.9 of 9.28.0, which no convolution uses"),
-        "{said}"
+        messages.starts_with("warning: cuDNN 9.14.0 at `$T/lib` is mixed with libcudnn_adv.so.9 of 9.28.0, which no convolution uses"),
+        "{messages}"
     );
 }
 
@@ -83,7 +83,7 @@ fn headers_of_another_release_are_noticed() {
     let foreign = [&all[..], &engines[..]].concat();
     let dir = mixed("header", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
     assert_eq!(
-        said_of(&dir),
+        messages_about(&dir),
         "error: the headers are those of cuDNN 9.14.0, and the library to link is 9.10.2  [header-library-skew]\n  \
          = help: install one release of cuDNN in `$T`, headers and libraries\n  \
          = help: or set CUDNN_PATH to a directory that holds both, of one release\n  \
@@ -104,14 +104,14 @@ fn a_part_that_is_cut_off_or_missing_is_named() {
     std::fs::remove_file(&cnn).unwrap();
     std::fs::write(&cnn, &start[..start.len() / 2]).unwrap();
     std::fs::remove_file(dir.join("lib/libcudnn_heuristic.so.9")).unwrap();
-    let said = said_of(&dir);
+    let messages = messages_about(&dir);
     assert!(
-        said.starts_with("error: `$T/lib/libcudnn_cnn.so.9` is cut off: it ends at byte "),
-        "{said}"
+        messages.starts_with("error: `$T/lib/libcudnn_cnn.so.9` is cut off: it ends at byte "),
+        "{messages}"
     );
     assert!(
-        said.contains("warning: cuDNN 9.14.0 in `$T/lib` lacks libcudnn_heuristic.so.9, which a convolution needs  ["),
-        "{said}"
+        messages.contains("warning: cuDNN 9.14.0 in `$T/lib` lacks libcudnn_heuristic.so.9, which a convolution needs  ["),
+        "{messages}"
     );
 }
 
@@ -126,10 +126,10 @@ fn parts_of_far_releases_lack_what_they_need_of_each_other() {
     let lacking = |part: (&str, &str), sibling: (&str, &str)| {
         let imports = open(part.0, part.1).named_imports();
         let file = format!("libcudnn_{}.so.9", sibling.1);
-        let wanted = imports.iter().filter(|(name, _)| *name == file);
-        let mut wanted = wanted.map(|(_, symbol)| &symbol[..]).peekable();
-        assert!(wanted.peek().is_some(), "{part:?}");
-        open(sibling.0, sibling.1).missing_symbols(wanted).len()
+        let required = imports.iter().filter(|(name, _)| *name == file);
+        let mut required = required.map(|(_, symbol)| &symbol[..]).peekable();
+        assert!(required.peek().is_some(), "{part:?}");
+        open(sibling.0, sibling.1).missing_symbols(required).len()
     };
     for wheel in [
         "cudnn-cu12-9.1.0",

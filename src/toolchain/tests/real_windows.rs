@@ -73,11 +73,13 @@ fn dlls_are_read_rightly() {
             assert!(toolchain.cudnn().is_some());
         } else {
             assert_eq!(cudnn.link_name, None);
-            let said = toolchain.findings.iter().map(|one| one.to_string());
-            let said: Vec<String> = said.collect();
+            let messages = toolchain.findings.iter().map(|one| one.to_string());
+            let messages: Vec<String> = messages.collect();
             assert!(
-                said.iter().any(|text| text.contains("no import library")),
-                "{said:?}"
+                messages
+                    .iter()
+                    .any(|text| text.contains("no import library")),
+                "{messages:?}"
             );
         }
         std::fs::remove_dir_all(&alone).unwrap();
@@ -130,11 +132,11 @@ impl Mixed {
     }
 
     /// What is said of it, which `$T` stands for.
-    fn said(self) -> String {
+    fn messages(self) -> String {
         let toolchain: Toolchain = found_for(WINDOWS, &[("CUDNN_PATH", self.0.clone())]);
-        let told = toolchain.findings.iter();
-        let told = told.filter(|finding| finding.id != FindingId::CudaNotFound);
-        let lines: Vec<String> = told
+        let findings = toolchain.findings.iter();
+        let findings = findings.filter(|finding| finding.id != FindingId::CudaNotFound);
+        let lines: Vec<String> = findings
             .map(|finding| format!("{}: {finding}\n", finding.severity))
             .collect();
         std::fs::remove_dir_all(&self.0).unwrap();
@@ -150,41 +152,45 @@ fn link(target: &Path, link: &Path) {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_sound_cudnn_for_windows_is_told_nothing() {
-    assert_eq!(Mixed::of("sound-9", NINE).said(), "");
-    assert_eq!(Mixed::of("sound-8", EIGHT).said(), "");
-    let said = Mixed::of("zlib", EIGHT).without("zlibwapi.dll").said();
+    assert_eq!(Mixed::of("sound-9", NINE).messages(), "");
+    assert_eq!(Mixed::of("sound-8", EIGHT).messages(), "");
+    let messages = Mixed::of("zlib", EIGHT).without("zlibwapi.dll").messages();
     assert!(
-        said.starts_with("note: cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which does not"),
-        "{said}"
+        messages.starts_with("note: cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which does not"),
+        "{messages}"
     );
-    assert_eq!(said.matches("note: ").count(), 1, "{said}");
-    assert_eq!(Mixed::of("zlib-9", NINE).without("zlibwapi.dll").said(), "");
+    assert_eq!(messages.matches("note: ").count(), 1, "{messages}");
+    assert_eq!(
+        Mixed::of("zlib-9", NINE).without("zlibwapi.dll").messages(),
+        ""
+    );
 }
 
 /// LOD-17, SUB-08
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_dll_that_is_cut_off_or_missing_is_named() {
-    let said = Mixed::of("missing", NINE)
+    let messages = Mixed::of("missing", NINE)
         .without("cudnn_heuristic64_9.dll")
         .without("cudnn_ext64_9.dll")
-        .said();
+        .messages();
     assert_eq!(
-        said,
+        messages,
         "warning: cuDNN 9.28.0 in `$T/bin` lacks cudnn_heuristic64_9.dll, which a convolution needs  [parts-missing]\n  \
          = help: copy every `cudnn*.dll` file of that release to `$T/bin`, since `cudnn64_9.dll` opens the others\n"
     );
-    let said = Mixed::of("needed", EIGHT)
+    let messages = Mixed::of("needed", EIGHT)
         .without("cudnn_ops_train64_8.dll")
-        .said();
+        .messages();
     assert!(
-        said.starts_with("note: `cudnn_adv_train64_8.dll` needs `cudnn_ops_train64_8.dll`, which"),
-        "{said}"
+        messages
+            .starts_with("note: `cudnn_adv_train64_8.dll` needs `cudnn_ops_train64_8.dll`, which"),
+        "{messages}"
     );
-    let said = Mixed::of("cut", NINE).cut("cudnn_cnn64_9.dll").said();
+    let messages = Mixed::of("cut", NINE).cut("cudnn_cnn64_9.dll").messages();
     assert!(
-        said.starts_with("error: `$T/bin/cudnn_cnn64_9.dll` is cut off: it ends at byte 731192, and its sections reach to "),
-        "{said}"
+        messages.starts_with("error: `$T/bin/cudnn_cnn64_9.dll` is cut off: it ends at byte 731192, and its sections reach to "),
+        "{messages}"
     );
 }
 
@@ -193,10 +199,10 @@ fn a_dll_that_is_cut_off_or_missing_is_named() {
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn dlls_of_different_releases_are_noticed() {
     let eight = wheels().join(EIGHT).join("nvidia/cudnn/bin");
-    let said = Mixed::of("swapped", NINE)
+    let messages = Mixed::of("swapped", NINE)
         .with("cudnn_ops64_9.dll", &eight.join("cudnn_ops_infer64_8.dll"))
-        .said();
-    let first = said.lines().next().unwrap_or_default();
+        .messages();
+    let first = messages.lines().next().unwrap_or_default();
     assert_eq!(
         first,
         "error: cuDNN 9.28.0 at `$T/bin` is mixed with cudnn_ops64_9.dll of 8.9.7  [parts-mixed]"
@@ -208,9 +214,9 @@ fn dlls_of_different_releases_are_noticed() {
         .join("nvidia/cudnn/bin/cudnn_heuristic64_9.dll");
     std::fs::copy(heuristic, &moved).unwrap();
     let silent = || Mixed::of("silent", NINE).with("cudnn_heuristic64_9.dll", &moved);
-    let sound = silent().said();
+    let sound = silent().messages();
     let graph = eight.join("cudnn_ops_infer64_8.dll");
-    let strange = silent().with("cudnn_graph64_9.dll", &graph).said();
+    let strange = silent().with("cudnn_graph64_9.dll", &graph).messages();
     std::fs::remove_file(&moved).unwrap();
     assert_eq!(sound.matches("error: ").count(), 0, "{sound}");
     assert!(

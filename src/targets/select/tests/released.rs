@@ -5,14 +5,14 @@ use crate::runtime::facts::finding_id::FindingId;
 
 /// The nvcc of a release, which nobody can ask.
 #[track_caller]
-fn of_release(cuda: &str, request: &str, gpus: &[u32], wanted: &str) -> Selection {
+fn of_release(cuda: &str, request: &str, gpus: &[u32], expected: &str) -> Selection {
     let (major, minor) = cuda.split_once('.').unwrap();
     let cuda = Version::new(major.parse().unwrap(), minor.parse().unwrap(), 0);
     let gpus: Vec<Device> = gpus.iter().copied().map(gpu).collect();
     let compiler = Compiler::from_table(None, cuda).unwrap();
     let request = (!request.is_empty()).then(|| ours(request));
     let selection = select(request.as_ref(), Some(&compiler), &gpus).unwrap();
-    assert_eq!(selection.list().to_string(), wanted);
+    assert_eq!(selection.list().to_string(), expected);
     selection
 }
 
@@ -73,7 +73,7 @@ fn nvcc_makes_only_one_of_a_family_and_its_first() {
 
 #[test]
 fn what_cannot_be_made_of_that_ptx_is_said() {
-    for (list, wanted) in [
+    for (list, expected) in [
         (
             "80(90)",
             "sm_80 cannot be made through compute_90, as CUDNN_GUARD_ARCHS asks",
@@ -92,7 +92,7 @@ fn what_cannot_be_made_of_that_ptx_is_said() {
         ),
     ] {
         let finding = select(Some(&ours(list)), None, &[]).unwrap_err().finding();
-        assert_eq!(finding.summary, wanted);
+        assert_eq!(finding.summary, expected);
         assert_eq!(finding.id, FindingId::ArchUnsupportedByNvcc);
     }
 }
@@ -130,13 +130,13 @@ fn a_release_build_says_whom_it_leaves_out() {
 
 #[test]
 fn letters_are_asked_for_only_where_they_are_written() {
-    for (list, wanted) in [
+    for (list, expected) in [
         ("80 9.0+PTX all", false),
         ("90a", true),
         ("103(100f)", true),
         ("80x", false),
     ] {
-        assert_eq!(needs_letters(Some(&ours(list))), wanted, "{list}");
+        assert_eq!(needs_letters(Some(&ours(list))), expected, "{list}");
     }
     assert!(!needs_letters(None));
     // Nobody knows: nvcc will say so itself.

@@ -171,11 +171,11 @@ impl Case {
         modes(Some(0));
         // SAFETY: it takes a number, and changes what this thread may open.
         let user = unsafe { setfsuid(NOBODY) };
-        let told = look();
+        let report = look();
         // SAFETY: as above.
         unsafe { setfsuid(user as u32) };
         modes(None);
-        told
+        report
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -191,15 +191,15 @@ impl Case {
         assert_ne!(self.denied.len(), count, "{path:?} is not denied");
     }
 
-    /// Writes `told` to the file as what is expected.
-    pub fn bless(&self, told: &str) {
+    /// Writes `report` to the file as what is expected.
+    pub fn bless(&self, report: &str) {
         let text = fs::read_to_string(&self.file).unwrap();
         let begin = format!("{BEGIN}{}]\n", self.name);
         let start = text.find(&begin).unwrap_or(0);
         let end = text[start..].find(&format!("\n{BEGIN}"));
         let end = end.map_or(text.len(), |end| start + end);
         let given = parted(&text[start..end]).0.trim_end();
-        let case = format!("{given}\n\n[expected]\n{told}");
+        let case = format!("{given}\n\n[expected]\n{report}");
         fs::write(&self.file, [&text[..start], &case, &text[end..]].concat()).unwrap();
     }
 }

@@ -45,9 +45,9 @@ pub struct World<'a> {
     /// Where its root lies; paths are printed with it or without.
     root: &'a Path,
     /// What no file tells: variables, the build script, answers of programs.
-    told: String,
+    input: String,
     /// What these files say where they are read by other means than as text.
-    said: Vec<(PathBuf, String)>,
+    kinds: Vec<(PathBuf, String)>,
     /// Every release that is said anywhere. None: of this machine not all files are read, but pip's records alone.
     known: Option<BTreeSet<String>>,
 }
@@ -61,15 +61,15 @@ struct Line<'a> {
 impl<'a> World<'a> {
     /// A small one, of which everything is read.
     #[allow(dead_code, reason = "programs run on this machine")]
-    pub fn read(root: &'a Path, told: String, said: Vec<(PathBuf, String)>) -> Self {
+    pub fn read(root: &'a Path, input: String, kinds: Vec<(PathBuf, String)>) -> Self {
         let mut world = Self {
             root,
-            told,
-            said,
+            input,
+            kinds,
             known: None,
         };
         let mut known = world.known(root);
-        known.extend(numbers(&world.told).map(|(_, number)| number));
+        known.extend(numbers(&world.input).map(|(_, number)| number));
         world.known = Some(known);
         world
     }
@@ -79,8 +79,8 @@ impl<'a> World<'a> {
     pub fn real() -> Self {
         Self {
             root: Path::new("/"),
-            told: String::new(),
-            said: Vec::new(),
+            input: String::new(),
+            kinds: Vec::new(),
             known: None,
         }
     }
@@ -90,13 +90,13 @@ impl<'a> World<'a> {
         let (mut wrong, mut headline) = (Vec::new(), None);
         for line in lines(text) {
             if line.label == MISSED {
-                if self.is_there(line.text, false) {
+                if self.exists(line.text, false) {
                     wrong.push(format!("not missed: {}", line.text));
                 }
                 continue;
             }
             // What another program has said is repeated as it is.
-            let is_repeated = !line.label.is_empty() && self.told.contains(line.text);
+            let is_repeated = !line.label.is_empty() && self.input.contains(line.text);
             if NOT_SAID.contains(&line.label) || is_repeated {
                 continue;
             }
@@ -108,7 +108,7 @@ impl<'a> World<'a> {
             let all = (line.label == LACKING).then_some(line.text);
             let is_name = |name: &&str| !name.contains(' ');
             let lacking = one.or(all).filter(is_name);
-            if lacking.is_some_and(|name| self.is_there(&format!("{dir}/{name}"), false)) {
+            if lacking.is_some_and(|name| self.exists(&format!("{dir}/{name}"), false)) {
                 wrong.push(format!("not lacking in {dir}: {}", line.text));
             }
         }
@@ -132,14 +132,14 @@ impl<'a> World<'a> {
                 .chain([behind.len()]);
             let ends: Vec<usize> = ends.collect();
             let mut longest = ends.iter().rev();
-            let found = longest.find(|end| self.is_there(&behind[..**end], true));
+            let found = longest.find(|end| self.exists(&behind[..**end], true));
             let end = *found.unwrap_or(&ends[0]);
             let path = &behind[..end];
             let after = behind[end..].trim_start_matches(['`', '"']);
             let is_absent = ABSENT.iter().any(|words| after.starts_with(words));
             // A value with quotation marks or a blank before its path is another path, which nobody has.
             let is_value = before.matches('`').count() % 2 == 1 && !before.ends_with('`');
-            if is_absent && !is_value && self.is_there(path, false) {
+            if is_absent && !is_value && self.exists(path, false) {
                 wrong.push(format!("{path} is there: {}", line.text));
             }
             if !is_absent && found.is_none() && !self.is_made(path, &line.text[..start]) {
@@ -157,8 +157,8 @@ impl<'a> World<'a> {
     /// Whether this is a directory that the help makes: a new one in one that is there, or what an archive unpacks to.
     fn is_made(&self, path: &str, before: &str) -> bool {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        (before.ends_with(" into `") && self.is_there(parent, false))
-            || (before.contains("unpack it, ") && self.is_there(&format!("{path}.*"), false))
+        (before.ends_with(" into `") && self.exists(parent, false))
+            || (before.contains("unpack it, ") && self.exists(&format!("{path}.*"), false))
     }
 
     fn releases(&self, line: &Line, rest: &str, paths: &[String], wrong: &mut Vec<String>) {
@@ -214,14 +214,14 @@ impl<'a> World<'a> {
     }
 
     /// Whether anything has this name, in which `*` stands for any letters: also a link that leads nowhere, if it may.
-    fn is_there(&self, path: &str, may_dangle: bool) -> bool {
-        let is_there = |path: &Path| match may_dangle {
+    fn exists(&self, path: &str, may_dangle: bool) -> bool {
+        let exists = |path: &Path| match may_dangle {
             true => path.symlink_metadata().is_ok(),
             false => path.exists(),
         };
         let path = self.place(path);
         let Some((dir, end)) = path.to_str().and_then(|text| text.split_once('*')) else {
-            return is_there(&path);
+            return exists(&path);
         };
         let (dir, start) = dir.rsplit_once('/').unwrap();
         let (end, below) = end.split_once('/').unwrap_or((end, ""));
@@ -233,7 +233,7 @@ impl<'a> World<'a> {
                 "{dir}/{name}{}{below}",
                 if below.is_empty() { "" } else { "/" }
             );
-            fits && self.is_there(&found, may_dangle)
+            fits && self.exists(&found, may_dangle)
         })
     }
 
@@ -241,9 +241,10 @@ impl<'a> World<'a> {
     fn known(&self, dir: &Path) -> BTreeSet<String> {
         let mut known = BTreeSet::new();
         read(dir, &mut known, 0);
-        let said = self.said.iter().filter(|(path, _)| path.starts_with(dir));
+        let kinds = self.kinds.iter().filter(|(path, _)| path.starts_with(dir));
         known.extend(
-            said.flat_map(|(_, text)| numbers(text))
+            kinds
+                .flat_map(|(_, text)| numbers(text))
                 .map(|(_, number)| number),
         );
         known
