@@ -343,11 +343,8 @@ impl Linked {
             return Err(MissingLinkMetadata { links, variable }.finding().into());
         }
         let [rpath, delayed] = [host.env.var(&variables[0]), host.env.var(&variables[1])];
-        let [first, second] = variables.clone();
-        let mut directives = vec![
-            Directive::RerunIfEnvChanged(first),
-            Directive::RerunIfEnvChanged(second),
-        ];
+        let reruns = variables.clone().map(Directive::RerunIfEnvChanged);
+        let mut directives = reruns.to_vec();
         for dir in rpath.map_or(Vec::new(), |text| text.split(':').collect()) {
             directives.push(Directive::Rpath(dir.into()));
         }

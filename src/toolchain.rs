@@ -182,28 +182,16 @@ impl Toolchain {
 
     /// Returns the directories with the headers of cuDNN and CUDA.
     pub fn include_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self
-            .cudnn()
-            .into_iter()
-            .flat_map(|one| one.include_dir.clone());
-        let cuda = self
-            .toolkit()
-            .into_iter()
-            .flat_map(|one| one.include_dirs.clone());
-        files::dedup(cudnn.chain(cuda))
+        let cudnn = self.cudnn().and_then(|one| one.include_dir.clone());
+        let cuda = self.toolkit().map(|one| one.include_dirs.clone());
+        files::dedup(cudnn.into_iter().chain(cuda.into_iter().flatten()))
     }
 
     /// Returns the directories with the libraries of cuDNN and CUDA, without stubs.
     pub fn link_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self
-            .cudnn()
-            .into_iter()
-            .flat_map(|one| one.link_dir.clone());
-        let cuda = self
-            .toolkit()
-            .into_iter()
-            .flat_map(|one| one.link_dirs.clone());
-        files::dedup(cudnn.chain(cuda))
+        let cudnn = self.cudnn().and_then(|one| one.link_dir.clone());
+        let cuda = self.toolkit().map(|one| one.link_dirs.clone());
+        files::dedup(cudnn.into_iter().chain(cuda.into_iter().flatten()))
     }
 
     /// Returns the findings of the search.

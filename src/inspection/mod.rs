@@ -96,10 +96,9 @@ impl Inspection {
         inspection.input.allow.apply(&mut inspection.findings);
         // Allowed findings do not affect the loader.
         inspection.findings.extend(refused);
-        let (findings, unknown) = inspection.input.judge();
+        let (mut findings, unknown) = inspection.input.judge();
         // A missing driver is reported once.
         let known: Vec<FindingId> = inspection.findings.iter().map(|one| one.id).collect();
-        let mut findings = findings;
         findings.retain(|one| one.id != FindingId::DriverMissing || !known.contains(&one.id));
         inspection.findings.extend(findings);
         if inspection.input.is_privileged {
@@ -298,11 +297,10 @@ impl Inspection {
             return;
         };
         self.input.driver = driver.cuda;
-        let gpus = driver.devices.clone();
-        if gpus.is_empty() {
+        self.input.gpus.clone_from(&driver.devices);
+        if self.input.gpus.is_empty() {
             self.unknown.push("there is no GPU here".into());
         }
-        self.input.gpus = gpus;
     }
 
     /// Returns fail if the program cannot run; unknown if something could not be checked; else pass.

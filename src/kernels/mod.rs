@@ -142,12 +142,9 @@ impl Kernels<'_> {
         if name.is_empty() || !name.chars().all(sound) {
             return Err(InvalidRequest::LibraryName(name).finding().into());
         }
-        if self.module.is_some() || self.destination.is_some() {
-            let method = if self.module.is_some() {
-                "module"
-            } else {
-                "out_dir"
-            };
+        let module = self.module.as_ref().map(|_| "module");
+        let method = module.or(self.destination.as_ref().map(|_| "out_dir"));
+        if let Some(method) = method {
             return Err(InvalidRequest::LinkedLibrary(name, method).finding().into());
         }
         let objects = self.make(Product::Object, name, lines)?;
@@ -194,7 +191,7 @@ impl Kernels<'_> {
         let jobs = Job::all(host, product, dir, sources, &targets, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
         self.register(product, dir, &jobs, &setup)?;
-        let (setup, fresh, files) = self.look(setup, &jobs, lines)?;
+        let (setup, fresh, files) = self.check_fresh(setup, &jobs, lines)?;
         let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         let system_dirs = self.system_dirs();
         let mut shown = BTreeSet::<OsString>::new();
@@ -231,33 +228,33 @@ impl Kernels<'_> {
 
     /// Returns the inputs of each job whose result is up to date. If a job is outdated, checks the host compiler first,
     /// which may replace it.
-    fn look<'a>(
+    fn check_fresh<'a>(
         &'a self,
         setup: Setup<'a>,
         jobs: &[Job],
         lines: &mut Vec<Directive>,
     ) -> Result<(Setup<'a>, Fresh, StatCache), Error> {
-        let look = |setup: &Setup, files: &StatCache| -> Vec<_> {
+        let fresh_inputs = |setup: &Setup, files: &StatCache| -> Vec<_> {
             jobs.iter().map(|job| job.fresh(setup, files)).collect()
         };
         let files = StatCache::default();
-        let fresh = look(&setup, &files);
+        let fresh = fresh_inputs(&setup, &files);
         if fresh.iter().all(Option::is_some) {
             return Ok((setup, fresh, files));
         }
         let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
         let (before, mut plan) = (how(&setup), setup.plan);
         let out_dir = self.output_dir()?;
-        let noticed = host_compiler_check::host_compiler(&mut plan, self.toolchain, &out_dir)?;
-        for one in &noticed {
-            lines.extend(warnings(&one.to_string()));
+        let findings = host_compiler_check::host_compiler(&mut plan, self.toolchain, &out_dir)?;
+        for finding in &findings {
+            lines.extend(warnings(&finding.to_string()));
         }
         let setup = Setup::new(plan, self.toolchain);
         // The host compiler is part of the stamps.
         let fresh = if how(&setup) == before {
             fresh
         } else {
-            look(&setup, &StatCache::default())
+            fresh_inputs(&setup, &StatCache::default())
         };
         // nvcc runs now, so files may change.
         Ok((setup, fresh, StatCache::default()))
@@ -338,7 +335,6 @@ fn new_warnings(text: &str, shown: &mut BTreeSet<OsString>) -> Vec<Directive> {
 /// Returns the non-blank lines of a text as warnings of cargo.
 fn warnings(text: &str) -> Vec<Directive> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines
-        .map(|line| Directive::Warning(line.to_string()))
-        .collect()
+    let warning = |line: &str| Directive::Warning(line.to_string());
+    lines.map(warning).collect()
 }

@@ -30,32 +30,17 @@ impl<'a> Setup<'a> {
         let toolkit = toolchain.toolkit();
         let named = plan.flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
         let mut search: Vec<PathBuf> = named.map(PathBuf::from).collect();
-        search.extend(
-            toolkit
-                .map_or(&[][..], |toolkit| &toolkit.include_dirs)
-                .iter()
-                .cloned(),
-        );
+        search.extend(toolkit.into_iter().flat_map(|one| one.include_dirs.clone()));
+        let root = toolkit.map(|toolkit| &*toolkit.root);
+        let others = toolchain.candidates.iter().filter(|one| !one.chosen);
         Self {
             search,
-            tools: toolchain_fingerprint::state(
-                &plan,
-                &toolchain.host,
-                toolkit.map(|toolkit| &*toolkit.root),
-            ),
+            tools: toolchain_fingerprint::state(&plan, &toolchain.host, root),
             release: toolkit.and_then(|toolkit| toolkit.version),
-            others: toolchain
-                .candidates
-                .iter()
-                .filter_map(passed_over)
-                .collect(),
+            others: others.filter_map(Candidate::toolkit).collect(),
             wrapper: NvccWrapper::of(&toolchain.host.env),
             host: &toolchain.host,
             plan,
         }
     }
-}
-
-fn passed_over(candidate: &Candidate) -> Option<&Toolkit> {
-    candidate.toolkit().filter(|_| !candidate.chosen)
 }

@@ -85,19 +85,14 @@ impl Lines<'_, '_> {
     fn host_compiler(&mut self) -> fmt::Result {
         let machine = self.report.machine.as_ref();
         let compiler = machine.and_then(|one| one.host_compiler.as_deref());
-        match compiler {
-            Some(compiler) if !self.f.alternate() => {
-                let mut findings = self.report.findings.iter();
-                let mark = if findings.any(|one| section(one.id) == Section::HostCompiler) {
-                    Mark::Dash
-                } else {
-                    Mark::Tick
-                };
-                let text = printable(compiler);
-                self.line(Section::HostCompiler, mark, "host code", &text)
-            }
-            _ => Ok(()),
-        }
+        let (Some(compiler), false) = (compiler, self.f.alternate()) else {
+            return Ok(());
+        };
+        let mut findings = self.report.findings.iter();
+        let has_fault = findings.any(|one| section(one.id) == Section::HostCompiler);
+        let mark = if has_fault { Mark::Dash } else { Mark::Tick };
+        let text = printable(compiler);
+        self.line(Section::HostCompiler, mark, "host code", &text)
     }
 
     fn cudnn(&mut self, cudnn: &Cudnn) -> fmt::Result {
@@ -205,15 +200,11 @@ impl Lines<'_, '_> {
 
     /// Writes how the item on the line above was found.
     fn via(&mut self, kind: Kind) -> fmt::Result {
-        match self.report.via(kind) {
-            Some(via) => writeln!(
-                self.f,
-                "{:INDENT$}found via {}",
-                "",
-                printable(&via.to_string())
-            ),
-            None => Ok(()),
-        }
+        let Some(via) = self.report.via(kind) else {
+            return Ok(());
+        };
+        let via = printable(&via.to_string());
+        writeln!(self.f, "{:INDENT$}found via {via}", "")
     }
 }
 

@@ -185,15 +185,11 @@ impl Probe<'_> {
     fn faults(&self, context: &CheckContext) -> (Vec<Finding>, Option<Finding>) {
         let Needs { toolkit, cudnn } = self.needs;
         if let Some(finding) = &self.forbidden {
-            let findings = if toolkit || cudnn {
-                vec![finding.clone()]
-            } else {
-                Vec::new()
-            };
-            return (findings, Some(finding.clone()));
+            let shown = (toolkit || cudnn).then(|| finding.clone());
+            return (shown.into_iter().collect(), Some(finding.clone()));
         }
-        let (toolkit_noticed, mut toolkit_fault) = context.verdict(Kind::Toolkit, self.allowed);
-        let (cudnn_noticed, mut cudnn_fault) = context.verdict(Kind::Cudnn, self.allowed);
+        let (toolkit_findings, mut toolkit_fault) = context.verdict(Kind::Toolkit, self.allowed);
+        let (cudnn_findings, mut cudnn_fault) = context.verdict(Kind::Cudnn, self.allowed);
         if toolkit && cudnn {
             (toolkit_fault, cudnn_fault) = join(toolkit_fault, cudnn_fault, self.allowed);
         }
@@ -203,10 +199,10 @@ impl Probe<'_> {
             return (findings, toolkit_fault);
         }
         if toolkit {
-            findings.extend(toolkit_noticed.into_iter().chain(toolkit_fault.clone()));
+            findings.extend(toolkit_findings.into_iter().chain(toolkit_fault.clone()));
         }
         if cudnn {
-            findings.extend(cudnn_noticed.into_iter().chain(cudnn_fault));
+            findings.extend(cudnn_findings.into_iter().chain(cudnn_fault));
         }
         // One variable may point to both.
         let mut each_once: Vec<Finding> = Vec::new();

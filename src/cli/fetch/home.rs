@@ -121,10 +121,8 @@ fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<(
 
 fn move_records(wheels: Vec<Wheel>, to: &Path) -> io::Result<()> {
     for wheel in wheels {
-        fs::rename(
-            &wheel.info,
-            to.join(wheel.info.file_name().unwrap_or_default()),
-        )?;
+        let name = wheel.info.file_name().unwrap_or_default();
+        fs::rename(&wheel.info, to.join(name))?;
     }
     Ok(())
 }

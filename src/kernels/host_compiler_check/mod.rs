@@ -129,19 +129,19 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
         watched: Vec::new(),
         is_gcc: false,
     };
-    let folder = |dir: &Path| dir.join("cudnn-guard");
     in_scratch(|dir| {
-        create_dir(&folder(dir)).ok()?;
-        match query::query(&plan, machine, &folder(dir)) {
+        let cache = dir.join("cudnn-guard");
+        create_dir(&cache).ok()?;
+        match query::query(&plan, machine, &cache) {
             Ok(Some((compiler, program))) => {
-                let noticed = host_compiler(&mut plan, toolchain, dir);
-                let noticed = noticed.unwrap_or_else(|error| error.findings().to_vec());
-                let noticed = noticed.into_iter().map(Finding::until_kernels_compile);
+                let findings = host_compiler(&mut plan, toolchain, dir);
+                let findings = findings.unwrap_or_else(|error| error.findings().to_vec());
+                let findings = findings.into_iter().map(Finding::until_kernels_compile);
                 let words = format!("{} at {}", compiler.named(), program.display());
-                Some((words, noticed.collect()))
+                Some((words, findings.collect()))
             }
             Ok(None) => {
-                let output = query::raw_output(&plan, machine, &folder(dir))?;
+                let output = query::raw_output(&plan, machine, &cache)?;
                 let missing = missing(&output, &choice, env)?;
                 let fault = HostCompilerFault::NotStarted(nvcc, output.clone(), missing);
                 Some(("none that starts".into(), vec![fault.finding()]))

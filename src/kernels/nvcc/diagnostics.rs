@@ -207,9 +207,7 @@ fn absent_header(line: &str) -> Option<&str> {
     let end = ["' file not found", "': No such file", ": No such file"];
     let (before, _) = end.iter().find_map(|end| line.split_once(end))?;
     let name = before.rsplit([' ', '\'', '"']).next()?;
-    name.contains(".h")
-        .then_some(name)
-        .or_else(|| name.contains('/').then_some(name))
+    (name.contains(".h") || name.contains('/')).then_some(name)
 }
 
 #[cfg(test)]
