@@ -174,14 +174,14 @@ mod tests {
         assert!(!is_not_found(&[FindingId::VariableUnusable]));
     }
 
-    /// A script that does without CUDA where `is_not_found` must not go on without a file that it lacks.
+    /// A script that continues without CUDA after `is_not_found` must not continue without a required file.
     #[test]
     fn an_error_without_findings_is_something_else() {
         assert!(!is_not_found(&[]));
         assert!(!Error::from("no such model").is_not_found());
     }
 
-    /// What it says, and the error under it.
+    /// An error with a message and a source.
     #[derive(Debug)]
     struct Failed(&'static str, Option<Box<Failed>>);
 
@@ -207,7 +207,7 @@ mod tests {
                     caused by   no such disk";
         assert_eq!(error.to_string(), text);
         assert_eq!(format!("{error:?}"), text);
-        // Those of this crate keep their findings on the way through a box.
+        // Errors of this crate keep their findings inside a box.
         let boxed: Box<dyn std::error::Error> =
             Error::from(Finding::error(FindingId::NoGpu, "x")).into();
         assert_eq!(Error::from(boxed).findings().len(), 1);

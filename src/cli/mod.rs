@@ -64,7 +64,7 @@ fn command_line() -> Command {
 mod tests {
     use super::command_line;
 
-    /// The words of an example, as a shell would split them.
+    /// Splits an example into words like a shell.
     fn words(line: &str) -> Vec<String> {
         let line = line.split(" > ").next().unwrap_or_default();
         let mut words = Vec::new();
@@ -99,7 +99,7 @@ mod tests {
             for example in examples {
                 match command_line().try_get_matches_from(words(example)) {
                     Ok(_) => {}
-                    // A file or directory that it names is not there.
+                    // The files and directories in the example do not exist.
                     Err(error) => {
                         let error = error.to_string();
                         assert!(error.contains("there is no such "), "{example}: {error}");

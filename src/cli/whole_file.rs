@@ -78,7 +78,7 @@ mod tests {
             ("a\r\nb", "a\nb"),
             ("\u{feff}a\r\nb\r\n", "a\nb\n"),
             ("\u{feff}a\n", "a\n"),
-            // Lines of both kinds stay.
+            // Mixed line ends stay.
             ("a\r\nb\n", "a\r\nb\n"),
             ("\u{feff}\u{feff}a\r", "\u{feff}a\r"),
         ] {

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::guard::runtime_text::SOURCES;
 
-    /// The parts' own checks are made where there are parts.
+    /// The checks of sub-libraries are only called if there are any.
     #[test]
     fn the_table_has_every_function_that_the_guard_calls() {
         let mut called = 0;

@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(message(&["adv", "conv3d-bf16", "cnn_train"]), None);
     }
 
-    /// NUM-02: the build stops only for a program that says it uses what comes out wrong.
+    /// NUM-02: the build stops only for a program that declares the affected operation.
     #[test]
     fn a_release_that_is_bad_at_what_the_program_uses_stops_the_build() {
         let findings = |given: &[&str], minor| -> Vec<String> {

@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(to_root("facts/version"), "super::super::");
     }
 
-    /// A module within a file would stand at another depth than the file.
+    /// A module within a file would have another depth than the file.
     #[test]
     fn no_file_holds_a_module() {
         for (name, source) in SOURCES {
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// One that is missing would be an empty module in somebody's program.
+    /// A missing file would be an empty module in the generated program.
     #[test]
     fn every_module_that_is_declared_has_its_file() {
         for (name, source) in SOURCES {
@@ -262,12 +262,12 @@ mod tests {
             assert!(text.contains(first), "{name}");
         }
         assert!(!text.contains("crate::runtime"), "a path is left");
-        // What the build alone reads is not in it, nor is a feature of this crate.
+        // Neither the build's own items nor features of this crate are in it.
         let of_cargo = text.replace("target_feature =", "").contains("feature =");
         assert!(!text.contains("mod cuda_sections ") && !of_cargo);
     }
 
-    /// In the order in which the page of the runtime has them.
+    /// The order is that of the runtime's documentation.
     #[test]
     fn a_room_uses_only_those_before_it() {
         let (_, page) = SOURCES.iter().find(|(name, _)| *name == "mod").unwrap();

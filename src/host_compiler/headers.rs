@@ -44,7 +44,7 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double                 cospi
 extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sincospi(double x, double *sptr, double *cptr);
 ";
 
-    /// CMP-06: what was seen with CUDA 11.8 and the headers of glibc 2.41.
+    /// CMP-06: observed with CUDA 11.8 and the headers of glibc 2.41.
     #[test]
     fn the_header_decides_which_functions_contradict() {
         let with = |text: &str, minor| contradictions(text, Version::new(2, minor, 0));

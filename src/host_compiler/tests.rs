@@ -3,7 +3,7 @@ use crate::host_compiler::compiler_choice::{Choice, NO_CL, VisualStudio, ccbin, 
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::Platform;
 
-/// As nvcc 13.5 has gcc 12 answer on Debian 12: what comes of a macro of a system header is in a line of its own.
+/// The answer of gcc 12 on Debian 12 through nvcc 13.5: the expansion of a system header's macro is on a separate line.
 const ANSWER: &str = "\
 # 1 \"q.cpp\"
 # 1 \"/cuda/bin/../include/crt/host_config.h\" 1
@@ -40,7 +40,7 @@ fn reads_what_compilers_answer() {
         ("clang 14.0.6", 14)
     );
     assert_eq!((clang.glibc, clang.host_config), (None, None));
-    // One that is of another maker leaves the numbers out.
+    // A compiler of another maker leaves the numbers out.
     for nothing in [
         "",
         "cudnn_guard_glibc 2 36\ncudnn_guard_end\n",
@@ -68,7 +68,7 @@ fn reads_which_program_nvcc_runs() {
     assert_eq!(parse_command("nvcc fatal   : no\n#$ PATH=/bin\n"), None);
 }
 
-/// Written by nvcc.exe of CUDA 13.0, for a cl.exe that it found by `-ccbin`.
+/// The output of nvcc.exe of CUDA 13.0, for a cl.exe from `-ccbin`.
 #[test]
 fn reads_what_nvcc_runs_on_windows() {
     let shown = "#$ C:/VS/VC/Tools/MSVC/14.44.35207/bin/Hostx64/x64/../../../../../../../VC/Auxiliary/Build/vcvars64.bat\n\
@@ -219,7 +219,7 @@ fn nvcc_is_told_where_visual_studio_is() {
     assert_eq!(message(Choice::Nobody, &windows), (found, env.clone()));
     let nothing = (None, Vec::new());
     assert_eq!(message(Choice::Nobody, &linux), nothing);
-    // nvcc itself finds the variables of what somebody named.
+    // nvcc itself sets the variables for an explicitly named compiler.
     let named = Choice::Variable(Variable::NvccCcbin, "D:\\cl.exe".into());
     let requested = Some("D:\\cl.exe".to_string());
     assert_eq!(message(named, &windows), (requested, Vec::new()));
@@ -227,7 +227,7 @@ fn nvcc_is_told_where_visual_studio_is() {
     assert_eq!(ccbin(&Choice::Nobody, &windows, |_| None), nothing);
 }
 
-/// CMP-08: nvcc on Windows takes no other compiler, be it for PTX alone.
+/// CMP-08: nvcc on Windows accepts no other compiler, not even for PTX.
 #[test]
 fn without_microsofts_compiler_it_is_said_how_to_get_it() {
     let output = format!("nvcc fatal   : {NO_CL}");
@@ -249,7 +249,7 @@ fn without_microsofts_compiler_it_is_said_how_to_get_it() {
     );
 }
 
-/// What nvcc 13.5 says without Debian's g++-aarch64-linux-gnu.
+/// The output of nvcc 13.5 without Debian's g++-aarch64-linux-gnu.
 #[test]
 fn a_compiler_for_another_processor_that_is_not_there_is_named() {
     let output = "aarch64-linux-gnu-g++: No such file or directory\n\

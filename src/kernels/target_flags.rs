@@ -49,7 +49,7 @@ mod tests {
                      = help: take it out of the flags in build.rs, and call `.archs([\"{named}\"])`"
                 )
             );
-            // The help can be done: it is a word of such a list.
+            // The help works: the flag is a valid word of such a list.
             assert_eq!(read(Dialect::Ours, named).unwrap().len(), 1, "{named}");
         }
         for sound in [

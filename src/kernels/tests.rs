@@ -1,4 +1,4 @@
-//! Kernels, compiled by an nvcc that writes down how it is called.
+//! Kernels, compiled by a fake nvcc that records its arguments.
 
 #[cfg(all(test, unix))]
 pub mod depfile_tests;
@@ -105,7 +105,7 @@ fn only_what_changed_is_compiled_again() {
     package.write("src/common.h", "22\n");
     package.compiles(&["./src/a.cu"]);
     package.compiles(&[]);
-    // One that is older than before has changed too.
+    // An older date counts as a change too.
     let file = std::fs::File::options()
         .append(true)
         .open(package.path("src/common.h"))
@@ -122,7 +122,7 @@ fn only_what_changed_is_compiled_again() {
     std::fs::remove_dir_all(package.path("out")).unwrap();
     std::fs::create_dir(package.path("out")).unwrap();
     package.compiles(&both);
-    // Another nvcc at the same place.
+    // Another nvcc at the same path.
     std::fs::remove_file(package.path("cuda/bin/nvcc")).unwrap();
     let other = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
     let copied = std::process::Command::new("cp")
@@ -204,7 +204,7 @@ fn every_file_that_fails_is_named_with_nvccs_own_words() {
             ),
         )
     );
-    // A build script that goes on must run again when the kernel is corrected.
+    // If the build script continues, it must run again when the kernel is corrected.
     assert!(
         lines.contains(&"cargo::rerun-if-changed=./src/a.cu".to_string()),
         "{lines:?}"

@@ -1,10 +1,10 @@
-//! What the linker is told.
+//! Directives for the linker.
 
 use super::*;
 use crate::config::Config;
 use std::fs;
 
-/// It is set for a toolkit that is there, and for a CUDA that the program opens itself.
+/// The cfg is set for a found toolkit, and for a CUDA that the program opens itself.
 #[test]
 fn has_cuda_is_set_beside_has_cudnn() {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-cfgs-{}", std::process::id()));
@@ -43,7 +43,7 @@ fn has_cuda_is_set_beside_has_cudnn() {
     assert_eq!(absent, (None, None, None));
 }
 
-/// Arguments of the linker are for the package alone whose build script names them.
+/// cargo applies linker arguments only to the package whose build script prints them.
 #[test]
 fn a_program_hears_from_its_dependency_what_its_linker_is_to_be_told() {
     let directives = |key: &str, value: &str| {

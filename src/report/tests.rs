@@ -1,4 +1,4 @@
-//! Reports from literals, to the byte.
+//! Reports from literals, compared byte for byte.
 
 pub mod json;
 
@@ -69,7 +69,7 @@ fn cudnn() -> Cudnn {
     }
 }
 
-/// A toolkit and a cuDNN that fit, an older toolkit beside them, and a GPU.
+/// A compatible toolkit and cuDNN, an older toolkit, and a GPU.
 fn whole() -> Report {
     let mut older = toolkit();
     older.root = "/usr/local/cuda-12.4".into();
@@ -202,7 +202,7 @@ verdict: fail (2 errors; 1 warning)
     assert_eq!(report.verdict(), Verdict::Fail);
 }
 
-/// The rest of a long list stands at the end, where it hides nothing.
+/// The rest of a long list is at the end, where it hides nothing.
 #[test]
 fn long_evidence_stands_last() {
     let places = ["/a", "/b", "/c", "/d", "/e"];
@@ -318,7 +318,7 @@ fn the_short_form_is_the_chosen_stack_alone() {
     );
 }
 
-/// What turns the direction of text: Unicode's Bidi_Control.
+/// The characters that change the direction of text: Unicode's Bidi_Control.
 const TURNING: [char; 12] = [
     '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
     '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
@@ -371,7 +371,7 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     assert!(!text.lines().any(|line| line == "  ✓ c"), "{text}");
     assert!(!report.to_json().contains(is_unprintable));
     assert!(!report.to_json().contains(TURNING));
-    // So it is at run time.
+    // The runtime escapes them too.
     assert!(!report.findings[0].to_string().contains(TURNING));
     assert!(!Json::text(&evil).to_string().contains(TURNING));
 }

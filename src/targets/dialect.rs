@@ -294,7 +294,7 @@ mod tests {
         reads(Dialect::Torch, "Kepler+Tesla", "sm_37 compute_37");
     }
 
-    /// A variable of the environment may have four times as many.
+    /// An environment variable may have four times as many names.
     #[test]
     fn a_long_list_of_names_takes_no_time() {
         let start = std::time::Instant::now();

@@ -143,7 +143,7 @@ mod tests {
             ("B300", "10.3"),
             ("Blackwell Ultra", "10.3"),
             ("DGX Spark", "12.1"),
-            // Two cards of this name: no guess.
+            // Two cards have this name.
             ("RTX 4000", "unknown"),
             ("Nano", "unknown"),
             ("NVIDIA", "unknown"),

@@ -203,8 +203,8 @@ mod tests {
         }
     }
 
-    /// An `nvidia-smi` that does this. Copied by another program: were it written here, a test that starts a program
-    /// at the same time could hold it open, and a file that is open for writing cannot be started.
+    /// Creates an `nvidia-smi` from this script. Another process copies it. If this one wrote it, a concurrent test that
+    /// starts a program could keep it open, and a file that is open for writing cannot be started.
     fn fake(name: &str, script: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-smi-{}", std::process::id()));
         let dir = dir.join(name);
@@ -220,12 +220,12 @@ mod tests {
         program
     }
 
-    /// An environment with the folder of this program alone on PATH.
+    /// Returns an environment with only this program's directory on PATH.
     fn finds(program: &Path) -> Environment {
         Environment::new([("PATH".to_string(), program.parent().unwrap().into())])
     }
 
-    /// CFG-01, CFG-14: every row that is an answer counts; no program and no row are no GPU, and no fault.
+    /// CFG-01, CFG-14: every valid row counts. Without the program or without rows there is no GPU, which is no error.
     #[test]
     fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
         assert_eq!(
@@ -265,7 +265,7 @@ mod tests {
         );
     }
 
-    /// CFG-14: what the build script sets counts here too, and an empty list of GPUs is a list.
+    /// CFG-14: variables of the build script count too, and an empty list of GPUs is a list.
     #[test]
     fn the_variables_of_the_build_script_decide_which_gpus_are_seen() {
         let program = fake(
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// CFG-17: it hangs when the driver does, and the build does not.
+    /// CFG-17: `nvidia-smi` hangs with the driver, but the build does not.
     #[test]
     fn an_nvidia_smi_that_hangs_is_stopped() {
         let program = fake("hangs", "sleep 1000");
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_asked_without_harm() {
-        // With a GPU or without: an answer, or a note.
+        // With a GPU or without, there is an answer or a note.
         if let Err(fault) = gpus(&Environment::default()) {
             assert_eq!(fault.finding().severity, Severity::Note);
         }

@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(read, expected, "{variable:?} {by_bus}");
     }
 
-    /// CFG-14: every GPU counts, and lines that are no answer do not.
+    /// CFG-14: every GPU counts, and other lines are skipped.
     #[test]
     fn reads_gpus_and_nothing_else() {
         let noise = "2, GPU-cc33, NVIDIA A100, [N/A]\n3, GPU-dd44, NVIDIA A100, [Not Supported]\n\
@@ -105,7 +105,7 @@ mod tests {
         sees("", None, false, &[]);
     }
 
-    /// CFG-14: the variable that CUDA heeds and nvidia-smi does not.
+    /// CFG-14: the variable that CUDA respects and nvidia-smi ignores.
     #[test]
     fn only_visible_gpus_count() {
         let (first, second) = ("NVIDIA H100 PCIe 9.0", "Tesla, with a comma 7.5");
@@ -116,7 +116,7 @@ mod tests {
         for variable in ["", "-1", "NoDevFiles", "GPU-", "GPU-zz", "2"] {
             sees(TWO, Some(variable), true, &[]);
         }
-        // Which of the two is 1 only CUDA knows, and whose part that is, too.
+        // Only CUDA knows which of the two is number 1, and whose slice this is.
         sees(TWO, Some("1"), false, &[first, second]);
         sees(TWO, Some("MIG-1234"), true, &[first, second]);
         let alike = "0, GPU-a, A100, 8.0\n1, GPU-b, A100, 8.0\n";

@@ -23,7 +23,7 @@ const HEAD: &str = "\
 # Written by BLESS=1 cargo test --lib targets::table; read what it writes.
 ";
 
-/// One list on one machine.
+/// A list on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Row {
     dialect: String,
@@ -73,7 +73,7 @@ impl Row {
         }
     }
 
-    /// The flags that nvcc would have to be given for what was refused; none where there are no such flags.
+    /// Returns the nvcc flags for a rejected list; empty if there are no such flags.
     fn refused(&self) -> Vec<Gencode> {
         let request = self.request();
         if let Ok(selection) = select(request.as_ref(), None, &self.gpus()) {
@@ -97,7 +97,7 @@ fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/targets/lists.txt")
 }
 
-/// Every list once.
+/// Returns every list once.
 fn rows() -> (String, Vec<Row>) {
     let text = std::fs::read_to_string(file()).unwrap();
     let mut rows: Vec<Row> = Vec::new();
@@ -121,7 +121,7 @@ fn release(text: &str) -> Version {
     Version::new(major.parse().unwrap(), minor.parse().unwrap(), 0)
 }
 
-/// CFG-15, CMP-09, CMP-10, CMP-13: every way in which people write targets, with old CUDAs and new ones.
+/// CFG-15, CMP-09, CMP-10, CMP-13: all ways in which people write targets, with old and new CUDAs.
 #[test]
 fn every_list_comes_to_what_is_written_down() {
     let (text, rows) = rows();
@@ -157,7 +157,7 @@ fn every_list_comes_to_what_is_written_down() {
     }
 }
 
-/// CMP-12: what the table says of a release is what its nvcc says; and nvcc takes and refuses what we do.
+/// CMP-12: the table of a version matches the output of its nvcc, and nvcc accepts and rejects the same targets.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn nvcc_takes_these_flags_and_no_others() {
@@ -212,7 +212,7 @@ fn nvcc_takes_these_flags_and_no_others() {
                     }
                 }
             }
-            // Where letters are not asked for they are not needed.
+            // Without a request for letters, they are not needed.
             if !needs_letters(request.as_ref()) {
                 let plain = Compiler::from_answer("nvcc", queried.codes.clone(), None);
                 assert_eq!(row.result(&plain), row.result(&queried), "{row:?}");

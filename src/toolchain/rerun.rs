@@ -60,7 +60,7 @@ mod tests {
     use crate::toolchain::Toolchain;
     use std::fs;
 
-    /// `/usr/local/cuda` may lead elsewhere tomorrow, and the release that it led to be gone: then both lines tell.
+    /// `/usr/local/cuda` may point to another version tomorrow, and the old one may be gone. Both lines detect that.
     #[test]
     fn a_file_is_watched_under_the_name_that_was_looked_at_and_under_its_own() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-reruns-{}", std::process::id()));

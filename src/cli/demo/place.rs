@@ -77,7 +77,7 @@ mod tests {
         let clone = package("clone", &[".git"]);
         let place = work_folder(&clone, home).unwrap();
         assert_eq!(place, clone.join("target/demo"));
-        // Of `cargo install cudnn-guard`, `cargo install --git` and `cargo vendor`.
+        // Sources of `cargo install cudnn-guard`, `cargo install --git` and `cargo vendor`.
         for (name, marks) in [
             ("registry", &[".cargo-ok"][..]),
             ("checkout", &[".git", ".cargo-ok"]),

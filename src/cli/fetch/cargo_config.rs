@@ -72,7 +72,7 @@ mod tests {
                 "env = { A = \"1\" , HOME_OF = \"/opt\" }\n",
             ),
             ("env.A = \"1\"\n", "env.A = \"1\"\nenv.HOME_OF = \"/opt\"\n"),
-            // A line within a text is none of the file's own.
+            // A line inside a string does not belong to the table.
             (
                 "[alias]\nb = [\"\"\"\n[env]\n\"\"\"]\n",
                 "[alias]\nb = [\"\"\"\n[env]\n\"\"\"]\n\n[env]\nHOME_OF = \"/opt\"\n",

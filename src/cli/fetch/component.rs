@@ -309,7 +309,7 @@ mod tests {
         );
         assert_eq!(toolkit.project(), "nvidia-cuda-runtime-cu12");
         assert!(!toolkit.has_dependencies());
-        // The cuBLAS of CUDA 11 counts its own releases.
+        // The cuBLAS of CUDA 11 has its own versions.
         let cublas = |required: Option<Release>| {
             Component::new(Kind::Toolkit, 11, required)
                 .requirements()

@@ -108,7 +108,7 @@ mod tests {
         );
     }
 
-    /// A program is linked with the stub, and asks for the driver's own library.
+    /// A program that is linked with the stub requests the driver's own library.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_program_is_linked_with_it() {

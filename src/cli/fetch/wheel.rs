@@ -193,7 +193,7 @@ mod tests {
         );
     }
 
-    /// RFC 4648, section 10, without the padding; and the two digits that URLs have for themselves.
+    /// RFC 4648, section 10, without padding, and the two digits specific to URLs.
     #[test]
     fn base64_is_that_of_urls() {
         for (bytes, text) in [
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(base64(&[0xfb, 0xff]), "-_8");
     }
 
-    /// The first is what every wheel's RECORD says of an empty file, as its REQUESTED is.
+    /// The first line is that of every wheel's REQUESTED, which is empty.
     #[test]
     fn a_file_is_told_from_one_with_other_contents() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-record-{}", std::process::id()));

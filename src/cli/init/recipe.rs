@@ -82,7 +82,7 @@ mod tests {
         for recipe in [Recipe::Cudarc, Recipe::Candle, Recipe::Ort] {
             assert!(linking.contains(recipe.build()), "{recipe:?}");
         }
-        // The README has a line for kernels besides.
+        // The README also has a line for kernels.
         let readme = include_str!("../../../README.md");
         for line in Recipe::Linked.build().lines() {
             assert!(readme.contains(line), "{line}");

@@ -28,7 +28,7 @@ fn toolchain(package: &Package, nvcc: PathBuf, include: PathBuf, version: Versio
     toolchain
 }
 
-/// CMP-04: CUDA 11.8 takes gcc 11, and this machine has a newer one.
+/// CMP-04: CUDA 11.8 supports gcc 11, and this machine has a newer one.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL and a gcc newer than 11"]
 fn debians_cuda_and_a_newer_gcc() {
@@ -44,7 +44,7 @@ fn debians_cuda_and_a_newer_gcc() {
         include.clone(),
         Version::new(11, 8, 0),
     );
-    // Where nobody looks for another compiler: the one that nvcc takes is found there.
+    // A directory without alternatives, where nvcc finds its default compiler.
     let path = std::env::var("PATH").expect("PATH is set");
     own.host.env = own.host.env.with_pairs(&[
         ("PATH".to_string(), path),
@@ -68,7 +68,7 @@ fn debians_cuda_and_a_newer_gcc() {
         error.starts_with("gcc ") && error.contains("/gcc` is newer"),
         "{error}"
     );
-    // What nvcc itself says.
+    // nvcc's own message.
     let args = ["-c", "src/a.cu", "-o", "out/a.o"].map(|arg| {
         if arg.contains('/') {
             package.path(arg).to_string_lossy().into_owned()
@@ -90,7 +90,7 @@ fn debians_cuda_and_a_newer_gcc() {
     );
 }
 
-/// The nvcc of today takes the gcc of this machine, and is asked in a moment.
+/// Today's nvcc supports the gcc of this machine, and the query is fast.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_pair_that_fits_is_no_news() {

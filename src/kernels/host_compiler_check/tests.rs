@@ -1,4 +1,4 @@
-//! Kernels, with a host compiler that says of itself what a test wants.
+//! Kernels with a fake host compiler.
 
 use crate::host_compiler::compiler_choice::{Choice, VisualStudio, ccbin};
 use crate::kernels::job::Job;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 const HOST_CONFIG: &str = "#if __GNUC__ > 14\n#error -- unsupported GNU version!\n#endif\n";
 
-/// A package whose CUDA takes gcc 14, and where nvcc finds a gcc of this release, with this glibc.
+/// A package with a CUDA that supports gcc 14, and with a gcc of this version and this glibc.
 fn package(release: &str) -> Package {
     let package = Package::new(&[("src/a.cu", "")]);
     package.write("cuda/include/crt/host_config.h", HOST_CONFIG);
@@ -28,7 +28,7 @@ fn install(package: &Package, program: &str, release: &str) {
     std::os::unix::fs::symlink(gcc, package.path(program)).unwrap();
 }
 
-/// CUDA 12.9, and these variables; PATH is the package's own.
+/// Returns a toolchain with CUDA 12.9 and these variables; PATH is the package's own.
 fn toolchain(package: &Package, env: &[(&str, &str)]) -> Toolchain {
     let mut toolchain = package.toolchain();
     let path = package.path("path").to_string_lossy().into_owned();
@@ -41,7 +41,7 @@ fn toolchain(package: &Package, env: &[(&str, &str)]) -> Toolchain {
     pairs.extend(own.map(|(name, value)| (name.to_string(), value.to_string())));
     toolchain.host.env = toolchain.host.env.with_pairs(&pairs);
     toolchain.allowed = toolchain.config.allowed(&toolchain.host.env);
-    // The nvcc of these tests is of another release, which is noticed where targets are chosen.
+    // The nvcc of these tests has another version, which is reported when targets are chosen.
     toolchain.selection = OnceCell::from(package.toolchain().selection());
     of_release(&mut toolchain, 12, 9);
     toolchain
@@ -51,7 +51,7 @@ fn of_release(toolchain: &mut Toolchain, major: u32, minor: u32) {
     toolchain.set_cuda(Version::new(major, minor, 0));
 }
 
-/// What cargo is told of it.
+/// Returns the lines for cargo.
 fn warned(lines: &[String]) -> Vec<&str> {
     let lines = lines.iter();
     lines
@@ -77,7 +77,7 @@ fn a_gcc_that_is_too_new_is_told_before_nvcc_fails() {
     assert_eq!(package.calls(), [""; 0]);
 }
 
-/// CMP-04: one that fits compiles, visibly, where nobody chose another.
+/// CMP-04: a supported compiler replaces the default one, with a warning.
 #[test]
 fn a_gcc_that_fits_is_taken_if_nobody_named_one() {
     let package = package("15.1.0 2.36");
@@ -85,7 +85,7 @@ fn a_gcc_that_fits_is_taken_if_nobody_named_one() {
         ("path/g++-13", "13.2.0"),
         ("path/g++-9", "9.4.0"),
         ("path/g++-15", "15.1.0"),
-        // It is another one than its name says.
+        // The compiler does not match its name.
         ("path/g++-14", "16.0.0"),
     ] {
         install(&package, program, release);
@@ -109,7 +109,7 @@ fn a_gcc_that_fits_is_taken_if_nobody_named_one() {
     assert_eq!(package.compile_with(&own).0, Ok(()));
     assert_eq!(package.calls(), [""; 0], "it is fresh");
 
-    // A build on another machine has nothing to do with that compiler.
+    // A build on another machine cannot use that compiler.
     let cross = toolchain(&package, &[("HOST", "aarch64-unknown-linux-gnu")]);
     package.write("src/a.cu", "other\n");
     assert_eq!(package.compile_with(&cross).0, Ok(()));
@@ -164,7 +164,7 @@ fn nvcc_is_never_its_own_host_compiler() {
             ));
         }
     }
-    // Kokkos has it so, for its own sake.
+    // Kokkos sets CXX so for its own use.
     let own = toolchain(&package, &[("CXX", &nvcc)]);
     package.compile_with(&own).0.unwrap();
     let calls = package.calls();
@@ -174,7 +174,7 @@ fn nvcc_is_never_its_own_host_compiler() {
     );
 }
 
-/// CMP-04: what somebody named is never replaced.
+/// CMP-04: a compiler that was named explicitly is never replaced.
 #[test]
 fn a_compiler_that_somebody_named_is_kept() {
     let package = package("14.2.0 2.36");
@@ -228,7 +228,7 @@ fn who_allows_it_sees_it_and_nvcc_is_told() {
         calls[0].ends_with(" -DN=4 -DM -allow-unsupported-compiler"),
         "{calls:?}"
     );
-    // The same by nvcc's own flag.
+    // Likewise with nvcc's own flag.
     package.write("src/a.cu", "other\n");
     let own = toolchain(&package, &[]);
     let kernels = own.kernels().files(package.pattern());
@@ -246,11 +246,11 @@ fn who_allows_it_sees_it_and_nvcc_is_told() {
 #[test]
 fn a_compiler_that_fits_or_says_nothing_is_no_news() {
     let package = package("14.2.0 2.36");
-    // It is asked once by all of a build script, so each of these is one of its own.
+    // A build script queries the compiler once, so each case needs its own.
     let compile = || package.compile_with(&toolchain(&package, &[]));
     let (result, lines) = compile();
     assert_eq!((result, warned(&lines)), (Ok(()), Vec::new()));
-    // While nothing is compiled, nothing is asked.
+    // If nothing is compiled, nothing is queried.
     package.write("cuda/bin/gcc.release", "99.0.0 2.36");
     let (result, lines) = compile();
     assert_eq!((result, warned(&lines)), (Ok(()), Vec::new()));
@@ -264,7 +264,7 @@ fn a_compiler_that_fits_or_says_nothing_is_no_news() {
     }
 }
 
-/// It takes as long as to compile a small kernel.
+/// A query takes as long as compiling a small kernel.
 #[test]
 fn a_compiler_that_has_not_changed_is_not_asked_again() {
     let package = package("14.2.0 2.36");
@@ -337,7 +337,7 @@ fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
     let (result, lines) = package.compile_with(&toolchain(&package, &[allow]));
     result.unwrap();
     assert!(warned(&lines)[0].ends_with("[host-headers-incompatible]"));
-    // Both faults are told at once.
+    // Both faults are reported together.
     package.write("src/a.cu", "other\n");
     package.write("cuda/bin/gcc.release", "15.1.0 2.41");
     let error = compile().0.unwrap_err();
@@ -347,7 +347,7 @@ fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
     compile().0.unwrap();
 }
 
-/// CMP-01: what only nvcc notices is told with what to do.
+/// CMP-01: an error of nvcc is reported with help.
 #[test]
 fn what_nvcc_says_is_explained() {
     let package = package("14.2.0 2.36");
@@ -414,7 +414,7 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     );
 }
 
-/// What nvcc makes of host code is cl.exe's; device code is nobody's.
+/// nvcc for Windows needs cl.exe for host code, but not for device code.
 #[test]
 fn a_program_that_microsofts_linker_does_not_link_gets_device_code_alone() {
     let package = Package::new(&[("src/a.cu", "")]);

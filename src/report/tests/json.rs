@@ -3,7 +3,7 @@
 use super::*;
 use crate::runtime::facts::finding_id::FindingId;
 
-/// The names of an object, in order.
+/// Returns the keys of an object, in order.
 fn keys(json: &serde_json::Value) -> Vec<&str> {
     let mut keys: Vec<&str> = json
         .as_object()
@@ -120,7 +120,7 @@ fn what_is_not_there_is_null_or_empty() {
     );
 }
 
-/// JSON lets DEL and the controls behind it stand, and a terminal may take them for commands.
+/// JSON does not escape DEL and C1 controls, which a terminal may interpret.
 #[test]
 fn no_text_of_the_machine_can_move_a_cursor() {
     let mut report = whole();

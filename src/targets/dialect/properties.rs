@@ -1,4 +1,4 @@
-//! What holds of all lists.
+//! Properties of all lists.
 
 use super::*;
 use crate::model::chosen_by::ChosenBy;
@@ -8,7 +8,7 @@ use crate::targets::nvcc_support::Compiler;
 use crate::targets::select::select;
 use crate::targets::target_request::TargetRequest;
 
-/// Numbers without a pattern, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -65,7 +65,7 @@ fn back(dialect: Dialect, text: &str) -> TargetList {
     TargetList::new(gencodes.collect())
 }
 
-/// CFG-15: what is written in a dialect is read back as it was.
+/// CFG-15: a list that is written in a dialect is parsed back unchanged.
 #[test]
 fn every_dialect_says_what_it_can_say() {
     let mut random = Random(0x5eed);
@@ -73,7 +73,7 @@ fn every_dialect_says_what_it_can_say() {
     for _ in 0..1000 {
         let list = random.list();
         assert_eq!(back(Dialect::Ours, &list.to_string()), list, "{list}");
-        // nvcc's own flags mean the same to everybody.
+        // nvcc's own flags mean the same in every dialect.
         for dialect in [
             Dialect::Ours,
             Dialect::CMake,
@@ -154,7 +154,7 @@ fn dialect_of(number: usize) -> Dialect {
     }
 }
 
-/// Whatever is written, it is read or refused, and what is refused is a part of it.
+/// Every text is parsed or rejected, and the rejected word is a part of it.
 #[test]
 fn no_text_is_too_odd() {
     let mut random = Random(0xdead);
@@ -222,7 +222,7 @@ fn no_text_is_too_odd() {
                         text: text.clone(),
                     };
                     for compiler in [None, compiler.as_ref()] {
-                        // Never an empty list in silence.
+                        // The list is never silently empty.
                         match select(Some(&request), compiler, &[]) {
                             Ok(chosen) => assert!(!chosen.list().nvcc().is_empty(), "{text:?}"),
                             Err(fault) => {

@@ -1,4 +1,4 @@
-//! Which GPUs to compile for, by example.
+//! Examples of selections.
 
 pub mod released;
 
@@ -19,7 +19,7 @@ fn code(number: u32) -> Target {
     machine(ComputeCapability::from_number(number))
 }
 
-/// CUDA 13.5, as far as it matters.
+/// The relevant properties of CUDA 13.5.
 fn nvcc() -> Compiler {
     let codes = [75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121];
     let letters = parse_help("'sm_75','sm_90a','sm_100f','sm_120a','sm_120f'");
@@ -92,7 +92,7 @@ fn without_a_wish_the_gpus_of_this_machine_decide() {
     gives(None, &[90], "sm_90 compute_90");
 }
 
-/// CFG-01: no GPU is no fault.
+/// CFG-01: a missing GPU is no error.
 #[test]
 fn without_wish_and_gpu_all_majors_are_compiled() {
     let selection = gives(
@@ -112,8 +112,8 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
     assert_eq!(tableless.targets, selection.targets);
 }
 
-/// What the cuDNN does not serve is not compiled for without being asked: Volta, to which 9.11 and later have nothing
-/// to say, and a Jetson's GPU in a cuDNN for cards.
+/// Targets that cuDNN does not support are not compiled by default: Volta, which 9.11 and later do not support, and a
+/// Jetson's GPU with a cuDNN for cards.
 #[test]
 fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
     let cuda = Compiler::from_table(None, Version::new(12, 9, 0));
@@ -142,7 +142,7 @@ fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
         default(&by(Version::new(9, 1, 0), 12)),
         "sm_50 sm_60 sm_70 sm_80 sm_90 sm_100 sm_120 compute_120"
     );
-    // A release that came after the tables is taken for the newest that they know, of the same processor.
+    // A version after the tables is treated like the newest known one for the same CPU.
     let thirteen = Compiler::from_table(None, Version::new(13, 0, 0));
     for (triple, targets) in [
         (
@@ -184,7 +184,7 @@ fn native_is_the_machine_code_of_this_machine() {
     gives(Some("native compute_75"), &[90], "compute_75 sm_90");
 }
 
-/// CMP-09: a GPU newer than nvcc.
+/// CMP-09: a GPU that is newer than nvcc.
 #[test]
 fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
     for request in [None, Some("native")] {
@@ -200,9 +200,9 @@ fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
         );
         assert_eq!(selection.findings.len(), 1);
     }
-    // Of the same major: machine code runs there as it is.
+    // The same major: machine code runs unchanged.
     gives(None, &[108, 86], "sm_86 compute_86 sm_103 compute_103");
-    // Between two that it knows: PTX of the one below, since that of a newer one would not run.
+    // Between two supported GPUs: PTX of the lower one, since PTX of the higher one would not run.
     gives(None, &[95, 86], "sm_86 compute_86 sm_90 compute_90");
 }
 
@@ -229,7 +229,7 @@ fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
     );
 }
 
-/// CFG-15: the word that is no target, and how targets are written.
+/// CFG-15: an invalid word, and how targets are written.
 #[test]
 fn says_what_cannot_be_read() {
     refuses(
@@ -241,7 +241,7 @@ fn says_what_cannot_be_read() {
          = help: or name GPUs: `Ampere`, `H100`, `RTX 4090`\n  \
          found       CUDNN_GUARD_ARCHS: \"80 8x\"",
     );
-    // As some languages write a decimal fraction.
+    // Some languages write a decimal comma.
     for (list, meant) in [
         ("8,6", "8.6"),
         ("80 9,0a", "9.0a"),
@@ -264,7 +264,7 @@ fn says_what_cannot_be_read() {
     );
 }
 
-/// CMP-10: what this nvcc dropped, and which CUDA had it.
+/// CMP-10: targets that this nvcc no longer supports, and the CUDA that did.
 #[test]
 fn says_what_nvcc_cannot_do() {
     refuses(

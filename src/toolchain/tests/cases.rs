@@ -41,7 +41,7 @@ fn every_case_is_told_as_expected() {
     );
 }
 
-/// What a finding names is there, and what it calls absent is not; what it says of a release is what the files say.
+/// Files in a finding exist, and those that it calls absent do not; versions in a finding are those in the files.
 #[test]
 fn what_is_told_is_true() {
     let scratch = scratch("truth");
@@ -67,7 +67,7 @@ fn what_is_told_is_true() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// So that the test above cannot pass by itself.
+/// Checks that the test above can fail.
 #[test]
 fn what_is_false_is_found() {
     let scratch = scratch("false");
@@ -135,8 +135,8 @@ fn what_is_false_is_found() {
     fs::remove_dir_all(&scratch).unwrap();
 }
 
-/// Each stage of a probe takes what the one before has read. Where a part does not tell its release, the files are opened
-/// once more, for the symbols that they take from each other; of the headers, those that another one includes.
+/// Each stage of a probe uses the result of the previous one. Only sub-libraries without a version are opened again, for
+/// their imported symbols, and headers that another header includes.
 #[test]
 fn no_library_is_opened_twice() {
     let scratch = scratch("opened");
@@ -161,7 +161,7 @@ fn no_library_is_opened_twice() {
     fs::remove_dir_all(&scratch).unwrap();
 }
 
-/// A case that has nothing to be mended is sound.
+/// A case without errors passes.
 #[test]
 fn broken_stacks_are_told_and_sound_ones_are_silent() {
     let scratch = scratch("sound");
@@ -189,7 +189,7 @@ fn broken_stacks_are_told_and_sound_ones_are_silent() {
     fs::remove_dir_all(&scratch).unwrap();
 }
 
-/// `cudnn-guard doctor` says what a build says: each headline of a case, with the id that stands behind it there.
+/// `cudnn-guard doctor` reports the same as a build: each headline of a case, with its id.
 #[cfg(feature = "cli")]
 #[test]
 fn doctor_tells_what_a_build_tells() {
@@ -218,7 +218,7 @@ fn doctor_tells_what_a_build_tells() {
     assert!(compared > 100, "{compared}");
 }
 
-/// What a case shows, then the failures of the catalogue that it stands for, if any: `CFG-09 LNK-07`.
+/// Returns the title of a case, and the failures of the catalogue that it covers, if any: `CFG-09 LNK-07`.
 #[test]
 fn what_a_case_stands_for_is_named_rightly() {
     let mut named = 0;
@@ -236,7 +236,7 @@ fn what_a_case_stands_for_is_named_rightly() {
     assert!(named > 40, "{named}");
 }
 
-/// Errors and warnings, those of the targets among them if the case asks for these.
+/// Returns errors and warnings, including those about targets if the case requests these.
 fn counting((toolchain, mut findings): (Toolchain, Vec<Finding>)) -> Vec<Finding> {
     findings.splice(0..0, toolchain.findings);
     findings.retain(|finding| finding.severity != Severity::Note);
@@ -279,7 +279,7 @@ fn asks(case: &Case, what: &str) -> bool {
     case.config.iter().any(|line| line == what)
 }
 
-/// What is found in the file system of a case, and what is said of the targets if it asks for them.
+/// Returns the result of a search in the file system of a case, and the selection of targets if the case requests it.
 fn look(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
     let triple = configured_at(case, root).target;
     let cpu = triple.map_or("x86_64".into(), |triple| Platform::from_triple(&triple).cpu);
@@ -334,7 +334,7 @@ fn configured(config: Config, line: String) -> Config {
         ("link", "static") => config.link(Link::Static),
         ("libs", names) => config.libs(names.split(' ')),
         ("archs", text) => config.archs([text]),
-        // What is shown besides.
+        // Other findings.
         ("directives" | "targets", "") => config,
         ("optional", "") => config.optional(),
         ("allow", id) => config.allow(id),

@@ -1,4 +1,4 @@
-//! Releases are numbers wherever there is an order among them: 12.10 comes before 12.1, and 10.0 before 9.0.
+//! Versions are compared as numbers: 12.10 is newer than 12.1, and 10.0 is newer than 9.0.
 
 use crate::config::Config;
 use crate::model::candidate::{Found, Toolkit};
@@ -13,18 +13,18 @@ use crate::toolkit::find_library::shared_file;
 use std::fs;
 use std::path::PathBuf;
 
-/// The newest first; as text 9.0 would be, and 12.10 would lie between 12.1 and 12.0.
+/// Versions, the newest first. As text, 9.0 would be first, and 12.10 would be between 12.1 and 12.0.
 const NEWEST_FIRST: [&str; 6] = ["12.10", "12.1", "12.0", "10.0", "9.0", "8.0"];
 
 const LINUX: &str = "x86_64-unknown-linux-gnu";
 const WINDOWS: &str = "x86_64-pc-windows-msvc";
 
-/// What a search finds of these releases, each of which has this file. `{}` stands for the release.
+/// Searches a file system with this file for each version. `{}` stands for the version.
 fn found(triple: &str, file: &str, env: &[(&str, &str)]) -> Vec<String> {
     let letters: String = file.chars().filter(char::is_ascii_alphanumeric).collect();
     let name = format!("cudnn-guard-orders-{}-{letters}", std::process::id());
     let root: PathBuf = std::env::temp_dir().join(name);
-    // As they come, some are not where a sort by text or by age would leave them.
+    // In this order, which is neither that of their text nor that of their age.
     for release in ["9.0", "12.10", "8.0", "12.0", "10.0", "12.1"] {
         let path = root.join(file.replace("{}", release));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -120,7 +120,7 @@ fn no_rule_sorts_releases_as_text() {
     }
 }
 
-/// The same numbers as compute capabilities: in every dialect, and where the highest is wanted.
+/// The same numbers as compute capabilities, in every dialect and in selections of the highest.
 #[test]
 fn no_rule_sorts_gpu_targets_as_text() {
     let targets = |list: &str| {
@@ -144,11 +144,11 @@ fn no_rule_sorts_gpu_targets_as_text() {
         known.iter().max().map(ToString::to_string).as_deref(),
         Some("12.0")
     );
-    // PTX stands on the highest, which as text would be 9.0.
+    // PTX is for the highest, which as text would be 9.0.
     assert!(targets("all").0.ends_with(" compute_120 sm_121"));
 }
 
-/// One directory with the libraries of several CUDAs and no link for the linker, as Debian's runtime packages leave it.
+/// A directory with the libraries of several CUDAs and no link for the linker, as in Debian's runtime packages.
 #[test]
 fn the_library_of_the_toolkits_own_major_is_linked() {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-majors-{}", std::process::id()));

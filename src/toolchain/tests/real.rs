@@ -1,5 +1,5 @@
-//! NVIDIA's own wheels, where there are some: `CUDNN_GUARD_REAL` names a directory with one `pip install --target`
-//! directory in it for each.
+//! NVIDIA's own wheels, if available: `CUDNN_GUARD_REAL` names a directory with one `pip install --target` directory for
+//! each.
 
 use crate::config::Config;
 use crate::cudnn::consistency;
@@ -130,7 +130,7 @@ fn each_cudnn_is_read_rightly() {
             assert_eq!(part.version, Some(version), "{wheel}: {part:?}");
         }
         assert_eq!(consistency::findings(&cudnn, &[]), [], "{wheel}");
-        // From 9.22 the first library looks for the others beside itself before all else.
+        // Since 9.22, the main library first searches its own directory.
         let own_first = version > Version::new(9, 22, 0);
         assert_eq!(cudnn.files.own_first, own_first, "{wheel}");
     }
@@ -205,7 +205,7 @@ fn debians_toolkit_is_found_in_an_image() {
         .cloned()
         .unwrap();
     assert!(named.link_dirs.contains(&libraries), "{named:?}");
-    // The directory of links that it keeps for others holds headers alone.
+    // The directory of links for other programs has only headers.
     let by_name = found_in(&[("CUDA_HOME", usr.join("lib/cuda"))], Some(root.clone()));
     assert_eq!(
         by_name
@@ -224,7 +224,7 @@ fn debians_toolkit_is_found_in_an_image() {
     assert!(other.link_dirs.is_empty(), "{other:?}");
 }
 
-/// LNK-03: what is for another processor is read as well as one's own, and is not taken for it.
+/// LNK-03: a library for another CPU is read like one's own, but not used in its place.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_cudnn_for_another_processor_is_read() {
@@ -264,7 +264,7 @@ fn a_cudnn_for_another_processor_is_read() {
     assert_eq!(here.findings[0].id, FindingId::WrongArchitecture);
 }
 
-/// LNK-03: nor are the libraries of this machine's toolkit.
+/// LNK-03: nor are the libraries of this machine's toolkit used.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_toolkit_for_this_processor_has_nothing_for_another() {
@@ -307,7 +307,7 @@ fn a_probe_is_quick() {
             start.elapsed()
         };
         once();
-        // The best of some: other work on the machine only ever adds.
+        // The fastest of several runs, since other work on the machine only adds time.
         let mut times = (0..100).map(|_| once());
         let quick = times.any(|time| time < Duration::from_millis(30));
         assert!(quick, "{wheel}");

@@ -1,4 +1,4 @@
-//! The device code in NVIDIA's own wheels: what each part holds by itself, and what all of them serve.
+//! The device code in NVIDIA's own wheels: in each sub-library, and the GPUs that all of them support.
 
 use crate::compat;
 use crate::cudnn::device_code;
@@ -21,7 +21,7 @@ const TURING: &str = "sm_75 sm_80 sm_86 sm_90a sm_100f sm_120f sm_121 compute_12
 const FAMILIES: &str = "sm_75 sm_80 sm_86 sm_90a sm_100f sm_120f compute_120f";
 const THOR: &str = "sm_75 sm_80 sm_86 sm_90a sm_100f sm_110f sm_120f compute_120f";
 
-/// A wheel, its system, what most of its core parts hold, and which hold something else.
+/// A wheel, its system, the device code in most of its core sub-libraries, and the exceptions.
 type Build = (
     &'static str,
     &'static str,
@@ -116,14 +116,14 @@ const BUILDS: [Build; 9] = [
     ),
 ];
 
-/// ARC-02, ARC-03, ARC-04: the table has what is read.
+/// ARC-02, ARC-03, ARC-04: the table matches the device code.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn device_code_is_read_rightly() {
     for (wheel, triple, of_most, others) in BUILDS {
         let platform = Platform::from_triple(triple);
         let path = wheels().join(wheel).join("nvidia/cudnn");
-        // The newest for Windows cannot be linked, and is not chosen.
+        // The newest wheel for Windows cannot be linked, so it is not chosen.
         let found = found_for(triple, &[("CUDNN_PATH", path)]).candidates;
         let cudnn = found.into_iter().find_map(|one| match one.found {
             Found::Cudnn(cudnn) => Some(cudnn),

@@ -1,10 +1,10 @@
-//! NVIDIA's own wheels, mixed, cut and changed.
+//! NVIDIA's own wheels, mixed, truncated and changed.
 
 use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::tests::real::{found, wheels};
 use std::path::{Path, PathBuf};
 
-/// A directory of links to the files of one wheel, some of them to another's.
+/// A directory of links to the files of one wheel, and some to those of another.
 fn mixed(name: &str, wheel: &str, foreign: &[&str], other: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
@@ -28,7 +28,7 @@ fn mixed(name: &str, wheel: &str, foreign: &[&str], other: &str) -> PathBuf {
     dir
 }
 
-/// What is said of the cuDNN in this directory, which `$T` stands for.
+/// Returns the findings about the cuDNN in this directory, which is replaced by `$T`.
 fn messages_about(dir: &Path) -> String {
     let findings = found(&[("CUDNN_PATH", dir.to_path_buf())]).findings;
     let findings = findings
@@ -44,7 +44,7 @@ fn messages_about(dir: &Path) -> String {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn parts_of_another_release_are_told_by_their_build() {
-    // The loader and cuDNN itself notice nothing of this.
+    // The loader and cuDNN itself do not detect this.
     let foreign = ["_cnn", "_heuristic", "_engines_precompiled"];
     let dir = mixed("near", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
     assert_eq!(

@@ -67,7 +67,7 @@ fn dlls_are_read_rightly() {
             if version.major == 8 { 4 } else { 3 },
             "{wheel}"
         );
-        // That of 8.9 has import libraries, that of 9.28 has none.
+        // The wheel of 8.9 has import libraries, that of 9.28 has none.
         if version.major == 8 {
             assert_eq!(cudnn.link_name, Some(LinkName::Short("cudnn".into())));
             assert!(toolchain.cudnn().is_some());
@@ -86,8 +86,8 @@ fn dlls_are_read_rightly() {
     }
 }
 
-/// A whole cuDNN of links to the files of one wheel, except for these parts, with an import library as NVIDIA's
-/// installer has it, and the library that cuDNN 8 opens.
+/// A complete cuDNN of links to the files of one wheel, except for these sub-libraries, with an import library as from
+/// NVIDIA's installer, and the library that cuDNN 8 opens.
 struct Mixed(PathBuf);
 
 impl Mixed {
@@ -131,7 +131,7 @@ impl Mixed {
         self
     }
 
-    /// What is said of it, which `$T` stands for.
+    /// Returns the findings about this cuDNN, which is replaced by `$T`.
     fn messages(self) -> String {
         let toolchain: Toolchain = found_for(WINDOWS, &[("CUDNN_PATH", self.0.clone())]);
         let findings = toolchain.findings.iter();
@@ -194,7 +194,7 @@ fn a_dll_that_is_cut_off_or_missing_is_named() {
     );
 }
 
-/// LOD-14: error 127 for parts that neither tell their release nor find each other's functions.
+/// LOD-14: error 127 for sub-libraries without a version that do not find each other's functions.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn dlls_of_different_releases_are_noticed() {
@@ -207,7 +207,7 @@ fn dlls_of_different_releases_are_noticed() {
         first,
         "error: cuDNN 9.28.0 at `$T/bin` is mixed with cudnn_ops64_9.dll of 8.9.7  [parts-mixed]"
     );
-    // Without its record, `cudnn_heuristic64_9.dll` tells no release.
+    // Without its record, the version of `cudnn_heuristic64_9.dll` is unknown.
     let moved = std::env::temp_dir().join(format!("cudnn-guard-silent-{}.dll", std::process::id()));
     let heuristic = wheels()
         .join(NINE)

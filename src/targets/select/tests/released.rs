@@ -1,9 +1,9 @@
-//! Where nvcc was not asked and its release tells.
+//! Selections for an nvcc that is only known by its version.
 
 use super::*;
 use crate::runtime::facts::finding_id::FindingId;
 
-/// The nvcc of a release, which nobody can ask.
+/// Selects with the targets of an nvcc version from the table.
 #[track_caller]
 fn of_release(cuda: &str, request: &str, gpus: &[u32], expected: &str) -> Selection {
     let (major, minor) = cuda.split_once('.').unwrap();
@@ -16,7 +16,7 @@ fn of_release(cuda: &str, request: &str, gpus: &[u32], expected: &str) -> Select
     selection
 }
 
-/// CMP-12: where nvcc cannot list its targets its release tells, and a newer one than all that are known may do more.
+/// CMP-12: if nvcc cannot list its targets, its version decides. A version newer than all known ones may support more.
 #[test]
 fn the_table_is_open_at_the_top() {
     of_release("14.0", "80 150a sm_140", &[], "sm_80 sm_140 sm_150a");
@@ -32,7 +32,7 @@ fn the_table_is_open_at_the_top() {
     );
 }
 
-/// ARC-01: Thor has two numbers, and each nvcc knows one of them.
+/// ARC-01: Thor has two numbers, and each nvcc supports one of them.
 #[test]
 fn a_renamed_gpu_is_one() {
     let note = of_release("13.0", "101a", &[], "sm_110a");
@@ -109,7 +109,7 @@ fn a_generation_is_what_nvcc_knows_of_it() {
     );
 }
 
-/// ARC-05: a release build for the GPUs of one machine says whom it leaves out.
+/// ARC-05: a release build for the GPUs of one machine lists the GPUs that it leaves out.
 #[test]
 fn a_release_build_says_whom_it_leaves_out() {
     let machine = [code(86), ptx(ComputeCapability::new(8, 6))];
@@ -139,7 +139,7 @@ fn letters_are_asked_for_only_where_they_are_written() {
         assert_eq!(needs_letters(Some(&ours(list))), expected, "{list}");
     }
     assert!(!needs_letters(None));
-    // Nobody knows: nvcc will say so itself.
+    // Unknown: nvcc itself will report it.
     let silent = Compiler::from_answer("/nvcc", vec![code(90)], None);
     assert!(select(Some(&ours("90a")), Some(&silent), &[]).is_ok());
     assert!(select(Some(&ours("100a")), Some(&silent), &[]).is_err());

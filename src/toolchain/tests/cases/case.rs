@@ -55,9 +55,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a case begins with that shares its file with others.
+/// The first line of a case in a file with several cases.
 const BEGIN: &str = "[case ";
-/// What stands before each line of a file's text.
+/// The prefix of each line of a file's text.
 const INDENT: &str = "    ";
 
 #[derive(Clone, Default)]
@@ -69,13 +69,13 @@ pub struct Case {
     pub env: Vec<String>,
     pub files: Vec<String>,
     denied: Vec<String>,
-    /// What mends a finding, by its id.
+    /// The fixes of findings, by id.
     pub mends: Vec<(String, Vec<String>)>,
     pub expected: String,
 }
 
 impl Case {
-    /// Every case, in the order of their names.
+    /// Returns every case, sorted by name.
     pub fn all() -> Vec<Self> {
         let mut files: Vec<PathBuf> = fs::read_dir(folder())
             .unwrap()
@@ -142,14 +142,13 @@ impl Case {
         &self.name
     }
 
-    /// Makes its file system in `root`, with libraries for the processor `cpu`.
+    /// Creates the file system in `root`, with libraries for this CPU.
     pub fn unpack(&self, root: &Path, cpu: &str) {
         fs::create_dir_all(root).unwrap();
         lay(&self.files, root, cpu);
     }
 
-    /// What `look` gives to a user who may not open what is denied. Root may, so the thread of a test takes another
-    /// user's rights.
+    /// Runs `look` as a user who cannot open the denied files. Root can, so the test's thread drops root's rights.
     #[cfg(target_os = "linux")]
     pub fn denied<T>(&self, root: &Path, look: impl FnOnce() -> T) -> T {
         use std::os::unix::fs::PermissionsExt;
@@ -169,7 +168,7 @@ impl Case {
             }
         };
         modes(Some(0));
-        // SAFETY: it takes a number, and changes what this thread may open.
+        // SAFETY: it takes a number, and changes the rights of this thread.
         let user = unsafe { setfsuid(NOBODY) };
         let report = look();
         // SAFETY: as above.
@@ -191,7 +190,7 @@ impl Case {
         assert_ne!(self.denied.len(), count, "{path:?} is not denied");
     }
 
-    /// Writes `report` to the file as what is expected.
+    /// Writes `report` to the file as the expected report.
     pub fn bless(&self, report: &str) {
         let text = fs::read_to_string(&self.file).unwrap();
         let begin = format!("{BEGIN}{}]\n", self.name);
@@ -204,7 +203,7 @@ impl Case {
     }
 }
 
-/// Makes these entries of a file system in `root`.
+/// Creates these entries of a file system in `root`.
 pub fn lay(files: &[String], root: &Path, cpu: &str) {
     let mut rest = files;
     while let [line, below @ ..] = rest {
@@ -221,7 +220,7 @@ pub fn lay(files: &[String], root: &Path, cpu: &str) {
     }
 }
 
-/// A folder for many small files, which take long on a disk: in memory, if programs can be run from there.
+/// Returns a directory for many small files: in memory if possible, since a disk is slow.
 pub fn scratch(name: &str) -> PathBuf {
     let name = format!("cudnn-guard-{name}-{}", std::process::id());
     let memory = Path::new("/dev/shm").join(&name);
@@ -237,7 +236,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases")
 }
 
-/// What is given and what is expected.
+/// Splits a case into its input and its expected report.
 fn parted(text: &str) -> (&str, &str) {
     text.split_once("\n[expected]\n").unwrap_or((text, ""))
 }
@@ -307,7 +306,7 @@ impl Entry {
 
 const FAILING: &str = "#!/bin/sh\necho 'this compiler is only looked at' >&2\nexit 1\n";
 
-/// The shortest file that is a library: a header that counts nothing.
+/// The shortest file that is a library: an empty header.
 fn bare_elf(cpu: &str) -> [u8; 64] {
     let mut bytes = [0; 64];
     bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -319,7 +318,7 @@ fn bare_elf(cpu: &str) -> [u8; 64] {
     bytes
 }
 
-/// A library with a SONAME: one loaded segment that is the whole file, and the dynamic table.
+/// A library with a SONAME: a single loaded segment with the complete file, and the dynamic table.
 fn named_elf(cpu: &str, name: &str) -> Vec<u8> {
     const SEGMENTS: u64 = 64;
     const DYNAMIC: u64 = SEGMENTS + 2 * 56;
@@ -330,7 +329,7 @@ fn named_elf(cpu: &str, name: &str) -> Vec<u8> {
     bytes[32] = SEGMENTS as u8;
     bytes[54] = 56; // the size of a segment's header
     bytes[56] = 2; // how many there are
-    // What it is (1: loaded, 2: the dynamic table) and how it is used; then place, address twice, size twice, alignment.
+    // Type (1: loaded, 2: the dynamic table) and flags; then offset, address twice, size twice, alignment.
     for (kind, flags, place, size) in [(1_u64, 4_u64, 0, end), (2, 6, DYNAMIC, STRINGS - DYNAMIC)] {
         bytes.extend((kind | flags << 32).to_le_bytes());
         bytes.extend(
@@ -347,8 +346,8 @@ fn named_elf(cpu: &str, name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Written by another program: were it written here, a test that starts a program at the same time could hold it open,
-/// and a file that is open for writing cannot be started.
+/// Written by another process. If this one wrote it, a concurrent test that starts a program could keep it open, and a
+/// file that is open for writing cannot be started.
 #[cfg(unix)]
 fn program(text: &str, path: &Path) {
     let status = Command::new("sh")

@@ -16,7 +16,7 @@
 //! opt/dnn/lib/libcudnn.so.9 (elf)               entries as in `[files]`, in the place of what is there
 //! ```
 //!
-//! What no machine can do has one line alone, `none: ` and the reason.
+//! A fix that no machine can do has a single line, `none: ` and the reason.
 
 use super::case::{Case, lay};
 use super::{configured_at, counting, look, look_at};
@@ -27,8 +27,7 @@ use crate::runtime::facts::version::Version;
 use std::fs;
 use std::path::Path;
 
-/// Each error and each warning of each case has a help, the case says how that is done, and it is done: then the finding
-/// is gone, and no other one has come.
+/// Each error and warning of each case has a help with a fix. After the fix the finding is gone, and there is no new one.
 #[test]
 fn a_help_that_is_done_mends_what_it_stands_under() {
     let scratch = super::scratch("mends");
@@ -87,7 +86,7 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
     );
 }
 
-/// What is found when these lines of the case are carried out.
+/// Returns the findings after these lines of the case are carried out.
 fn mended(case: &Case, lines: &[String], root: &Path) -> Vec<Finding> {
     let triple = configured_at(case, root).target;
     let cpu = triple.map_or("x86_64".into(), |triple| Platform::from_triple(&triple).cpu);
@@ -96,7 +95,7 @@ fn mended(case: &Case, lines: &[String], root: &Path) -> Vec<Finding> {
     counting(look_at(&case, root))
 }
 
-/// Why no machine can do it.
+/// Returns the reason why no machine can do it.
 pub fn reason(lines: &[String]) -> Option<&str> {
     match lines {
         [one] => one.strip_prefix("none: "),
@@ -104,8 +103,8 @@ pub fn reason(lines: &[String]) -> Option<&str> {
     }
 }
 
-/// Whether these lines are what the help asks for: they name a variable or a place that it names, and the help has the
-/// commands that they stand for. `$ROOT` is `root`.
+/// Returns `true` if these lines do what the help says: they use a variable or a path of the help, and the help contains
+/// their commands. `$ROOT` is `root`.
 pub fn is_asked(lines: &[String], help: &str, root: &str) -> bool {
     let help = help.replace(root, "$ROOT");
     let commands: Vec<&str> = lines
@@ -127,13 +126,13 @@ pub fn is_asked(lines: &[String], help: &str, root: &str) -> bool {
     lines.iter().any(names)
 }
 
-/// A word, and if that is a path, its directory and its file.
+/// Returns a word, and for a path also its directory and its file name.
 fn named(word: &str) -> impl Iterator<Item = &str> {
     let parts = word.rsplit_once('/').map(|(dir, file)| [dir, file]);
     [word].into_iter().chain(parts.into_iter().flatten())
 }
 
-/// Carries the lines out in `root`; what is then asked, in which environment.
+/// Carries out the lines in `root`, and returns the case with its new configuration and environment.
 pub fn done(case: &Case, lines: &[String], root: &Path, cpu: &str) -> Case {
     let mut case = case.clone();
     let mut entries: Vec<String> = Vec::new();
@@ -222,7 +221,7 @@ fn headers(release: &str, dir: &str) -> Vec<String> {
     ]
 }
 
-/// Links and the files that they lead to, which tell the release by their names.
+/// Returns links and their targets whose names contain the version.
 fn parts(release: &str, dir: &str) -> Vec<String> {
     let version = Version::parse(release).unwrap();
     let names = sub_libraries::needed(version, false);

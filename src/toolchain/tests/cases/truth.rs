@@ -1,19 +1,18 @@
-//! Holds a printed text against the file system that it is about. A path that is named is there, and one that is called
-//! absent is not; a release is one that the files say, and one beside a path is said by the files there.
+//! Compares a printed text with the file system that it describes. A named path exists, a path that is called absent does
+//! not, a version is in the files, and a version beside a path is in the files there.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Evidence that lists where something was looked for, be there anything or not, and commands that were run.
+/// Evidence that lists searched places, which may not exist, and commands.
 const NOT_SAID: [&str; 3] = ["looked at", "looked in", "command"];
 
-/// Evidence that lists paths that are absent, each the whole of its line, and what is absent from the directory in the
-/// headline.
+/// Evidence that lists absent paths, each a complete line, or names that are absent from the directory in the headline.
 const MISSED: &str = "missed";
 const LACKING: &str = "lacking";
 
-/// What stands behind a path that is absent.
+/// Phrases after a path that is absent.
 const ABSENT: [&str; 8] = [
     " of LD_LIBRARY_PATH is not there",
     ": No such file or directory",
@@ -25,7 +24,7 @@ const ABSENT: [&str; 8] = [
     ", where nothing is",
 ];
 
-/// What stands before a release that NVIDIA's documents tell, and no file of this system.
+/// Phrases before a version that is from NVIDIA's documents, not from a file.
 const DOCUMENTED: [&str; 5] = [
     "install cuDNN ",
     "up to cuDNN ",
@@ -40,26 +39,26 @@ const TABLES: [&str; 4] = [
     include_str!("../../../../build-support/compat/toolkits.txt"),
 ];
 
-/// A file system, and what is said besides of releases.
+/// A file system, and versions from other sources.
 pub struct World<'a> {
-    /// Where its root lies; paths are printed with it or without.
+    /// The root. Paths are printed with or without it.
     root: &'a Path,
-    /// What no file tells: variables, the build script, answers of programs.
+    /// Versions that are in no file: from variables, the build script and the output of programs.
     input: String,
-    /// What these files say where they are read by other means than as text.
+    /// Versions in files that are not text.
     kinds: Vec<(PathBuf, String)>,
-    /// Every release that is said anywhere. None: of this machine not all files are read, but pip's records alone.
+    /// All versions. None: of this machine only pip's records are read.
     known: Option<BTreeSet<String>>,
 }
 
-/// A line of a text, and the label of the evidence that it belongs to: none for the headline and for help.
+/// A line of a text, with the label of its evidence; none for the headline and for help.
 struct Line<'a> {
     label: &'a str,
     text: &'a str,
 }
 
 impl<'a> World<'a> {
-    /// A small one, of which everything is read.
+    /// A small file system, which is read completely.
     #[allow(dead_code, reason = "programs run on this machine")]
     pub fn read(root: &'a Path, input: String, kinds: Vec<(PathBuf, String)>) -> Self {
         let mut world = Self {
@@ -85,7 +84,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// What a finding as it is printed says falsely: each piece with its line.
+    /// Returns the false statements of a printed finding, each with its line.
     pub fn falsehoods(&self, text: &str) -> Vec<String> {
         let (mut wrong, mut headline) = (Vec::new(), None);
         for line in lines(text) {
@@ -95,7 +94,7 @@ impl<'a> World<'a> {
                 }
                 continue;
             }
-            // What another program has said is repeated as it is.
+            // The output of other programs is repeated unchanged.
             let is_repeated = !line.label.is_empty() && self.input.contains(line.text);
             if NOT_SAID.contains(&line.label) || is_repeated {
                 continue;
@@ -115,7 +114,7 @@ impl<'a> World<'a> {
         wrong
     }
 
-    /// The paths of a line, and the line with each of them made one word, `\u{1}` and its place in the list.
+    /// Returns the paths of a line, and the line with each path replaced by `\u{1}` and its index.
     fn paths(&self, line: &Line, wrong: &mut Vec<String>) -> (Vec<String>, String) {
         let (mut paths, mut rest, mut at) = (Vec::new(), String::new(), 0);
         while let Some(start) = next_path(line.text, at) {
@@ -137,7 +136,7 @@ impl<'a> World<'a> {
             let path = &behind[..end];
             let after = behind[end..].trim_start_matches(['`', '"']);
             let is_absent = ABSENT.iter().any(|words| after.starts_with(words));
-            // A value with quotation marks or a blank before its path is another path, which nobody has.
+            // A path in a value with quotation marks or a leading blank is not expected to exist.
             let is_value = before.matches('`').count() % 2 == 1 && !before.ends_with('`');
             if is_absent && !is_value && self.exists(path, false) {
                 wrong.push(format!("{path} is there: {}", line.text));
@@ -154,7 +153,7 @@ impl<'a> World<'a> {
         (paths, rest)
     }
 
-    /// Whether this is a directory that the help makes: a new one in one that is there, or what an archive unpacks to.
+    /// Returns `true` for a directory that the help creates: a new one in an existing one, or an unpacked archive.
     fn is_made(&self, path: &str, before: &str) -> bool {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         (before.ends_with(" into `") && self.exists(parent, false))
@@ -193,7 +192,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether the files of this path, or of the install that it is of, say this release.
+    /// Returns `true` if this version is in the files of this path, or in those of its installation.
     fn says(&self, path: &str, number: &str) -> bool {
         let path = self.place(path);
         if self.known.is_none() {
@@ -213,7 +212,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Whether anything has this name, in which `*` stands for any letters: also a link that leads nowhere, if it may.
+    /// Returns `true` if a file matches the path, in which `*` matches any letters. A dangling link matches if allowed.
     fn exists(&self, path: &str, may_dangle: bool) -> bool {
         let exists = |path: &Path| match may_dangle {
             true => path.symlink_metadata().is_ok(),
@@ -237,7 +236,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// The releases that the files below a directory say, or one file.
+    /// Returns the versions in one file, or in the files below a directory.
     fn known(&self, dir: &Path) -> BTreeSet<String> {
         let mut known = BTreeSet::new();
         read(dir, &mut known, 0);
@@ -251,7 +250,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// The releases of the wheels of cuDNN that a file comes from, or the files of a directory, by pip's records.
+/// Returns the versions of the cuDNN wheels that a file or the files of a directory come from, by pip's records.
 fn recorded(path: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(path).into_iter().flatten();
     let below = entries.map(|entry| entry.unwrap().path());
@@ -270,7 +269,7 @@ fn recorded(path: &Path) -> BTreeSet<String> {
     known
 }
 
-/// The whole install of a directory of headers or libraries; a file is its own.
+/// Returns the installation of a directory of headers or libraries; for a file, the file.
 fn install(path: &Path) -> PathBuf {
     if path.is_file() {
         return path.into();
@@ -283,7 +282,7 @@ fn install(path: &Path) -> PathBuf {
     dirs.find(|dir| !is_inside(dir)).unwrap_or(path).into()
 }
 
-/// The numbers that the names of files below this one, and their texts, say.
+/// Returns the numbers in the names and texts of the files below this one.
 fn read(path: &Path, known: &mut BTreeSet<String>, depth: usize) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     known.extend(numbers(&name).map(|(_, number)| number));
@@ -312,13 +311,13 @@ fn is_among(number: &str, known: &BTreeSet<String>) -> bool {
     known.iter().any(|one| is_of(one, number))
 }
 
-/// Whether a release is this one, or a longer one that begins so.
+/// Returns `true` if a version is this one, or a longer one with this prefix.
 fn is_of(release: &str, number: &str) -> bool {
     let rest = release.strip_prefix(number);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The headline, the help and the evidence of a finding.
+/// Splits a finding into headline, help and evidence.
 fn lines(text: &str) -> Vec<Line<'_>> {
     let mut label = "";
     let line = |whole| {
@@ -336,13 +335,13 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     text.lines().map(line).collect()
 }
 
-/// A line of evidence: its label, if it is the first of its piece, and its value.
+/// Splits a line of evidence into its label, if it is the first line, and its value.
 fn labelled(line: &str) -> Option<(&str, &str)> {
     let (label, value) = line.strip_prefix("  ")?.split_at_checked(12)?;
     (!label.starts_with("= ")).then(|| (label.trim_end(), value))
 }
 
-/// Where the next absolute path begins.
+/// Returns the position of the next absolute path.
 fn next_path(text: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     (from..bytes.len()).find(|&at| {
@@ -354,7 +353,7 @@ fn next_path(text: &str, from: usize) -> Option<usize> {
     })
 }
 
-/// `9.14.0` of `libcudnn.so.9.14.0`, `12.8` of `V12.8.93`, with the places where they begin.
+/// Returns `9.14.0` for `libcudnn.so.9.14.0` and `12.8` for `V12.8.93`, with their positions.
 fn numbers(text: &str) -> impl Iterator<Item = (usize, String)> + '_ {
     let bytes = text.as_bytes();
     let is_part = |at: usize| {
