@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The way in which the build links cuDNN and CUDA. It decides the link line and what has to be installed for it. How the
-/// program finds its cuDNN at run time is [`Loader`](crate::Loader), which follows from this by default.
+/// The way in which the build links cuDNN and CUDA. It decides the link line and what has to be installed for it. How
+/// the program finds its cuDNN at run time is [`Loader`](crate::Loader), which follows from this by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Link {
@@ -85,8 +85,8 @@ impl Config {
         self
     }
 
-    /// Sets the GPUs to compile for: `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `8.6(8.0)`, flags of
-    /// nvcc, `Ampere`, `H100`, `RTX 4090`, `native`, `all`, `all-major`. `CUDNN_GUARD_ARCHS` overrides this list.
+    /// Sets the GPUs to compile for: `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `8.6(8.0)`, flags
+    /// of nvcc, `Ampere`, `H100`, `RTX 4090`, `native`, `all`, `all-major`. `CUDNN_GUARD_ARCHS` overrides this list.
     pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         self.archs.extend(list.into_iter().map(Into::into));
         self

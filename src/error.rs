@@ -4,11 +4,12 @@ use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::{self, FindingId};
 use std::fmt::{self, Write};
 
-/// All errors that stop the build, together. `Display` and `Debug` print the same text, since cargo shows a build script's
-/// error by its `Debug`.
+/// All errors that stop the build, together. `Display` and `Debug` print the same text, since cargo shows a build
+/// script's error by its `Debug`.
 ///
-/// The operator `?` converts other errors that are common in build scripts: those of `std::io`, `std::env`, `std::fmt`, of
-/// parsing numbers and UTF-8, and any `Box<dyn std::error::Error>`, as well as strings. [`Error::other`] converts the rest.
+/// The operator `?` converts other errors that are common in build scripts: those of `std::io`, `std::env`, `std::fmt`,
+/// of parsing numbers and UTF-8, and any `Box<dyn std::error::Error>`, as well as strings. [`Error::other`] converts
+/// the rest.
 #[derive(Clone)]
 pub struct Error {
     findings: Vec<Finding>,

@@ -69,7 +69,8 @@ mod config;
 mod cudnn;
 #[cfg(feature = "build")]
 mod error;
-/// The meaning of each finding, how to check it by hand, and how to fix it. `cudnn-guard explain ID` prints the same texts.
+/// The meaning of each finding, how to check it by hand, and how to fix it. `cudnn-guard explain ID` prints the same
+/// texts.
 ///
 /// The id is in brackets after a headline and in JSON under `id`. [`Config::allow`] and `CUDNN_GUARD_ALLOW` accept it.
 #[cfg(doc)] // the texts are long, and a build script has no use for them

@@ -104,8 +104,8 @@ impl Toolchain {
     }
 
     /// Links the static runtime if possible, since a program with its own cudart cannot load a wrong one. On Windows it
-    /// links the DLL: every object of `cudart_static.lib` requests the static C runtime (`/DEFAULTLIB:LIBCMT`), but Rust
-    /// programs use the other one unless they are built with `crt-static`.
+    /// links the DLL: every object of `cudart_static.lib` requests the static C runtime (`/DEFAULTLIB:LIBCMT`), but
+    /// Rust programs use the other one unless they are built with `crt-static`.
     fn plan_cudart(&self, plan: &mut Plan) {
         let Some(toolkit) = self.toolkit() else {
             return;
@@ -252,7 +252,8 @@ impl Plan {
         }
     }
 
-    /// Adds the rpaths. Those relative to the program come first, so that a program uses the libraries it is installed with.
+    /// Adds the rpaths. Those relative to the program come first, so that a program uses the libraries it is installed
+    /// with.
     fn rpaths(&mut self, platform: &Platform, origin: &[String]) {
         let mut dirs = Vec::new();
         for dir in std::mem::take(&mut self.loaded_from) {

@@ -87,12 +87,12 @@ pub enum ToolchainFault<'a> {
 }
 
 impl Config {
-    /// Finds CUDA and cuDNN, and checks them. Tells cargo which files and variables the result depends on, even after an
-    /// error.
+    /// Finds CUDA and cuDNN, and checks them. Tells cargo which files and variables the result depends on, even after
+    /// an error.
     ///
     /// # Errors
-    /// All errors that stop the build, together: missing or incompatible installations, and invalid settings in the build
-    /// script or in variables.
+    /// All errors that stop the build, together: missing or incompatible installations, and invalid settings in the
+    /// build script or in variables.
     pub fn probe(&self) -> Result<Toolchain, Error> {
         let toolchain = Toolchain::find(self.clone(), self.host(), self.needs());
         for directive in toolchain.reruns() {
@@ -109,8 +109,8 @@ impl Config {
         Ok(toolchain)
     }
 
-    /// Searches both CUDA and cuDNN like [`probe`](Self::probe), but prints nothing and never fails. Errors are among the
-    /// findings.
+    /// Searches both CUDA and cuDNN like [`probe`](Self::probe), but prints nothing and never fails. Errors are among
+    /// the findings.
     #[cfg(feature = "cli")]
     pub fn survey(&self) -> Toolchain {
         self.survey_on(self.host())

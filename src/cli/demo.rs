@@ -172,8 +172,8 @@ fn simulated(work: &Path) -> Result<Stack, String> {
     })
 }
 
-/// Returns the consumer with a kernel and a linked cuDNN. Without nvcc, as in wheels for CUDA 11 and 12, returns the one
-/// that opens cuDNN at run time.
+/// Returns the consumer with a kernel and a linked cuDNN. Without nvcc, as in wheels for CUDA 11 and 12, returns the
+/// one that opens cuDNN at run time.
 fn consumer_for(report: &Report) -> &'static str {
     if report.has_nvcc() {
         "kernel"

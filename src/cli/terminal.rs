@@ -10,8 +10,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output supports it. A closed
-/// pipe is not an error.
+/// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output supports it. A
+/// closed pipe is not an error.
 pub fn show(text: impl Display) {
     let mut out = anstream::stdout().lock();
     let _ = out.write_all(painted(&text.to_string()).as_bytes());

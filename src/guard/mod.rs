@@ -67,8 +67,8 @@ impl Toolchain {
 }
 
 impl Guard<'_> {
-    /// Sets which versions of cuDNN the program may load. Default: [`Policy::Compatible`], or [`Policy::Requirement`] with
-    /// [`Link::Runtime`], since the build then uses no cuDNN.
+    /// Sets which versions of cuDNN the program may load. Default: [`Policy::Compatible`], or [`Policy::Requirement`]
+    /// with [`Link::Runtime`], since the build then uses no cuDNN.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = Some(policy);
         self
@@ -86,8 +86,8 @@ impl Guard<'_> {
         self
     }
 
-    /// Makes it a failure if the program finds no GPU, no responding driver, or no cuDNN. By default the verdict is then
-    /// unknown.
+    /// Makes it a failure if the program finds no GPU, no responding driver, or no cuDNN. By default the verdict is
+    /// then unknown.
     pub fn require_gpu(mut self) -> Self {
         self.built.require_gpu = true;
         self
@@ -110,8 +110,8 @@ impl Guard<'_> {
         self
     }
 
-    /// Writes `$OUT_DIR/cudnn_guard.rs`. It includes the targets of the kernels that this build script compiles, before or
-    /// after this call.
+    /// Writes `$OUT_DIR/cudnn_guard.rs`. It includes the targets of the kernels that this build script compiles, before
+    /// or after this call.
     ///
     /// # Errors
     /// `config-invalid` if the build script does not require cuDNN, if policy, loader and link contradict each other, or
@@ -195,7 +195,8 @@ fn delayed(loader: Loader, platform: &Platform, cudnn: Option<&Cudnn>) -> Vec<Di
 
 impl Guard<'static> {
     /// Writes a guard for a program that is built without CUDA. Its verdict is unknown, `built-without-cuda`, with the
-    /// reason. It is for build scripts that handle the error of `probe` themselves. `optional()` does the same by default.
+    /// reason. It is for build scripts that handle the error of `probe` themselves. `optional()` does the same by
+    /// default.
     ///
     /// # Errors
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.

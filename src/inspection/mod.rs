@@ -166,8 +166,8 @@ impl Inspection {
         refused
     }
 
-    /// Returns the cuDNN that is loaded with the program, else the one that it opens. cudarc may open another one than is
-    /// already loaded.
+    /// Returns the cuDNN that is loaded with the program, else the one that it opens. cudarc may open another one than
+    /// is already loaded.
     fn main_library(&mut self, graph: &mut LoadGraph) -> Option<usize> {
         let by = |loader| {
             let mut guards = self.input.guards.iter();

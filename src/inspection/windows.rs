@@ -73,8 +73,8 @@ impl Inspection {
         objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)))
     }
 
-    /// Returns the main library of the cuDNN that the program opens. If the first file of a name is unusable, Windows does
-    /// not search further.
+    /// Returns the main library of the cuDNN that the program opens. If the first file of a name is unusable, Windows
+    /// does not search further.
     fn opened_dll(&mut self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
         let majors: Vec<u32> = self.opens().flat_map(rules::majors).collect();
         let shown = |dir: &PathBuf| dir.display().to_string();

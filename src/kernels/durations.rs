@@ -24,7 +24,8 @@ impl Durations {
         Self { file, of }
     }
 
-    /// Returns the indices of these jobs, the longest first. Unknown jobs come before known ones, since they may be longer.
+    /// Returns the indices of these jobs, the longest first. Unknown jobs come before known ones, since they may be
+    /// longer.
     pub fn longest_first(&self, jobs: &[Job], places: &[usize]) -> Vec<usize> {
         let duration = |place: &usize| {
             let name = name(&jobs[*place]);

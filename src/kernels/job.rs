@@ -40,7 +40,8 @@ pub struct JobOutput {
 }
 
 impl Job {
-    /// Returns one job for every source, or for cubins one for each target of it. Each has its own path below `out_dir`.
+    /// Returns one job for every source, or for cubins one for each target of it. Each has its own path below
+    /// `out_dir`.
     pub fn all(
         host: &Host,
         product: Product,
@@ -104,8 +105,8 @@ impl Job {
 
     fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {
         let mut besides = besides.to_vec();
-        // The names of nvcc's temporary files end up in the objects. They contain the process id, unless they are beside
-        // the object. CUDA 11.8 is the oldest version on which this was observed.
+        // The names of nvcc's temporary files end up in the objects. They contain the process id, unless they are
+        // beside the object. CUDA 11.8 is the oldest version on which this was observed.
         let known = setup.release >= Some(Version::new(11, 8, 0));
         if known && setup.plan.product == Product::Object {
             besides.push(OBJECTS_OWN_FOLDER.to_string());

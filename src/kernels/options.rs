@@ -96,8 +96,8 @@ impl Kernels<'_> {
         self
     }
 
-    /// Makes [`ptx`](Self::ptx), [`fatbin`](Self::fatbin) and [`cubin`](Self::cubin) also write `<name>.rs` in `OUT_DIR`,
-    /// with a constant for each file: `GELU` for `gelu.ptx` (a `&str`) or `gelu.fatbin` (a `&[u8]`), and `GELU_SM_90A`
+    /// Makes [`ptx`](Self::ptx), [`fatbin`](Self::fatbin) and [`cubin`](Self::cubin) also write `<name>.rs` in
+    /// `OUT_DIR`, with a constant for each file: `GELU` for `gelu.ptx` (a `&str`) or `gelu.fatbin` (a `&[u8]`), and `GELU_SM_90A`
     /// for `gelu.sm_90a.cubin`. The crate includes the module with
     ///
     /// ```ignore
@@ -110,8 +110,8 @@ impl Kernels<'_> {
         self
     }
 
-    /// Copies the files from [`ptx`](Self::ptx), [`fatbin`](Self::fatbin) and [`cubin`](Self::cubin) into this directory
-    /// and returns the paths there. A file with the same contents is left untouched.
+    /// Copies the files from [`ptx`](Self::ptx), [`fatbin`](Self::fatbin) and [`cubin`](Self::cubin) into this
+    /// directory and returns the paths there. A file with the same contents is left untouched.
     pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.destination = Some(dir.into());
         self

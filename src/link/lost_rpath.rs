@@ -20,8 +20,8 @@ impl LostRpath<'_> {
 }
 
 /// Returns the fault if this package has no program of its own: the programs above it then link, but fail to start.
-/// With a `links` key their build scripts can query the rpath, so it is a fault only if none in the workspace does. Also
-/// returns the files that the answer depends on.
+/// With a `links` key their build scripts can query the rpath, so it is a fault only if none in the workspace does.
+/// Also returns the files that the answer depends on.
 pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, Vec<PathBuf>)> {
     let package = Path::new(env.os_var("CARGO_MANIFEST_DIR")?);
     let fault = LostRpath {

@@ -24,14 +24,14 @@ impl PathFault<'_> {
                     .help(format!(
                         "take `{}` out of LD_LIBRARY_PATH where the program runs, or put `{}` before it",
                         shadowed.rival.dir.display(),
-                        folder(shadowed.library)
+                        directory(shadowed.library)
                     ))
             }
             PathFault::DllPath {
                 shadowed,
                 by_system,
             } => {
-                let (dir, linked) = (shadowed.rival.dir.display(), folder(shadowed.library));
+                let (dir, linked) = (shadowed.rival.dir.display(), directory(shadowed.library));
                 let (by, remedy) = if *by_system {
                     ("Windows", format!("delete the files `cudnn*.dll` from `{dir}`"))
                 } else {
@@ -44,7 +44,7 @@ impl PathFault<'_> {
             }
             PathFault::OlderNvrtc { first, cuda, dir } => {
                 let before = dir.map(|own| format!(", or put `{}` before it", own.display()));
-                let (dir, release) = (folder(&first.file), first.release.short());
+                let (dir, release) = (directory(&first.file), first.release.short());
                 hijack(format!(
                     "LD_LIBRARY_PATH leads cuDNN to the libnvrtc {release} in `{dir}`, and the toolkit is CUDA {}",
                     cuda.short()
@@ -60,7 +60,7 @@ impl PathFault<'_> {
                 ))
             }
             PathFault::BelowPath { library, dir } => {
-                let (file, own, dir) = (file_name(library), folder(library), dir.display());
+                let (file, own, dir) = (file_name(library), directory(library), dir.display());
                 let summary = format!(
                     "PATH has `{dir}`, and `{file}` lies below it in `{own}`, where Windows does not look"
                 );
@@ -113,7 +113,7 @@ fn release(version: Option<Version>) -> String {
     )
 }
 
-fn folder(library: &Path) -> String {
+fn directory(library: &Path) -> String {
     library.parent().unwrap_or(library).display().to_string()
 }
 

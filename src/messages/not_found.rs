@@ -233,7 +233,7 @@ impl MissingHeaders<'_> {
     pub fn finding(&self) -> Finding {
         let cudnn = self.cudnn;
         let version = cudnn.library_version;
-        let flavour = cudnn.cuda_major.unwrap_or(majors::USUAL_CUDA);
+        let cuda_major = cudnn.cuda_major.unwrap_or(majors::USUAL_CUDA);
         let release = version.map_or_else(String::new, |version| format!(" {version}"));
         let link = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
         let library = link.unwrap_or(&cudnn.root);
@@ -271,7 +271,7 @@ impl MissingHeaders<'_> {
         let major = major.unwrap_or(majors::NEWEST_CUDNN);
         // Debian's 8.x packages are each for one CUDA, without its number in the name.
         let dev = |kind: &str| match major {
-            9.. => format!("libcudnn{major}-{kind}-cuda-{flavour}"),
+            9.. => format!("libcudnn{major}-{kind}-cuda-{cuda_major}"),
             _ => format!("libcudnn{major}-{kind}"),
         };
         let path = library.to_string_lossy();
@@ -286,9 +286,11 @@ impl MissingHeaders<'_> {
             dir.starts_with(prefix)
         });
         let install = if let Some((_, wheel)) = wheel {
-            format!("install the wheel again: `pip install --force-reinstall {wheel}-cu{flavour}`")
+            format!(
+                "install the wheel again: `pip install --force-reinstall {wheel}-cu{cuda_major}`"
+            )
         } else if is_conda {
-            format!("install them: `conda install -c conda-forge cudnn cuda-version={flavour}`")
+            format!("install them: `conda install -c conda-forge cudnn cuda-version={cuda_major}`")
         } else if at("/usr/lib/") && at("-linux-gnu") {
             format!("install the headers: `sudo apt install {}`", dev("dev"))
         } else if at("/usr/lib64") {
@@ -322,8 +324,8 @@ fn mute(header: &Path, release: &str) -> String {
 }
 
 /// Returns the help for a runtime-only image.
-fn development_image(flavour: &str) -> String {
+fn development_image(variant: &str) -> String {
     format!(
-        "build in the `-{flavour}` image of nvidia/cuda, and copy the program into this one, which is for running alone"
+        "build in the `-{variant}` image of nvidia/cuda, and copy the program into this one, which is for running alone"
     )
 }

@@ -114,8 +114,8 @@ impl LibraryFault<'_> {
 }
 
 impl MissingDependency {
-    /// Returns the finding for a library of this toolkit. It is a warning, since linker and loader may find the library by
-    /// other means.
+    /// Returns the finding for a library of this toolkit. It is a warning, since linker and loader may find the library
+    /// by other means.
     pub fn finding(&self, toolkit: &Toolkit) -> Finding {
         let file = self.library.file_name().unwrap_or_default();
         let (library, needs) = (file.to_string_lossy(), &self.needs);

@@ -219,7 +219,8 @@ fn is_windows(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// CFG-03: characters that a shell would remove remain in `.env` files, in cargo's `[env]` and in values from `set`.
+    /// CFG-03: characters that a shell would remove remain in `.env` files, in cargo's `[env]` and in values from
+    /// `set`.
     #[test]
     fn what_is_wrong_with_a_path_that_is_not_there() {
         let unquoted = "set CUDA_HOME without the quotation marks, which are part of its value";

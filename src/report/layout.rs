@@ -75,8 +75,8 @@ pub(crate) fn finding_text(finding: &Finding, most: usize, columns: usize) -> St
     out
 }
 
-/// Joins pieces with spaces or line breaks; lines after the first are indented. An empty piece is a further space, except
-/// at the end of a line.
+/// Joins pieces with spaces or line breaks; lines after the first are indented. An empty piece is a further space,
+/// except at the end of a line.
 pub(crate) fn pieces<'a>(
     pieces: impl Iterator<Item = &'a str>,
     indent: usize,

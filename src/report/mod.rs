@@ -76,8 +76,9 @@ impl Toolchain {
         }
     }
 
-    /// Returns the report of the search with the state of this machine: its driver, its GPUs, the default targets, and the
-    /// cudarc of the crate in the current directory. With `root` or `target` of another system the GPUs are left out.
+    /// Returns the report of the search with the state of this machine: its driver, its GPUs, the default targets, and
+    /// the cudarc of the crate in the current directory. With `root` or `target` of another system the GPUs are left
+    /// out.
     #[cfg(feature = "cli")]
     pub fn examine(&self) -> Report {
         let mut report = self.report();

@@ -24,8 +24,8 @@ pub struct TargetReport {
 }
 
 impl Config {
-    /// Examines this list, or by default the targets of a build on this machine. With `cuda` the nvcc targets are those of
-    /// that version in the tables; without it this machine's nvcc is queried.
+    /// Examines this list, or by default the targets of a build on this machine. With `cuda` the nvcc targets are those
+    /// of that version in the tables; without it this machine's nvcc is queried.
     pub fn examine_targets(&self, list: Option<&str>, cuda: Option<Version>) -> TargetReport {
         let host = self.host();
         let request = match list {

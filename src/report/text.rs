@@ -231,8 +231,8 @@ fn none(report: &Report, kind: Kind) -> &'static str {
 
 /// Returns a version for messages: `9.14.0 for CUDA 13`.
 pub(crate) fn with_cuda_major(version: Version, cuda_major: Option<u32>) -> String {
-    let flavour = cuda_major.map(|major| format!(" for CUDA {major}"));
-    format!("{version}{}", flavour.unwrap_or_default())
+    let suffix = cuda_major.map(|major| format!(" for CUDA {major}"));
+    format!("{version}{}", suffix.unwrap_or_default())
 }
 
 /// Lists sub-libraries, `graph 9.14.0, ops 9.14.0`, with no line break between name and version.

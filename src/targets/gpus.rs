@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::runtime::driver::query::Device;
 
-/// The time limit of a query. A driver that has to wake its GPUs needs two or three seconds; a broken one never answers.
+/// The time limit of a query. A driver that has to wake its GPUs needs two or three seconds; a broken one never
+/// answers.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The answer of the driver.
@@ -203,8 +204,8 @@ mod tests {
         }
     }
 
-    /// Creates an `nvidia-smi` from this script. Another process copies it. If this one wrote it, a concurrent test that
-    /// starts a program could keep it open, and a file that is open for writing cannot be started.
+    /// Creates an `nvidia-smi` from this script. Another process copies it. If this one wrote it, a concurrent test
+    /// that starts a program could keep it open, and a file that is open for writing cannot be started.
     fn fake(name: &str, script: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-smi-{}", std::process::id()));
         let dir = dir.join(name);

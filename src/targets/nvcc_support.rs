@@ -65,7 +65,8 @@ impl Compiler {
         self.was_queried
     }
 
-    /// Returns whether it supports a target, if that is known. It supports the same targets for PTX as for machine code.
+    /// Returns whether it supports a target, if that is known. It supports the same targets for PTX as for machine
+    /// code.
     pub fn can_make(&self, target: Target) -> Option<bool> {
         let code = Target {
             code: Code::Machine,
@@ -98,7 +99,8 @@ impl Compiler {
         self.codes.iter().any(|code| code.capability == capability)
     }
 
-    /// Returns the newest supported GPU below this one. The old number of Thor is skipped: it is unrelated to its neighbors.
+    /// Returns the newest supported GPU below this one. The old number of Thor is skipped: it is unrelated to its
+    /// neighbors.
     pub fn newest_below(&self, capability: ComputeCapability) -> Option<ComputeCapability> {
         let known = self.codes.iter().map(|code| code.capability);
         known

@@ -51,7 +51,7 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
         || "of unknown release".into(),
         |version| version.to_string(),
     );
-    let flavour = cudnn
+    let suffix = cudnn
         .cuda_major
         .map_or_else(String::new, |major| format!(" for CUDA {major}"));
     let link = match &cudnn.link_name {
@@ -64,7 +64,7 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
         .as_ref()
         .map_or_else(|| "none".into(), |header| header.display().to_string());
     let mut out = format!(
-        "cuDNN {version}{flavour} at {}\n    header   {header}\n    link     {link}",
+        "cuDNN {version}{suffix} at {}\n    header   {header}\n    link     {link}",
         cudnn.root.display()
     );
     for part in &cudnn.parts {

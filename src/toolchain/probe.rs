@@ -180,8 +180,8 @@ impl Probe<'_> {
         (findings, toolkit_fault)
     }
 
-    /// Returns why no toolkit or no cuDNN can be used, with the faults of the variables that point to one. The fault of the
-    /// toolkit is separate, since it matters only if a toolkit is needed later.
+    /// Returns why no toolkit or no cuDNN can be used, with the faults of the variables that point to one. The fault of
+    /// the toolkit is separate, since it matters only if a toolkit is needed later.
     fn faults(&self, context: &CheckContext) -> (Vec<Finding>, Option<Finding>) {
         let Needs { toolkit, cudnn } = self.needs;
         if let Some(finding) = &self.forbidden {

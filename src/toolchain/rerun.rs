@@ -10,8 +10,8 @@ use crate::toolchain::Toolchain;
 use std::ffi::OsStr;
 
 impl Toolchain {
-    /// Returns the variables and files that the result depends on. Files that do not exist are left out, since cargo treats
-    /// them as changed in every build.
+    /// Returns the variables and files that the result depends on. Files that do not exist are left out, since cargo
+    /// treats them as changed in every build.
     pub(crate) fn reruns(&self) -> Vec<Directive> {
         let mut names: Vec<String> = Vec::new();
         for &variable in Variable::ALL {

@@ -54,8 +54,8 @@ impl Toolchain {
         Ok(self.target_list()?.nvcc())
     }
 
-    /// Adds the headers of the chosen CUDA and cuDNN to a C or C++ compilation. A build with `cuda(true)` also needs the
-    /// flags of [`gencode_flags`](Self::gencode_flags). It reads its nvcc from the variable `NVCC`.
+    /// Adds the headers of the chosen CUDA and cuDNN to a C or C++ compilation. A build with `cuda(true)` also needs
+    /// the flags of [`gencode_flags`](Self::gencode_flags). It reads its nvcc from the variable `NVCC`.
     pub fn apply_to(&self, build: &mut cc::Build) {
         let toolkit = self.toolkit().into_iter().flat_map(|one| &one.include_dirs);
         let cudnn = self.cudnn().into_iter().flat_map(|one| &one.include_dir);

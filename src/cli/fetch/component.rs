@@ -139,8 +139,8 @@ impl Component {
         }
     }
 
-    /// Returns the requirements for the installer. Up to CUDA 12, all wheels except the cuBLAS of CUDA 11 have the version
-    /// of their CUDA.
+    /// Returns the requirements for the installer. Up to CUDA 12, all wheels except the cuBLAS of CUDA 11 have the
+    /// version of their CUDA.
     pub fn requirements(&self) -> Vec<String> {
         let release = match (&self.required, self.kind) {
             (Some(release), _) => release.to_string(),
@@ -180,8 +180,8 @@ impl Component {
         Some(Release::of_wheel(&self.release(dir)?).first(numbers))
     }
 
-    /// Returns the option that requires the version in a directory. Without the toolkit's first wheel, only the major of
-    /// CUDA is known.
+    /// Returns the option that requires the version in a directory. Without the toolkit's first wheel, only the major
+    /// of CUDA is known.
     pub fn option(&self, dir: &Path) -> String {
         let (name, _) = self.kind.option();
         match self.short_release(dir) {

@@ -48,8 +48,8 @@ pub fn foreign_directory(home: &Path, kind: Kind) -> Option<PathBuf> {
     })
 }
 
-/// Adds directories to the claims, and drops claims on missing ones. If it is interrupted, its incomplete file is in the
-/// temporary directory.
+/// Adds directories to the claims, and drops claims on missing ones. If it is interrupted, its incomplete file is in
+/// the temporary directory.
 fn claim(home: &Path, dirs: &[String], temporary: &Path) -> io::Result<()> {
     let path = home.join(CLAIMS);
     let before = fs::read_to_string(&path).unwrap_or_default();

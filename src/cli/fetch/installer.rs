@@ -123,8 +123,8 @@ impl Installer {
         }
     }
 
-    /// Installs a component into a directory. On a terminal the installer draws its progress bars, elsewhere the names of its
-    /// downloads are shown. The installer is stopped when this process exits.
+    /// Installs a component into a directory. On a terminal the installer draws its progress bars, elsewhere the names
+    /// of its downloads are shown. The installer is stopped when this process exits.
     pub fn install(
         &self,
         component: &Component,

@@ -24,8 +24,8 @@ impl Lock {
         file.exists().then(|| Self::take(home)).flatten()
     }
 
-    /// Waits, with a message, until no other `fetch` runs in a directory. Returns `None` if the directory is read-only or its
-    /// file system does not support locks.
+    /// Waits, with a message, until no other `fetch` runs in a directory. Returns `None` if the directory is read-only
+    /// or its file system does not support locks.
     pub fn take(home: &Path) -> Option<Self> {
         let mut is_shown = false;
         loop {

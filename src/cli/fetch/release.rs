@@ -34,8 +34,8 @@ impl Release {
         self.0.first().copied().unwrap_or(0)
     }
 
-    /// Returns the last of the offered versions before this one and the first after it; `None` if this one is offered or
-    /// there are no others.
+    /// Returns the last of the offered versions before this one and the first after it; `None` if this one is offered
+    /// or there are no others.
     pub fn nearest(&self, offered: &[Self]) -> Option<Vec<Self>> {
         if offered.iter().any(|one| one.0.starts_with(&self.0)) {
             return None;

@@ -30,8 +30,8 @@ pub struct RecordedFile {
 pub fn installed(dir: &Path) -> Vec<Wheel> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let wheel = |entry: fs::DirEntry| {
-        let folder = entry.file_name();
-        let stem = folder.to_str()?.strip_suffix(".dist-info")?;
+        let name = entry.file_name();
+        let stem = name.to_str()?.strip_suffix(".dist-info")?;
         let (name, version) = stem.split_once('-')?;
         Some(Wheel {
             name: name.to_ascii_lowercase().replace(['-', '.'], "_"),
@@ -68,8 +68,8 @@ impl Wheel {
 
     /// Returns the files of its license.
     pub fn licenses(&self) -> Vec<PathBuf> {
-        let folders = ["licenses", "license_files", "."].map(|folder| self.info.join(folder));
-        let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
+        let dirs = ["licenses", "license_files", "."].map(|folder| self.info.join(folder));
+        let entries = dirs.iter().flat_map(fs::read_dir).flatten().flatten();
         let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         found.retain(|path| {
             let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
@@ -80,8 +80,8 @@ impl Wheel {
     }
 }
 
-/// Parses the files of a RECORD that stay unchanged after the installation. Bytecode and files outside the directory may
-/// change. `nvidia/__init__.py` is in every wheel and is not moved with one.
+/// Parses the files of a RECORD that stay unchanged after the installation. Bytecode and files outside the directory
+/// may change. `nvidia/__init__.py` is in every wheel and is not moved with one.
 fn parse(text: &str) -> impl Iterator<Item = RecordedFile> + '_ {
     text.lines().filter_map(parse_line).filter(|file| {
         let mut parts = Path::new(&file.path).components();
@@ -128,7 +128,8 @@ impl RecordedFile {
     }
 }
 
-/// Returns the hash of a file in [the format of RECORD](https://packaging.python.org/specifications/recording-installed-packages/).
+/// Returns the hash of a file in [the format of
+/// RECORD](https://packaging.python.org/specifications/recording-installed-packages/).
 fn sha256(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();

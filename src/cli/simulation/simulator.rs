@@ -61,7 +61,8 @@ const SUB_LIBRARIES_8: &[SubLibrary] = &[
 /// The sub-libraries without a version resource on Windows. `graph` has a data symbol instead.
 const WITHOUT_RESOURCE: [&str; 3] = ["graph", "heuristic", "engines_tensor_ir"];
 
-/// Builds this cuDNN below `into`, which must not contain another one, with a C compiler for Linux or MinGW for Windows.
+/// Builds this cuDNN below `into`, which must not contain another one, with a C compiler for Linux or MinGW for
+/// Windows.
 pub fn build(compiler: &str, cudnn: Release, into: &Path) -> Result<(), String> {
     let sub_libraries = sub_libraries(cudnn)?;
     let tree = Tree { compiler, into };

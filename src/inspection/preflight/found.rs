@@ -125,8 +125,8 @@ impl PreflightInput {
         };
         for finding in own.chain(found) {
             if finding.id == FindingId::PartsMissing {
-                // If some are from elsewhere, a complete cuDNN is required already. Sub-libraries of the version in the file name
-                // would not help.
+                // If some are from elsewhere, a complete cuDNN is required already. Sub-libraries of the version in the
+                // file name would not help.
                 let is_said = context.foreign.is_some() || is_misnamed(cudnn);
                 if is_said || parts().count() > 0 && all_are_there {
                     continue;

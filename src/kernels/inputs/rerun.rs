@@ -8,8 +8,8 @@ use crate::system::freshness::stat_cache::File;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
-    /// Returns the directory of a pattern for cargo to watch, since a new file there must be compiled too. If the output is
-    /// below it, returns `None`: every build would run again.
+    /// Returns the directory of a pattern for cargo to watch, since a new file there must be compiled too. If the
+    /// output is below it, returns `None`: every build would run again.
     pub(in crate::kernels) fn watch_dir(&self, pattern: &str) -> Option<Directive> {
         let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
         let dir = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);

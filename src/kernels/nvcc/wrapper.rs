@@ -13,8 +13,8 @@ pub struct NvccWrapper {
 }
 
 impl NvccWrapper {
-    /// Returns the program in `CUDNN_GUARD_NVCC_WRAPPER`, else the sccache in `RUSTC_WRAPPER`. Other wrappers of rustc do
-    /// not support nvcc.
+    /// Returns the program in `CUDNN_GUARD_NVCC_WRAPPER`, else the sccache in `RUSTC_WRAPPER`. Other wrappers of rustc
+    /// do not support nvcc.
     pub fn of(env: &Environment) -> Option<Self> {
         let of_rustc = env.os_var("RUSTC_WRAPPER").map(Path::new);
         let of_rustc =

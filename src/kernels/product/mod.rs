@@ -17,9 +17,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
-    /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, which the driver compiles at run time. Returns the paths in the
-    /// order of the files. The PTX is for the lowest target, so it runs on all targets. Files with the same stem get a
-    /// number as suffix.
+    /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, which the driver compiles at run time. Returns the paths in
+    /// the order of the files. The PTX is for the lowest target, so it runs on all targets. Files with the same stem
+    /// get a number as suffix.
     ///
     /// # Errors
     /// Like [`compile`](Self::compile).
@@ -29,10 +29,10 @@ impl Kernels<'_> {
         self.files_of(Product::Ptx, &newer.unwrap_or_default())
     }
 
-    /// Compiles every file to `<stem>.fatbin` in `OUT_DIR`, with machine code and PTX for all targets. Returns the paths
-    /// in the order of the files. `cuModuleLoad` and `cuModuleLoadData` select the code for the GPU. It is for a program
-    /// that loads its own kernels on several kinds of GPUs without compiling at run time. Files with the same stem get a
-    /// number as suffix.
+    /// Compiles every file to `<stem>.fatbin` in `OUT_DIR`, with machine code and PTX for all targets. Returns the
+    /// paths in the order of the files. `cuModuleLoad` and `cuModuleLoadData` select the code for the GPU. It is for a
+    /// program that loads its own kernels on several kinds of GPUs without compiling at run time. Files with the same
+    /// stem get a number as suffix.
     ///
     /// # Errors
     /// Like [`compile`](Self::compile).
@@ -40,11 +40,11 @@ impl Kernels<'_> {
         self.files_of(Product::Fatbin, "")
     }
 
-    /// Compiles every file to `<stem>.<target>.cubin` in `OUT_DIR`, such as `gelu.sm_90a.cubin`, one for each target with
-    /// machine code. Returns the paths file by file, in the order of the targets. A cubin runs on its GPU and on later
-    /// ones of the same major, or with an `a` only on its GPU. It is for a program that selects the file for its GPU, and
-    /// for tools that read machine code. With [`fatbin`](Self::fatbin) the driver selects. PTX targets have no cubin.
-    /// Files with the same stem get a number as suffix.
+    /// Compiles every file to `<stem>.<target>.cubin` in `OUT_DIR`, such as `gelu.sm_90a.cubin`, one for each target
+    /// with machine code. Returns the paths file by file, in the order of the targets. A cubin runs on its GPU and on
+    /// later ones of the same major, or with an `a` only on its GPU. It is for a program that selects the file for its
+    /// GPU, and for tools that read machine code. With [`fatbin`](Self::fatbin) the driver selects. PTX targets have no
+    /// cubin. Files with the same stem get a number as suffix.
     ///
     /// # Errors
     /// Like [`compile`](Self::compile).

@@ -1,5 +1,5 @@
-//! The files that NVIDIA's nvcc reads, which must all be listed: `CUDNN_GUARD_REAL` names a directory with the wheels of
-//! CUDA 13 in `cuda-cu13` and `cuda-cu13-13.0`, and Debian's CUDA in `debian-cuda`.
+//! The files that NVIDIA's nvcc reads, which must all be listed: `CUDNN_GUARD_REAL` names a directory with the wheels
+//! of CUDA 13 in `cuda-cu13` and `cuda-cu13-13.0`, and Debian's CUDA in `debian-cuda`.
 
 use crate::kernels::tests::package::Package;
 use crate::kernels::tests::{real, real_device_code};

@@ -60,8 +60,8 @@ pub fn run(program: impl Into<PathBuf>, args: Vec<String>) -> Output {
     .unwrap()
 }
 
-/// Returns the arguments for rustc from these lines for cargo. The linker is GNU's, which reads archives in order; rustc's
-/// own on x86_64 finds symbols in any order.
+/// Returns the arguments for rustc from these lines for cargo. The linker is GNU's, which reads archives in order;
+/// rustc's own on x86_64 finds symbols in any order.
 fn rustc_args(lines: &[String]) -> Vec<String> {
     let arg = |line: &String| {
         let (key, value) = line.strip_prefix("cargo::rustc-link-")?.split_once('=')?;
@@ -82,8 +82,8 @@ pub fn succeeds(output: &Output) {
     assert!(output.success, "{}{}", output.stdout, output.stderr);
 }
 
-/// sccache reuses compiled files of another target directory. An nvcc that this sccache does not support compiles without
-/// it, which is reported once.
+/// sccache reuses compiled files of another target directory. An nvcc that this sccache does not support compiles
+/// without it, which is reported once.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn sccache_serves_another_target_folder() {

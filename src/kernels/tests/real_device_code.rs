@@ -98,7 +98,8 @@ fn a_fatbin_holds_all_targets_and_a_cubin_one() {
     assert!(first.iter().zip(&second).all(|(one, two)| one != two));
 }
 
-/// Returns a toolchain with Debian's nvcc of CUDA 11.8, and its header directory. nvcc expects its programs where the package installs them.
+/// Returns a toolchain with Debian's nvcc of CUDA 11.8, and its header directory. nvcc expects its programs where the
+/// package installs them.
 pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
     let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
     let usr = Path::new(&wheels).join("debian-cuda/usr");

@@ -135,8 +135,8 @@ fn what_is_false_is_found() {
     fs::remove_dir_all(&scratch).unwrap();
 }
 
-/// Each stage of a probe uses the result of the previous one. Only sub-libraries without a version are opened again, for
-/// their imported symbols, and headers that another header includes.
+/// Each stage of a probe uses the result of the previous one. Only sub-libraries without a version are opened again,
+/// for their imported symbols, and headers that another header includes.
 #[test]
 fn no_library_is_opened_twice() {
     let scratch = scratch("opened");

@@ -1,5 +1,5 @@
-//! NVIDIA's own wheels, if available: `CUDNN_GUARD_REAL` names a directory with one `pip install --target` directory for
-//! each.
+//! NVIDIA's own wheels, if available: `CUDNN_GUARD_REAL` names a directory with one `pip install --target` directory
+//! for each.
 
 use crate::config::Config;
 use crate::cudnn::consistency;

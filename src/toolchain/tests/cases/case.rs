@@ -1,5 +1,5 @@
-//! A case is one text file, `fixtures/cases/<name>.txt`. Where a file holds several of a kind, each begins with its name,
-//! `[case static-windows]`.
+//! A case is one text file, `fixtures/cases/<name>.txt`. Where a file holds several of a kind, each begins with its
+//! name, `[case static-windows]`.
 //!
 //! ```text
 //! CUDNN_PATH names a directory of libraries without headers
@@ -25,8 +25,8 @@
 //! The first line says what it shows; a second one, if any, numbers the failures of `fixtures/catalogue.txt` that it
 //! stands for. `[config]` is the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`; with
 //! `directives` what cargo is told is shown too, with `targets` what the compiler is asked for them. `[env]` is the
-//! environment. `[expected]` is what is found, what is chosen, what is said, up to the end of the file. `$ROOT` stands for
-//! the small file system, of which `[files]` holds one entry to a line:
+//! environment. `[expected]` is what is found, what is chosen, what is said, up to the end of the file. `$ROOT` stands
+//! for the small file system, of which `[files]` holds one entry to a line:
 //!
 //! ```text
 //! usr/include/cuda.h                 a text file, whose lines stand below it, each behind four spaces
@@ -77,7 +77,7 @@ pub struct Case {
 impl Case {
     /// Returns every case, sorted by name.
     pub fn all() -> Vec<Self> {
-        let mut files: Vec<PathBuf> = fs::read_dir(folder())
+        let mut files: Vec<PathBuf> = fs::read_dir(directory())
             .unwrap()
             .map(|file| file.unwrap().path())
             .collect();
@@ -232,7 +232,7 @@ pub fn scratch(name: &str) -> PathBuf {
     }
 }
 
-fn folder() -> PathBuf {
+fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/cases")
 }
 

@@ -27,7 +27,8 @@ use crate::runtime::facts::version::Version;
 use std::fs;
 use std::path::Path;
 
-/// Each error and warning of each case has a help with a fix. After the fix the finding is gone, and there is no new one.
+/// Each error and warning of each case has a help with a fix. After the fix the finding is gone, and there is no new
+/// one.
 #[test]
 fn a_help_that_is_done_mends_what_it_stands_under() {
     let scratch = super::scratch("mends");
@@ -103,8 +104,8 @@ pub fn reason(lines: &[String]) -> Option<&str> {
     }
 }
 
-/// Returns `true` if these lines do what the help says: they use a variable or a path of the help, and the help contains
-/// their commands. `$ROOT` is `root`.
+/// Returns `true` if these lines do what the help says: they use a variable or a path of the help, and the help
+/// contains their commands. `$ROOT` is `root`.
 pub fn is_asked(lines: &[String], help: &str, root: &str) -> bool {
     let help = help.replace(root, "$ROOT");
     let commands: Vec<&str> = lines

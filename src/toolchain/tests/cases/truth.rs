@@ -1,5 +1,5 @@
-//! Compares a printed text with the file system that it describes. A named path exists, a path that is called absent does
-//! not, a version is in the files, and a version beside a path is in the files there.
+//! Compares a printed text with the file system that it describes. A named path exists, a path that is called absent
+//! does not, a version is in the files, and a version beside a path is in the files there.
 
 use std::collections::BTreeSet;
 use std::fs;
