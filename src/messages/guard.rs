@@ -1,5 +1,3 @@
-//! The guard and its generated file.
-
 use crate::guard::InvalidGuard;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;

@@ -1,5 +1,3 @@
-//! The host compiler and its headers.
-
 use crate::host_compiler::compiler_choice::{Choice, MissingHostCompiler};
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
 use crate::host_compiler::{AlternativeCompiler, HostCompilerCheck, HostCompilerFault};

@@ -1,5 +1,3 @@
-//! Linking, and programs that will not find their libraries.
-
 use crate::link::MissingLinkMetadata;
 use crate::link::lost_rpath::LostRpath;
 use crate::runtime::facts::finding::Finding;

@@ -1,5 +1,3 @@
-//! Requirements of the build script that are not met.
-
 use crate::choice::findings::{UnmetRequirement, owner};
 use crate::choice::requirement::InvalidRequirement;
 use crate::messages::phrases::{also, found_via, named, variable};

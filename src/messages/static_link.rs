@@ -1,5 +1,3 @@
-//! Static linking.
-
 use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;

@@ -1,5 +1,3 @@
-//! Messages of the terminal program.
-
 use crate::model::owner::Installer;
 use crate::report::not_opened::NotOpened;
 use crate::runtime::facts::finding::{Finding, quoted};

@@ -1,5 +1,3 @@
-//! The output of `nvidia-smi`.
-
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::compute_capability::ComputeCapability;

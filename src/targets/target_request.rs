@@ -1,5 +1,3 @@
-//! The requested list of targets.
-
 use crate::model::chosen_by::ChosenBy;
 use crate::model::environment::{Environment, Variable};
 use crate::runtime::facts::compute_capability::Suffix;
