@@ -31,27 +31,9 @@ const TOOLKIT_12: [(&str, &str); 5] = [
     ("cuda_cccl", "nvidia-cuda-cccl"),
 ];
 
-/// The kind of a component.
-pub enum Kind {
-    /// The toolkit: nvcc if it exists as a wheel, headers, cudart, and the libraries that cuDNN opens when it computes,
-    /// cuBLAS and NVRTC. cuDNN also opens a libnvJitLink, under a name that no wheel has, and works without it.
-    Toolkit,
-    /// cuDNN. Its dependencies are in the toolkit.
-    Cudnn,
-}
-
+/// The toolkit contains nvcc if it exists as a wheel, headers, cudart, and the libraries that cuDNN opens when it computes:
+/// cuBLAS and NVRTC. cuDNN also opens a libnvJitLink, under a name that no wheel has, and works without it.
 impl Kind {
-    /// Both kinds, in the order in which they are fetched.
-    pub const BOTH: [Self; 2] = [Self::Toolkit, Self::Cudnn];
-
-    /// Returns the name for messages.
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Toolkit => "CUDA toolkit",
-            Self::Cudnn => "cuDNN",
-        }
-    }
-
     /// Returns the option of `fetch` for a version, and how many numbers that has.
     fn option(self) -> (&'static str, usize) {
         match self {

@@ -41,6 +41,7 @@ use crate::cli::fetch::lock::Lock;
 use crate::cli::fetch::pinned::Pinned;
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{flag, option, show, show_on_stderr};
+use crate::model::kind::Kind;
 
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::facts::majors;
