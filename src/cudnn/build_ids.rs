@@ -30,14 +30,14 @@ pub fn carried(majors: &[u32]) -> Vec<(Version, String)> {
         }
         for version in words.filter_map(Version::parse) {
             let digits = &id[..BUILD_ID_DIGITS];
-            match rows.iter_mut().find(|(known, _)| *known == version) {
+            let at = rows.partition_point(|(known, _)| *known < version);
+            match rows.get_mut(at) {
                 _ if !majors.contains(&version.major) => {}
-                Some((_, ids)) => *ids += &format!(" {digits}"),
-                None => rows.push((version, digits.to_string())),
+                Some((known, ids)) if *known == version => *ids += &format!(" {digits}"),
+                _ => rows.insert(at, (version, digits.to_string())),
             }
         }
     }
-    rows.sort_unstable();
     rows
 }
 

@@ -51,7 +51,9 @@ impl Finding {
     pub(crate) fn explain_skew(&mut self, variables: &[String]) {
         let names = variables.join(" and ");
         let help = format!("let {names} name the headers and the libraries of one release");
-        self.help.splice(..1, [help]);
+        if let Some(first) = self.help.first_mut() {
+            *first = help;
+        }
     }
 
     /// Makes missing sub-libraries an error, since programs that run here fail at their first convolution.

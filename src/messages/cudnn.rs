@@ -53,9 +53,9 @@ impl CudaMismatch<'_> {
                 helps.reverse();
             }
             let at = usize::from(self.compatible_toolkit.is_some());
-            let package = self.package.as_ref();
-            let package = package.map(|(owner, command)| package_for_cuda(owner, theirs, command));
-            helps.splice(at..at, package);
+            if let Some((owner, command)) = &self.package {
+                helps.insert(at, package_for_cuda(owner, theirs, command));
+            }
         }
         with_alternatives(finding, helps)
     }

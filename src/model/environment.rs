@@ -61,9 +61,10 @@ impl Variable {
     }
 
     /// Returns the variables that name this kind, in search order.
-    pub fn naming(names: Names) -> impl Iterator<Item = Self> {
-        let all = Self::ALL.iter().copied();
-        all.filter(move |variable| variable.names() == Some(names))
+    pub fn naming(names: Names) -> Vec<Self> {
+        let mut all = Self::ALL.to_vec();
+        all.retain(|variable| variable.names() == Some(names));
+        all
     }
 }
 
@@ -243,7 +244,7 @@ impl Environment {
             Some((numbers?, name.into()))
         };
         let pairs = self.process.iter().chain(&self.build_script);
-        let mut names: Vec<OsString> = newest_first(pairs.filter_map(numbered).collect()).collect();
+        let mut names = newest_first(pairs.filter_map(numbered).collect());
         names.dedup();
         let dirs = names.into_iter().filter_map(|name| {
             let name = name.into_string().ok()?;

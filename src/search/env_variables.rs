@@ -29,9 +29,10 @@ impl Places<'_> {
     }
 
     pub(super) fn requested_cudnns(&self, origin: Origin) -> Vec<Step> {
-        let headers = Variable::naming(Names::CudnnHeaders);
-        let headers = headers.filter_map(|variable| self.request(variable, origin));
-        let headers: Vec<PathBuf> = headers.collect();
+        let mut headers: Vec<PathBuf> = Vec::new();
+        for variable in Variable::naming(Names::CudnnHeaders) {
+            headers.extend(self.request(variable, origin));
+        }
         let mut steps = Vec::new();
         for variable in Variable::naming(Names::Cudnn) {
             let Some(dir) = self.request(variable, origin) else {
@@ -40,7 +41,7 @@ impl Places<'_> {
             let mut trees = vec![install_layout::named_cudnn(self.platform, &dir)];
             // An additional variable for headers takes precedence.
             for tree in &mut trees {
-                tree.include.splice(0..0, headers.iter().cloned());
+                tree.include = [&headers[..], &tree.include].concat();
             }
             match self.platform.os {
                 Os::Linux => trees.extend(install_layout::archives(self.platform, &dir)),
@@ -60,7 +61,8 @@ impl Places<'_> {
     pub(super) fn cudnn_from_parts(&self, origin: Origin) -> Option<Step> {
         let named = |names| -> Vec<(Variable, PathBuf)> {
             let path = |variable| Some((variable, self.request(variable, origin)?));
-            Variable::naming(names).filter_map(path).collect()
+            let variables = Variable::naming(names).into_iter();
+            variables.filter_map(path).collect()
         };
         let include = named(Names::CudnnHeaders);
         let lib = named(Names::CudnnLibrary);

@@ -55,8 +55,9 @@ impl Places<'_> {
             let tools = install_layout::toolkit(self.platform, &self.below_conda(&tools), "");
             for step in &mut steps {
                 if let (Kind::Toolkit, Place::Tree(tree)) = (step.kind, &mut step.place) {
-                    let compilers = tools.nvcc.iter().map(|nvcc| tools.base.join(nvcc));
-                    tree.nvcc.splice(0..0, compilers);
+                    for (at, nvcc) in tools.nvcc.iter().enumerate() {
+                        tree.nvcc.insert(at, tools.base.join(nvcc));
+                    }
                 }
             }
         }

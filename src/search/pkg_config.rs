@@ -36,15 +36,20 @@ pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for dir in dirs {
         let is_package = |name: &str| version_in_name(name, kind).is_some();
-        let mut found = files::list_named(dir, &is_package).unwrap_or_default();
-        let names: Vec<_> = all.iter().map(|file| file.file_name()).collect();
-        found.retain(|file| !names.contains(&file.file_name()));
         // `cudart` precedes `cuda`, which may describe only the driver.
-        let found = found.into_iter().filter_map(|file| {
-            let release = version_in_name(file.file_name()?.to_str()?, kind)?;
-            Some((release, file.into_os_string()))
-        });
-        all.extend(newest_first(found.collect()).map(PathBuf::from));
+        let mut found = Vec::new();
+        for file in files::list_named(dir, &is_package).unwrap_or_default() {
+            let name = file.file_name().unwrap_or_default();
+            if all.iter().any(|known| known.ends_with(name)) {
+                continue;
+            }
+            if let Some(release) = version_in_name(&name.to_string_lossy(), kind) {
+                found.push((release, file.into_os_string()));
+            }
+        }
+        for file in newest_first(found) {
+            all.push(PathBuf::from(file));
+        }
     }
     all
 }
@@ -130,9 +135,13 @@ fn tree_of(
         true => install_layout::system(kind, platform, root),
         false => install_layout::usual(kind, platform, root, ""),
     };
-    tree.include.splice(0..0, include);
-    tree.lib.splice(0..0, lib);
-    Some(tree)
+    include.append(&mut tree.include);
+    lib.append(&mut tree.lib);
+    Some(Tree {
+        include,
+        lib,
+        ..tree
+    })
 }
 
 /// Returns the installation directory of a package: `/usr/local/cuda-12.4` for

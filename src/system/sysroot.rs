@@ -43,15 +43,18 @@ impl Sysroot<'_> {
         while let Some(part) = parts.next() {
             // Some Pythons have packages in a `lib64` that is not a link to `lib`.
             let is_python = part == "lib" && parts.peek() == Some(&"python#");
-            found = match part.strip_suffix('#') {
-                None if is_python => each(&found, |dir| {
-                    let mut dirs = vec![dir.join("lib"), dir.join("lib64")];
-                    dirs.retain(|dir| dir.ends_with("lib") || !files::is_link(dir));
-                    dirs
-                }),
-                None => each(&found, |dir| vec![dir.join(part)]),
-                Some(prefix) => each(&found, |dir| self.numbered(dir, prefix)),
-            };
+            let mut below = Vec::new();
+            for dir in found {
+                match part.strip_suffix('#') {
+                    Some(prefix) => below.append(&mut self.numbered(&dir, prefix)),
+                    None => below.push(dir.join(part)),
+                }
+                let lib64 = dir.join("lib64");
+                if is_python && !files::is_link(&lib64) {
+                    below.push(lib64);
+                }
+            }
+            found = below;
         }
         found
     }
@@ -65,7 +68,8 @@ impl Sysroot<'_> {
             let release = numbers(path.file_name()?.to_str()?.strip_prefix(prefix)?)?;
             Some((release, path.into_os_string()))
         });
-        newest_first(found.collect()).map(PathBuf::from).collect()
+        let found = newest_first(found.collect());
+        found.into_iter().map(PathBuf::from).collect()
     }
 
     /// Returns the path unchanged, or resolved inside the root if the system would follow its links out of the root.
@@ -85,11 +89,6 @@ impl Sysroot<'_> {
             _ => Some(inside),
         }
     }
-}
-
-/// Concatenates the results for each directory.
-fn each(dirs: &[PathBuf], expand: impl Fn(&Path) -> Vec<PathBuf>) -> Vec<PathBuf> {
-    dirs.iter().flat_map(|dir| expand(dir)).collect()
 }
 
 /// Parses the numbers of `12.10`; `3.13t` counts as 3.13. None if the text does not begin with a number.

@@ -278,9 +278,11 @@ fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<
     };
     let mut names: Vec<String> = named.iter().map(|one| one.name.clone()).collect();
     if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
-        let include = Variable::naming(Names::CudnnHeaders);
-        let include = include.filter(|one| host.env.get(*one).is_some());
-        names.extend(include.map(|one| host.env.spelling(one)));
+        for variable in Variable::naming(Names::CudnnHeaders) {
+            if host.env.get(variable).is_some() {
+                names.push(host.env.spelling(variable));
+            }
+        }
     }
     (names.len() > 1).then_some(names)
 }

@@ -97,7 +97,8 @@ impl Toolchain {
             &mut findings,
         );
         let mut selection = chosen.map_err(Error::new)?;
-        selection.findings.splice(0..0, findings);
+        findings.append(&mut selection.findings);
+        selection.findings = findings;
         if let Some(cudnn) = self.cudnn() {
             let (targets, by) = (&selection.targets, selection.chosen_by);
             let unserved = rules::targets(cudnn, targets, by, &self.host.platform);

@@ -11,12 +11,16 @@ use std::fmt::Display;
 
 /// Joins the printed values.
 pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) -> String {
-    let texts: Vec<String> = values.into_iter().map(|value| value.to_string()).collect();
+    // A loop, since this function is compiled for every iterator type.
+    let mut texts = Vec::new();
+    for value in values {
+        texts.push(value.to_string());
+    }
     texts.join(between)
 }
 
 /// Sorts names by the version in each, newest first.
-pub fn newest_first(mut names: Vec<(Vec<u32>, OsString)>) -> impl Iterator<Item = OsString> {
+pub fn newest_first(mut names: Vec<(Vec<u32>, OsString)>) -> Vec<OsString> {
     names.sort();
-    names.into_iter().rev().map(|(_, name)| name)
+    names.into_iter().rev().map(|(_, name)| name).collect()
 }
