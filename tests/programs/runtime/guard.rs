@@ -3,6 +3,7 @@
 pub mod child;
 pub mod convolution;
 pub mod copies;
+pub mod decisions;
 pub mod driver;
 pub mod driver_library;
 pub mod eager;

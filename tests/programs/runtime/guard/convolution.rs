@@ -71,7 +71,8 @@ pub fn run(
                 "it was refused",
             ));
         }
-        "busy" => {
+        "second-busy" if number == 0 => {}
+        "busy" | "second-busy" => {
             outcome.verdict = Verdict::Unknown;
             outcome.finding = Some(Finding::warning(
                 cudnn_guard::FindingId::DeviceBusy,

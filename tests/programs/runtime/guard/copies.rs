@@ -168,3 +168,19 @@ cuDNN 9.14.0 at `{path}` gets libcudnn_graph.so.9.14.0 from `{other}`, where it 
             slipped.display()
         ));
 }
+
+/// A file beside the main library that it opens by another name belongs to it, not to a second cuDNN.
+#[test]
+fn a_part_of_another_release_beside_the_first_library_fails() {
+    let cudnn = sound();
+    let code = "void *dlopen(const char *, int);
+        unsigned long cudnnGetVersion(void) { dlopen(\"libcudnn_graph.so.9.10.2\", 1); return 91400; }";
+    compile(code, &cudnn.file("libcudnn.so.9"), &[]);
+    let old = Folder::new().with_cudnn("9.10.2");
+    let slipped = cudnn.file("libcudnn_graph.so.9.10.2");
+    std::fs::copy(old.file("libcudnn_graph.so.9"), &slipped).unwrap();
+    let ran = run("check", &cudnn.0, &[GPU]);
+    ran.must_be("fail", &["parts-mixed"]);
+    let also = &ran.json["findings"][0]["evidence"]["and also"];
+    assert_eq!(also, slipped.to_str().unwrap());
+}

@@ -298,3 +298,14 @@ fn known_bad_releases_are_bad_where_it_shows() {
         []
     );
 }
+
+#[test]
+fn a_patch_of_the_newest_known_minor_is_not_a_newer_release() {
+    let rows = [
+        row("9.1.0", "9.9.0", 12, "sm_80"),
+        row("9.1.0", "9.9.0", 13, "sm_80"),
+    ];
+    assert!(!gpu_support::is_newer(&rows, release("9.9.4")));
+    assert!(gpu_support::is_newer(&rows, release("9.10.0")));
+    assert!(!gpu_support::is_newer(&[], release("9.10.0")));
+}

@@ -244,4 +244,18 @@ fn a_gpu_that_the_driver_compiles_for_is_tried() {
     let ran = tried("35,80");
     ran.must_be("pass", &["arch-dropped-by-cudnn"]);
     assert_eq!(ran.json["convolution"][0]["device"], "Test\tGPU, GPU 1");
+    // What the first one computes says nothing of the second one, which computes nothing.
+    let built = [("TEST_BUILT", "9.10.2"), ("TEST_TABLES", "1")];
+    let all = [("TEST_GPU", "80,35"), ("CUDNN_GUARD_DEVICES", "all")];
+    let severity = |told| {
+        let told = ("TEST_CONVOLUTION", told);
+        let ran = run("check", &cudnn.0, &[&built[..], &all, &[told]].concat());
+        let findings = ran.json["findings"].as_array().unwrap().clone();
+        let dropped = findings
+            .iter()
+            .find(|one| one["id"] == "arch-dropped-by-cudnn");
+        dropped.unwrap()["severity"].clone()
+    };
+    assert_eq!(severity(""), "warning");
+    assert_eq!(severity("second-busy"), "error");
 }

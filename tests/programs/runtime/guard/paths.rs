@@ -1,7 +1,7 @@
 //! Odd paths and odd processes, none of which is cuDNN's fault.
 
 use super::program::{command, run, run_in};
-use super::tree::{Folder, GPU, sound};
+use super::tree::{Folder, GPU, compile, sound};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
@@ -245,6 +245,16 @@ before it
   loaded      {taken}/libcudnn.so
 "
     ));
+    // Nor where the one before it has no other name.
+    let plain = Folder::new();
+    std::fs::copy(old.file("libcudnn.so"), plain.file("libcudnn.so")).unwrap();
+    let behind = format!("{}:{taken}:{path}", plain.text());
+    startup(&behind).must_end_with(78).must_begin(&format!(
+        "\
+loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+  = help: take `{}` out of LD_LIBRARY_PATH",
+        plain.text()
+    ));
     startup(path).must_end_with(0).must_say("");
     // The first help, done.
     symlink("libcudnn.so.9", wheel.file("libcudnn.so")).unwrap();
@@ -378,4 +388,31 @@ fn what_the_loader_passes_over_is_passed_over() {
     std::fs::copy(cudnn.file("libcudnn.so.9"), whole).unwrap();
     let [foreign, _] = &foreign;
     run("check", &foreign.0, &[GPU]).must_be("fail", &["wrong-architecture"; 7]);
+}
+
+/// The loader passes over a file for another CPU, and fails at the next one: the file that it passes over is not named.
+#[test]
+fn what_is_passed_over_is_not_the_reason_where_there_is_more() {
+    let cudnn = sound();
+    let gone = cudnn.file("libgone.so.1");
+    compile("int gone;", &gone, &[]);
+    let first = cudnn.file("libcudnn.so.9");
+    compile(
+        "int here;",
+        &first,
+        &["-Wl,--no-as-needed", gone.to_str().unwrap()],
+    );
+    std::fs::remove_file(gone).unwrap();
+    let foreign = Folder::new();
+    let mut bytes = std::fs::read(&first).unwrap();
+    bytes[18] = 243;
+    std::fs::write(foreign.file("libcudnn.so.9"), bytes).unwrap();
+    let way = format!("{}:{}", foreign.text(), cudnn.text());
+    let ran = run("check", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+    ran.must_be("fail", &["cudnn-not-loadable"]);
+    let loader = &ran.json["findings"][0]["evidence"]["loader"];
+    assert!(
+        loader.as_str().unwrap().starts_with("libgone.so.1: "),
+        "{loader}"
+    );
 }

@@ -393,6 +393,18 @@ fn the_operators_wishes_are_read() {
     );
 }
 
+/// The numbers of the GPUs begin at 0, so a machine with two has no GPU 2.
+#[test]
+fn a_number_beyond_the_last_gpu_selects_none() {
+    let listed = Devices::Listed(vec![0, 2]);
+    assert_eq!(listed.selected(2), [0]);
+    assert_eq!(listed.out_of_range(2), [2]);
+    assert_eq!(Devices::Rank(1).selected(2), [1]);
+    // The process of rank 0 tests it.
+    assert_eq!(Devices::Rank(2).selected(2), [0_usize; 0]);
+    assert!(Devices::Rank(2).shared_rank(2).is_some());
+}
+
 /// What the work borrows is there until it is done; what a deadline leaves behind borrows nothing.
 #[test]
 fn work_in_a_thread_of_its_own_tells_what_it_did() {

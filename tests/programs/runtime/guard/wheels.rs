@@ -93,6 +93,24 @@ fn a_build_of_two_releases_tells_none() {
     );
 }
 
+/// A cuDNN of another major beside it does not decide between the releases of a build.
+#[test]
+fn only_files_of_its_major_tell_the_release_of_a_build() {
+    let folder = Folder::new().with_cudnn("9.14.0");
+    let file = folder.file("libcudnn_cnn_infer.so.8");
+    compile("int eight;", &file, &["-Wl,--build-id=0xaabbccdd0003"]);
+    let rows = [6, 7].map(|patch| (Version::new(8, 9, patch), "aabbccdd".to_string()));
+    let version =
+        || FileVersions::new(&rows).part(&Image::open(&file).unwrap(), "cnn_infer", &file);
+    assert_eq!(version(), None);
+    // One of its major does.
+    let eight = Folder::new().with_cudnn("8.9.7");
+    let ops = "libcudnn_ops_infer.so.8";
+    std::fs::copy(eight.file(ops), folder.file(ops)).unwrap();
+    let expected = (Version::new(8, 9, 7), VersionSource::BuildId);
+    assert_eq!(version(), Some(expected));
+}
+
 fn by_record(release: (u32, u32, u32)) -> Option<SourcedVersion> {
     let (major, minor, patch) = release;
     Some((

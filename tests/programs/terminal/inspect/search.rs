@@ -269,6 +269,42 @@ fn a_library_for_another_processor_is_passed_over() {
     assert_eq!(json["cudnn"]["version"], "9.14.0");
 }
 
+/// At a damaged file the loader stops, whatever is behind it.
+#[test]
+fn a_damaged_library_ends_the_search() {
+    let image = Image::new("damaged-first");
+    image.cudnn("whole", 14);
+    image.cudnn("damaged", 14);
+    let path = image.at("damaged/libcudnn.so.9");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+    image.program(
+        &[&linked("9.14.0")],
+        &["IMAGE/whole/libcudnn.so.9", "-Wl,-rpath,/damaged:/whole"],
+    );
+    let json = image.json();
+    assert_eq!(json["verdict"], "fail", "{json}");
+    assert_eq!(json["findings"][0]["id"], "library-damaged", "{json}");
+}
+
+/// `-z nodefaultlib` leaves out the system's directories, and so does the list of those that were searched.
+#[test]
+fn a_program_without_the_systems_directories_is_not_said_to_search_them() {
+    let image = Image::new("nodefaultlib");
+    image.cudnn("usr/lib", 14);
+    let flags = [
+        "IMAGE/usr/lib/libcudnn.so.9",
+        "-Wl,-rpath,/own,-z,nodefaultlib",
+    ];
+    image.program(&[&linked("9.14.0")], &flags);
+    let json = image.json();
+    let finding = &json["findings"][0];
+    assert_eq!(finding["id"], "cudnn-not-loadable", "{json}");
+    let looked_at = finding["evidence"]["looked at"].as_str().unwrap();
+    assert!(looked_at.contains("/own"), "{looked_at}");
+    assert!(!looked_at.contains("/usr/lib"), "{looked_at}");
+}
+
 /// Nothing of it is offered as a cuDNN, and its CPU is told, also where cudarc asks by other names first.
 #[test]
 fn a_library_for_another_processor_is_told_as_such() {

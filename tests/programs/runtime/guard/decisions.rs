@@ -1,0 +1,49 @@
+//! Decisions between files of several releases, by literals.
+
+use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::runtime::facts::version_source::VersionSource;
+use cudnn_guard::runtime::install::mixed_sub_libraries::{Foreign, lasting_folders};
+use cudnn_guard::runtime::install::sub_library_file::SubLibraryFile;
+use cudnn_guard::runtime::install::sub_library_files::SubLibraries;
+use cudnn_guard::runtime::loader::search_path::LoadOrigin;
+use std::path::Path;
+
+#[test]
+fn the_sub_libraries_beside_the_main_library_tell_the_release() {
+    let file = |name: &str, dir: &str, minor| {
+        let path = Path::new(dir).join(format!("libcudnn_{name}.so.9"));
+        let version = (Version::new(9, minor, 0), VersionSource::FileName);
+        SubLibraryFile::new(name, path, Some(version), true)
+    };
+    let main = SubLibraryFile::new("cudnn", "/own/libcudnn.so.9".into(), None, true);
+    let parts = SubLibraries {
+        // cudnnGetVersion is in the first one.
+        list: vec![file("graph", "/elsewhere", 10), file("cnn", "/own", 14)],
+        main,
+        ..SubLibraries::default()
+    };
+    assert_eq!(parts.release().unwrap().0, Version::new(9, 14, 0));
+}
+
+/// An entry of LD_LIBRARY_PATH behind that of the main library gives way to a whole cuDNN in its place.
+#[test]
+fn a_directory_behind_that_of_the_main_library_does_not_stay_in_the_way() {
+    let version = Some(Version::new(9, 10, 0));
+    let foreign = |has_own, yields| Foreign {
+        path: Path::new("/behind/libcudnn_ops.so.9"),
+        version,
+        origin: LoadOrigin::LibraryPath("/behind".into()),
+        has_own,
+        yields,
+    };
+    let by_variable = LoadOrigin::LibraryPath("/own".into());
+    let stays = vec![("/behind".into(), version)];
+    assert_eq!(lasting_folders(&[foreign(false, true)], &by_variable), []);
+    assert_eq!(
+        lasting_folders(&[foreign(false, false)], &by_variable),
+        stays
+    );
+    assert_eq!(lasting_folders(&[foreign(true, true)], &by_variable), stays);
+    let by_rpath = LoadOrigin::Rpath("/own".into());
+    assert_eq!(lasting_folders(&[foreign(false, true)], &by_rpath), stays);
+}
