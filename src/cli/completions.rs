@@ -1,7 +1,7 @@
 //! `cudnn-guard completions`: prints completions for a shell.
 
 use crate::cli::{command_line, terminal};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use clap_complete::Shell;
 use std::process::ExitCode;
 
@@ -9,19 +9,11 @@ pub fn command() -> Command {
     Command::new("completions")
         .about("Prints what a shell completes command lines with")
         .after_help("Example:\n  cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard")
-        .arg(
-            Arg::new("shell")
-                .value_name("SHELL")
-                .required(true)
-                .value_parser(value_parser!(Shell))
-                .help("The shell"),
-        )
+        .arg(terminal::operand("shell", "SHELL", "The shell").required(true).value_parser(value_parser!(Shell)))
 }
 
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let Some(shell) = arguments.get_one::<Shell>("shell") else {
-        return ExitCode::from(2);
-    };
+    let shell = arguments.get_one::<Shell>("shell").expect("required");
     let mut script = Vec::new();
     clap_complete::generate(*shell, &mut command_line(), "cudnn-guard", &mut script);
     terminal::show(String::from_utf8_lossy(&script));

@@ -119,12 +119,11 @@ pub fn root() -> Arg {
 
 /// Returns the command that explains the first error, or else the first warning.
 pub fn explain_first(findings: &[Finding]) -> String {
-    let severities = [Severity::Error, Severity::Warning].iter();
-    let mut first = severities
-        .flat_map(|severity| findings.iter().filter(move |one| one.severity == *severity));
-    first.next().map_or(String::new(), |finding| {
-        format!("`{}` tells how to mend this fault\n", finding.page())
-    })
+    let first = |severity| findings.iter().find(|one| one.severity == severity);
+    match first(Severity::Error).or_else(|| first(Severity::Warning)) {
+        Some(finding) => format!("`{}` tells how to mend this fault\n", finding.page()),
+        None => String::new(),
+    }
 }
 
 fn requirement(name: &'static str, help: &'static str) -> Arg {

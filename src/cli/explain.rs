@@ -1,19 +1,16 @@
 //! `cudnn-guard explain`: explains a finding, how to check it by hand, and how to fix it.
 
 use crate::cli::{page, terminal};
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use std::process::ExitCode;
 use strsim::levenshtein;
 
 pub fn command() -> Command {
+    let help = "What stands in brackets behind the headline; without it, all are listed";
     Command::new("explain")
         .about("Tells what a finding means, how to see it by hand and how to mend it")
         .after_help("Example:\n  cudnn-guard explain cudnn-not-found")
-        .arg(
-            Arg::new("id")
-                .value_name("ID")
-                .help("What stands in brackets behind the headline; without it, all are listed"),
-        )
+        .arg(terminal::operand("id", "ID", help))
 }
 
 /// Prints one text, or the list. Exit code: 2 for an unknown id.
@@ -38,7 +35,10 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 
 fn list() -> String {
     let widest = page::all().map(|(id, _)| id.len()).max().unwrap_or(0);
-    let lines = page::all().map(|(id, text)| format!("{id:widest$}  {}\n", page::summary(text)));
+    let lines = page::all().map(|(id, text)| {
+        let summary = text.lines().next().unwrap_or_default();
+        format!("{id:widest$}  {summary}\n")
+    });
     lines.collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::Inspection;
 use crate::cli::{doctor, terminal};
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,22 +10,14 @@ pub fn command() -> Command {
     Command::new("inspect")
         .about("Says whether a compiled program will run here, or on the system below a directory")
         .after_help("Examples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs rootfs/app/app")
-        .arg(
-            Arg::new("program")
-                .value_name("PROGRAM")
-                .required(true)
-                .value_parser(file)
-                .help("The program, for Linux or Windows"),
-        )
+        .arg(terminal::operand("program", "PROGRAM", "The program, for Linux or Windows").required(true).value_parser(file))
         .arg(doctor::root())
         .arg(terminal::json())
 }
 
 /// Inspects the program and prints the report. Exit codes: 0 without errors, 1 with errors, 2 if it is not a program.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let Some(program) = arguments.get_one::<PathBuf>("program") else {
-        return ExitCode::from(2);
-    };
+    let program = arguments.get_one::<PathBuf>("program").expect("required");
     let root = arguments.get_one::<PathBuf>("root").map(PathBuf::as_path);
     let inspection = match Inspection::read(program, root) {
         Ok(inspection) => inspection,
@@ -44,10 +36,6 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 }
 
 fn file(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    if path.is_file() {
-        Ok(path)
-    } else {
-        Err("there is no such file".to_string())
-    }
+    let path = Some(PathBuf::from(text)).filter(|path| path.is_file());
+    path.ok_or_else(|| "there is no such file".to_string())
 }

@@ -1,7 +1,7 @@
 //! `cudnn-guard manual`: writes the pages for `man`.
 
 use crate::cli::{command_line, terminal};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,19 +12,15 @@ pub fn command() -> Command {
             "Example:\n  cudnn-guard manual ~/.local/share/man/man1\n  man cudnn-guard-doctor",
         )
         .arg(
-            Arg::new("dir")
-                .value_name("DIR")
+            terminal::operand("dir", "DIR", "Where to")
                 .required(true)
-                .value_parser(value_parser!(PathBuf))
-                .help("Where to"),
+                .value_parser(value_parser!(PathBuf)),
         )
 }
 
 /// Writes one page for the program and one for each command.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let Some(dir) = arguments.get_one::<PathBuf>("dir") else {
-        return ExitCode::from(2);
-    };
+    let dir = arguments.get_one::<PathBuf>("dir").expect("required");
     let written =
         std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command_line(), dir));
     match written {

@@ -14,11 +14,6 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     texts.filter_map(|text| text.split_once("\n\n"))
 }
 
-/// Returns the first sentence of a text.
-pub fn summary(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
-}
-
 /// Formats a text. Lines are broken between words to fit into `columns`, but a command is never broken.
 pub fn laid_out(text: &str, columns: usize) -> String {
     let mut out = String::new();

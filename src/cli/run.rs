@@ -3,15 +3,16 @@
 use crate::cli::terminal;
 use crate::system::programs::on_path;
 use crate::{Finding, Inspection, Severity};
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The exit code of a guarded program whose cuDNN is incompatible.
 const INCOMPATIBLE: u8 = 78;
 
 pub fn command() -> Command {
+    let help = "The program, as a shell would find it, and what it is given";
     Command::new("run")
         .about("Starts a program, or says why it would not run here")
         .after_help(
@@ -20,26 +21,19 @@ pub fn command() -> Command {
              started all the same; 127 if there is no such program.",
         )
         .arg(
-            Arg::new("command")
-                .value_name("PROGRAM [ARGUMENTS]")
+            terminal::operand("command", "PROGRAM [ARGUMENTS]", help)
                 .required(true)
                 .num_args(1..)
                 .trailing_var_arg(true)
                 .allow_hyphen_values(true)
-                .value_parser(value_parser!(OsString))
-                .help("The program, as a shell would find it, and what it is given"),
+                .value_parser(value_parser!(OsString)),
         )
 }
 
 /// Inspects the program, then replaces this process by it.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let mut words = arguments
-        .get_many::<OsString>("command")
-        .into_iter()
-        .flatten();
-    let Some(name) = words.next() else {
-        return ExitCode::from(2);
-    };
+    let mut words = arguments.get_many::<OsString>("command").expect("required");
+    let name = words.next().expect("one or more");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = match name.to_str() {
         Some(name) => on_path(name, path),
@@ -67,24 +61,13 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
     let mut command = std::process::Command::new(&program);
     command.args(words);
-    become_program(command, &program)
-}
-
-#[cfg(unix)]
-fn become_program(mut command: std::process::Command, program: &Path) -> ExitCode {
-    use std::os::unix::process::CommandExt;
-    not_started(program, &command.exec())
-}
-
-#[cfg(not(unix))]
-fn become_program(mut command: std::process::Command, program: &Path) -> ExitCode {
-    match command.status() {
+    #[cfg(unix)]
+    let error = std::os::unix::process::CommandExt::exec(&mut command);
+    #[cfg(not(unix))]
+    let error = match command.status() {
         Ok(status) => std::process::exit(status.code().unwrap_or(1)),
-        Err(error) => not_started(program, &error),
-    }
-}
-
-fn not_started(program: &Path, error: &std::io::Error) -> ExitCode {
+        Err(error) => error,
+    };
     terminal::show_on_stderr(format!("cudnn-guard: `{}`: {error}\n", program.display()));
     ExitCode::from(126)
 }

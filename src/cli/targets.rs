@@ -2,18 +2,16 @@
 
 use crate::cli::terminal;
 use crate::{Config, Version};
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use std::process::ExitCode;
 
 pub fn command() -> Command {
+    let list = "`80 9.0+PTX`, `90a`, `all-major`, `native`, `RTX 4090`; without it, what a build takes here";
     Command::new("targets")
         .about("Says which flags of nvcc a list of GPU targets comes to")
         .after_help("Examples:\n  cudnn-guard targets \"80 90+PTX\"\n  cudnn-guard targets \"RTX 4090\" --cuda 12.8")
         .arg(
-            Arg::new("list")
-                .value_name("LIST")
-                .num_args(0..)
-                .help("`80 9.0+PTX`, `90a`, `all-major`, `native`, `RTX 4090`; without it, what a build takes here"),
+            terminal::operand("list", "LIST", list).num_args(0..),
         )
         .arg(
             terminal::option(

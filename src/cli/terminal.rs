@@ -18,6 +18,11 @@ pub fn show(text: impl Display) {
     let _ = out.flush();
 }
 
+/// Prints a line with a mark and a label.
+pub fn show_step(mark: &str, label: &str, text: impl Display) {
+    show(format!("  {mark} {label:<12} {text}\n"));
+}
+
 /// Prints a text to standard error.
 pub fn show_on_stderr(text: impl Display) {
     let mut out = anstream::stderr().lock();
@@ -64,6 +69,11 @@ pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Ar
     arg.value_name(value)
 }
 
+/// Returns an argument without a name.
+pub fn operand(id: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(id).value_name(value).help(help)
+}
+
 /// Returns the `--json` option.
 pub fn json() -> Arg {
     flag("json", "Print one JSON object")
@@ -71,9 +81,8 @@ pub fn json() -> Arg {
 
 /// Parses the path of an existing directory.
 pub fn directory(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    let existing = path.is_dir().then_some(path);
-    existing.ok_or_else(|| "there is no such directory".to_string())
+    let path = Some(PathBuf::from(text)).filter(|path| path.is_dir());
+    path.ok_or_else(|| "there is no such directory".to_string())
 }
 
 /// Returns the exit code of a command: 1 if the verdict is fail.
@@ -137,18 +146,21 @@ fn without(text: &str, word: &str, instead: &str) -> String {
 }
 
 fn painted(text: &str) -> String {
+    const MARKS: [(&str, AnsiColor); 3] = [
+        ("✓", AnsiColor::Green),
+        ("✗", AnsiColor::Red),
+        ("–", AnsiColor::Yellow),
+    ];
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let style = ["✓", "✗", "–"]
-            .into_iter()
-            .zip([AnsiColor::Green, AnsiColor::Red, AnsiColor::Yellow])
-            .find_map(|(mark, color)| {
-                let rest = line.strip_prefix("  ")?.strip_prefix(mark)?;
-                Some((mark, Style::new().fg_color(Some(color.into())), rest))
-            });
-        match style {
-            Some((mark, style, rest)) => {
-                out.push_str(&format!("  {style}{mark}{style:#}{rest}"));
+        let is_marked = |mark: &str| {
+            line.strip_prefix("  ")
+                .is_some_and(|it| it.starts_with(mark))
+        };
+        match MARKS.iter().find(|(mark, _)| is_marked(mark)) {
+            Some((mark, color)) => {
+                let style = color.on_default();
+                out.push_str(&line.replacen(mark, &format!("{style}{mark}{style:#}"), 1));
             }
             None => out.push_str(line),
         }

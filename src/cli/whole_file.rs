@@ -59,11 +59,8 @@ pub fn in_form_of(old: &str, text: &str) -> String {
 
 /// Returns `true` if all lines end with `\r\n`.
 fn has_windows_lines(text: &str) -> bool {
-    let mut lines = text
-        .split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'))
-        .peekable();
-    lines.peek().is_some() && lines.all(|line| line.ends_with("\r\n"))
+    let lines = text.matches('\n').count();
+    lines > 0 && text.matches("\r\n").count() == lines
 }
 
 #[cfg(test)]

@@ -11,11 +11,6 @@ pub enum Refused {
     Shape,
 }
 
-/// Returns the `[env]` table for these variables.
-pub fn table(variables: &[(&str, String)]) -> String {
-    with("", variables).unwrap_or_default()
-}
-
 /// Adds these variables to the `[env]` table of a file's text. The rest stays the same, byte for byte.
 pub fn with(text: &str, variables: &[(&str, String)]) -> Result<String, Refused> {
     let mut toml: DocumentMut = text.parse().map_err(|_| Refused::Shape)?;

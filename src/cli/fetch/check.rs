@@ -3,8 +3,8 @@
 use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::home::ours;
-use crate::cli::fetch::lock::Lock;
-use crate::cli::terminal::show;
+use crate::cli::fetch::lock;
+use crate::cli::terminal::show_step;
 use crate::model::kind::Kind;
 use crate::runtime::facts::finding::quoted;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Returns the faults.
 pub fn check(home: &Path) -> Vec<FetchFault> {
     // Files of a `fetch` that is still running are not complete yet.
-    let _lock = Lock::take_existing(home);
+    let _lock = lock::take_existing(home);
     let installed = Kind::BOTH.map(|kind| ours(home, kind));
     let fetch = command_for(home, &installed);
     let (mut faults, mut absent) = (Vec::new(), Vec::new());
@@ -68,13 +68,11 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<FetchFau
             }
         }
     }
-    let title = component.kind.product();
     let release = component.release(home).unwrap_or_default();
     let place = component.place(home);
     let mark = if damaged.is_empty() { "✓" } else { "✗" };
-    show(format!(
-        "  {mark} {title:<12} {release}, {count} files checked: {place}\n"
-    ));
+    let text = format!("{release}, {count} files checked: {place}");
+    show_step(mark, component.kind.product(), text);
     (!damaged.is_empty()).then(|| FetchFault::DamagedComponent {
         kind: component.kind,
         place,

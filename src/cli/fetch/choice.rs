@@ -3,12 +3,12 @@
 
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
-use crate::cli::terminal::{harmless, show};
+use crate::cli::terminal::{harmless, show_step};
 use crate::compat::fitting::fitting;
 use crate::model::kind::Kind;
 use crate::report::machine::driver;
 use crate::runtime::facts::majors;
-use std::{fmt, fs};
+use std::fs;
 use toml_edit::DocumentMut;
 
 /// The versions to fetch. An open one is the newest.
@@ -31,29 +31,29 @@ impl Choice {
             cudnn: self.cudnn.clone().or(named.cudnn),
         };
         if chosen != self {
-            say(&format!("{chosen}, with {MANIFEST}"));
+            let cuda = chosen.cuda.iter().map(|release| format!("CUDA {release}"));
+            let cudnn = chosen
+                .cudnn
+                .iter()
+                .map(|release| format!("cuDNN {release}"));
+            let both: Vec<String> = cuda.chain(cudnn).collect();
+            say(&format!("{}, with {MANIFEST}", both.join(" and ")));
         }
         Ok(chosen)
     }
 
     /// Fills in open versions so that they are compatible with the driver and the GPUs here, if a driver answers.
-    pub fn or_of_machine(self) -> Self {
-        let Some(driver) = driver() else {
-            return self;
-        };
-        let Some(serves) = driver.cuda else {
-            return self;
-        };
+    pub fn with_machine(&self) -> Option<Self> {
+        let driver = driver()?;
+        let serves = driver.cuda?;
         let gpus: Vec<_> = driver.devices.iter().map(|gpu| gpu.capability).collect();
-        let Some(fits) = fitting(majors::CUDA, serves, &gpus, std::env::consts::ARCH) else {
-            return self;
-        };
+        let fits = fitting(majors::CUDA, serves, &gpus, std::env::consts::ARCH)?;
         // The wheels of an older CUDA have no nvcc, so the minor version does not matter.
         let minor = fits.minor.filter(|_| fits.cuda == majors::NEWEST_CUDA);
-        let cuda = Release::of([Some(fits.cuda), minor]);
+        let cuda = Release([fits.cuda].into_iter().chain(minor).collect());
         let cudnn = fits
             .cudnn
-            .map(|one| Release::of([one.major, one.minor, one.patch].map(Some)));
+            .map(|one| Release(vec![one.major, one.minor, one.patch]));
         let last = match &cudnn {
             Some(cudnn) if self.cudnn.is_none() => {
                 let names: Vec<&str> = driver.devices.iter().map(|gpu| gpu.name.as_str()).collect();
@@ -65,26 +65,15 @@ impl Choice {
         say(&format!(
             "CUDA {cuda}, for the driver here, which runs CUDA up to {serves}{last}"
         ));
-        Self {
+        Some(Self {
             cuda: Some(cuda),
-            cudnn: self.cudnn.or(cudnn),
-        }
-    }
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.cuda, &self.cudnn) {
-            (Some(cuda), Some(cudnn)) => write!(f, "CUDA {cuda} and cuDNN {cudnn}"),
-            (Some(cuda), None) => write!(f, "CUDA {cuda}"),
-            (None, Some(cudnn)) => write!(f, "cuDNN {cudnn}"),
-            (None, None) => f.write_str("the newest"),
-        }
+            cudnn: self.cudnn.clone().or(cudnn),
+        })
     }
 }
 
 fn say(what: &str) {
-    show(format!("  – {:<12} {}\n", "chosen", harmless(what)));
+    show_step("–", "chosen", harmless(what));
 }
 
 /// Reads the versions in a manifest. An invalid manifest has none.

@@ -152,8 +152,7 @@ impl Component {
 
     /// Returns the version in a directory, complete or not.
     pub fn release(&self, dir: &Path) -> Option<String> {
-        let first = self.wheels(dir).into_iter().next().flatten()?;
-        Some(first.version)
+        Some(self.wheels(dir).into_iter().next()??.version)
     }
 
     /// Returns the version in a directory in the form of an option of `fetch`.
@@ -180,24 +179,22 @@ impl Component {
         if wheels.iter().all(Option::is_none) {
             return Err(self.other_cuda(dir));
         }
-        let mut pins = self.pins.iter();
         for (wheel, name) in wheels.iter().zip(&self.packages) {
-            let pin = pins.next();
             let Some(wheel) = wheel else {
                 return Err(Some(format!("{name} is missing")));
             };
             if let Some(damage) = wheel.damage() {
                 return Err(Some(format!("{name} is damaged: {damage}")));
             }
-            if let Some(pin) = pin.filter(|pin| pin.version != wheel.version) {
-                let (found, required) = (&wheel.version, &pin.version);
+            let found = &wheel.version;
+            let is_other = |pin: &&Pin| pin.package == *name && pin.version != *found;
+            if let Some(Pin { version, .. }) = self.pins.iter().find(is_other) {
                 return Err(Some(format!(
-                    "{name} {found} is there, {required} is wanted"
+                    "{name} {found} is there, {version} is wanted"
                 )));
             }
         }
-        let mut releases = wheels.into_iter().flatten().map(|wheel| wheel.version);
-        let release = releases.next().unwrap_or_default();
+        let release = self.release(dir).unwrap_or_default();
         match &self.required {
             Some(required) if !required.is_start_of(&release) => {
                 Err(Some(format!("{release} is there, {required} is wanted")))

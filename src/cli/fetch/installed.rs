@@ -55,7 +55,7 @@ impl Installed {
             .map(|lib| lib.display().to_string())
             .collect();
         let variables = self.variables();
-        let table = cargo_config::table(&variables);
+        let table = cargo_config::with("", &variables).unwrap_or_default();
         let build = match self.is_default() {
             true if variables.is_empty() => {
                 "To build with it, nothing more is needed: cudnn-guard looks there\n".to_string()

@@ -6,8 +6,7 @@ use crate::cli::fetch::release::Release;
 use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::terminal::{harmless, harmless_lines, show};
 use crate::model::invocation::Invocation;
-use crate::system::programs::die_with_this_process;
-use crate::system::programs::on_path;
+use crate::system::programs::{die_with_this_process, on_path};
 use anstream::ColorChoice;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
@@ -19,61 +18,56 @@ use std::{env, fs};
 /// The number of lines to keep of the installer's output, which ends with the reason.
 const LAST_LINES: usize = 12;
 
-/// A program that installs wheels into a directory.
+/// A program that installs wheels into a directory: uv, or a Python with pip.
 pub struct Installer {
     program: PathBuf,
-    calls: &'static Calls,
-}
-
-/// The arguments of an installer's commands, without the packages that follow.
-struct Calls {
     is_uv: bool,
-    install: &'static str,
-    /// Lists the releases of a project.
-    releases: &'static str,
-    /// Prints the hashes of wheels.
-    hashes: &'static str,
 }
 
-/// uv cannot list versions, so it runs pip for that. For `hashes` it reads the wheels from standard input.
-const UV: Calls = Calls {
-    is_uv: true,
-    install: "pip install --only-binary :all:",
-    releases: "tool run pip index versions",
-    hashes: "pip compile --quiet --generate-hashes --no-deps --no-header --no-annotate --only-binary :all: -",
-};
-const PIP: Calls = Calls {
-    is_uv: false,
-    install: "-m pip install --disable-pip-version-check --no-input --no-compile --only-binary :all:",
-    releases: "-m pip index versions",
-    hashes: "-m pip install --quiet --disable-pip-version-check --no-input --dry-run --ignore-installed --no-deps \
-             --only-binary :all: --report -",
-};
+/// The arguments of uv and of pip, without the packages that follow.
+const INSTALL: [&str; 2] = [
+    "pip install --only-binary :all:",
+    "-m pip install --disable-pip-version-check --no-input --no-compile --only-binary :all:",
+];
+/// uv cannot list versions, so it runs pip for that.
+const LIST_VERSIONS: [&str; 2] = ["tool run pip index versions", "-m pip index versions"];
+/// uv reads the wheels from standard input.
+const PRINT_HASHES: [&str; 2] = [
+    "pip compile --quiet --generate-hashes --no-deps --no-header --no-annotate --only-binary :all: -",
+    "-m pip install --quiet --disable-pip-version-check --no-input --dry-run --ignore-installed --no-deps \
+     --only-binary :all: --report -",
+];
 
 impl Installer {
     /// Finds `uv`, else a Python that has pip.
     pub fn find() -> Result<Self, FetchFault> {
         if let Some(program) = installed("uv") {
-            let calls = &UV;
-            return Ok(Self { program, calls });
+            let is_uv = true;
+            return Ok(Self { program, is_uv });
         }
         let mut without_pip = Vec::new();
         for program in ["python3", "python"].into_iter().filter_map(installed) {
             let mut pip = Command::new(&program);
             let pip = pip.args(["-m", "pip", "--version"]).stdin(Stdio::null());
             if pip.output().is_ok_and(|output| output.status.success()) {
-                let calls = &PIP;
-                return Ok(Self { program, calls });
+                let is_uv = false;
+                return Ok(Self { program, is_uv });
             }
             without_pip.push(program);
         }
         Err(FetchFault::NoInstaller(without_pip))
     }
 
+    /// Returns the arguments for this installer.
+    fn args(&self, [uv, pip]: [&str; 2]) -> Vec<String> {
+        let args = if self.is_uv { uv } else { pip };
+        args.split(' ').map(String::from).collect()
+    }
+
     /// Returns the versions of a project for this machine; empty if the installer cannot list them.
     pub fn offered(&self, project: &str) -> Vec<Release> {
         let output = Command::new(&self.program)
-            .args(self.calls.releases.split(' '))
+            .args(self.args(LIST_VERSIONS))
             .args(["--disable-pip-version-check", "--no-input"])
             .args(["--only-binary", ":all:", project])
             .stdin(Stdio::null())
@@ -88,10 +82,9 @@ impl Installer {
 
     /// Returns the hashes of wheels, `nvidia-cublas==13.1.0.3`: for all platforms with uv, for this one with pip.
     pub fn hashes(&self, wheels: &[String]) -> Result<Vec<Pin>, FetchFault> {
-        let is_uv = self.calls.is_uv;
-        let mut args: Vec<String> = self.calls.hashes.split(' ').map(String::from).collect();
-        if !is_uv {
-            args.extend(wheels.iter().cloned());
+        let mut args = self.args(PRINT_HASHES);
+        if !self.is_uv {
+            args.extend_from_slice(wheels);
         }
         let call = self.call(args);
         let fault = |output: String| FetchFault::NoHashes(call.to_string(), output);
@@ -109,18 +102,16 @@ impl Installer {
         };
         let output = run().map_err(|error| fault(error.to_string()))?;
         let printed = String::from_utf8_lossy(&output.stdout);
-        let pins = if is_uv {
+        let pins = if self.is_uv {
             requirements::parse(&printed)
         } else {
             reported(&printed)
         };
-        match output.status.success() && pins.len() == wheels.len() {
-            true => Ok(pins),
-            false => {
-                let words = String::from_utf8_lossy(&output.stderr);
-                Err(fault(harmless_lines(&words)))
-            }
+        if output.status.success() && pins.len() == wheels.len() {
+            return Ok(pins);
         }
+        let words = String::from_utf8_lossy(&output.stderr);
+        Err(fault(harmless_lines(&words)))
     }
 
     /// Installs a component into a directory. On a terminal the installer draws its progress bars, elsewhere the names
@@ -131,13 +122,13 @@ impl Installer {
         target: &Path,
         anew: bool,
     ) -> Result<(), FetchFault> {
-        let mut args: Vec<String> = self.calls.install.split(' ').map(String::from).collect();
+        let mut args = self.args(INSTALL);
         let pinned = !component.pins.is_empty();
         if !component.has_dependencies() || pinned {
             args.push("--no-deps".to_string());
         }
         // uv's files may be hard links into its cache, which is then damaged too.
-        if anew && self.calls.is_uv {
+        if anew && self.is_uv {
             args.push("--no-cache".to_string());
         }
         args.extend(["--target".to_string(), target.display().to_string()]);

@@ -37,12 +37,10 @@ use crate::cli::fetch::home::{
 };
 use crate::cli::fetch::installed::{Installed, without_nvcc};
 use crate::cli::fetch::installer::Installer;
-use crate::cli::fetch::lock::Lock;
 use crate::cli::fetch::pinned::Pinned;
 use crate::cli::fetch::release::Release;
-use crate::cli::terminal::{flag, option, show, show_on_stderr};
+use crate::cli::terminal::{flag, option, show, show_on_stderr, show_step};
 use crate::model::kind::Kind;
-
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::facts::majors;
 use clap::{ArgMatches, Command, value_parser};
@@ -134,7 +132,7 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault>
     let installed = fetch(home, choice, pinned.as_ref())?;
     if let (Some(path), None) = (lock, &pinned) {
         pinned::write(path, home, &installed.components)?;
-        show(format!("  ✓ {:<12} {}\n", "locked", path.display()));
+        show_step("✓", "locked", path.display());
     }
     show(installed.how_to_use());
     if arguments.get_flag("write-config") {
@@ -150,14 +148,14 @@ pub fn fetch(
     mut choice: Choice,
     pinned: Option<&Pinned>,
 ) -> Result<Installed, FetchFault> {
-    let mut lock = Lock::take_existing(home);
+    let mut lock = lock::take_existing(home);
     if lock.is_some() {
         for left in leftovers(home) {
             clean_up(home, &left);
         }
     }
     if choice.cuda.is_none() && ours(home, Kind::Toolkit).is_none() {
-        choice = choice.or_of_machine();
+        choice = choice.with_machine().unwrap_or(choice);
     }
     let mut plan = make_plan(home, &choice, pinned)?;
     let first = missing(&plan).next();
@@ -168,27 +166,28 @@ pub fn fetch(
             fs::create_dir_all(home).map_err(|error| {
                 FetchFault::HomeNotCreated(home.to_path_buf(), error.to_string())
             })?;
-            lock = Lock::take(home);
+            lock = lock::take(home);
             // Another process may have fetched in the meantime.
             plan = make_plan(home, &choice, pinned)?;
         }
     }
     for (component, found) in &plan {
         if let Ok(release) = found {
-            let (title, place) = (component.kind.product(), component.place(home));
-            show(format!("  ✓ {title:<12} {release} is there: {place}\n"));
+            let text = format!("{release} is there: {}", component.place(home));
+            show_step("✓", component.kind.product(), text);
         }
     }
     if let Some(installer) = &installer {
         install_missing(installer, home, &plan)?;
     }
-    let components: Vec<Component> = plan.into_iter().map(|(component, _)| component).collect();
-    add_links(home, &components)?;
-    drop(lock);
-    Ok(Installed {
+    let components = plan.into_iter().map(|(component, _)| component);
+    let installed = Installed {
         home: home.to_path_buf(),
-        components,
-    })
+        components: components.collect(),
+    };
+    add_links(&installed)?;
+    drop(lock);
+    Ok(installed)
 }
 
 /// The required components, each with its installed version or the reason to fetch it.
@@ -240,15 +239,16 @@ fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<()
     let downloads: Vec<String> = downloads.collect();
     if !downloads.is_empty() {
         show(license_notice(home));
-        show(format!("  – {:<12} {}\n", "to fetch", downloads.join(", ")));
+        show_step("–", "to fetch", downloads.join(", "));
     }
     for (component, why) in missing(plan) {
-        let (title, place) = (component.kind.product(), component.place(home));
+        let title = component.kind.product();
         if let Some(why) = why {
-            show(format!("  – {title:<12} {why}\n"));
+            show_step("–", title, why);
         }
         let release = replace(installer, home, component)?;
-        show(format!("  ✓ {title:<12} {release} in {place}\n"));
+        let text = format!("{release} in {}", component.place(home));
+        show_step("✓", title, text);
     }
     Ok(())
 }
@@ -262,10 +262,9 @@ fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), F
     let other_cuda = |required: &Release| {
         let mut others = component.kind.every().into_iter();
         let other = others.find(|other| {
-            let offers = |one: Release| required.is_start_of(&one.to_string());
             component.kind == Kind::Cudnn
                 && other.cuda != component.cuda
-                && installer.offered(other.project()).into_iter().any(offers)
+                && required.is_start_of_one(&installer.offered(other.project()))
         });
         other.map(|other| other.cuda)
     };
@@ -275,7 +274,7 @@ fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), F
 }
 
 /// Adds the links that builds and cuDNN expect.
-fn add_links(home: &Path, components: &[Component]) -> Result<(), FetchFault> {
+fn add_links(Installed { home, components }: &Installed) -> Result<(), FetchFault> {
     let dirs = components.iter().flat_map(|one| &one.dirs);
     for dir in dirs.filter(|dir| is_ours(home, dir)) {
         let dir = home.join(dir);
@@ -284,16 +283,12 @@ fn add_links(home: &Path, components: &[Component]) -> Result<(), FetchFault> {
             show(line);
         }
     }
-    let toolkits = components.iter().filter(|one| one.kind == Kind::Toolkit);
-    for toolkit in toolkits {
-        let Some(wheel) = toolkit.wheels(home).into_iter().flatten().next() else {
-            continue;
-        };
+    for toolkit in components.iter().filter(|one| one.kind == Kind::Toolkit) {
         if is_claimed(home, toolkit) {
             links::add_neighbors(home, toolkit.cuda).map_err(failed("add links to", home))?;
         }
-        if toolkit.cuda < 13 {
-            show(without_nvcc(&Release::of_wheel(&wheel.version).first(2)));
+        if let (..13, Some(release)) = (toolkit.cuda, toolkit.short_release(home)) {
+            show(without_nvcc(&release));
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The leading numbers of a version: `13`, `13.0`, `9.14.0`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Release(Vec<u32>);
+pub struct Release(pub Vec<u32>);
 
 impl Release {
     /// Parses a version with at most `most` numbers: two for CUDA, three for cuDNN.
@@ -14,10 +14,6 @@ impl Release {
             Ok(numbers) if numbers.len() <= most => Ok(Self(numbers)),
             _ => Err(format!("write it as {}", ["", "13", "13.0", "9.14"][most])),
         }
-    }
-
-    pub fn of<const N: usize>(numbers: [Option<u32>; N]) -> Self {
-        Self(numbers.into_iter().flatten().collect())
     }
 
     /// Parses a wheel's version up to the first part that is not a number: `12.4.127` for `12.4.127.post1`.
@@ -37,11 +33,10 @@ impl Release {
     /// Returns the last of the offered versions before this one and the first after it; `None` if this one is offered
     /// or there are no others.
     pub fn nearest(&self, offered: &[Self]) -> Option<Vec<Self>> {
-        if offered.iter().any(|one| one.0.starts_with(&self.0)) {
+        if self.is_start_of_one(offered) {
             return None;
         }
-        let length = self.0.len().max(2);
-        let short = |one: &Self| Self(one.0.iter().copied().take(length).collect());
+        let short = |one: &Self| one.first(self.0.len().max(2));
         let before = offered.iter().filter(|one| *one < self).max();
         let after = offered.iter().filter(|one| *one > self).min();
         let nearest: Vec<Self> = before.into_iter().chain(after).map(short).collect();
@@ -50,10 +45,12 @@ impl Release {
 
     /// Returns `true` if a wheel's version begins with these numbers.
     pub fn is_start_of(&self, version: &str) -> bool {
-        let mut numbers = version.split('.').map(str::parse);
-        self.0
-            .iter()
-            .all(|number| numbers.next() == Some(Ok(*number)))
+        Self::of_wheel(version).0.starts_with(&self.0)
+    }
+
+    /// Returns `true` if one of the offered versions begins with these numbers.
+    pub fn is_start_of_one(&self, offered: &[Self]) -> bool {
+        offered.iter().any(|one| one.0.starts_with(&self.0))
     }
 }
 

@@ -3,24 +3,21 @@
 use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::home::{CLAIMS, clean_up, is_claimed, is_ours, leftovers};
 use crate::cli::fetch::links;
-use crate::cli::fetch::lock::{self, Lock};
-use crate::cli::terminal::show;
+use crate::cli::fetch::lock;
+use crate::cli::terminal::{show, show_step};
 use crate::model::kind::Kind;
 use std::path::Path;
 use std::{fs, io};
 
 /// Removes both components. After an interruption their directories stay claimed, and the next call continues.
 pub fn remove(home: &Path) -> Result<(), FetchFault> {
-    let lock = Lock::take_existing(home);
+    let lock = lock::take_existing(home);
     let mut found = false;
     if lock.is_some() {
         for left in leftovers(home) {
             found = true;
             let size = size_of(&left).map_err(failed("read", &left))?;
-            show(format!(
-                "  ✓ removed      what a stopped fetch left, {}\n",
-                megabytes(size)
-            ));
+            show_removed("what a stopped fetch left", size);
             clean_up(home, &left);
         }
     }
@@ -32,11 +29,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
         let release = kind.every().iter().find_map(|one| one.release(home));
         let release = release.map_or(String::new(), |release| format!(" {release}"));
         let size = remove_one(home, kind).map_err(failed("empty", home))?;
-        show(format!(
-            "  ✓ removed      {}{release}, {}\n",
-            kind.product(),
-            megabytes(size)
-        ));
+        show_removed(&format!("{}{release}", kind.product()), size);
     }
     if !found {
         return Err(FetchFault::NothingToRemove(home.to_path_buf()));
@@ -79,16 +72,17 @@ fn size_of(dir: &Path) -> io::Result<u64> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let metadata = entry.metadata()?;
-        size += match metadata.is_dir() {
-            true => size_of(&entry.path())?,
-            false if metadata.is_file() => metadata.len(),
-            false => 0,
-        };
+        if metadata.is_dir() {
+            size += size_of(&entry.path())?;
+        } else if metadata.is_file() {
+            size += metadata.len();
+        }
     }
     Ok(size)
 }
 
-/// Formats a size like pip and uv.
-fn megabytes(size: u64) -> String {
-    format!("{} MB", size.div_ceil(1_000_000))
+/// Prints what was removed, with its size like pip and uv.
+fn show_removed(what: &str, size: u64) {
+    let megabytes = size.div_ceil(1_000_000);
+    show_step("✓", "removed", format!("{what}, {megabytes} MB"));
 }

@@ -7,7 +7,7 @@ mod source;
 use crate::cli::init::crate_files::CrateFiles;
 use crate::cli::{terminal, whole_file};
 use crate::runtime::facts::finding::quoted;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,19 +33,15 @@ pub fn command() -> Command {
         )
         .arg(terminal::flag("write", "Make the changes"))
         .arg(
-            Arg::new("dir")
-                .value_name("DIR")
+            terminal::operand("dir", "DIR", "The crate, where its Cargo.toml is")
                 .default_value(".")
-                .value_parser(value_parser!(PathBuf))
-                .help("The crate, where its Cargo.toml is"),
+                .value_parser(value_parser!(PathBuf)),
         )
 }
 
 /// Shows or makes the changes. Exit codes: 0 even without changes, 1 if they cannot be made.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let Some(dir) = arguments.get_one::<PathBuf>("dir") else {
-        return ExitCode::from(2);
-    };
+    let dir = arguments.get_one::<PathBuf>("dir").expect("the default");
     let done = CrateFiles::read(dir).and_then(|files| {
         if files.changes.is_empty() {
             Ok("The guard is in this crate already.\n".to_string())
