@@ -14,10 +14,9 @@ use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
-use crate::model::candidate::{Cudnn, Found};
+use crate::model::candidate::Found;
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::model::platform::Platform;
-use crate::runtime::driver::query::Driver;
 use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
@@ -38,7 +37,6 @@ use std::path::Path;
 pub struct Inspection {
     input: PreflightInput,
     linkage: Linkage,
-    driver: Option<Driver>,
     findings: Vec<Finding>,
     unknown: Vec<String>,
     /// `warn` or `off`, if the program's guard never exits.
@@ -72,13 +70,16 @@ impl Inspection {
                 ..PreflightInput::default()
             },
             linkage: read,
-            driver: None,
             findings: Vec::new(),
             unknown: others.iter().map(not_understood).collect(),
             lenient: None,
         };
         let host = inspection.config(root).host();
-        inspection.lenient = inspection.lenient(&host);
+        if !inspection.input.guards.is_empty() {
+            let mode = host.env.var("CUDNN_GUARD").unwrap_or_default();
+            let mut lenient = ["warn", "off"].into_iter();
+            inspection.lenient = lenient.find(|lenient| mode.trim() == *lenient);
+        }
         inspection.input.allow = Config::new().allowed(&host.env);
         let refused = match inspection.linkage.format {
             Format::Elf => inspection.follow(root, &host),
@@ -141,7 +142,13 @@ impl Inspection {
             });
             self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
         }
-        let refused = self.calls(&mut graph);
+        let is_image = root.is_some();
+        let refused = undefined_symbols::findings(&graph, is_image);
+        // Without a guard it is unknown whether the program uses cudarc, and an image gets the driver of its machine.
+        let is_used = !is_image && self.input.by_cudarc().is_some();
+        let by_cudarc = undefined_symbols::by_cudarc(&mut graph, &self.input.program);
+        let by_cudarc = by_cudarc.map(|finding| finding.error_if(is_used));
+        self.findings.extend(by_cudarc);
         self.input.objects = graph.objects;
         self.input.missing = graph.missing;
         if let Some(file) = graph.by_level.first() {
@@ -151,18 +158,6 @@ impl Inspection {
             ));
         }
         self.search_elsewhere(root, host);
-        refused
-    }
-
-    /// Returns the findings about calls of functions that do not exist, for which the loader exits.
-    fn calls(&mut self, graph: &mut LoadGraph) -> Vec<Finding> {
-        let is_image = self.input.root.is_some();
-        let refused = undefined_symbols::findings(graph, is_image);
-        // Without a guard it is unknown whether the program uses cudarc, and an image gets the driver of its machine.
-        let is_used = !is_image && self.input.by_cudarc().is_some();
-        let by_cudarc = undefined_symbols::by_cudarc(graph, &self.input.program);
-        self.findings
-            .extend(by_cudarc.map(|finding| finding.error_if(is_used)));
         refused
     }
 
@@ -177,10 +172,10 @@ impl Inspection {
         if cudarc.is_none() {
             let guards = self.input.guards.iter();
             let majors: Vec<u32> = guards.flat_map(rules::majors).collect();
-            let objects = graph.objects.iter().enumerate();
-            let loaded: Vec<(usize, u32)> = objects
-                .filter_map(|(index, object)| Some((index, main_library::loaded_major(object)?)))
-                .collect();
+            let mut loaded = Vec::new();
+            for (index, object) in graph.objects.iter().enumerate() {
+                loaded.extend(main_library::loaded_major(object).map(|major| (index, major)));
+            }
             // Like the guard, prefer a loaded cuDNN that is compatible.
             let fits = loaded.iter().find(|(_, major)| majors.contains(major));
             let loaded = fits.or(loaded.first()).map(|(index, _)| *index);
@@ -214,16 +209,6 @@ impl Inspection {
             }
         }
         found
-    }
-
-    /// Returns the mode in CUDNN_GUARD, if there is a guard and it never exits in this mode.
-    fn lenient(&self, host: &Host) -> Option<&'static str> {
-        let value = host.env.var("CUDNN_GUARD").unwrap_or_default();
-        if self.input.guards.is_empty() {
-            return None;
-        }
-        let mut modes = ["warn", "off"].into_iter();
-        modes.find(|mode| value.trim() == *mode)
     }
 
     fn config(&self, root: Option<&Path>) -> Config {
@@ -284,21 +269,17 @@ impl Inspection {
     /// Queries the driver and the GPUs of this machine.
     fn ask(&mut self) {
         match within(DEADLINE, query::ask) {
-            Ok(Ok(driver)) => self.driver = Some(driver),
+            Ok(Ok(driver)) => self.input.driver = Some(driver),
             Ok(Err(problem)) => {
                 self.findings
                     .push(driver_library::locate(&problem).finding());
-                self.driver = problem.driver().cloned();
+                self.input.driver = problem.driver().cloned();
             }
             Err(_) => self.unknown.push("the driver does not answer".into()),
         }
-        let Some(driver) = &self.driver else {
+        if self.input.driver.is_none() {
             self.unknown.push("there is no driver here".into());
-            return;
-        };
-        self.input.driver = driver.cuda;
-        self.input.gpus.clone_from(&driver.devices);
-        if self.input.gpus.is_empty() {
+        } else if self.input.gpus().is_empty() {
             self.unknown.push("there is no GPU here".into());
         }
     }
@@ -322,10 +303,6 @@ impl Inspection {
     /// Returns the inspection as JSON, as `cudnn-guard inspect --json` prints it.
     pub fn to_json(&self) -> String {
         json::inspection(self).to_string()
-    }
-
-    fn cudnn(&self) -> Option<&Cudnn> {
-        self.input.cudnn.as_ref()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::loader::dll_dependencies::DllDependencies;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::platform::{Os, Platform};
-use crate::runtime::driver::query::Device;
+use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
@@ -60,10 +60,8 @@ pub struct PreflightInput {
     pub path_known: bool,
     /// The allowed findings.
     pub allow: Allowed,
-    /// The newest CUDA that the driver supports, if it was queried.
-    pub driver: Option<Version>,
-    /// The visible GPUs, if they were queried.
-    pub gpus: Vec<Device>,
+    /// The driver and its GPUs, if they were queried.
+    pub driver: Option<Driver>,
 }
 
 /// A library that exists but that the loader does not find.
@@ -108,7 +106,12 @@ impl PreflightInput {
         if let Some(cudnn) = &self.cudnn {
             let mut of_cudnn = Vec::new();
             self.cudnn(cudnn, &mut of_cudnn, &mut unknown);
-            if !self.is_refused_by_loader(cudnn) {
+            let is_refused_at_start = self.objects.iter().any(|object| {
+                object.need == LoadPhase::Start
+                    && object.defect.is_some()
+                    && Some(&object.path) == cudnn.library.as_ref()
+            });
+            if !is_refused_at_start {
                 self.allow.apply(&mut of_cudnn);
             }
             findings.extend(of_cudnn);
@@ -116,13 +119,9 @@ impl PreflightInput {
         (findings, unknown)
     }
 
-    /// Returns `true` if the loader refuses the cuDNN before the program begins.
-    fn is_refused_by_loader(&self, cudnn: &Cudnn) -> bool {
-        self.objects.iter().any(|object| {
-            object.need == LoadPhase::Start
-                && object.defect.is_some()
-                && Some(&object.path) == cudnn.library.as_ref()
-        })
+    /// Returns the visible GPUs.
+    pub fn gpus(&self) -> &[Device] {
+        self.driver.as_ref().map_or(&[], |driver| &driver.devices)
     }
 
     /// Adds the findings of a guard that do not depend on the cuDNN.
@@ -183,7 +182,7 @@ impl PreflightInput {
         };
         let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
         // Without a GPU the program may not need it.
-        let sure = !self.gpus.is_empty();
+        let sure = !self.gpus().is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
         let missing = unfit.unwrap_or(first);
         let request = match self.by_cudarc() {

@@ -7,7 +7,7 @@ use crate::model::linkage::Format;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, shown, wrapped};
 use crate::report::text::{mark, parts, with_cuda_major};
 use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
+use crate::runtime::facts::finding::{Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use std::fmt::{self, Formatter};
 
@@ -32,26 +32,23 @@ pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt:
     libraries(inspection, f)?;
     driver(inspection, f)?;
     findings(inspection, f)?;
-    let is_error = |finding: &&Finding| finding.severity == Severity::Error;
-    let errors = inspection.findings.iter().filter(is_error).count();
-    let why = match inspection.verdict() {
+    let findings = inspection.findings.iter();
+    let errors = findings
+        .filter(|one| one.severity == Severity::Error)
+        .count();
+    let verdict = inspection.verdict();
+    let mut why = match verdict {
         Verdict::Pass => "what it was built with and what is here fit together".to_string(),
         Verdict::Fail if errors == 1 => "1 error".to_string(),
         Verdict::Fail => format!("{errors} errors"),
         Verdict::Unknown => inspection.unknown.join("; "),
     };
-    let why = match inspection.lenient {
-        _ if errors == 0 => why,
-        Some("off") => format!("{why}; under CUDNN_GUARD=off the guard does not look"),
-        Some(_) => format!("{why}; under CUDNN_GUARD=warn the guard ends no program"),
-        None => why,
+    why += match inspection.lenient {
+        Some("off") if errors > 0 => "; under CUDNN_GUARD=off the guard does not look",
+        Some(_) if errors > 0 => "; under CUDNN_GUARD=warn the guard ends no program",
+        _ => "",
     };
-    writeln!(
-        f,
-        "\nverdict: {} ({})",
-        inspection.verdict(),
-        printable(&why)
-    )
+    writeln!(f, "\nverdict: {verdict} ({})", printable(&why))
 }
 
 /// Describes a guard: ``app 0.1.0, built with cuDNN 9.14.0 for CUDA 13 and CUDA 13.0, linked, asks for `>=9.1` ``.
@@ -83,16 +80,16 @@ fn built(built: &Built) -> String {
 }
 
 fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
-    let mut within = inspection.input.guards.iter().filter_map(within);
-    if let Some(cudnn) = within.next() {
+    let input = &inspection.input;
+    if let Some(cudnn) = input.guards.iter().find_map(within) {
         let text = format!("{}, linked into the program itself", release(&cudnn));
         line(f, Mark::Tick, "cuDNN", &text)?;
-        if inspection.cudnn().is_none() {
+        if input.cudnn.is_none() {
             return Ok(());
         }
     }
-    let Some(cudnn) = inspection.cudnn() else {
-        let mut missing = inspection.input.missing.iter();
+    let Some(cudnn) = &input.cudnn else {
+        let mut missing = input.missing.iter();
         let is_wrong = missing.any(|one| one.name.starts_with("libcudnn"));
         let mark = if is_wrong && inspection.verdict() == Verdict::Fail {
             Mark::Cross
@@ -108,7 +105,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         None => inspection.mark(OF_CUDNN),
     };
     line(f, mark, "cuDNN", &text)?;
-    let found_via = printable(&inspection.input.found_via);
+    let found_via = printable(&input.found_via);
     writeln!(f, "{:INDENT$}found via {found_via}", "")?;
     let parts = parts(cudnn, columns(f));
     line(f, inspection.mark(OF_PARTS), "parts", &parts)
@@ -129,8 +126,6 @@ const OF_PARTS: &[FindingId] = &[
     FindingId::LibraryDamaged,
     FindingId::WrongArchitecture,
 ];
-const OF_LIBRARIES: &[FindingId] = &[FindingId::LibraryNotFound];
-const OF_DRIVER: &[FindingId] = &[FindingId::DriverTooOld];
 
 impl Inspection {
     /// Returns a cross if a finding with one of these ids is an error.
@@ -154,7 +149,7 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     } else {
         format!("{found} found, not {}", names.join(", "))
     };
-    let mark = match inspection.mark(OF_LIBRARIES) {
+    let mark = match inspection.mark(&[FindingId::LibraryNotFound]) {
         Mark::Tick if !names.is_empty() => Mark::Dash,
         mark => mark,
     };
@@ -163,7 +158,7 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
-    let Some(driver) = &inspection.driver else {
+    let Some(driver) = &inspection.input.driver else {
         let mut findings = inspection.findings.iter();
         let is_missing = findings.any(|one| one.id == FindingId::DriverMissing);
         let text = if is_missing && inspection.input.root.is_none() {
@@ -177,8 +172,13 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         format!("runs CUDA up to {}, ", cuda.short())
     });
     let text = printable(&format!("{cuda}{}", driver.library));
-    line(f, inspection.mark(OF_DRIVER), "driver", &text)?;
-    for gpu in &inspection.input.gpus {
+    line(
+        f,
+        inspection.mark(&[FindingId::DriverTooOld]),
+        "driver",
+        &text,
+    )?;
+    for gpu in &driver.devices {
         let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
         line(f, Mark::Tick, "GPU", &printable(&text))?;
     }

@@ -16,11 +16,7 @@ const MOST_CONSTANTS: u64 = 128 << 20;
 /// image, the machine's driver may be mounted over the one in the file.
 pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
     let mut found = Vec::new();
-    let stem_of = |name: &str| name.split(".so").next().unwrap_or_default().to_string();
-    let is_nvidias = |name: &str| {
-        let stem = stem_of(name);
-        stem.starts_with("libcu") || stem.starts_with("libnv")
-    };
+    let is_nvidias = |name: &str| name.starts_with("libcu") || name.starts_with("libnv");
     let at_start = |object: &&Object| object.need == LoadPhase::Start;
     let loaded = || graph.objects.iter().filter(at_start);
     // NVIDIA's own libraries are checked by their versions.
@@ -41,7 +37,9 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
             }
         }
         for (stem, mut functions) in by_owner {
-            let Some(library) = loaded().find(|object| stem_of(&object.name) == stem) else {
+            let Some(library) =
+                loaded().find(|object| object.name.split(".so").next() == Some(stem))
+            else {
                 continue;
             };
             // The caller defines none of them itself.
@@ -74,7 +72,7 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
 
 /// Returns the NVIDIA library that a function belongs to, by its name.
 fn owner(function: &str) -> Option<&'static str> {
-    const OWNERS: [(&str, &str); 9] = [
+    const OWNERS: [(&str, &str); 10] = [
         ("cudnn", "libcudnn"),
         ("cublasLt", "libcublasLt"),
         ("cublas", "libcublas"),
@@ -84,15 +82,14 @@ fn owner(function: &str) -> Option<&'static str> {
         ("cusparse", "libcusparse"),
         ("nvrtc", "libnvrtc"),
         ("cuda", "libcudart"),
+        ("cu", "libcuda"),
     ];
     let of = |prefix: &str| {
         let rest = function.strip_prefix(prefix);
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
     };
-    let found = OWNERS.iter().find(|(prefix, _)| of(prefix));
-    found
-        .map(|(_, library)| *library)
-        .or(of("cu").then_some("libcuda"))
+    let found = OWNERS.iter().find(|(prefix, _)| of(prefix))?;
+    Some(found.1)
 }
 
 /// Returns the finding for a cudarc in the program that looks up functions which the driver does not have.

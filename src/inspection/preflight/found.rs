@@ -89,7 +89,8 @@ impl PreflightInput {
         let Some(version) = cudnn.library_version else {
             return;
         };
-        let gpus = self.driver.map(|_| self.gpus.len());
+        let gpus = self.driver.as_ref().filter(|driver| driver.cuda.is_some());
+        let gpus = gpus.map(|driver| driver.devices.len());
         let needs = self.guards.iter().flat_map(|guard| &guard.needs);
         let needs: Vec<String> = needs.cloned().collect();
         let rows = compat::known_bad();
@@ -264,7 +265,7 @@ impl PreflightInput {
 
     /// Adds the findings about driver and GPUs.
     pub(super) fn machine(&self, cudnn: &Cudnn, guard: &Built, findings: &mut Vec<Finding>) {
-        let Some(driver) = self.driver else {
+        let Some(driver) = self.driver.as_ref().and_then(|driver| driver.cuda) else {
             return;
         };
         let built = Built {
@@ -280,7 +281,7 @@ impl PreflightInput {
         };
         let too_old = rules::driver(&built, cudnn.cuda_major, driver);
         add(too_old.map(|fault| fault.finding()));
-        let Some(gpu) = self.gpus.first() else {
+        let Some(gpu) = self.gpus().first() else {
             return;
         };
         let gpu = Gpu::new(&gpu.name, gpu.capability);
