@@ -184,10 +184,10 @@ fn consumer_for(report: &Report) -> &'static str {
 
 /// Returns the variables of this machine that would override those of a stack or contradict them.
 fn hidden(variables: &[(&str, String)]) -> impl Iterator<Item = &'static str> {
-    let names_one = |variable: &&Variable| variable.names().is_some();
-    let all = Variable::ALL.iter().filter(names_one);
-    let own = variables.is_empty();
-    all.map(|variable| variable.name()).filter(move |_| !own)
+    let has_own = !variables.is_empty();
+    let all = Variable::ALL.iter();
+    let hidden = all.filter(move |variable| has_own && variable.names().is_some());
+    hidden.map(|variable| variable.name())
 }
 
 /// Surveys the machine with these variables.
@@ -223,16 +223,17 @@ fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
         for name in hidden(&stack.build) {
             command.env_remove(name);
         }
-        command.envs(stack.build.iter().cloned()).output()
+        let output = command.envs(stack.build.iter().cloned()).output();
+        let output = output.map_err(not_started(Path::new(&cargo)))?;
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok::<_, String>((output.status.success(), words))
     };
     // Offline, cargo starts at once, but it fails if a crate was never downloaded.
-    let mut output = run(&["--offline"]).map_err(not_started(Path::new(&cargo)))?;
-    let words = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() && words.contains("offline") {
-        output = run(&[]).map_err(not_started(Path::new(&cargo)))?;
+    let (mut is_built, mut words) = run(&["--offline"])?;
+    if !is_built && words.contains("offline") {
+        (is_built, words) = run(&[])?;
     }
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
+    if !is_built {
         let words: Vec<String> = words.lines().map(terminal::harmless).collect();
         return Err(format!(
             "`{}` could not be built\n\n{}",

@@ -51,28 +51,24 @@ impl Inspection {
         if root.is_some() && !has_cache {
             view.configured = Some(configured(&view));
         }
-        let mut ground = LoaderEnv {
-            view,
-            library_path: library_path.join(":"),
-            preload: preload.filter_map(heeded).collect(),
-            is_privileged,
-            is_cpu_known: known.is_some(),
-            cpu,
-            ..LoaderEnv::default()
-        };
         let bytes = |path: &str| {
-            let file = Sysroot { root }.file(&ground.view.path(Path::new(path)))?;
+            let file = Sysroot { root }.file(&view.path(Path::new(path)))?;
             files::bytes(&file).ok()
         };
         let everywhere = bytes(PRELOADS).unwrap_or_default();
+        let everywhere = String::from_utf8_lossy(&everywhere);
+        let preloads = preloads(&everywhere).into_iter().take(MOST_PRELOADS);
         let loader = self.linkage.interpreter.as_deref().and_then(bytes);
-        let loader = Loader::parse(&loader.unwrap_or_default(), &ground.cpu);
-        ground.preloads = preloads(&String::from_utf8_lossy(&everywhere))
-            .into_iter()
-            .take(MOST_PRELOADS)
-            .map(String::from)
-            .collect();
-        ground.loader = loader;
-        ground
+        LoaderEnv {
+            library_path: library_path.join(":"),
+            preload: preload.filter_map(heeded).collect(),
+            preloads: preloads.map(String::from).collect(),
+            loader: Loader::parse(&loader.unwrap_or_default(), &cpu),
+            is_privileged,
+            is_cpu_known: known.is_some(),
+            cpu,
+            view,
+            ..LoaderEnv::default()
+        }
     }
 }

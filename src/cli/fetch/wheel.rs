@@ -96,13 +96,8 @@ fn parse_line(line: &str) -> Option<RecordedFile> {
     let size = fields.next()?.trim().parse().ok();
     let sha256 = fields.next()?.strip_prefix("sha256=").map(String::from);
     let path = fields.next()?;
-    let in_quotes = path
-        .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'));
-    let path = match in_quotes {
-        Some(inner) => inner.replace("\"\"", "\""),
-        None => path.to_string(),
-    };
+    let in_quotes = path.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let path = in_quotes.map_or(path.to_string(), |inner| inner.replace("\"\"", "\""));
     Some(RecordedFile { path, sha256, size })
 }
 

@@ -47,9 +47,8 @@ impl CrateFiles {
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
             ));
         }
-        let recipe = recipe(&toml);
         let mut files = Self {
-            recipe,
+            recipe: recipe(&toml),
             changes: Vec::new(),
             next: String::new(),
         };
@@ -63,8 +62,7 @@ impl CrateFiles {
             }
         }
         add_dependencies(&mut toml);
-        let path = PathBuf::from("Cargo.toml");
-        files.change(path, manifest, toml.to_string());
+        files.change("Cargo.toml".into(), manifest, toml.to_string());
         files.changes.rotate_right(1);
         files.changes.retain(|change| change.before != change.after);
         Ok(files)
@@ -162,15 +160,10 @@ impl CrateFiles {
             return Ok(());
         }
         let name = module_name(&before);
-        let item = format!(
-            "/// Checks the cuDNN that is loaded.\n{}",
-            module("pub mod", name)
-        );
-        let after = format!("{before}\n{item}");
-        let krate = toml["package"]["name"]
-            .as_str()
-            .unwrap_or_default()
-            .replace('-', "_");
+        let item = module("pub mod", name);
+        let after = format!("{before}\n/// Checks the cuDNN that is loaded.\n{item}");
+        let krate = toml["package"]["name"].as_str().unwrap_or_default();
+        let krate = krate.replace('-', "_");
         self.next += &format!(
             "Programs that use this crate call `{krate}::{name}::startup()` first in `main`.\n"
         );
@@ -235,16 +228,13 @@ fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a 
     toml.get(table)?.get(name)
 }
 
-/// Returns `true` if a dependency has this feature enabled.
-fn has_feature(dependency: &Item, feature: &str) -> bool {
-    let features = dependency.get("features").and_then(Item::as_array);
-    features.is_some_and(|list| list.iter().any(|one| one.as_str() == Some(feature)))
-}
-
 fn recipe(toml: &DocumentMut) -> Recipe {
     let used = |name| dependency(toml, "dependencies", name);
-    let linking = ["dynamic-linking", "static-linking"];
-    let is_linked = |cudarc| linking.iter().any(|one| has_feature(cudarc, one));
+    let is_linked = |cudarc: &Item| {
+        let features = cudarc.get("features").and_then(Item::as_array);
+        let mut features = features.into_iter().flatten().filter_map(Value::as_str);
+        features.any(|feature| ["dynamic-linking", "static-linking"].contains(&feature))
+    };
     if used("candle-core").or(used("candle-nn")).is_some() {
         Recipe::Candle
     } else if used("ort").is_some() {
@@ -258,16 +248,18 @@ fn recipe(toml: &DocumentMut) -> Recipe {
 
 /// Adds cudnn-guard to the dependencies and build dependencies, unless it is already there.
 fn add_dependencies(toml: &mut DocumentMut) {
-    let version = concat!(
-        env!("CARGO_PKG_VERSION_MAJOR"),
-        ".",
-        env!("CARGO_PKG_VERSION_MINOR")
-    );
     // Until a version is published, the dependency is a path to a clone.
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (key, source) = match repository.to_str().filter(|_| place::is_clone(repository)) {
         Some(path) => ("path", path),
-        None => ("version", version),
+        None => {
+            let minor = concat!(
+                env!("CARGO_PKG_VERSION_MAJOR"),
+                ".",
+                env!("CARGO_PKG_VERSION_MINOR")
+            );
+            ("version", minor)
+        }
     };
     let mut build = InlineTable::new();
     build.insert(key, source.into());

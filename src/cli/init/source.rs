@@ -1,19 +1,14 @@
 //! Insertion of lines into the `main` of a Rust source file, if it has the usual form.
 
-/// The positions of `main` and of its first statement.
-struct Main {
-    line: usize,
-    body: usize,
-}
-
-fn find_main(text: &str) -> Option<Main> {
+/// Returns the positions of `main` and of its first statement.
+fn find_main(text: &str) -> Option<(usize, usize)> {
     let mut line = 0;
     for one in text.split_inclusive('\n') {
         let rest = one.strip_prefix("pub ").unwrap_or(one);
         let rest = rest.strip_prefix("async ").unwrap_or(rest);
         if rest.starts_with("fn main(") {
             let body = line + text[line..].find('{')? + 1;
-            return Some(Main { line, body });
+            return Some((line, body));
         }
         line += one.len();
     }
@@ -22,7 +17,7 @@ fn find_main(text: &str) -> Option<Main> {
 
 /// Returns the text with these statements, as complete lines, at the beginning of `main`.
 pub fn with_statements(text: &str, statements: &str) -> Option<String> {
-    let body = find_main(text)?.body;
+    let (_, body) = find_main(text)?;
     let (before, after) = text.split_at(body);
     let rest = after.split('\n').next().unwrap_or_default();
     Some(match rest.trim() {
@@ -37,13 +32,7 @@ pub fn with_statements(text: &str, statements: &str) -> Option<String> {
 
 /// Returns the text with this item above `main` with its attributes and comments.
 pub fn with_item(text: &str, item: &str) -> Option<String> {
-    let at = above(text, find_main(text)?.line);
-    let (before, after) = text.split_at(at);
-    Some(format!("{before}{item}\n{after}"))
-}
-
-/// Returns the beginning of the attributes and comments above this line.
-fn above(text: &str, line: usize) -> usize {
+    let (line, _) = find_main(text)?;
     let mut start = line;
     for one in text[..line].split_inclusive('\n').rev() {
         let own = one.trim_start();
@@ -53,7 +42,8 @@ fn above(text: &str, line: usize) -> usize {
         }
         start -= one.len();
     }
-    start
+    let (before, after) = text.split_at(start);
+    Some(format!("{before}{item}\n{after}"))
 }
 
 #[cfg(test)]

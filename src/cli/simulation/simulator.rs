@@ -75,10 +75,11 @@ pub fn build(compiler: &str, cudnn: Release, into: &Path) -> Result<(), String> 
         ("@CUDA@", CUDA * 1000),
     ];
     let with_numbers = |text: &str| {
-        let text = text.to_string();
-        let replace =
-            |text: String, (name, number): &(&str, u32)| text.replace(name, &number.to_string());
-        numbers.iter().fold(text, replace)
+        let mut text = text.to_string();
+        for (name, number) in numbers {
+            text = text.replace(name, &number.to_string());
+        }
+        text
     };
     let written = sources::write(SIMULATOR, into, &with_numbers);
     written.map_err(|error| tree.not_written(&error))?;
