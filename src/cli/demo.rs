@@ -13,6 +13,7 @@ mod broken;
 pub mod place;
 
 use crate::cli::demo::place::CONSUMERS;
+use crate::cli::doctor::ANY;
 use crate::cli::simulation::simulator;
 use crate::cli::terminal::{columns, flag, option, show, show_on_stderr};
 use crate::cli::{fetch, terminal};
@@ -25,9 +26,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 use std::{env, fs, io};
-
-/// Any version is accepted.
-const ANY: &str = ">=0";
 
 pub fn command() -> Cli {
     Cli::new("demo")

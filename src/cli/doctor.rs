@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Any version is accepted, but both are required.
-const ANY: &str = ">=0";
+pub const ANY: &str = ">=0";
 
 /// The time until the progress message.
 const PATIENCE: Duration = Duration::from_secs(2);

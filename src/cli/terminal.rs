@@ -65,8 +65,7 @@ pub fn flag(name: &'static str, help: &'static str) -> Arg {
 
 /// Returns an option with a value.
 pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
-    let arg = Arg::new(name).long(name).help(help);
-    arg.value_name(value)
+    operand(name, value, help).long(name)
 }
 
 /// Returns an argument without a name.

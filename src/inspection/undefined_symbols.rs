@@ -24,10 +24,9 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
         if !caller.linkage.needed.iter().any(|name| is_nvidias(name)) {
             continue;
         }
-        let file = Elf::read(&caller.path).ok();
-        let calls = file.map_or_else(Vec::new, |file| file.calls());
+        let calls = Elf::read(&caller.path).map(|file| file.calls());
         let mut by_owner: Vec<(&'static str, Vec<String>)> = Vec::new();
-        for function in calls {
+        for function in calls.unwrap_or_default() {
             let Some(stem) = owner(&function) else {
                 continue;
             };

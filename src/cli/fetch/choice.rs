@@ -91,20 +91,20 @@ fn read(text: &str) -> Result<Choice, FetchFault> {
     let Some((table, item)) = own("package").or_else(|| own("workspace")) else {
         return Ok(Choice::default());
     };
-    let release = |kind, key, most| {
-        let Some(value) = item.get(key) else {
+    let release = |kind: Kind| {
+        let Some(value) = item.get(kind.name()) else {
             return Ok(None);
         };
         let text = value.as_str().unwrap_or_default();
-        let release = Release::parse(text, most).map(Some);
+        let release = Release::parse(text, kind.numbers()).map(Some);
         release.map_err(|_| {
             let value = value.to_string().trim().to_string();
             FetchFault::InvalidRelease(kind, table.clone(), value)
         })
     };
     Ok(Choice {
-        cuda: release(Kind::Toolkit, "cuda", 2)?,
-        cudnn: release(Kind::Cudnn, "cudnn", 3)?,
+        cuda: release(Kind::Toolkit)?,
+        cudnn: release(Kind::Cudnn)?,
     })
 }
 

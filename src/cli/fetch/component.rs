@@ -34,11 +34,11 @@ const TOOLKIT_12: [(&str, &str); 5] = [
 /// The toolkit contains nvcc if it exists as a wheel, headers, cudart, and the libraries that cuDNN opens when it computes:
 /// cuBLAS and NVRTC. cuDNN also opens a libnvJitLink, under a name that no wheel has, and works without it.
 impl Kind {
-    /// Returns the option of `fetch` for a version, and how many numbers that has.
-    fn option(self) -> (&'static str, usize) {
+    /// Returns how many numbers a version has in an option of `fetch`.
+    pub fn numbers(self) -> usize {
         match self {
-            Self::Toolkit => ("--cuda", 2),
-            Self::Cudnn => ("--cudnn", 3),
+            Self::Toolkit => 2,
+            Self::Cudnn => 3,
         }
     }
 
@@ -157,18 +157,15 @@ impl Component {
 
     /// Returns the version in a directory in the form of an option of `fetch`.
     pub fn short_release(&self, dir: &Path) -> Option<Release> {
-        let (_, numbers) = self.kind.option();
-        Some(Release::of_wheel(&self.release(dir)?).first(numbers))
+        Some(Release::of_wheel(&self.release(dir)?).first(self.kind.numbers()))
     }
 
     /// Returns the option that requires the version in a directory. Without the toolkit's first wheel, only the major
     /// of CUDA is known.
     pub fn option(&self, dir: &Path) -> String {
-        let (name, _) = self.kind.option();
-        match self.short_release(dir) {
-            Some(release) => format!("{name} {release}"),
-            None => format!("{name} {}", self.cuda),
-        }
+        let release = self.short_release(dir);
+        let release = release.unwrap_or_else(|| Release(vec![self.cuda]));
+        format!("--{} {release}", self.kind.name())
     }
 
     /// Returns the version in a directory if it is complete and the required one.

@@ -41,11 +41,9 @@ pub fn ours(home: &Path, kind: Kind) -> Option<Component> {
 /// another directory of pip, and nothing is added to it.
 pub fn foreign_directory(home: &Path, kind: Kind) -> Option<PathBuf> {
     let dirs = kind.dirs().into_iter();
-    let mut foreign = dirs.filter(|dir| !is_ours(home, dir));
-    foreign.find_map(|dir| {
-        let path = home.join(dir);
-        (path.exists() && !links::is_neighbor(&path)).then_some(path)
-    })
+    let foreign = dirs.filter(|dir| !is_ours(home, dir));
+    let mut paths = foreign.map(|dir| home.join(dir));
+    paths.find(|path| path.exists() && !links::is_neighbor(path))
 }
 
 /// Adds directories to the claims, and drops claims on missing ones. If it is interrupted, its incomplete file is in
@@ -130,10 +128,8 @@ fn move_records(wheels: Vec<Wheel>, to: &Path) -> io::Result<()> {
 /// Returns the temporary directories. While the lock is held, they belong to processes that were interrupted.
 pub fn leftovers(home: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(home).into_iter().flatten().flatten();
-    let is_temporary = |entry: &fs::DirEntry| {
-        let name = entry.file_name();
-        name.to_string_lossy().starts_with(TEMPORARY)
-    };
+    let is_temporary =
+        |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(TEMPORARY);
     let temporary = entries.filter(is_temporary);
     temporary.map(|entry| entry.path()).collect()
 }

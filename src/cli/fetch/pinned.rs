@@ -37,14 +37,14 @@ impl Pinned {
 
     /// Returns the versions in the file.
     pub fn choice(&self) -> Result<Choice, FetchFault> {
-        let release = |kind: Kind, most| {
+        let release = |kind: Kind| {
             let every = kind.every();
             let mut firsts = every.iter().filter_map(|one| one.packages.first());
             let pin = firsts.find_map(|package| self.find(package))?;
-            Some(Release::of_wheel(&pin.version).first(most))
+            Some(Release::of_wheel(&pin.version).first(kind.numbers()))
         };
-        match (release(Kind::Toolkit, 2), release(Kind::Cudnn, 3)) {
-            (cuda @ Some(_), cudnn @ Some(_)) => Ok(Choice { cuda, cudnn }),
+        match Kind::BOTH.map(release) {
+            [cuda @ Some(_), cudnn @ Some(_)] => Ok(Choice { cuda, cudnn }),
             _ => Err(self.lacking(None)),
         }
     }
