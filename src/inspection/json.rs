@@ -9,26 +9,26 @@ use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
 use crate::runtime::report::json_members::{SCHEMA, device, driver};
 
-/// Returns the whole inspection.
-pub(super) fn inspection(inspection: &Inspection) -> Json {
-    let input = &inspection.input;
-    let found_via = Some(&input.found_via).filter(|via| !via.is_empty());
-    let libraries = input.objects.get(1..).unwrap_or_default();
-    Json::object(&[
-        ("schema", Json::integer(SCHEMA)),
-        ("verdict", Json::text(&inspection.verdict())),
-        ("unknown", texts(&inspection.unknown)),
-        ("program", program(inspection)),
-        ("cudnn", cudnn(input.cudnn.as_ref(), found_via)),
-        ("libraries", Json::list(libraries, library)),
-        ("missing", Json::list(&input.missing, missing)),
-        ("driver", driver(input.driver.as_ref())),
-        ("gpus", Json::list(input.gpus(), device)),
-        (
-            "findings",
-            Json::list(&inspection.findings, Finding::to_json),
-        ),
-    ])
+impl Inspection {
+    /// Returns the inspection as JSON, as `cudnn-guard inspect --json` prints it.
+    pub fn to_json(&self) -> String {
+        let input = &self.input;
+        let found_via = Some(&input.found_via).filter(|via| !via.is_empty());
+        let libraries = input.objects.get(1..).unwrap_or_default();
+        let members = [
+            ("schema", Json::integer(SCHEMA)),
+            ("verdict", Json::text(&self.verdict())),
+            ("unknown", texts(&self.unknown)),
+            ("program", program(self)),
+            ("cudnn", cudnn(input.cudnn.as_ref(), found_via)),
+            ("libraries", Json::list(libraries, library)),
+            ("missing", Json::list(&input.missing, missing)),
+            ("driver", driver(input.driver.as_ref())),
+            ("gpus", Json::list(input.gpus(), device)),
+            ("findings", Json::list(&self.findings, Finding::to_json)),
+        ];
+        Json::object(&members).to_string()
+    }
 }
 
 fn program(inspection: &Inspection) -> Json {

@@ -28,7 +28,6 @@ use crate::system::{Host, files};
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
-use std::fmt;
 use std::path::Path;
 
 /// A compiled program, inspected without running it: the records of its guards, the libraries that the loader would
@@ -298,17 +297,6 @@ impl Inspection {
 
     pub fn findings(&self) -> &[Finding] {
         &self.findings
-    }
-
-    /// Returns the inspection as JSON, as `cudnn-guard inspect --json` prints it.
-    pub fn to_json(&self) -> String {
-        json::inspection(self).to_string()
-    }
-}
-
-impl fmt::Display for Inspection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text::inspection(self, f)
     }
 }
 

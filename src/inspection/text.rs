@@ -11,44 +11,46 @@ use crate::runtime::facts::finding::{Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use std::fmt::{self, Formatter};
 
-pub(super) fn inspection(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
-    let input = &inspection.input;
-    let format = match inspection.linkage.format {
-        Format::Elf => "ELF",
-        Format::Pe => "PE",
-    };
-    let program = shown(&input.program);
-    let cpu = &inspection.linkage.cpu;
-    let text = format!("{program}, {format} for {cpu}");
-    line(f, Mark::Tick, "program", &text)?;
-    for guard in &input.guards {
-        let text = wrapped(&printable(&built(guard)), INDENT, columns(f));
-        writeln!(f, "{:INDENT$}{text}", "")?;
+impl fmt::Display for Inspection {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let input = &self.input;
+        let format = match self.linkage.format {
+            Format::Elf => "ELF",
+            Format::Pe => "PE",
+        };
+        let program = shown(&input.program);
+        let cpu = &self.linkage.cpu;
+        let text = format!("{program}, {format} for {cpu}");
+        line(f, Mark::Tick, "program", &text)?;
+        for guard in &input.guards {
+            let text = wrapped(&printable(&built(guard)), INDENT, columns(f));
+            writeln!(f, "{:INDENT$}{text}", "")?;
+        }
+        if input.guards.is_empty() {
+            writeln!(f, "{:INDENT$}without the facts of a guard", "")?;
+        }
+        cudnn(self, f)?;
+        libraries(self, f)?;
+        driver(self, f)?;
+        findings(self, f)?;
+        let findings = self.findings.iter();
+        let errors = findings
+            .filter(|one| one.severity == Severity::Error)
+            .count();
+        let verdict = self.verdict();
+        let mut why = match verdict {
+            Verdict::Pass => "what it was built with and what is here fit together".to_string(),
+            Verdict::Fail if errors == 1 => "1 error".to_string(),
+            Verdict::Fail => format!("{errors} errors"),
+            Verdict::Unknown => self.unknown.join("; "),
+        };
+        why += match self.lenient {
+            Some("off") if errors > 0 => "; under CUDNN_GUARD=off the guard does not look",
+            Some(_) if errors > 0 => "; under CUDNN_GUARD=warn the guard ends no program",
+            _ => "",
+        };
+        writeln!(f, "\nverdict: {verdict} ({})", printable(&why))
     }
-    if input.guards.is_empty() {
-        writeln!(f, "{:INDENT$}without the facts of a guard", "")?;
-    }
-    cudnn(inspection, f)?;
-    libraries(inspection, f)?;
-    driver(inspection, f)?;
-    findings(inspection, f)?;
-    let findings = inspection.findings.iter();
-    let errors = findings
-        .filter(|one| one.severity == Severity::Error)
-        .count();
-    let verdict = inspection.verdict();
-    let mut why = match verdict {
-        Verdict::Pass => "what it was built with and what is here fit together".to_string(),
-        Verdict::Fail if errors == 1 => "1 error".to_string(),
-        Verdict::Fail => format!("{errors} errors"),
-        Verdict::Unknown => inspection.unknown.join("; "),
-    };
-    why += match inspection.lenient {
-        Some("off") if errors > 0 => "; under CUDNN_GUARD=off the guard does not look",
-        Some(_) if errors > 0 => "; under CUDNN_GUARD=warn the guard ends no program",
-        _ => "",
-    };
-    writeln!(f, "\nverdict: {verdict} ({})", printable(&why))
 }
 
 /// Describes a guard: ``app 0.1.0, built with cuDNN 9.14.0 for CUDA 13 and CUDA 13.0, linked, asks for `>=9.1` ``.

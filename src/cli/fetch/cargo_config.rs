@@ -20,19 +20,16 @@ pub fn with(text: &str, variables: &[(&str, String)]) -> Result<String, Refused>
     if all.all(|(name, value)| env.get(name).and_then(Item::as_str) == Some(value.as_str())) {
         return Ok(text.to_string());
     }
-    if let Some((name, _)) = variables.iter().find(|(name, _)| names(text, name)) {
+    // A variable in a comment counts too, since the user then decided about it.
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_named = |name: &str| words.clone().any(|word| word == name);
+    if let Some((name, _)) = variables.iter().find(|(name, _)| is_named(name)) {
         return Err(Refused::Named((*name).to_string()));
     }
     for (name, text) in variables {
         env.insert(name, value(text));
     }
     Ok(toml.to_string())
-}
-
-/// Returns `true` if a text contains a variable, even in a comment, since the user then decided about it.
-fn names(text: &str, name: &str) -> bool {
-    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .any(|word| word == name)
 }
 
 #[cfg(test)]

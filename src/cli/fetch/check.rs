@@ -58,13 +58,11 @@ fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<FetchFau
         });
         count += files.len();
         for file in files {
-            let visible = file.damage_at_a_glance(home);
-            let is_visible = visible.is_some();
-            if let Some(damage) = visible.or_else(|| file.damage_of_contents(home)) {
+            if let Some(damage) = file.damage_at_a_glance(home) {
                 damaged.push(format!("{} {damage}", file.path));
-                if !is_visible {
-                    unseen.get_or_insert(home.join(file.path));
-                }
+            } else if let Some(damage) = file.damage_of_contents(home) {
+                damaged.push(format!("{} {damage}", file.path));
+                unseen.get_or_insert(home.join(file.path));
             }
         }
     }

@@ -154,12 +154,9 @@ impl Installer {
             command.env("NO_COLOR", "1");
         }
         let on_terminal = io::stderr().is_terminal();
-        let stream = || {
-            if on_terminal {
-                io::stderr().into()
-            } else {
-                Stdio::piped()
-            }
+        let stream = || match on_terminal {
+            true => io::stderr().into(),
+            false => Stdio::piped(),
         };
         let mut child = command
             // User settings that are incompatible with --target.
@@ -179,13 +176,13 @@ impl Installer {
             scope.spawn(|| listen(err, &words));
         });
         let words = words.into_inner().unwrap_or_default().join("\n");
-        match child.wait() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) if on_terminal || words.is_empty() => {
-                Err(fault(status.to_string(), on_terminal))
-            }
-            Ok(_) => Err(fault(words, false)),
-            Err(error) => Err(unfinished(error)),
+        let status = child.wait().map_err(unfinished)?;
+        if status.success() {
+            Ok(())
+        } else if on_terminal || words.is_empty() {
+            Err(fault(status.to_string(), on_terminal))
+        } else {
+            Err(fault(words, false))
         }
     }
 
@@ -243,9 +240,8 @@ fn reported(report: &str) -> Vec<Pin> {
 
 /// Returns the name of the wheel in a line, without its platforms: `nvidia_nvvm-13.5.37 (75.1 MB)`.
 fn downloaded(line: &str) -> Option<String> {
-    let file = ["Downloading ", "Using cached "]
-        .iter()
-        .find_map(|verb| line.strip_prefix(verb))?;
+    let file = line.strip_prefix("Downloading ");
+    let file = file.or_else(|| line.strip_prefix("Using cached "))?;
     match (file.split_once("-py"), file.split_once(' ')) {
         (Some((wheel, _)), Some((_, size))) => Some(format!("{wheel} {size}")),
         _ => Some(file.to_string()),

@@ -1,7 +1,7 @@
 //! The files of a crate that get the guard: its manifest, its build script and its programs.
 
 use crate::cli::demo::place;
-use crate::cli::init::recipe::Recipe;
+use crate::cli::init::recipe::{self, Recipe};
 use crate::cli::init::source;
 use crate::cli::init::{Change, refusal};
 use crate::cli::whole_file;
@@ -17,7 +17,7 @@ const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
 /// The changes to a crate.
 pub struct CrateFiles {
     /// The way in which the crate uses cuDNN.
-    pub recipe: Recipe,
+    pub recipe: &'static Recipe,
     /// The files to change.
     pub changes: Vec<Change>,
     /// The remaining steps for the user, as lines.
@@ -93,7 +93,7 @@ impl CrateFiles {
             }
         };
         let path = PathBuf::from(path);
-        let lines = self.recipe.build();
+        let lines = self.recipe.build;
         let Some(before) = read(dir, &path)? else {
             self.change(path, String::new(), format!("fn main() {{\n{lines}}}\n"));
             return Ok(());
@@ -228,7 +228,7 @@ fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a 
     toml.get(table)?.get(name)
 }
 
-fn recipe(toml: &DocumentMut) -> Recipe {
+fn recipe(toml: &DocumentMut) -> &'static Recipe {
     let used = |name| dependency(toml, "dependencies", name);
     let is_linked = |cudarc: &Item| {
         let features = cudarc.get("features").and_then(Item::as_array);
@@ -236,13 +236,13 @@ fn recipe(toml: &DocumentMut) -> Recipe {
         features.any(|feature| ["dynamic-linking", "static-linking"].contains(&feature))
     };
     if used("candle-core").or(used("candle-nn")).is_some() {
-        Recipe::Candle
+        &recipe::CANDLE
     } else if used("ort").is_some() {
-        Recipe::Ort
+        &recipe::ORT
     } else if used("cudarc").is_some_and(|cudarc| !is_linked(cudarc)) {
-        Recipe::Cudarc
+        &recipe::CUDARC
     } else {
-        Recipe::Linked
+        &recipe::LINKED
     }
 }
 

@@ -65,7 +65,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 
 /// Formats the changes like `diff -u`.
 fn preview(dir: &Path, files: &CrateFiles) -> String {
-    let mut text = files.recipe.reason().to_string();
+    let mut text = files.recipe.reason.to_string();
     for change in &files.changes {
         let name = change.path.display().to_string();
         let diff = similar::TextDiff::from_lines(&change.before, &change.after);

@@ -17,60 +17,47 @@ macro_rules! opened_by {
 }
 
 /// The way in which a crate uses cuDNN. The texts are also in README.md and docs/linking.md, which a test compares.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Recipe {
-    /// Linked by the crate itself.
-    Linked,
-    /// Through cudarc, which opens cuDNN.
-    Cudarc,
-    /// Through candle, which links further libraries.
-    Candle,
-    /// Through ort, whose onnxruntime opens cuDNN.
-    Ort,
+pub struct Recipe {
+    /// The sentence above the changes.
+    pub reason: &'static str,
+    /// The lines for `main` of the build script.
+    pub build: &'static str,
 }
 
-impl Recipe {
-    /// Returns the sentence above the changes.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Recipe::Linked => "The program is to be linked with CUDA and cuDNN.\n",
-            Recipe::Cudarc => {
-                "This crate uses cudarc, which opens cuDNN while the program runs: the guard checks the one that it takes.\n"
-            }
-            Recipe::Candle => {
-                "This crate uses candle, which is linked with cuDNN and six more libraries.\n"
-            }
-            Recipe::Ort => {
-                "This crate uses ort, whose onnxruntime opens cuDNN while the program runs.\n"
-            }
-        }
-    }
-
-    /// Returns the lines for `main` of the build script.
-    pub fn build(self) -> &'static str {
-        match self {
-            Recipe::Linked => {
-                "    cudnn_guard::build(|| {
+/// Linked by the crate itself.
+pub const LINKED: Recipe = Recipe {
+    reason: "The program is to be linked with CUDA and cuDNN.\n",
+    build: "    cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").cudnn(\">=9.1, <10\").probe()?;
         gpu.link();
         gpu.guard().write()
     });
-"
-            }
-            Recipe::Cudarc => opened_by!("Cudarc"),
-            Recipe::Candle => {
-                "    cudnn_guard::build(|| {
+",
+};
+
+/// Through cudarc, which opens cuDNN.
+pub const CUDARC: Recipe = Recipe {
+    reason: "This crate uses cudarc, which opens cuDNN while the program runs: the guard checks the one that it takes.\n",
+    build: opened_by!("Cudarc"),
+};
+
+/// Through candle, which links further libraries.
+pub const CANDLE: Recipe = Recipe {
+    reason: "This crate uses candle, which is linked with cuDNN and six more libraries.\n",
+    build: "    cudnn_guard::build(|| {
         let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
         let gpu = cudnn_guard::Config::new().cudnn(\">=9.1, <10\").libs(libs).probe()?;
         gpu.link();
         gpu.guard().write()
     });
-"
-            }
-            Recipe::Ort => opened_by!("Dlopen"),
-        }
-    }
-}
+",
+};
+
+/// Through ort, whose onnxruntime opens cuDNN.
+pub const ORT: Recipe = Recipe {
+    reason: "This crate uses ort, whose onnxruntime opens cuDNN while the program runs.\n",
+    build: opened_by!("Dlopen"),
+};
 
 #[cfg(test)]
 mod tests {
@@ -79,12 +66,12 @@ mod tests {
     #[test]
     fn the_documentation_has_the_same_lines() {
         let linking = include_str!("../../../docs/linking.md");
-        for recipe in [Recipe::Cudarc, Recipe::Candle, Recipe::Ort] {
-            assert!(linking.contains(recipe.build()), "{recipe:?}");
+        for recipe in [CUDARC, CANDLE, ORT] {
+            assert!(linking.contains(recipe.build), "{}", recipe.build);
         }
         // The README also has a line for kernels.
         let readme = include_str!("../../../README.md");
-        for line in Recipe::Linked.build().lines() {
+        for line in LINKED.build.lines() {
             assert!(readme.contains(line), "{line}");
         }
     }
