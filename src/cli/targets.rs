@@ -26,15 +26,10 @@ pub fn command() -> Command {
 
 /// Parses the list and prints the flags. Exit codes: 0 without errors, 1 with errors.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let words: Vec<&str> = arguments
-        .get_many::<String>("list")
-        .into_iter()
-        .flatten()
-        .map(String::as_str)
-        .collect();
-    let list = words.join(" ");
-    let list = (!words.is_empty()).then_some(list.as_str());
-    let report = Config::new().examine_targets(list, arguments.get_one::<Version>("cuda").copied());
+    let words = arguments.get_many::<String>("list");
+    let list = words.map(|words| words.cloned().collect::<Vec<_>>().join(" "));
+    let cuda = arguments.get_one::<Version>("cuda").copied();
+    let report = Config::new().examine_targets(list.as_deref(), cuda);
     if arguments.get_flag("json") {
         terminal::show(format!("{}\n", report.to_json()));
     } else {

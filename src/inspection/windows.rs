@@ -60,8 +60,8 @@ impl Inspection {
             self.input.via = origins.find(|origin| origin.folder() == dir).cloned();
             self.input.later = later(&library, major, &self.input.platform, &path);
         }
-        let way = |name: &str| path.file(name);
-        let cudnn = main_library::dlls(&library, major, &self.input.platform, &way);
+        let platform = &self.input.platform;
+        let cudnn = main_library::dlls(&library, major, platform, &|name| path.file(name));
         self.input.dll_dependencies = Some(path.dependencies(&cudnn, None));
         self.input.cudnn = Some(cudnn);
     }

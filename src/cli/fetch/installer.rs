@@ -86,10 +86,10 @@ impl Installer {
         if !self.is_uv {
             args.extend_from_slice(wheels);
         }
-        let call = self.call(args);
-        let fault = |output: String| FetchFault::NoHashes(call.to_string(), output);
-        let run = || {
-            let mut child = command(&call)
+        let (mut command, call) = self.command(args);
+        let fault = |output: String| FetchFault::NoHashes(call.clone(), output);
+        let mut run = || {
+            let mut child = command
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
@@ -141,15 +141,14 @@ impl Installer {
         } else {
             args.extend(component.requirements());
         }
-        let call = self.call(args);
+        let (mut command, call) = self.command(args);
         let fault = |output: String, is_shown: bool| FetchFault::InstallFailed {
-            command: call.to_string(),
+            command: call.clone(),
             output,
             is_shown,
             project: (!pinned).then(|| component.project().to_string()),
         };
         let unfinished = |error: io::Error| fault(error.to_string(), false);
-        let mut command = command(&call);
         if ColorChoice::global() == ColorChoice::Never {
             command.env("NO_COLOR", "1");
         }
@@ -186,20 +185,14 @@ impl Installer {
         }
     }
 
-    fn call(&self, args: Vec<String>) -> Invocation {
-        Invocation {
-            program: self.program.clone(),
-            args,
-            ..Invocation::default()
-        }
+    /// Returns a command that stops when this process exits, and its text for messages.
+    fn command(&self, args: Vec<String>) -> (Command, String) {
+        let mut command = Command::new(&self.program);
+        die_with_this_process(&mut command);
+        command.args(&args);
+        let (program, env) = (self.program.clone(), Vec::new());
+        (command, Invocation { program, args, env }.to_string())
     }
-}
-
-fn command(call: &Invocation) -> Command {
-    let mut command = Command::new(&call.program);
-    die_with_this_process(&mut command);
-    command.args(&call.args);
-    command
 }
 
 /// Reads the installer's output, shows the downloads, and keeps the last lines.

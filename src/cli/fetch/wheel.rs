@@ -130,10 +130,9 @@ fn sha256(path: &Path) -> io::Result<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
-        let count = file.read(&mut buffer)?;
-        match buffer.get(..count) {
-            Some(bytes) if !bytes.is_empty() => hasher.update(bytes),
-            _ => return Ok(base64(&hasher.finalize())),
+        match file.read(&mut buffer)? {
+            0 => return Ok(base64(&hasher.finalize())),
+            count => hasher.update(&buffer[..count]),
         }
     }
 }

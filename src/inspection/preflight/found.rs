@@ -145,7 +145,8 @@ impl PreflightInput {
             }
             // The origin of sub-libraries matters only if the main library is correct.
             let is_foreign = finding.id == FindingId::PartsMixed && context.foreign.is_some();
-            if !(is_foreign && self.is_refused(cudnn)) {
+            let refusal = cudnn.library_version.and_then(|it| self.refusal(it));
+            if !is_foreign || refusal.is_none() {
                 findings.push(context.apply(finding));
             }
         }
@@ -159,13 +160,10 @@ impl PreflightInput {
         }
     }
 
-    /// Returns `true` if a guard refuses the version.
-    fn is_refused(&self, cudnn: &Cudnn) -> bool {
-        let refuses = |version| {
-            let mut guards = self.guards.iter();
-            guards.any(|guard| guard.absent.is_none() && rules::version(guard, version).is_err())
-        };
-        cudnn.library_version.is_some_and(refuses)
+    /// Returns the reason why a guard refuses this version.
+    pub(super) fn refusal(&self, version: Version) -> Option<ReleaseMismatch> {
+        let mut guards = self.guards.iter().filter(|guard| guard.absent.is_none());
+        guards.find_map(|guard| rules::version(guard, version).err())
     }
 
     /// Returns the finding for sub-libraries of another version from other directories, as the guard reports them.

@@ -71,10 +71,7 @@ impl PreflightInput {
         let unrequested = self.unrequested.as_deref();
         let unrequested = unrequested.filter(|_| self.by_cudarc().is_some());
         // A version that a guard refuses would not help.
-        let mismatch = |other: &Other| {
-            let mut guards = self.guards.iter().filter(|guard| guard.absent.is_none());
-            guards.find_map(|guard| rules::version(guard, other.version?).err())
-        };
+        let mismatch = |other: &Other| self.refusal(other.version?);
         let others = self.others_of(names);
         let mut named = others.iter().filter(|other| other.is_named(names));
         let other = named.clone().find(|other| mismatch(other).is_none());
