@@ -159,8 +159,7 @@ impl PreflightInput {
     }
 
     fn misses_cudnn(&self) -> bool {
-        let mut missing = self.missing.iter();
-        missing.any(|missing| {
+        self.missing.iter().any(|missing| {
             let is_main = missing.name.starts_with("libcudnn") && missing.need != LoadPhase::Part;
             is_main || missing.name.starts_with("cudnn64_")
         })

@@ -83,16 +83,15 @@ impl Inspection {
         for major in majors {
             let name = self.input.platform.cudnn_library(major);
             let file = path.file(&name);
-            let unfit = match &file {
-                Some(file) => match Pe::read(file).map(|pe| (pe.defect(), pe.cpu())) {
+            let unfit = file.as_deref().and_then(|file| {
+                match Pe::read(file).map(|pe| (pe.defect(), pe.cpu())) {
                     // A damaged file does not show what it is.
                     Ok((Some(Defect::Truncated(..) | Defect::Garbled), _)) => None,
                     Ok((Some(defect), _)) | Err(defect) => Some(defect),
                     Ok((None, Some(cpu))) => (cpu != self.linkage.cpu).then_some(Defect::Cpu(cpu)),
                     Ok((None, None)) => None,
-                },
-                None => None,
-            };
+                }
+            });
             match (file, unfit) {
                 (Some(file), None) => return Some((file, major)),
                 (file, unfit) => missing.push(Missing {
@@ -124,10 +123,8 @@ impl Inspection {
 
     /// Returns the guards of crates that may open a cuDNN. These include linked ones, since a DLL may be delay-loaded.
     fn opens(&self) -> impl Iterator<Item = &Built> {
-        self.input
-            .guards
-            .iter()
-            .filter(|guard| guard.loader != Loader::Static && guard.absent.is_none())
+        let guards = self.input.guards.iter();
+        guards.filter(|guard| guard.loader != Loader::Static && guard.absent.is_none())
     }
 }
 
@@ -135,8 +132,11 @@ impl Inspection {
 fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
     let own = path.own.iter().cloned().map(LoadOrigin::Application);
     let system = path.system.iter().cloned().map(LoadOrigin::System);
-    let current = path.current.iter().cloned();
-    let current = current.map(LoadOrigin::WorkingDirectory);
+    let current = path
+        .current
+        .iter()
+        .cloned()
+        .map(LoadOrigin::WorkingDirectory);
     let dirs = path.dirs.iter().cloned().map(LoadOrigin::LibraryPath);
     own.chain(system).chain(current).chain(dirs).collect()
 }
@@ -155,14 +155,13 @@ fn later(taken: &Path, major: u32, platform: &Platform, path: &DllSearchPath<'_>
     let later = |file: PathBuf| {
         let cudnn = main_library::dlls(&file, major, platform, &|_| None);
         let whole = consistency::findings(&cudnn, &[]).is_empty();
-        let release = cudnn
-            .library_version
-            .filter(|_| whole && cudnn.main_library_defect().is_none())?;
-        let names = cudnn
-            .parts
-            .iter()
-            .map(|part| consistency::file_name(&part.path));
+        if !whole || cudnn.main_library_defect().is_some() {
+            return None;
+        }
+        let names = cudnn.parts.iter();
+        let names = names.map(|part| consistency::file_name(&part.path));
         let firsts: Vec<PathBuf> = names.filter_map(|name| others(name).next()).collect();
+        let release = cudnn.library_version?;
         Some(LaterDll::new(file, release, &firsts, &is_before))
     };
     others(&name).filter_map(later).collect()

@@ -221,7 +221,7 @@ impl Component {
     }
 
     pub fn download(&self) -> String {
-        let count = self.packages.len();
+        let (product, count) = (self.kind.product(), self.packages.len());
         let wheels = if count == 1 { "wheel" } else { "wheels" };
         let known = GIGABYTES.iter().find(|(cuda, ..)| *cuda == self.cuda);
         let (_, toolkit, cudnn) = known.unwrap_or(&GIGABYTES[0]);
@@ -229,10 +229,7 @@ impl Component {
             Kind::Toolkit => toolkit,
             Kind::Cudnn => cudnn,
         };
-        format!(
-            "{} ({count} {wheels}, about {size} GB)",
-            self.kind.product()
-        )
+        format!("{product} ({count} {wheels}, about {size} GB)")
     }
 
     /// Returns the fault if PyPI does not have the required version, with the nearest ones and the CUDA with which PyPI

@@ -53,18 +53,13 @@ pub fn is_neighbor(dir: &Path) -> bool {
         .any(|(name, known)| dir.ends_with(name) && to.as_deref() == Some(Path::new(known)))
 }
 
-/// Creates a link unless its name exists.
-#[cfg(unix)]
+/// Creates a link unless its name exists. Does nothing on Windows, which links with import libraries.
+#[cfg_attr(not(unix), allow(unused_variables))]
 fn link(to: &Path, at: &Path) -> io::Result<()> {
-    match at.symlink_metadata() {
-        Ok(_) => Ok(()),
-        Err(_) => std::os::unix::fs::symlink(to, at),
+    #[cfg(unix)]
+    if at.symlink_metadata().is_err() {
+        std::os::unix::fs::symlink(to, at)?;
     }
-}
-
-/// Does nothing: Windows links with import libraries.
-#[cfg(not(unix))]
-fn link(_to: &Path, _at: &Path) -> io::Result<()> {
     Ok(())
 }
 

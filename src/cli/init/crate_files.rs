@@ -102,13 +102,8 @@ impl CrateFiles {
             return Ok(());
         }
         let after = source::with_statements(&before, lines).ok_or_else(|| {
-            refusal(
-                format!(
-                    "`{}` has no `fn main()` at the beginning of a line",
-                    dir.join(&path).display()
-                ),
-                format!("put these lines into it by hand, and run the same again:\n\n{lines}"),
-            )
+            let help = "put these lines into it by hand, and run the same again";
+            without_main(&dir.join(&path), help, lines)
         })?;
         self.change(path, before, after);
         Ok(())
@@ -126,17 +121,12 @@ impl CrateFiles {
                 continue;
             }
             let name = module_name(before);
+            let item = module("mod", name);
             let guarded = source::with_statements(before, &format!("    {name}::startup();\n"))
-                .and_then(|text| source::with_item(&text, &module("mod", name)));
+                .and_then(|text| source::with_item(&text, &item));
             let after = guarded.ok_or_else(|| {
-                refusal(
-                    format!("`{}` has no `fn main()` at the beginning of a line", dir.join(path).display()),
-                    format!(
-                        "put these lines into it by hand, and `{name}::startup();` where it begins, and run the same \
-                         again:\n\n{}",
-                        module("mod", name)
-                    ),
-                )
+                let help = format!("put these lines into it by hand, and `{name}::startup();` where it begins, and run the same again");
+                without_main(&dir.join(path), &help, &item)
             })?;
             self.change(path.clone(), before.clone(), after);
         }
@@ -183,6 +173,12 @@ fn read(dir: &Path, path: &Path) -> Result<Option<String>, String> {
             "let this user read it",
         )),
     }
+}
+
+fn without_main(path: &Path, help: &str, lines: &str) -> String {
+    let path = path.display();
+    let summary = format!("`{path}` has no `fn main()` at the beginning of a line");
+    refusal(summary, format!("{help}:\n\n{lines}"))
 }
 
 fn module(keyword: &str, name: &str) -> String {

@@ -93,15 +93,13 @@ impl PreflightInput {
     fn reach(&self, other: &Other, names: &[&str]) -> Reach<'_> {
         let (dir, name) = (self.dir(&other.path), consistency::file_name(&other.path));
         let requested = self.by_cudarc().map(library_names::opened_names);
+        let mut guards = self.guards.iter();
+        let all_link = guards.all(|guard| guard.loader == Loader::Linked);
         if requested.is_some_and(|names| !names.iter().any(|requested| requested == name)) {
             Reach::Rename(dir)
         } else if other.is_unlinked(names) {
             Reach::Links(dir)
-        } else if self
-            .guards
-            .iter()
-            .all(|guard| guard.loader == Loader::Linked)
-        {
+        } else if all_link {
             Reach::Rpath(dir)
         } else {
             // `.link()` writes no rpath for a program that opens its cuDNN.
