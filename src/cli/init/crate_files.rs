@@ -125,7 +125,10 @@ impl CrateFiles {
             let guarded = source::with_statements(before, &format!("    {name}::startup();\n"))
                 .and_then(|text| source::with_item(&text, &item));
             let after = guarded.ok_or_else(|| {
-                let help = format!("put these lines into it by hand, and `{name}::startup();` where it begins, and run the same again");
+                let help = format!(
+                    "put these lines into it by hand, and `{name}::startup();` where it begins, and run the same \
+                     again"
+                );
                 without_main(&dir.join(path), &help, &item)
             })?;
             self.change(path.clone(), before.clone(), after);
@@ -244,18 +247,16 @@ fn recipe(toml: &DocumentMut) -> &'static Recipe {
 
 /// Adds cudnn-guard to the dependencies and build dependencies, unless it is already there.
 fn add_dependencies(toml: &mut DocumentMut) {
+    let version = concat!(
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        ".",
+        env!("CARGO_PKG_VERSION_MINOR")
+    );
     // Until a version is published, the dependency is a path to a clone.
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     let (key, source) = match repository.to_str().filter(|_| place::is_clone(repository)) {
         Some(path) => ("path", path),
-        None => {
-            let minor = concat!(
-                env!("CARGO_PKG_VERSION_MAJOR"),
-                ".",
-                env!("CARGO_PKG_VERSION_MINOR")
-            );
-            ("version", minor)
-        }
+        None => ("version", version),
     };
     let mut build = InlineTable::new();
     build.insert(key, source.into());
