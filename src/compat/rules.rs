@@ -17,7 +17,9 @@ use crate::runtime::facts::tables::CudnnTargets;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::GpuSupport;
 #[cfg(feature = "cli")]
-use crate::runtime::judge::rules::{DriverTooOld, DriverUser, Gpu, SupportGap};
+use crate::runtime::judge::program_rules::{DriverTooOld, DriverUser};
+#[cfg(feature = "cli")]
+use crate::runtime::judge::rules::{Gpu, SupportGap};
 use crate::runtime::judge::rules::{KnownBadRelease, NewerPtx, NewerRelease, UnsupportedGpu};
 use crate::runtime::judge::{gpu_support, rules};
 

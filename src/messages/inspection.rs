@@ -11,7 +11,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_sub_libraries::Replacement;
-use crate::runtime::judge::rules;
+use crate::runtime::judge::program_rules;
 use crate::runtime::loader::library_names::HiddenCudnn;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::NotFound;
@@ -335,7 +335,7 @@ impl RefusedRelease<'_> {
         evidence.extend(self.package.map(|package| ("crate", package.to_string())));
         let help = match self.via {
             Some(via) => {
-                let fits = |version| rules::version(self.guard, version).is_ok();
+                let fits = |version| program_rules::version(self.guard, version).is_ok();
                 let lasting = &self.lasting;
                 Replacement::new(via, library, lasting, &fits).help(required)
             }

@@ -18,6 +18,7 @@ use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
+use crate::runtime::judge::program_rules;
 use crate::runtime::judge::rules::{self, Gpu, KnownBadRelease, NewerRelease};
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::loader::search_path::SearchPath;
@@ -75,7 +76,7 @@ pub fn judge(
         report.refused(path, message);
     }
     let mismatch = answer.cuda_major;
-    let mismatch = mismatch.and_then(|major| rules::cuda_major(built, major));
+    let mismatch = mismatch.and_then(|major| program_rules::cuda_major(built, major));
     if let (Some(fault), Some(with)) = (mismatch, built.cudnn_cuda_major) {
         report
             .findings
@@ -179,7 +180,7 @@ fn devices(
     };
     let too_old = driver
         .cuda
-        .and_then(|cuda| rules::driver(built, cudnn_cuda_major, cuda))
+        .and_then(|cuda| program_rules::driver(built, cudnn_cuda_major, cuda))
         .map(|fault| fault.finding());
     if count == 0 {
         // Without a GPU an old driver is no error yet.
@@ -218,7 +219,7 @@ fn devices(
             .iter()
             .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
         let gpu = Gpu::new(name, capability);
-        let kernels = rules::kernels(built, driver.cuda, gpu).map(|fault| fault.finding());
+        let kernels = program_rules::kernels(built, driver.cuda, gpu).map(|fault| fault.finding());
         let unsupported = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
         let unsupported = unsupported.map(|fault| fault.finding());
         let is_tried = tried.contains(number);

@@ -4,7 +4,7 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::judge::rules;
+use crate::runtime::judge::program_rules;
 use crate::runtime::report::result::Report;
 
 /// Adds the version, the sub-libraries and the findings about them to a report.
@@ -18,7 +18,7 @@ pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts
     // Mixed sub-libraries may include the required version.
     let has_required = parts.list.iter().any(|part| {
         let version = part.version;
-        version.is_some_and(|version| rules::version(built, version).is_ok())
+        version.is_some_and(|version| program_rules::version(built, version).is_ok())
     });
     let mut mismatch = mismatch.filter(|_| !is_mixed || is_irrelevant || !has_required);
     if !is_mixed || is_irrelevant {

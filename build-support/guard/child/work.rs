@@ -17,6 +17,7 @@ use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::dlopen_dependencies;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::judge::program_rules;
 use crate::runtime::judge::rules::{self, Gpu, SupportGap};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::loader_words;
@@ -208,7 +209,7 @@ fn choose(task: &Task, driver: &Driver, cudnn: Option<rules::Cudnn>) -> Vec<usiz
         let is_supported = |device: &Device| {
             let gpu = Gpu::new(&device.name, device.capability);
             let by_cudnn = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
-            rules::kernels(built, driver.cuda, gpu).is_none()
+            program_rules::kernels(built, driver.cuda, gpu).is_none()
                 && by_cudnn.is_none_or(|fault| {
                     matches!(fault.gap, SupportGap::Missing { by_ptx: true, .. })
                 })

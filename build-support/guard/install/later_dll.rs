@@ -5,7 +5,7 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::judge::rules;
+use crate::runtime::judge::program_rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::platform;
@@ -60,7 +60,8 @@ impl LaterDll {
             };
             let is_other = |part: &SubLibraryFile| part.is_other_than(release);
             let is_complete = parts.findings.is_empty() && !parts.list.iter().any(is_other);
-            let can_run = rules::version(built, release).is_ok() && Image::open(&path).is_ok();
+            let can_run =
+                program_rules::version(built, release).is_ok() && Image::open(&path).is_ok();
             if !is_complete || !can_run || !parts.is_together() {
                 continue;
             }

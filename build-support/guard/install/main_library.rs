@@ -14,7 +14,8 @@ use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_files::SubLibraries;
 #[cfg(windows)]
 use crate::runtime::install::zlib::MissingZlib;
-use crate::runtime::judge::rules::{self, ReleaseMismatch};
+use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
+use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::{self, HiddenCudnn};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
@@ -111,11 +112,11 @@ impl MainLibrary {
         lasting: &[LastingFolder],
     ) -> Option<Finding> {
         let judged = match version {
-            Some(version) => rules::version(built, version),
-            None => rules::major(built, self.major),
+            Some(version) => program_rules::version(built, version),
+            None => program_rules::major(built, self.major),
         };
         let mismatch = judged.err()?;
-        let fits = |version| rules::version(built, version).is_ok();
+        let fits = |version| program_rules::version(built, version).is_ok();
         let replacement = Replacement::new(&self.origin, &self.path, lasting, &fits);
         let upgrade = || match (built.policy, built.cudnn, built.cudnn_cuda_major, lasting) {
             (Policy::Compatible, Some(with), Some(cuda), []) => {
@@ -297,5 +298,7 @@ fn hidden(built: &Built, loaded: &Path) -> Option<PathBuf> {
     })?;
     let parts = SubLibraries::locate_all(&file, major, search_path, true, built);
     let (release, _) = parts.release()?;
-    rules::version(built, release).is_ok().then_some(file)
+    program_rules::version(built, release)
+        .is_ok()
+        .then_some(file)
 }

@@ -7,60 +7,6 @@ use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 
-/// A loaded cuDNN of a version that the program cannot run with.
-pub struct ReleaseMismatch {
-    /// The loaded version.
-    pub loaded: Version,
-    /// `true` if only the major of the loaded version is known.
-    pub is_major: bool,
-    /// The versions that the program can run with.
-    pub accepted: AcceptedReleases,
-}
-
-/// The versions of cuDNN that a program can run with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AcceptedReleases {
-    /// The versions that meet a requirement: `>=9.1, <10`.
-    Requirement(String),
-    /// The versions that a policy accepts for a program that was built with this version.
-    BuiltWith(Version, Policy),
-}
-
-/// A loaded cuDNN for another CUDA major than the program was built with. Both CUDA majors may be installed.
-pub struct CudaMajorMismatch {
-    /// The CUDA major of the loaded cuDNN.
-    pub loaded: u32,
-    /// The CUDA major of the cuDNN that the program was built with.
-    pub built_with: u32,
-}
-
-/// A driver that supports only an older CUDA major than the one that is needed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DriverTooOld {
-    /// The newest CUDA that the driver supports.
-    pub driver: Version,
-    /// The CUDA major that is needed.
-    pub needed: u32,
-    pub needed_by: DriverUser,
-    /// The first driver version that supports the needed major, if the tables know it.
-    pub first_driver: Option<String>,
-    /// `false` if there is no GPU that the driver could be used for.
-    pub has_gpu: bool,
-}
-
-/// The library or program that needs a driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DriverUser {
-    /// The cuDNN that a program loads.
-    LoadedCudnn,
-    /// The kernels of a program.
-    Program,
-    /// The cuDNN that a build chose.
-    ChosenCudnn,
-    /// The toolkit that a build chose.
-    ChosenToolkit,
-}
-
 /// A GPU of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gpu<'a> {
@@ -91,15 +37,6 @@ pub enum DeviceOrder<'a> {
     Variable(&'a str),
     /// CUDA, which puts the fastest GPU first.
     Fastest,
-}
-
-/// A GPU that no kernel of the program runs on.
-pub struct UncoveredGpu<'a> {
-    pub gpu: Gpu<'a>,
-    /// The targets that the kernels are compiled for.
-    pub targets: &'a [Target],
-    /// The PTX that would run on the GPU if the driver were newer.
-    pub newer_ptx: Option<NewerPtx>,
 }
 
 /// PTX of a CUDA version that the driver does not support.
@@ -170,51 +107,6 @@ pub enum NewerRelease {
     Cudnn(Version, Version),
 }
 
-/// Checks that the program can run with the loaded version.
-pub fn version(built: &Built, loaded: Version) -> Result<(), ReleaseMismatch> {
-    check_requirement(built, loaded, false)
-}
-
-/// Checks that a cuDNN of this major may be loaded, if only its major is known.
-pub fn major(built: &Built, loaded: u32) -> Result<(), ReleaseMismatch> {
-    if majors(built).contains(&loaded) {
-        return Ok(());
-    }
-    check_requirement(built, Version::new(loaded, 0, 0), true)
-}
-
-fn check_requirement(
-    built: &Built,
-    loaded: Version,
-    is_major: bool,
-) -> Result<(), ReleaseMismatch> {
-    let (is_accepted, accepted) = match (built.policy, &built.requirement, built.cudnn) {
-        (Policy::Requirement, Some(required), _) => (
-            loaded >= required.from && required.below.is_none_or(|below| loaded < below),
-            AcceptedReleases::Requirement(required.text.clone()),
-        ),
-        // The program was built without a cuDNN and requires no version.
-        (_, _, None) => return Ok(()),
-        (policy, _, Some(with)) => {
-            let has_major = loaded.major == with.major;
-            let is_accepted = match policy {
-                Policy::Compatible | Policy::Requirement => has_major && loaded.minor >= with.minor,
-                Policy::SameMinor => has_major && loaded.minor == with.minor,
-                Policy::Exact => loaded == with,
-            };
-            (is_accepted, AcceptedReleases::BuiltWith(with, policy))
-        }
-    };
-    if is_accepted {
-        return Ok(());
-    }
-    Err(ReleaseMismatch {
-        loaded,
-        is_major,
-        accepted,
-    })
-}
-
 /// Returns the majors of the versions that the program may load, the newest first.
 pub fn majors(built: &Built) -> Vec<u32> {
     match (built.policy, &built.requirement, built.cudnn) {
@@ -234,85 +126,6 @@ pub fn majors(built: &Built) -> Vec<u32> {
         (_, _, Some(with)) => vec![with.major],
         (_, None, None) => majors::CUDNN.to_vec(),
     }
-}
-
-/// Returns the fault of a loaded cuDNN that was built for this CUDA major.
-pub fn cuda_major(built: &Built, loaded: u32) -> Option<CudaMajorMismatch> {
-    let built_with = built.cudnn_cuda_major?;
-    (built_with != loaded).then_some(CudaMajorMismatch { loaded, built_with })
-}
-
-/// Returns the fault of a driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a major,
-/// every driver supports every version.
-pub fn driver(
-    built: &Built,
-    cudnn_cuda_major: Option<u32>,
-    driver: Version,
-) -> Option<DriverTooOld> {
-    let by_program = built.cuda.map(|cuda| cuda.major);
-    let (needed, needed_by) = match (cudnn_cuda_major, by_program) {
-        (Some(cudnn), program)
-            if cudnn > driver.major && program.is_none_or(|program| program <= cudnn) =>
-        {
-            (cudnn, DriverUser::LoadedCudnn)
-        }
-        (_, Some(program)) if program > driver.major => (program, DriverUser::Program),
-        _ => return None,
-    };
-    let drivers = &built.tables.drivers;
-    Some(DriverTooOld::new(driver, needed, needed_by, drivers))
-}
-
-impl DriverTooOld {
-    /// Creates the fault. `drivers` contains the first driver for each CUDA major.
-    pub fn new(
-        driver: Version,
-        needed: u32,
-        needed_by: DriverUser,
-        drivers: &[(u32, String)],
-    ) -> Self {
-        let first = drivers.iter().find(|row| row.0 == needed);
-        Self {
-            driver,
-            needed,
-            needed_by,
-            first_driver: first.map(|row| row.1.clone()),
-            has_gpu: true,
-        }
-    }
-}
-
-/// Returns the fault if none of the kernels that are compiled in runs on the GPU, or only PTX could that the driver
-/// does not support.
-pub fn kernels<'a>(
-    built: &'a Built,
-    driver: Option<Version>,
-    gpu: Gpu<'a>,
-) -> Option<UncoveredGpu<'a>> {
-    let targets = &*built.targets;
-    if targets.is_empty() {
-        return None;
-    }
-    let (mut runs, mut runs_code) = (false, false);
-    for target in targets {
-        if target.runs_on(gpu.capability) {
-            runs = true;
-            runs_code |= target.code == Code::Machine;
-        }
-    }
-    let mut newer_ptx = None;
-    if runs {
-        let (driver, first, cuda) = (driver?, built.tables.ptx?, built.cuda?);
-        if driver >= first || runs_code {
-            return None;
-        }
-        newer_ptx = Some(NewerPtx { cuda, driver });
-    }
-    Some(UncoveredGpu {
-        gpu,
-        targets,
-        newer_ptx,
-    })
 }
 
 /// The facts about a cuDNN that determine the GPUs that it supports.

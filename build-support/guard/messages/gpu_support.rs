@@ -1,64 +1,10 @@
-//! Incompatible GPUs, kernels, PTX and driver versions.
+//! GPUs that a cuDNN has no code for, and PTX that a driver does not support.
 
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules::{
-    Cudnn, DeviceOrder, DriverTooOld, DriverUser, Gpu, JudgedGpu, NewerPtx, SupportGap,
-    UncoveredGpu, UnsupportedGpu,
+    Cudnn, DeviceOrder, Gpu, JudgedGpu, NewerPtx, SupportGap, UnsupportedGpu,
 };
-
-impl DriverTooOld {
-    /// Returns the finding, an error only if a program with a GPU needs the driver.
-    pub fn finding(&self) -> Finding {
-        let (what, is_program) = match self.needed_by {
-            DriverUser::LoadedCudnn => ("the loaded cuDNN is", true),
-            DriverUser::Program => ("this program is", true),
-            DriverUser::ChosenCudnn => ("the cuDNN is", false),
-            DriverUser::ChosenToolkit => ("the toolkit is", false),
-        };
-        let (driver, needed) = (self.driver.short(), self.needed);
-        let headline =
-            format!("the NVIDIA driver serves CUDA {driver}, and {what} for CUDA {needed}");
-        let severity = Severity::error_if(is_program && self.has_gpu);
-        let finding = Finding::new(FindingId::DriverTooOld, severity, headline).help(
-            match &self.first_driver {
-                Some(first) => format!(
-                    "install NVIDIA's driver {first} or a later one, which serves CUDA {needed}"
-                ),
-                None => format!("install an NVIDIA driver for CUDA {needed} or later"),
-            },
-        );
-        if !is_program {
-            return finding;
-        }
-        finding.help(format!(
-            "or use a program and a cuDNN that are built for CUDA {}",
-            self.driver.major
-        ))
-    }
-}
-
-impl UncoveredGpu<'_> {
-    /// Returns the finding, a warning if the program may run without the GPU.
-    pub fn finding(&self) -> Finding {
-        let severity = Severity::error_if(self.gpu.is_required);
-        let gpu = self.gpu.words();
-        let finding = match self.newer_ptx {
-            None => Finding::new(
-                FindingId::KernelsNotCoveringGpu,
-                severity,
-                format!("no kernel of this program runs on {gpu}"),
-            ),
-            Some(ptx) => ptx.finding(severity, &format!("all that could run on {gpu}, is")),
-        };
-        let targets: Vec<String> = self.targets.iter().map(ToString::to_string).collect();
-        let finding = finding.with("compiled", targets.join(", ")).help(format!(
-            "build the program with CUDNN_GUARD_ARCHS={} set",
-            self.gpu.capability
-        ));
-        self.gpu.with_order(finding)
-    }
-}
 
 impl NewerPtx {
     /// Returns the finding. `what` is the subject of the PTX: "the toolkit writes".
@@ -132,7 +78,8 @@ impl UnsupportedGpu<'_> {
 }
 
 impl Gpu<'_> {
-    fn words(&self) -> String {
+    /// Returns its name and its compute capability.
+    pub fn words(&self) -> String {
         format!(
             "{}, whose compute capability is {}",
             self.name, self.capability
@@ -140,7 +87,7 @@ impl Gpu<'_> {
     }
 
     /// Adds the rule that determines the first GPU, if the GPUs differ.
-    fn with_order(&self, finding: Finding) -> Finding {
+    pub fn with_order(&self, finding: Finding) -> Finding {
         let order = self.order.map(|order| match order {
             DeviceOrder::Variable(value) => format!("CUDA_DEVICE_ORDER={value}"),
             DeviceOrder::Fastest => {

@@ -24,6 +24,8 @@ pub mod main_library;
 pub mod mixed_sub_libraries;
 #[cfg(feature = "runtime")]
 pub mod not_found;
+#[cfg(feature = "runtime")]
+pub mod program;
 pub mod release;
 #[cfg(feature = "runtime")]
 pub mod sub_libraries;

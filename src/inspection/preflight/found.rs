@@ -20,7 +20,8 @@ use crate::runtime::install::mixed_sub_libraries::{
 };
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease, ReleaseMismatch};
+use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
+use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::system::files;
@@ -163,7 +164,7 @@ impl PreflightInput {
     /// Returns the reason why a guard refuses this version.
     pub(super) fn refusal(&self, version: Version) -> Option<ReleaseMismatch> {
         let mut guards = self.guards.iter().filter(|guard| guard.absent.is_none());
-        guards.find_map(|guard| rules::version(guard, version).err())
+        guards.find_map(|guard| program_rules::version(guard, version).err())
     }
 
     /// Returns the finding for sub-libraries of another version from other directories, as the guard reports them.
@@ -235,8 +236,8 @@ impl PreflightInput {
         let (Some(version), None) = (version, &guard.absent) else {
             return;
         };
-        if let Err(mismatch) = rules::version(guard, version) {
-            let fits = |version| rules::version(guard, version).is_ok();
+        if let Err(mismatch) = program_rules::version(guard, version) {
+            let fits = |version| program_rules::version(guard, version).is_ok();
             let of_hidden = |hidden: &&Cudnn| hidden.library_version.is_some_and(fits);
             let hidden = self.hidden.as_ref().filter(of_hidden);
             let (via, package) = (self.via.as_ref(), guard.package.as_deref());
@@ -257,7 +258,7 @@ impl PreflightInput {
             findings.push(fault.finding());
         }
         let cuda = cudnn.cuda_major;
-        let mismatch = cuda.and_then(|major| rules::cuda_major(guard, major));
+        let mismatch = cuda.and_then(|major| program_rules::cuda_major(guard, major));
         findings.extend(mismatch.map(|fault| fault.finding()));
     }
 
@@ -277,13 +278,13 @@ impl PreflightInput {
         let mut add = |finding: Option<Finding>| {
             findings.extend(finding.filter(|finding| !findings.contains(finding)));
         };
-        let too_old = rules::driver(&built, cudnn.cuda_major, driver);
+        let too_old = program_rules::driver(&built, cudnn.cuda_major, driver);
         add(too_old.map(|fault| fault.finding()));
         let Some(gpu) = self.gpus().first() else {
             return;
         };
         let gpu = Gpu::new(&gpu.name, gpu.capability);
-        add(rules::kernels(&built, Some(driver), gpu).map(|fault| fault.finding()));
+        add(program_rules::kernels(&built, Some(driver), gpu).map(|fault| fault.finding()));
         if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
             let rows = compat::gpus(&self.platform.cpu);
             let unsupported = rules::Cudnn { version, cuda }.device(&rows, gpu);

@@ -7,6 +7,7 @@ use cudnn_guard::runtime::facts::finding::{Finding, Severity};
 use cudnn_guard::runtime::facts::tables::CudnnTargets;
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::judge::gpu_support::{self, GpuSupport};
+use cudnn_guard::runtime::judge::program_rules;
 use cudnn_guard::runtime::judge::rules::{self, Cudnn, Gpu};
 
 fn release(text: &str) -> Version {
@@ -15,7 +16,7 @@ fn release(text: &str) -> Version {
 }
 
 fn fits(built: &Built, loaded: &str) -> bool {
-    rules::version(built, release(loaded)).is_ok()
+    program_rules::version(built, release(loaded)).is_ok()
 }
 
 /// VER-01, VER-02, VER-09: the rules of other systems, each as the policy that stands for it.
@@ -171,7 +172,7 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
         ..program::built()
     };
     assert_eq!(
-        rules::driver(&built, Some(13), Version::new(12, 2, 0))
+        program_rules::driver(&built, Some(13), Version::new(12, 2, 0))
             .unwrap()
             .finding()
             .to_string(),
@@ -184,14 +185,17 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
         ..built.clone()
     };
     assert_eq!(
-        rules::driver(&old, Some(12), Version::new(11, 4, 0))
+        program_rules::driver(&old, Some(12), Version::new(11, 4, 0))
             .unwrap()
             .finding()
             .help[0],
         "install NVIDIA's driver 525.60.13 or a later one, which serves CUDA 12"
     );
     // Minor-version compatibility.
-    assert_eq!(rules::driver(&old, Some(12), Version::new(12, 0, 0)), None);
+    assert_eq!(
+        program_rules::driver(&old, Some(12), Version::new(12, 0, 0)),
+        None
+    );
 }
 
 /// DRV-03, ARC-01: PTX is exempt from minor-version compatibility.
@@ -214,7 +218,7 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
     built.tables.ptx = Some(Version::new(13, 2, 0));
     let judged = |driver, major, minor| {
         let gpu = ComputeCapability::new(major, minor);
-        let fault = rules::kernels(&built, driver, Gpu::new("NVIDIA X", gpu));
+        let fault = program_rules::kernels(&built, driver, Gpu::new("NVIDIA X", gpu));
         fault.map(|fault| fault.finding().to_string())
     };
     let old = Some(Version::new(13, 1, 0));

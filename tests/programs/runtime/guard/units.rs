@@ -13,6 +13,7 @@ use cudnn_guard::runtime::facts::codec::{Fields, each_line, line};
 use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::install::sub_library_lookup;
+use cudnn_guard::runtime::judge::program_rules;
 use cudnn_guard::runtime::judge::rules;
 use cudnn_guard::runtime::loader::file_name;
 use cudnn_guard::runtime::report::env_config::{EnvConfig, Mode, RequireGpu};
@@ -32,7 +33,7 @@ fn built(policy: Policy) -> Built {
 /// Whether each of these releases may be loaded by a program built with 9.14.0.
 fn fits(built: &Built, releases: &[(u32, u32, u32)]) -> Vec<bool> {
     let fits = |release: &(u32, u32, u32)| {
-        rules::version(built, Version::new(release.0, release.1, release.2)).is_ok()
+        program_rules::version(built, Version::new(release.0, release.1, release.2)).is_ok()
     };
     releases.iter().map(fits).collect()
 }
@@ -92,7 +93,7 @@ fn each_policy_draws_its_own_line() {
 #[test]
 fn a_mismatch_says_what_may_be_loaded() {
     let text = |built: &Built, loaded| {
-        rules::version(built, loaded)
+        program_rules::version(built, loaded)
             .unwrap_err()
             .finding(Vec::new())
             .to_string()
@@ -134,14 +135,14 @@ fn a_mismatch_says_what_may_be_loaded() {
 fn a_driver_serves_every_release_of_its_major() {
     let built = built(Policy::Compatible);
     assert_eq!(
-        rules::driver(&built, Some(13), Version::new(13, 0, 0)),
+        program_rules::driver(&built, Some(13), Version::new(13, 0, 0)),
         None
     );
     assert_eq!(
-        rules::driver(&built, Some(12), Version::new(14, 0, 0)),
+        program_rules::driver(&built, Some(12), Version::new(14, 0, 0)),
         None
     );
-    let fault = rules::driver(&built, Some(13), Version::new(12, 8, 0)).unwrap();
+    let fault = program_rules::driver(&built, Some(13), Version::new(12, 8, 0)).unwrap();
     let finding = fault.finding();
     assert_eq!(
         finding.to_string(),
@@ -149,7 +150,7 @@ fn a_driver_serves_every_release_of_its_major() {
          = help: install an NVIDIA driver for CUDA 13 or later\n  \
          = help: or use a program and a cuDNN that are built for CUDA 12"
     );
-    let fault = rules::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
+    let fault = program_rules::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
     let finding = fault.finding();
     assert_eq!(
         finding.summary,

@@ -1,0 +1,132 @@
+//! A program that is incompatible with the cuDNN, the driver or the GPUs of this machine.
+
+use crate::runtime::facts::built::Policy;
+use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::runtime::judge::program_rules::{
+    AcceptedReleases, CudaMajorMismatch, DriverTooOld, DriverUser, ReleaseMismatch, UncoveredGpu,
+};
+
+impl ReleaseMismatch {
+    /// Returns the finding, with this evidence about the loaded library first.
+    pub fn finding(&self, loaded: Vec<(&'static str, String)>) -> Finding {
+        let name = if self.is_major {
+            self.loaded.major.to_string()
+        } else {
+            self.loaded.to_string()
+        };
+        let (headline, allowed) = match &self.accepted {
+            AcceptedReleases::Requirement(text) => (
+                format!(
+                    "loaded cuDNN {name} does not meet the `{text}` that this program asks for"
+                ),
+                format!("the requirement `{text}`"),
+            ),
+            AcceptedReleases::BuiltWith(with, policy) => {
+                let relation = if self.loaded.major != with.major {
+                    "is of another major release than"
+                } else if self.loaded < *with {
+                    "is older than"
+                } else {
+                    "is newer than"
+                };
+                let range = match policy {
+                    Policy::Compatible | Policy::Requirement => or_later(*with),
+                    Policy::SameMinor => format!("any {}", with.short()),
+                    Policy::Exact => format!("{with} alone"),
+                };
+                (
+                    format!(
+                        "loaded cuDNN {name} {relation} the {with} that this program was built with"
+                    ),
+                    format!("{with}, so {range} may be loaded"),
+                )
+            }
+        };
+        let mut finding = Finding::error(FindingId::CudnnVersionMismatch, headline);
+        finding.evidence = loaded;
+        finding.with("built with", allowed)
+    }
+
+    /// Returns the cuDNN to install: "cuDNN 9.28 or a later 9.x".
+    pub fn required_cudnn(&self) -> String {
+        match &self.accepted {
+            AcceptedReleases::Requirement(text) => format!("a cuDNN that meets `{text}`"),
+            AcceptedReleases::BuiltWith(with, policy) => match policy {
+                Policy::Compatible | Policy::Requirement => format!("cuDNN {}", or_later(*with)),
+                Policy::SameMinor => format!("cuDNN {}", with.short()),
+                Policy::Exact => format!("cuDNN {with}"),
+            },
+        }
+    }
+}
+
+fn or_later(with: Version) -> String {
+    format!("{} or a later {}.x", with.short(), with.major)
+}
+
+impl CudaMajorMismatch {
+    /// Returns the warning about the loaded cuDNN.
+    pub fn finding(&self) -> Finding {
+        let Self { loaded, built_with } = self;
+        let headline = format!(
+            "loaded cuDNN is for CUDA {loaded}, and this program was built with one for CUDA {built_with}"
+        );
+        Finding::warning(FindingId::CudaFlavourMismatch, headline)
+            .help(format!("install the cuDNN for CUDA {built_with}"))
+    }
+}
+
+impl DriverTooOld {
+    /// Returns the finding, an error only if a program with a GPU needs the driver.
+    pub fn finding(&self) -> Finding {
+        let (what, is_program) = match self.needed_by {
+            DriverUser::LoadedCudnn => ("the loaded cuDNN is", true),
+            DriverUser::Program => ("this program is", true),
+            DriverUser::ChosenCudnn => ("the cuDNN is", false),
+            DriverUser::ChosenToolkit => ("the toolkit is", false),
+        };
+        let (driver, needed) = (self.driver.short(), self.needed);
+        let headline =
+            format!("the NVIDIA driver serves CUDA {driver}, and {what} for CUDA {needed}");
+        let severity = Severity::error_if(is_program && self.has_gpu);
+        let finding = Finding::new(FindingId::DriverTooOld, severity, headline).help(
+            match &self.first_driver {
+                Some(first) => format!(
+                    "install NVIDIA's driver {first} or a later one, which serves CUDA {needed}"
+                ),
+                None => format!("install an NVIDIA driver for CUDA {needed} or later"),
+            },
+        );
+        if !is_program {
+            return finding;
+        }
+        finding.help(format!(
+            "or use a program and a cuDNN that are built for CUDA {}",
+            self.driver.major
+        ))
+    }
+}
+
+impl UncoveredGpu<'_> {
+    /// Returns the finding, a warning if the program may run without the GPU.
+    pub fn finding(&self) -> Finding {
+        let severity = Severity::error_if(self.gpu.is_required);
+        let gpu = self.gpu.words();
+        let finding = match self.newer_ptx {
+            None => Finding::new(
+                FindingId::KernelsNotCoveringGpu,
+                severity,
+                format!("no kernel of this program runs on {gpu}"),
+            ),
+            Some(ptx) => ptx.finding(severity, &format!("all that could run on {gpu}, is")),
+        };
+        let targets: Vec<String> = self.targets.iter().map(ToString::to_string).collect();
+        let finding = finding.with("compiled", targets.join(", ")).help(format!(
+            "build the program with CUDNN_GUARD_ARCHS={} set",
+            self.gpu.capability
+        ));
+        self.gpu.with_order(finding)
+    }
+}
