@@ -1,92 +1,49 @@
-//! The symbol versions of an ELF file: the versions that it defines, the versions that it requires, and the symbols
-//! that it imports under them. The tables:
+//! The symbol versions that an ELF file requires, and the symbols that it imports under them. The tables:
 //! <https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html>
 
 use crate::runtime::binary::elf::{Elf, lossy};
 
-const SHT_DYNSYM: u64 = 11;
 const DT_VERSYM: u64 = 0x6fff_fff0;
-const DT_VERDEF: u64 = 0x6fff_fffc;
 const DT_VERNEED: u64 = 0x6fff_fffe;
 const VER_FLG_WEAK: u64 = 2;
 /// The mask of a version's number, and so the most versions of a file.
-const NUMBER: u64 = 0x7fff;
+pub const NUMBER: u64 = 0x7fff;
 /// Limits above the number of symbols that a program imports, and above the total length of their names. Damaged tables
 /// may name a long text many times.
-const MOST_SYMBOLS: u64 = 1 << 20;
-const MOST_LETTERS: usize = 32 << 20;
+pub const MOST_SYMBOLS: u64 = 1 << 20;
+pub const MOST_LETTERS: usize = 32 << 20;
 
 /// The versions that are required of a library.
-struct VerneedEntry {
-    file: String,
-    versions: Vec<NeededVersion>,
+pub struct VerneedEntry {
+    pub file: String,
+    pub versions: Vec<NeededVersion>,
 }
 
-struct NeededVersion {
+pub struct NeededVersion {
     number: u64,
-    name: String,
+    pub name: String,
     /// `true` if the version may be missing.
-    is_weak: bool,
+    pub is_weak: bool,
 }
 
 /// The number of letters that may still be kept.
-struct NameBudget(usize);
+pub struct NameBudget(pub usize);
 
 impl NameBudget {
-    fn spend(&mut self, count: usize) -> Option<()> {
+    pub fn spend(&mut self, count: usize) -> Option<()> {
         self.0 = self.0.checked_sub(count)?;
         Some(())
     }
 }
 
 impl Elf {
-    /// Returns the versions that it defines.
-    pub fn versions(&self) -> Vec<String> {
-        self.defined_versions().unwrap_or_default()
-    }
-
-    /// Returns the versions that other libraries have to define, by file name.
-    pub fn needed_versions(&self) -> Vec<(String, Vec<String>)> {
-        let needed = self.version_needs().unwrap_or_default().into_iter();
-        needed
-            .map(|one| {
-                let versions = one.versions.into_iter().filter(|version| !version.is_weak);
-                (one.file, versions.map(|version| version.name).collect())
-            })
-            .collect()
-    }
-
     /// Returns the imports with a version: the library's file name and the symbol.
     pub fn named_imports(&self) -> Vec<(String, Vec<u8>)> {
         self.versioned_imports().unwrap_or_default()
     }
 
-    /// Returns the functions that it imports from any library.
-    pub fn calls(&self) -> Vec<String> {
-        self.imports().unwrap_or_default()
-    }
-
-    fn defined_versions(&self) -> Option<Vec<String>> {
-        let layout = self.layout()?;
-        let mut letters = NameBudget(MOST_LETTERS);
-        let mut versions = Vec::new();
-        let mut at = self.dynamic_value(DT_VERDEF)?;
-        for _ in 0..NUMBER {
-            let row = self.entry(at, 20)?;
-            let first = at.checked_add(layout.number(&row, 12, 4)?)?;
-            // The first name is its own. The names of the versions that it inherits follow.
-            let name = self.name(layout.number(&self.entry(first, 8)?, 0, 4)?)?;
-            letters.spend(name.len())?;
-            versions.push(lossy(name));
-            match layout.number(&row, 16, 4)? {
-                0 => return Some(versions),
-                next => at = at.checked_add(next)?,
-            }
-        }
-        None
-    }
-
-    fn version_needs(&self) -> Option<Vec<VerneedEntry>> {
+    /// Returns the versions that it requires, by library.
+    pub fn version_needs(&self) -> Option<Vec<VerneedEntry>> {
         let layout = self.layout()?;
         let mut letters = NameBudget(MOST_LETTERS);
         let (mut needed, mut count) = (Vec::new(), 0);
@@ -148,29 +105,6 @@ impl Elf {
             if let (Some(file), Some(name)) = (files[number as usize], self.name(symbol.name)) {
                 letters.spend(file.len() + name.len())?;
                 imports.push((file.clone(), name));
-            }
-        }
-        Some(imports)
-    }
-
-    /// Reads the section: a program that defines nothing has an empty hash table, from which the number of symbols does
-    /// not follow.
-    fn imports(&self) -> Option<Vec<String>> {
-        let sections = self.sections()?;
-        let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;
-        let count = table.size / self.layout()?.either(16, 24);
-        let mut letters = NameBudget(MOST_LETTERS);
-        let mut imports = Vec::new();
-        for index in 1..count.min(MOST_SYMBOLS) {
-            let Some(symbol) = self.symbol(index) else {
-                break;
-            };
-            if symbol.is_defined || symbol.is_weak {
-                continue;
-            }
-            if let Some(name) = self.name(symbol.name) {
-                letters.spend(name.len())?;
-                imports.push(lossy(name));
             }
         }
         Some(imports)

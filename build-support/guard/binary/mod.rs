@@ -5,6 +5,9 @@ pub mod bounded_file;
 pub mod cuda_sections;
 pub mod defect;
 pub mod elf;
+#[cfg(feature = "runtime")]
+#[cfg(feature = "build")]
+pub mod elf_linkage;
 pub mod elf_sections;
 pub mod elf_symbols;
 #[cfg(feature = "build")]

@@ -1,0 +1,73 @@
+//! The versions that an ELF file defines and requires, and the functions that it calls, for an inspection.
+
+use crate::runtime::binary::elf::{Elf, lossy};
+use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, NUMBER, NameBudget};
+
+const SHT_DYNSYM: u64 = 11;
+const DT_VERDEF: u64 = 0x6fff_fffc;
+
+impl Elf {
+    /// Returns the versions that it defines.
+    pub fn versions(&self) -> Vec<String> {
+        self.defined_versions().unwrap_or_default()
+    }
+
+    /// Returns the versions that other libraries have to define, by file name.
+    pub fn needed_versions(&self) -> Vec<(String, Vec<String>)> {
+        let needed = self.version_needs().unwrap_or_default().into_iter();
+        needed
+            .map(|one| {
+                let versions = one.versions.into_iter().filter(|version| !version.is_weak);
+                (one.file, versions.map(|version| version.name).collect())
+            })
+            .collect()
+    }
+
+    /// Returns the functions that it imports from any library.
+    pub fn calls(&self) -> Vec<String> {
+        self.imports().unwrap_or_default()
+    }
+
+    fn defined_versions(&self) -> Option<Vec<String>> {
+        let layout = self.layout()?;
+        let mut letters = NameBudget(MOST_LETTERS);
+        let mut versions = Vec::new();
+        let mut at = self.dynamic_value(DT_VERDEF)?;
+        for _ in 0..NUMBER {
+            let row = self.entry(at, 20)?;
+            let first = at.checked_add(layout.number(&row, 12, 4)?)?;
+            // The first name is its own. The names of the versions that it inherits follow.
+            let name = self.name(layout.number(&self.entry(first, 8)?, 0, 4)?)?;
+            letters.spend(name.len())?;
+            versions.push(lossy(name));
+            match layout.number(&row, 16, 4)? {
+                0 => return Some(versions),
+                next => at = at.checked_add(next)?,
+            }
+        }
+        None
+    }
+
+    /// Reads the section: a program that defines nothing has an empty hash table, from which the number of symbols does
+    /// not follow.
+    fn imports(&self) -> Option<Vec<String>> {
+        let sections = self.sections()?;
+        let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;
+        let count = table.size / self.layout()?.either(16, 24);
+        let mut letters = NameBudget(MOST_LETTERS);
+        let mut imports = Vec::new();
+        for index in 1..count.min(MOST_SYMBOLS) {
+            let Some(symbol) = self.symbol(index) else {
+                break;
+            };
+            if symbol.is_defined || symbol.is_weak {
+                continue;
+            }
+            if let Some(name) = self.name(symbol.name) {
+                letters.spend(name.len())?;
+                imports.push(lossy(name));
+            }
+        }
+        Some(imports)
+    }
+}
