@@ -7,7 +7,7 @@ use cudnn_guard::runtime::binary::ld_so_cache;
 use cudnn_guard::runtime::loader::elf::candidates::View;
 use cudnn_guard::runtime::loader::elf::{dlerror_messages, search_list};
 use cudnn_guard::runtime::loader::file_name;
-use cudnn_guard::runtime::system::linux::mapped;
+use cudnn_guard::runtime::system::linux::maps;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
 use std::os::unix::ffi::OsStrExt;
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         let loader = Loader::parse(bytes, cpu);
         assert!(!loader.dirs.is_empty() && !loader.lib.is_empty());
     }
-    if let Some(file) = mapped::file_in(bytes, 0x7f00_0000_1000) {
+    if let Some(file) = maps::file_in(bytes, 0x7f00_0000_1000) {
         assert!(file.path.starts_with(b"/"), "{:?}", file.path);
     }
     let text = String::from_utf8_lossy(bytes);

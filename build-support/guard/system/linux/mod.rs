@@ -1,20 +1,27 @@
 //! Linux with glibc: opening libraries, and the loader's search path.
 
+#[cfg(feature = "runtime")]
 pub mod mapped;
+pub mod maps;
+#[cfg(feature = "runtime")]
+pub mod process;
+#[cfg(feature = "runtime")]
 pub mod stack;
 
 use crate::runtime::facts::linked_in::LinkedIn;
-use crate::runtime::system::linux::mapped::{current_path, path};
-use std::ffi::{
-    CStr, CString, OsStr, OsString, c_char, c_int, c_long, c_short, c_uint, c_ulong, c_void,
-};
+use crate::runtime::system::linux::maps::{current_path, path};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_long, c_uint, c_void};
 use std::fs::{Metadata, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "runtime")]
 pub use crate::runtime::system::linux::mapped::{mapped, replaced};
+#[cfg(feature = "runtime")]
+pub use crate::runtime::system::linux::process::*;
+#[cfg(feature = "runtime")]
 pub use crate::runtime::system::linux::stack::stack_left;
 
 /// `true` if the guard supports this system. In a static program, a library would load a second C library.
@@ -28,15 +35,7 @@ const RTLD_DI_LINKMAP: c_int = 2;
 const RTLD_DL_LINKMAP: c_int = 2;
 const RTLD_DI_SERINFO: c_int = 4;
 const RTLD_DI_SERINFOSIZE: c_int = 5;
-const DT_STRTAB: c_long = 5;
-const DT_RPATH: c_long = 15;
-const DT_RUNPATH: c_long = 29;
-const O_NONBLOCK: c_int = 0o4_000;
 const O_PATH: c_int = 0o10_000_000;
-const AT_SECURE: c_ulong = 23;
-const RLIMIT_FSIZE: c_int = 1;
-const POLLERR: c_short = 8;
-const POLLNVAL: c_short = 32;
 
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
@@ -50,24 +49,15 @@ unsafe extern "C" {
         extra: *mut *const LinkMap,
         flags: c_int,
     ) -> c_int;
-    fn getauxval(kind: c_ulong) -> c_ulong;
-    fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
-    fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
-}
-
-#[repr(C)]
-struct PollFd {
-    fd: c_int,
-    events: c_short,
-    revents: c_short,
 }
 
 /// The beginning of `struct link_map`.
 #[repr(C)]
-struct LinkMap {
-    address: usize,
+pub struct LinkMap {
+    pub address: usize,
     name: *const c_char,
-    dynamic: *const [c_long; 2],
+    /// Tags and values.
+    pub dynamic: *const [c_long; 2],
 }
 
 /// The head of `Dl_serinfo`; its entries follow.
@@ -145,7 +135,7 @@ impl Library {
         Some(file_of(self.link_map()?))
     }
 
-    fn link_map(self) -> Option<*const LinkMap> {
+    pub fn link_map(self) -> Option<*const LinkMap> {
         let mut map: *const LinkMap = std::ptr::null();
         let into: *mut *const LinkMap = &mut map;
         // SAFETY: RTLD_DI_LINKMAP writes one pointer, valid as long as the handle is open: for ever.
@@ -160,7 +150,8 @@ impl Library {
         })
     }
 
-    fn program() -> Option<Self> {
+    /// Returns the program itself.
+    pub fn program() -> Option<Self> {
         Self::with_name(std::ptr::null(), RTLD_LAZY).ok()
     }
 
@@ -180,12 +171,6 @@ impl Library {
         let message = unsafe { CStr::from_ptr(message) };
         Err(Some(message.to_string_lossy().into_owned()))
     }
-}
-
-/// Takes and releases the loader's two locks, for opening and for listing libraries.
-pub fn pass_locks() {
-    Library::program();
-    mapped();
 }
 
 /// Returns the directories that the loader searches for a library that the program opens by name, in its order.
@@ -262,67 +247,6 @@ fn own_map() -> Option<*const LinkMap> {
     (found && !map.is_null()).then_some(map)
 }
 
-/// Returns the search paths in the program: DT_RPATH, DT_RUNPATH.
-pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
-    let Some(map) = Library::program().and_then(Library::link_map) else {
-        return (None, None);
-    };
-    let (mut strings, mut rpath, mut runpath) = (0, None, None);
-    // SAFETY: the dynamic section of a running program ends in DT_NULL; DT_RPATH and DT_RUNPATH are offsets
-    // into its strings.
-    unsafe {
-        let mut entry = (*map).dynamic;
-        if entry.is_null() {
-            return (None, None);
-        }
-        while (*entry)[0] != 0 {
-            let value = (*entry)[1] as usize;
-            match (*entry)[0] {
-                // The loader has added the program's address on most systems, but not on all.
-                DT_STRTAB if value < (*map).address => strings = value + (*map).address,
-                DT_STRTAB => strings = value,
-                DT_RPATH => rpath = Some(value),
-                DT_RUNPATH => runpath = Some(value),
-                _ => {}
-            }
-            entry = entry.add(1);
-        }
-        let text = |offset: usize| {
-            let start = (strings as *const c_char).wrapping_add(offset);
-            OsStr::from_bytes(CStr::from_ptr(start).to_bytes()).to_owned()
-        };
-        if strings == 0 {
-            return (None, None);
-        }
-        (rpath.map(text), runpath.map(text))
-    }
-}
-
-/// Returns `true` if the program has more privileges than its user, by setuid or by capabilities of its file. Then the
-/// loader ignores LD_LIBRARY_PATH and the like, and removes them from the environment.
-pub fn is_privileged() -> bool {
-    // SAFETY: getauxval has no conditions.
-    unsafe { getauxval(AT_SECURE) != 0 }
-}
-
-/// Returns a variable's value when the loader ran, without later changes.
-pub fn first_environment(name: &str) -> Option<OsString> {
-    if is_privileged() {
-        return std::env::var_os(name);
-    }
-    given_environment(name)
-}
-
-/// Returns a variable's value at the start of the process, whether the loader used it or not.
-pub fn given_environment(name: &str) -> Option<OsString> {
-    let Ok(all) = std::fs::read("/proc/self/environ") else {
-        return std::env::var_os(name);
-    };
-    let mut lines = all.split(|byte| *byte == 0);
-    let value = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
-    value.map(|value| OsString::from_vec(value.to_vec()))
-}
-
 /// Returns the metadata of a path through `open`, which the loader uses too: PRoot and the like, which use other names
 /// than the kernel, support `open` better than `statx`.
 pub fn metadata(path: &Path) -> std::io::Result<Metadata> {
@@ -341,36 +265,4 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
         (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
         _ => false,
     }
-}
-
-/// Returns `true` if stderr can be written. A write to a pipe without a reader ends a program with the default SIGPIPE.
-pub fn stderr_is_open() -> bool {
-    let mut stderr = PollFd {
-        fd: 2,
-        events: 0,
-        revents: 0,
-    };
-    // SAFETY: one valid entry.
-    unsafe { poll(&mut stderr, 1, 0) };
-    stderr.revents & (POLLERR | POLLNVAL) == 0
-}
-
-/// Returns how many bytes this process may write to a file: more raise SIGXFSZ.
-pub fn most_in_a_file() -> u64 {
-    let mut limit = [u64::MAX; 2];
-    // SAFETY: getrlimit writes two numbers.
-    unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
-    limit[0]
-}
-
-/// Writes to a file, a device or a pipe without replacing it, and never waits for a reader.
-pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).truncate(true).custom_flags(O_NONBLOCK);
-    options.open(path)?.write_all(text.as_bytes())
-}
-
-/// Creates a path from bytes of `OsStr::as_encoded_bytes`.
-pub fn path_of(bytes: Vec<u8>) -> PathBuf {
-    PathBuf::from(OsString::from_vec(bytes))
 }

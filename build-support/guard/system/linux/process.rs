@@ -1,0 +1,131 @@
+//! This process on Linux: its environment, its privileges and its limits.
+
+use crate::runtime::system::linux::Library;
+use crate::runtime::system::linux::mapped::mapped;
+use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_long, c_short, c_ulong};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const DT_STRTAB: c_long = 5;
+const DT_RPATH: c_long = 15;
+const DT_RUNPATH: c_long = 29;
+const O_NONBLOCK: c_int = 0o4_000;
+const AT_SECURE: c_ulong = 23;
+const RLIMIT_FSIZE: c_int = 1;
+const POLLERR: c_short = 8;
+const POLLNVAL: c_short = 32;
+
+unsafe extern "C" {
+    fn getauxval(kind: c_ulong) -> c_ulong;
+    fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
+    fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
+}
+
+#[repr(C)]
+struct PollFd {
+    fd: c_int,
+    events: c_short,
+    revents: c_short,
+}
+
+/// Takes and releases the loader's two locks, for opening and for listing libraries.
+pub fn pass_locks() {
+    Library::program();
+    mapped();
+}
+
+/// Returns the search paths in the program: DT_RPATH, DT_RUNPATH.
+pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
+    let Some(map) = Library::program().and_then(Library::link_map) else {
+        return (None, None);
+    };
+    let (mut strings, mut rpath, mut runpath) = (0, None, None);
+    // SAFETY: the dynamic section of a running program ends in DT_NULL; DT_RPATH and DT_RUNPATH are offsets
+    // into its strings.
+    unsafe {
+        let mut entry = (*map).dynamic;
+        if entry.is_null() {
+            return (None, None);
+        }
+        while (*entry)[0] != 0 {
+            let value = (*entry)[1] as usize;
+            match (*entry)[0] {
+                // The loader has added the program's address on most systems, but not on all.
+                DT_STRTAB if value < (*map).address => strings = value + (*map).address,
+                DT_STRTAB => strings = value,
+                DT_RPATH => rpath = Some(value),
+                DT_RUNPATH => runpath = Some(value),
+                _ => {}
+            }
+            entry = entry.add(1);
+        }
+        let text = |offset: usize| {
+            let start = (strings as *const c_char).wrapping_add(offset);
+            OsStr::from_bytes(CStr::from_ptr(start).to_bytes()).to_owned()
+        };
+        if strings == 0 {
+            return (None, None);
+        }
+        (rpath.map(text), runpath.map(text))
+    }
+}
+
+/// Returns `true` if the program has more privileges than its user, by setuid or by capabilities of its file. Then the
+/// loader ignores LD_LIBRARY_PATH and the like, and removes them from the environment.
+pub fn is_privileged() -> bool {
+    // SAFETY: getauxval has no conditions.
+    unsafe { getauxval(AT_SECURE) != 0 }
+}
+
+/// Returns a variable's value when the loader ran, without later changes.
+pub fn first_environment(name: &str) -> Option<OsString> {
+    if is_privileged() {
+        return std::env::var_os(name);
+    }
+    given_environment(name)
+}
+
+/// Returns a variable's value at the start of the process, whether the loader used it or not.
+pub fn given_environment(name: &str) -> Option<OsString> {
+    let Ok(all) = std::fs::read("/proc/self/environ") else {
+        return std::env::var_os(name);
+    };
+    let mut lines = all.split(|byte| *byte == 0);
+    let value = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+    value.map(|value| OsString::from_vec(value.to_vec()))
+}
+
+/// Returns `true` if stderr can be written. A write to a pipe without a reader ends a program with the default SIGPIPE.
+pub fn stderr_is_open() -> bool {
+    let mut stderr = PollFd {
+        fd: 2,
+        events: 0,
+        revents: 0,
+    };
+    // SAFETY: one valid entry.
+    unsafe { poll(&mut stderr, 1, 0) };
+    stderr.revents & (POLLERR | POLLNVAL) == 0
+}
+
+/// Returns how many bytes this process may write to a file: more raise SIGXFSZ.
+pub fn most_in_a_file() -> u64 {
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: getrlimit writes two numbers.
+    unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
+    limit[0]
+}
+
+/// Writes to a file, a device or a pipe without replacing it, and never waits for a reader.
+pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).truncate(true).custom_flags(O_NONBLOCK);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+/// Creates a path from bytes of `OsStr::as_encoded_bytes`.
+pub fn path_of(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes))
+}
