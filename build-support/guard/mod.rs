@@ -93,11 +93,7 @@ pub mod check;
 pub mod startup;
 
 #[cfg(feature = "runtime")]
-pub use self::check::check;
-#[cfg(feature = "runtime")]
-pub use self::check::check_thoroughly;
-#[cfg(feature = "runtime")]
-pub use self::check::check_version;
+pub use self::check::{check, check_thoroughly, check_version};
 pub use self::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
 #[cfg(feature = "runtime")]
 pub use self::facts::built_record::BuiltRecord;
@@ -105,8 +101,6 @@ pub use self::facts::finding::{Finding, Severity, Verdict};
 pub use self::facts::finding_id::FindingId;
 pub use self::facts::linked_in::LinkedIn;
 #[cfg(feature = "runtime")]
-pub use self::report::result::Failure;
-#[cfg(feature = "runtime")]
-pub use self::report::result::Report;
+pub use self::report::result::{Failure, Report};
 #[cfg(feature = "runtime")]
 pub use self::startup::startup;

@@ -171,7 +171,11 @@ impl Pe {
         let version = bytes.and_then(|bytes| Version::from_symbol(&bytes));
         match version.zip(symbol) {
             Some((version, symbol)) => Some((version, VersionSource::Symbol(symbol))),
-            None => Some((self.file_version()?, VersionSource::VersionResource)),
+            None => {
+                let [major, minor, patch, _] = self.file_numbers()?;
+                let version = Version::new(major, minor, patch);
+                Some((version, VersionSource::VersionResource))
+            }
         }
     }
 
@@ -305,12 +309,6 @@ impl Pe {
     fn entry(&self, table: u32, index: u32, size: u32) -> Option<u32> {
         let address = index.checked_mul(size)?.checked_add(table)?;
         number(&self.read_at(address, size)?, 0, size as usize)
-    }
-
-    /// Returns the first three numbers of its version resource.
-    fn file_version(&self) -> Option<Version> {
-        let [major, minor, patch, _] = self.file_numbers()?;
-        Some(Version::new(major, minor, patch))
     }
 
     /// Returns the numbers of its version resource, in the first language.

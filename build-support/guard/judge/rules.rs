@@ -14,29 +14,17 @@ pub struct Gpu<'a> {
     pub capability: ComputeCapability,
     /// `false` if the program may run without this GPU.
     pub is_required: bool,
-    /// The rule that determines the first GPU, if the GPUs differ.
-    pub order: Option<DeviceOrder<'a>>,
 }
 
 impl<'a> Gpu<'a> {
-    /// Creates a GPU that the program requires, among GPUs that do not differ.
+    /// Creates a GPU that the program requires.
     pub fn new(name: &'a str, capability: ComputeCapability) -> Self {
         Self {
             name,
             capability,
             is_required: true,
-            order: None,
         }
     }
-}
-
-/// The rule that determines the first GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceOrder<'a> {
-    /// This value of CUDA_DEVICE_ORDER.
-    Variable(&'a str),
-    /// CUDA, which puts the fastest GPU first.
-    Fastest,
 }
 
 /// PTX of a CUDA version that the driver does not support.

@@ -2,9 +2,7 @@
 
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::judge::rules::{
-    Cudnn, DeviceOrder, Gpu, JudgedGpu, NewerPtx, SupportGap, UnsupportedGpu,
-};
+use crate::runtime::judge::rules::{Cudnn, Gpu, JudgedGpu, NewerPtx, SupportGap, UnsupportedGpu};
 
 impl NewerPtx {
     /// Returns the finding. `what` is the subject of the PTX: "the toolkit writes".
@@ -67,7 +65,7 @@ impl UnsupportedGpu<'_> {
             }
         };
         match self.gpu {
-            JudgedGpu::Device(gpu) => gpu.with_order(finding),
+            JudgedGpu::Device(_) => finding,
             JudgedGpu::Target(gpu, chosen_by) => {
                 finding.with("chosen by", chosen_by).help(format!(
                     "or leave {gpu} out of the targets, if no program with cuDNN is to run there"
@@ -84,16 +82,5 @@ impl Gpu<'_> {
             "{}, whose compute capability is {}",
             self.name, self.capability
         )
-    }
-
-    /// Adds the rule that determines the first GPU, if the GPUs differ.
-    pub fn with_order(&self, finding: Finding) -> Finding {
-        let order = self.order.map(|order| match order {
-            DeviceOrder::Variable(value) => format!("CUDA_DEVICE_ORDER={value}"),
-            DeviceOrder::Fastest => {
-                "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first".to_string()
-            }
-        });
-        finding.with_lines("order", order)
     }
 }

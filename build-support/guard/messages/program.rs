@@ -123,10 +123,9 @@ impl UncoveredGpu<'_> {
             Some(ptx) => ptx.finding(severity, &format!("all that could run on {gpu}, is")),
         };
         let targets: Vec<String> = self.targets.iter().map(ToString::to_string).collect();
-        let finding = finding.with("compiled", targets.join(", ")).help(format!(
+        finding.with("compiled", targets.join(", ")).help(format!(
             "build the program with CUDNN_GUARD_ARCHS={} set",
             self.gpu.capability
-        ));
-        self.gpu.with_order(finding)
+        ))
     }
 }

@@ -28,7 +28,7 @@ pub fn write(
     if let Err(error) = write_file(path, &format!("{text}\n")) {
         let report = match &mut result {
             Ok(report) => report,
-            Err(failure) => failure.report_mut(),
+            Err(failure) => &mut failure.report,
         };
         let unwritten = VariableFault::UnwrittenReport(path.clone(), error.to_string());
         report.findings.push(unwritten.finding());
@@ -42,7 +42,11 @@ fn line(result: &Result<Report, Failure>) -> String {
     let (verdict, reason) = match result {
         Ok(_) => (Verdict::Pass, String::new()),
         Err(failure) => {
-            let cause = failure.cause().map(text::one_line).unwrap_or_default();
+            let cause = failure
+                .report
+                .cause()
+                .map(text::one_line)
+                .unwrap_or_default();
             (failure.verdict(), format!(": {cause}"))
         }
     };

@@ -30,7 +30,7 @@ pub struct Report {
 
 /// The cuDNN is incompatible, or its compatibility is unknown.
 pub struct Failure {
-    report: Report,
+    pub(crate) report: Report,
 }
 
 impl Deref for Report {
@@ -231,10 +231,6 @@ impl Failure {
         &self.report
     }
 
-    pub(crate) fn report_mut(&mut self) -> &mut Report {
-        &mut self.report
-    }
-
     /// Returns the findings, errors first.
     pub fn findings(&self) -> &[Finding] {
         self.report.findings()
@@ -245,15 +241,11 @@ impl Failure {
         self.report.to_json()
     }
 
-    pub(crate) fn cause(&self) -> Option<&Finding> {
-        self.report.cause()
-    }
-
     /// Returns an unknown verdict in at most four lines: the cause, the first help, and two lines of evidence or other
     /// findings.
     pub(crate) fn brief(&self) -> String {
         let mut text = self.headline();
-        let cause = match self.cause() {
+        let cause = match self.report.cause() {
             Some(cause) if cause.id != FindingId::BuiltWithoutCuda => cause,
             _ => return text,
         };
