@@ -9,7 +9,6 @@ use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::facts::built::Loader;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::judge::program_rules;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::not_found::installable;
