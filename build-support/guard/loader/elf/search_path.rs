@@ -18,8 +18,6 @@ impl SearchPath {
     pub fn of_program() -> Self {
         let (rpath, runpath) = platform::program_paths();
         let library_path = platform::first_environment("LD_LIBRARY_PATH");
-        // A DT_RUNPATH disables a DT_RPATH.
-        let rpath = if runpath.is_some() { None } else { rpath };
         Self::new(&platform::search_path(), rpath, library_path, runpath)
     }
 
@@ -31,6 +29,8 @@ impl SearchPath {
         library_path: Option<OsString>,
         runpath: Option<OsString>,
     ) -> Self {
+        // A DT_RUNPATH disables a DT_RPATH.
+        let rpath = if runpath.is_some() { None } else { rpath };
         let program = std::env::current_exe().unwrap_or_default();
         let entries = |list: Option<OsString>, separators: &str| -> Vec<PathBuf> {
             let list = list.as_ref().map(|list| list.as_encoded_bytes());

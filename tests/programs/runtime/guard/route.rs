@@ -15,8 +15,9 @@ fn the_way_to_a_library_is_told() {
         .map(PathBuf::from)
         .collect();
     let via = |route: &SearchPath, file: &str| route.to(Path::new(file));
-    let route = SearchPath::new(&all, text("/r"), text("/l/:/both"), text("/u:/both"));
+    let route = SearchPath::new(&all, text("/r"), None, None);
     assert_eq!(via(&route, "/r/x.so"), LoadOrigin::Rpath("/r".into()));
+    let route = SearchPath::new(&all, None, text("/l/:/both"), text("/u:/both"));
     assert_eq!(via(&route, "/l/x.so"), LoadOrigin::LibraryPath("/l".into()));
     assert_eq!(
         via(&route, "/both/x.so"),
@@ -49,6 +50,9 @@ fn the_way_to_a_library_is_told() {
         let file = folder.join("x.so");
         assert_eq!(route.to(&file), LoadOrigin::LibraryPath(folder));
     }
+    // A RUNPATH disables the RPATH of the same file, so the directory is in the list for another reason.
+    let route = SearchPath::new(&all, text("/r"), None, text("/u"));
+    assert_eq!(via(&route, "/r/x.so"), LoadOrigin::System("/r".into()));
     // Without the variable the same folders are the loader's own.
     let route = SearchPath::new(&all, None, None, None);
     assert_eq!(via(&route, "/l/x.so"), LoadOrigin::System("/l".into()));
