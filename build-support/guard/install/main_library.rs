@@ -10,7 +10,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::install::mixed_sub_libraries::{self, LastingFolder, Replacement};
 use crate::runtime::install::package_owner;
-use crate::runtime::install::refusal::{Need, UnusableFile};
+use crate::runtime::install::refusal::{self, Need, UnusableFile};
 use crate::runtime::install::sub_library_files::SubLibraries;
 #[cfg(windows)]
 use crate::runtime::install::zlib::MissingZlib;
@@ -19,7 +19,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::{self, HiddenCudnn};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::loader::{map_failures, not_found, off_the_way};
+use crate::runtime::loader::{loader_words, map_failures, not_found, off_the_way};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
@@ -220,7 +220,7 @@ fn open(
 ) -> Result<MainLibrary, Finding> {
     let names = library_names::opened_names(built);
     let mut messages = Vec::new();
-    let (mut unfit, mut usable) = (None, false);
+    let (mut unfit, mut usable, mut refused) = (None, false, None);
     for name in &names {
         // The loader searches no file for a name in the process. `Library::loaded` opens the files of other names.
         let mut file = search_path.program_file(name);
@@ -229,14 +229,14 @@ fn open(
         if loaded.iter().any(is_it) || !is_pipe && Library::loaded(name).is_some() {
             file = None;
         }
-        if let Some(path) = file {
+        if let Some(path) = &file {
             // Opening a file with such a defect could kill or block the process.
-            match Image::open(&path) {
+            match Image::open(path) {
                 Err(defect @ (Defect::Truncated(..) | Defect::Garbled | Defect::Special)) => {
-                    let need = Need::Opened(search_path.to(&path));
-                    return Err(UnusableFile::new(&path, &defect, need).finding());
+                    let need = Need::Opened(search_path.to(path));
+                    return Err(UnusableFile::new(path, &defect, need).finding());
                 }
-                Err(defect) => unfit = Some((path, defect)),
+                Err(defect) => unfit = Some((path.clone(), defect)),
                 Ok(_) => usable = true,
             }
         }
@@ -259,13 +259,27 @@ fn open(
                     origin,
                 });
             }
-            Err(message) => messages.push(message),
+            Err(message) => {
+                // The loader's message begins with the library that it did not find.
+                let named = message.split(": ").next().unwrap_or_default();
+                if let (true, None, Some(path)) = (usable, &refused, file) {
+                    if !Path::new(named).ends_with(name) {
+                        refused = Some((path, message.clone()));
+                    }
+                }
+                messages.push(message);
+            }
         }
     }
     let locate = |name: &str| search_path.program_file(name);
     for message in &messages {
         if let Some(failure) = map_failures::find(message, &locate) {
             return Err(failure.finding());
+        }
+    }
+    if let Some((path, message)) = refused {
+        if !loader_words::wants_driver(&path, &message) {
+            return Err(refusal::finding(&path, &message));
         }
     }
     if unfit.is_none() {

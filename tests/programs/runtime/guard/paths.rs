@@ -390,9 +390,9 @@ fn what_the_loader_passes_over_is_passed_over() {
     run("check", &foreign.0, &[GPU]).must_be("fail", &["wrong-architecture"; 7]);
 }
 
-/// The loader passes over a link to nothing, and fails at the next file: the link is not the reason.
+/// LOD-17: the loader passes over a link to nothing, and refuses the next file for a library that it needs.
 #[test]
-fn what_is_passed_over_is_not_the_reason_where_there_is_more() {
+fn a_library_that_the_first_library_needs_is_named() {
     let cudnn = sound();
     let gone = cudnn.file("libgone.so.1");
     compile("int gone;", &gone, &[]);
@@ -408,9 +408,16 @@ fn what_is_passed_over_is_not_the_reason_where_there_is_more() {
     let way = format!("{}:{}", foreign.text(), cudnn.text());
     let ran = run("check", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
     ran.must_be("fail", &["cudnn-not-loadable"]);
-    let loader = &ran.json["findings"][0]["evidence"]["loader"];
-    assert!(
-        loader.as_str().unwrap().starts_with("libgone.so.1: "),
-        "{loader}"
+    let finding = &ran.json["findings"][0];
+    assert_eq!(
+        finding["summary"],
+        format!(
+            "`{}` needs libgone.so.1, which the loader does not find",
+            first.display()
+        )
+    );
+    assert_eq!(
+        finding["help"],
+        serde_json::json!(["install libgone.so.1, or put its directory into LD_LIBRARY_PATH"])
     );
 }
