@@ -138,7 +138,6 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "messages/defect",
     "messages/devices",
     "messages/driver",
-    "messages/driver_library",
     "messages/gpu_support",
     "messages/load_origin",
     "messages/loading",

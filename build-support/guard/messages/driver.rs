@@ -1,21 +1,31 @@
 //! NVIDIA's driver.
 
+#[cfg(feature = "runtime")]
+use crate::runtime::binary::defect::{Defect, cpu_name};
+#[cfg(feature = "runtime")]
+use crate::runtime::driver::driver_library::LocatedProblem;
 use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES};
 use crate::runtime::driver::driver_release::release_in_name;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
 use crate::runtime::driver::query::{Driver, DriverProblem, MISMATCH};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+#[cfg(feature = "runtime")]
+use crate::runtime::loader::load_origin::LoadOrigin;
+#[cfg(feature = "runtime")]
+use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::messages::cuda_status;
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::DRIVER;
+#[cfg(feature = "runtime")]
+use crate::runtime::system::platform::LIBRARY_PATH;
 
 const UVM: &str = "/dev/nvidia-uvm";
 
 impl DriverProblem {
     pub fn finding(&self) -> Finding {
         match self {
-            DriverProblem::Missing(missing) => missing.finding(true),
+            DriverProblem::Missing(missing) => missing.finding(),
             DriverProblem::Stub(driver) => Finding::warning(
                 FindingId::DriverStub,
                 format!(
@@ -82,68 +92,154 @@ fn with_driver(finding: Finding, driver: &Driver) -> Finding {
 }
 
 impl MissingDriver {
-    /// Returns the finding for the missing library, with or without the loader's message.
-    pub fn finding(&self, with_words: bool) -> Finding {
-        let absent = self.is_absent();
-        let (headline, help) = match (self.container, &self.module) {
-            _ if absent && self.nixos => (
-                format!(
-                    "`{DRIVER}`, the library of NVIDIA's driver, is in `{NIXOS}`, where this program does not look"
-                ),
-                [
-                    format!("put `{NIXOS}` into LD_LIBRARY_PATH where the program runs"),
-                    "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
-                ],
+    /// Returns the finding for the missing library.
+    pub fn finding(&self) -> Finding {
+        missing_driver(self, true)
+    }
+}
+
+/// Returns the finding for a missing library, with or without the loader's message.
+fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
+    let absent = missing.is_absent();
+    let (headline, help) = match (missing.container, &missing.module) {
+        _ if absent && missing.nixos => (
+            format!(
+                "`{DRIVER}`, the library of NVIDIA's driver, is in `{NIXOS}`, where this program does not look"
             ),
-            _ if absent && self.wsl => (
-                format!("WSL shows a GPU, and `{DRIVER}`, the library of NVIDIA's driver, is not found"),
+            [
+                format!("put `{NIXOS}` into LD_LIBRARY_PATH where the program runs"),
+                "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
+            ],
+        ),
+        _ if absent && missing.wsl => (
+            format!("WSL shows a GPU, and `{DRIVER}`, the library of NVIDIA's driver, is not found"),
+            [
+                "install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows".to_string(),
+                format!("put `{WSL_LIBRARIES}` into LD_LIBRARY_PATH, if `{DRIVER}` is in there"),
+            ],
+        ),
+        (Some(_), module) if absent => {
+            let host = module.as_ref();
+            let host = host.map_or("", |_| ", and its host has the driver");
+            (
+                format!("this container has no `{DRIVER}`, the library of NVIDIA's driver{host}"),
                 [
-                    "install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows".to_string(),
-                    format!("put `{WSL_LIBRARIES}` into LD_LIBRARY_PATH, if `{DRIVER}` is in there"),
-                ],
-            ),
-            (Some(_), module) if absent => {
-                let host = module.as_ref();
-                let host = host.map_or("", |_| ", and its host has the driver");
-                (
-                    format!("this container has no `{DRIVER}`, the library of NVIDIA's driver{host}"),
-                    [
-                        "start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)".to_string(),
-                        "install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver"
-                            .to_string(),
-                    ],
-                )
-            }
-            (None, Some(_)) if absent => (
-                format!("NVIDIA's kernel module is loaded, and `{DRIVER}`, the driver's library, is not found"),
-                [
-                    "install the libraries of that very release: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
-                     `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
+                    "start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)".to_string(),
+                    "install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver"
                         .to_string(),
-                    "run `sudo ldconfig`, if they are installed".to_string(),
                 ],
-            ),
-            _ => (
-                format!("`{DRIVER}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used"),
-                [
-                    "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
-                    by_system!(
-                        "start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's \
-                         libraries in",
-                        "restart Windows, if it was installed just now"
-                    )
+            )
+        }
+        (None, Some(_)) if absent => (
+            format!("NVIDIA's kernel module is loaded, and `{DRIVER}`, the driver's library, is not found"),
+            [
+                "install the libraries of that very release: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
+                 `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
                     .to_string(),
-                ],
-            ),
+                "run `sudo ldconfig`, if they are installed".to_string(),
+            ],
+        ),
+        _ => (
+            format!("`{DRIVER}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used"),
+            [
+                "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
+                by_system!(
+                    "start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's \
+                     libraries in",
+                    "restart Windows, if it was installed just now"
+                )
+                .to_string(),
+            ],
+        ),
+    };
+    let module = missing.module.as_ref();
+    let module = module.map(|release| format!("{release} is loaded (/proc/driver/nvidia/version)"));
+    let mut finding = Finding::warning(FindingId::DriverMissing, headline)
+        .with_lines("loader", Some(&missing.message).filter(|_| with_words))
+        .with_lines("module", module)
+        .with_lines("container", missing.container.filter(|_| absent));
+    finding.help.extend(help);
+    finding
+}
+
+#[cfg(feature = "runtime")]
+impl LocatedProblem<'_> {
+    /// Returns the finding for the problem, with the file that causes it.
+    pub fn finding(&self) -> Finding {
+        match self {
+            LocatedProblem::Unlocated(problem) => problem.finding(),
+            LocatedProblem::Unfit(missing, unfit) => {
+                // The message names the defect because of which the file was not opened.
+                let with_words = missing.not_opened.as_ref() != Some(&unfit.defect);
+                unfit.instead_of_driver(missing_driver(missing, with_words))
+            }
+            LocatedProblem::InPlace {
+                problem,
+                path,
+                origin,
+                behind,
+            } => {
+                let remove = match origin {
+                    LoadOrigin::LibraryPath(entry) => {
+                        format!("take `{}` out of {}", entry.display(), LIBRARY_PATH)
+                    }
+                    LoadOrigin::Rpath(entry) | LoadOrigin::Runpath(entry) => format!(
+                        "build the program without `{}` in its rpath",
+                        entry.display()
+                    ),
+                    LoadOrigin::Preload => "take it out of LD_PRELOAD".to_string(),
+                    _ => format!("remove `{}`", path.display()),
+                };
+                let unlocated = problem.finding();
+                let finding = Finding::warning(unlocated.id, unlocated.summary);
+                let mut finding = finding.with("found via", origin);
+                match (behind, problem) {
+                    (Some((driver, release)), _) => {
+                        let driver = format!("{}, of {}", driver.display(), release);
+                        finding = finding.with("there is", driver).help(remove);
+                        finding.help.extend(unlocated.help);
+                    }
+                    (None, DriverProblem::Stub(_)) => {
+                        finding = finding.help(format!(
+                            "install NVIDIA's driver, and {remove}: a stub is for linking alone"
+                        ));
+                    }
+                    (None, _) => finding.help = unlocated.help,
+                }
+                finding.evidence.extend(unlocated.evidence);
+                finding
+            }
+        }
+    }
+}
+
+#[cfg(feature = "runtime")]
+impl Unfit {
+    /// Returns the finding for this file in the driver's place. `missing`: the finding if no file existed.
+    pub fn instead_of_driver(&self, missing: Finding) -> Finding {
+        let summary = format!(
+            "`{}` {}, so no GPU can be used",
+            self.path.display(),
+            self.defect
+        );
+        let mut finding = Finding::warning(missing.id, summary).with("found via", &self.found_via);
+        finding.evidence.extend(missing.evidence);
+        let mut finding = match &self.defect {
+            Defect::Machine(number, own) => {
+                let other = cpu_name(*number).unwrap_or("that processor");
+                finding.help(format!(
+                    "install NVIDIA's driver for {own}, or use a build of this program for {other}"
+                ))
+            }
+            Defect::Forbidden => finding.help(self.defect.help(&self.path)),
+            Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..) => {
+                return finding.help("install NVIDIA's driver again");
+            }
+            Defect::Empty if cfg!(windows) => return finding.help("install NVIDIA's driver again"),
+            // A container image has an empty file, over which the driver's library is mounted.
+            _ => finding,
         };
-        let module = self.module.as_ref();
-        let module =
-            module.map(|release| format!("{release} is loaded (/proc/driver/nvidia/version)"));
-        let mut finding = Finding::warning(FindingId::DriverMissing, headline)
-            .with_lines("loader", Some(&self.message).filter(|_| with_words))
-            .with_lines("module", module)
-            .with_lines("container", self.container.filter(|_| absent));
-        finding.help.extend(help);
+        finding.help.extend(missing.help);
         finding
     }
 }

@@ -14,8 +14,6 @@ pub mod defect;
 #[cfg(feature = "runtime")]
 pub mod devices;
 pub mod driver;
-#[cfg(feature = "runtime")]
-pub mod driver_library;
 pub mod gpu_support;
 #[cfg(feature = "runtime")]
 pub mod load_origin;

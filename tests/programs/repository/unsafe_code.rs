@@ -89,6 +89,10 @@ const FILES: &[(&str, &str)] = &[
         "asks the loader and the C library",
     ),
     (
+        "build-support/guard/system/linux/process.rs",
+        "asks the C library for limits, and the loader for the program's paths",
+    ),
+    (
         "build-support/guard/system/linux/stack.rs",
         "asks the C library for the thread's stack",
     ),
