@@ -246,9 +246,9 @@ before it
 "
     ));
     // Nor where the one before it has no other name.
-    let plain = Folder::new();
-    std::fs::copy(old.file("libcudnn.so"), plain.file("libcudnn.so")).unwrap();
-    let behind = format!("{}:{taken}:{path}", plain.text());
+    let plain = Folder::new().with_cudnn("9.10.2");
+    std::fs::rename(plain.file("libcudnn.so.9"), plain.file("libcudnn.so")).unwrap();
+    let behind = format!("{}:{path}", plain.text());
     startup(&behind).must_end_with(78).must_begin(&format!(
         "\
 loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
