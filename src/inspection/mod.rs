@@ -97,9 +97,14 @@ impl Inspection {
         // Allowed findings do not affect the loader.
         inspection.findings.extend(refused);
         let (mut findings, unknown) = inspection.input.judge();
-        // A missing driver is reported once.
-        let known: Vec<FindingId> = inspection.findings.iter().map(|one| one.id).collect();
-        findings.retain(|one| one.id != FindingId::DriverMissing || !known.contains(&one.id));
+        // A missing driver is reported once, with the help for this machine.
+        let is_driver = |one: &Finding| one.id == FindingId::DriverMissing;
+        if let Some(known) = inspection.findings.iter_mut().find(|one| is_driver(one)) {
+            if let Some(needed) = findings.iter().find(|one| is_driver(one)) {
+                known.stop_program(needed);
+            }
+            findings.retain(|one| !is_driver(one));
+        }
         inspection.findings.extend(findings);
         if inspection.input.is_privileged {
             let findings = inspection.findings.iter_mut();

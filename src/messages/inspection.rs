@@ -147,7 +147,10 @@ impl InspectionFault<'_> {
                     }
                     false => "install NVIDIA's driver, if this machine has a GPU",
                 };
-                let finding = Finding::warning(FindingId::DriverMissing, summary).help(help);
+                // The loader ends a program without a library that the program needs from its start.
+                let ends_the_program = missing.need == LoadPhase::Start && !is_image;
+                let severity = Severity::error_if(ends_the_program);
+                let finding = Finding::new(FindingId::DriverMissing, severity, summary).help(help);
                 match &missing.unfit {
                     Some(unfit) => unfit.instead_of_driver(finding),
                     None => finding,
@@ -213,6 +216,14 @@ impl Finding {
         Self {
             severity: Severity::error_if(is_error),
             ..self
+        }
+    }
+
+    /// Makes this finding, which explains why the machine has no driver, the reason why a program cannot start.
+    pub(crate) fn stop_program(&mut self, needed: &Self) {
+        if needed.severity == Severity::Error {
+            self.severity = Severity::Error;
+            self.summary.clone_from(&needed.summary);
         }
     }
 }
@@ -376,5 +387,31 @@ fn replacement_help(defect: &Defect, cpu: &str) -> String {
             format!("copy the one for {cpu} in its place")
         }
         _ => "install the package that has it again, and see that the disk is not full".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::linkage::Missing;
+
+    /// The loader ends a program that is linked to the driver with code 127, and opens the same file later for others.
+    #[test]
+    fn a_missing_driver_is_an_error_where_the_program_cannot_start() {
+        let severity = |need, is_image| {
+            let missing = Missing {
+                needed_by: "/app".into(),
+                need,
+                ..Missing::default()
+            };
+            let finding = InspectionFault::NoDriver(&missing, is_image).finding();
+            assert_eq!(finding.id, FindingId::DriverMissing);
+            finding.severity
+        };
+        assert_eq!(severity(LoadPhase::Start, false), Severity::Error);
+        assert_eq!(severity(LoadPhase::Part, false), Severity::Warning);
+        assert_eq!(severity(LoadPhase::Later, false), Severity::Warning);
+        // The container's runtime adds the driver of its machine.
+        assert_eq!(severity(LoadPhase::Start, true), Severity::Warning);
     }
 }

@@ -30,6 +30,32 @@ fn no_alarm_for_programs_of_this_machine() {
     }
 }
 
+/// The loader ends a program that is linked to the driver, where there is none, with code 127.
+#[test]
+fn a_program_that_is_linked_to_a_missing_driver_cannot_start() {
+    let image = Image::new("linked-to-driver");
+    image.library("tmp/libcuda.so.1", "int cuInit;", &[]);
+    // Without the system's directories no driver of this machine is found.
+    image.program(&[], &["IMAGE/tmp/libcuda.so.1", "-Wl,-z,nodefaultlib"]);
+    fs::remove_dir_all(image.at("tmp")).unwrap();
+    let app = image.at("app/app");
+    let mut command = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+    let ran = run(command.arg("inspect").arg("--json").arg(&app)).exits_with(1);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let findings = json["findings"].as_array().unwrap();
+    let mut drivers = findings.iter().filter(|one| one["id"] == "driver-missing");
+    let driver = drivers.next().unwrap();
+    assert_eq!(
+        driver["summary"],
+        format!(
+            "`{}` needs libcuda.so.1, NVIDIA's driver, which the loader does not find",
+            app.display()
+        )
+    );
+    assert_eq!(driver["severity"], "error");
+    assert_eq!(drivers.next(), None);
+}
+
 /// A set of `.ci/wheels.py`.
 pub fn wheel(set: &str) -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL")
