@@ -68,8 +68,10 @@ pub(super) fn unversioned(
     dirs: &[PathBuf],
     sysroot: Sysroot,
 ) -> (Option<PathBuf>, Option<PathBuf>) {
-    let headers = dirs.iter().flat_map(|dir| files::below(dir, &HEADERS));
-    let headers: Vec<PathBuf> = headers.collect();
+    let mut headers = Vec::new();
+    for dir in dirs {
+        headers.extend(files::below(dir, &HEADERS));
+    }
     let forbidden = headers.iter().find(|header| files::is_forbidden(header));
     let readable = headers.iter().find_map(|header| sysroot.file(header));
     (forbidden.cloned(), readable)

@@ -29,6 +29,7 @@ use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
+use std::vec::IntoIter;
 
 /// Returns the cuDNN in this directory, if it contains a header with a version or a library, and the files that were
 /// read.
@@ -38,8 +39,8 @@ pub fn read_install(
     sysroot: Sysroot,
     platform: &Platform,
 ) -> Option<(Cudnn, Vec<PathBuf>)> {
-    let below = |dirs: &[PathBuf]| dirs.iter().map(|dir| top.join(dir)).collect();
-    let (includes, places): (Vec<PathBuf>, Vec<PathBuf>) = (below(&tree.include), below(&tree.lib));
+    let includes = files::below(top, &tree.include);
+    let places = files::below(top, &tree.lib);
     let header = header(includes.clone(), sysroot);
     let major = header.as_ref().map(|(version, ..)| version.major);
     let mut by_place = places.iter();
@@ -75,8 +76,10 @@ pub fn read_install(
         }
     }
     let cudnn = with_parts(cudnn, sysroot, platform);
-    let parts = cudnn.parts.iter().map(|part| part.path.clone());
-    let read = cudnn.header.iter().cloned().chain(parts).collect();
+    let mut read = Vec::from_iter(cudnn.header.clone());
+    for part in &cudnn.parts {
+        read.push(part.path.clone());
+    }
     Some((cudnn, read))
 }
 
@@ -95,7 +98,9 @@ fn header(dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, Pat
 /// Adds the facts about the libraries and their packages.
 fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     let owner = package_owner::find(&cudnn, sysroot);
-    let wheel = owner.iter().find(|owner| owner.installer == Installer::Pip);
+    let wheel = owner
+        .as_ref()
+        .filter(|owner| owner.installer == Installer::Pip);
     let by_wheel = wheel.and_then(Owner::cuda_major);
     let (found, whole, closed) = match &cudnn.library {
         Some(library) => parts::beside(library, sysroot, platform),
@@ -167,10 +172,8 @@ fn main_library_in(
         Some(file) => sysroot.dir(file.parent()?)?,
         None => sysroot.dir(place)?,
     };
-    let named_major = named.as_deref().and_then(LibraryName::of);
-    let named_major = named_major.and_then(|file| file.major());
-    let mut candidates = named_major.into_iter().chain(majors(header_major));
-    let versioned = candidates.find_map(|major| {
+    let named_major = || LibraryName::of(named.as_deref()?)?.major();
+    let versioned = majors(&[named_major(), header_major]).find_map(|major| {
         let name = platform.cudnn_library(major);
         let path = dir.join(&name);
         let file = files::exists(&path).then(|| sysroot.file(&path))?;
@@ -196,8 +199,13 @@ fn main_library_in(
 }
 
 /// Returns the majors to check by name, because a directory such as /usr/lib64 is long. The range includes future ones.
-fn majors(header_major: Option<u32>) -> impl Iterator<Item = u32> {
-    header_major.into_iter().chain((5..=30).rev())
+fn majors(likely: &[Option<u32>]) -> IntoIter<u32> {
+    let mut majors = Vec::new();
+    for major in likely {
+        majors.extend(*major);
+    }
+    majors.extend((5..=30).rev());
+    majors.into_iter()
 }
 
 /// Returns the import library and the DLL, which are in different directories. Each can exist without the other.
@@ -215,11 +223,9 @@ fn import_and_dll(
     };
     let import = first(&|place| sysroot.file(place).filter(|file| is_import(file)))
         .or_else(|| first(&|place| sysroot.file(&place.join("cudnn.lib"))));
-    let names = majors(major).map(|major| platform.cudnn_library(major));
-    let names: Vec<String> = names.collect();
     let library = first(&|dir| {
-        let mut names = names.iter().filter(|_| files::is_dir(dir));
-        names.find_map(|name| sysroot.file(&dir.join(name)))
+        let mut majors = majors(&[major]).filter(|_| files::is_dir(dir));
+        majors.find_map(|major| sysroot.file(&dir.join(platform.cudnn_library(major))))
     });
     if import.is_none() && library.is_none() {
         return None;

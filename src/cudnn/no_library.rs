@@ -21,10 +21,11 @@ pub(super) fn obstacle(
     platform: &Platform,
 ) -> (Option<Obstacle>, Option<PathBuf>) {
     let majors = major.map_or(majors::CUDNN.to_vec(), |major| vec![major]);
-    let names = majors
-        .into_iter()
-        .map(|major| platform.cudnn_library(major));
-    let names: Vec<String> = names.chain(["libcudnn.so".into()]).collect();
+    let mut names = Vec::new();
+    for major in majors {
+        names.push(platform.cudnn_library(major));
+    }
+    names.push("libcudnn.so".to_string());
     let in_the_way = |path: PathBuf| {
         let defect = Defect::Directory;
         match sysroot.obstacle(&path) {
@@ -59,9 +60,8 @@ pub(super) fn obstacle(
         let major = major?;
         let parts = sub_libraries::of_major(major);
         let sub_library = |dir: &PathBuf| {
-            let names = parts.iter();
-            let mut names = names.map(|part| cudnn_file(part.name, major, false));
-            names.find_map(|name| sysroot.file(&dir.join(name)))
+            let file = |name| sysroot.file(&dir.join(cudnn_file(name, major, false)));
+            parts.iter().find_map(|part| file(part.name))
         };
         let path = dirs.iter().find_map(sub_library)?;
         let defect = Defect::Alone(platform.cudnn_library(major));
@@ -77,13 +77,15 @@ pub(super) fn archives(
     sysroot: Sysroot,
 ) -> Option<PathBuf> {
     let major = major?;
-    let archives = archives::cudnn(major).into_iter();
-    let needed = archives.filter(|archive| archive.needed);
-    let names = needed.flat_map(|archive| archive.names);
-    let names: Vec<String> = names.chain(archives::cudnn_in_one(major)).collect();
+    let mut names = archives::cudnn_in_one(major);
+    for archive in archives::cudnn(major) {
+        if archive.needed {
+            names.extend(archive.names);
+        }
+    }
     let has_archive = |dir: &PathBuf| {
-        let mut files = names.iter().map(|name| dir.join(format!("lib{name}.a")));
-        files.any(|file| files::is_file(&file))
+        let is_archive = |name| files::is_file(&dir.join(format!("lib{name}.a")));
+        names.iter().any(is_archive)
     };
     let mut dirs = places.iter().filter_map(|place| sysroot.dir(place));
     dirs.find(has_archive)

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Returns the records of the packages that contain the cuDNN in this directory.
 pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
-    let wheels = package_owner::wheels(root).into_iter();
-    let wheels = wheels.map(|wheel| wheel.join("RECORD"));
-    let mut found: Vec<PathBuf> = wheels.chain(conda_records(root, "", "cudnn")).collect();
+    let mut found = wheel_records(package_owner::wheels(root));
+    found.extend(conda_records(root, "", "cudnn"));
     if library.is_some_and(|library| library.starts_with("/usr/lib")) {
         let lists = Path::new("/").join(LISTS);
         found.extend(matching(&lists, "libcudnn", "", ".list"));
@@ -74,8 +73,7 @@ pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
         parent.and_then(Path::parent)
     };
     let wheels = site.map(|site| matching(site, "nvidia_cuda_", "", ".dist-info"));
-    let wheels = wheels.unwrap_or_default().into_iter();
-    let mut found: Vec<PathBuf> = wheels.map(|wheel| wheel.join("RECORD")).collect();
+    let mut found = wheel_records(wheels.unwrap_or_default());
     found.extend(conda_records(root, "cuda-", ""));
     found.retain(|path| files::is_file(path));
     found
@@ -94,13 +92,16 @@ pub fn alternatives() -> Vec<PathBuf> {
     found
 }
 
+fn wheel_records(mut wheels: Vec<PathBuf>) -> Vec<PathBuf> {
+    for wheel in &mut wheels {
+        wheel.push("RECORD");
+    }
+    wheels
+}
+
 fn conda_records(root: &Path, start: &str, inside: &str) -> Vec<PathBuf> {
-    matching(
-        &environment(root).join("conda-meta"),
-        start,
-        inside,
-        ".json",
-    )
+    let records = environment(root).join("conda-meta");
+    matching(&records, start, inside, ".json")
 }
 
 /// Returns the conda environment of this directory. On Windows, its libraries are one directory further down.

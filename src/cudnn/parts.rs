@@ -5,7 +5,6 @@ use crate::cudnn::{build_ids, consistency};
 use crate::model::candidate::{Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries;
@@ -15,6 +14,7 @@ use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
+use crate::toolkit::dependencies::imported_from;
 use std::path::{Path, PathBuf};
 
 /// The files of the main library and the sub-libraries, each with its name: `cudnn`, `graph`, ...
@@ -33,44 +33,44 @@ pub struct SubLibraries {
 
 impl SubLibraries {
     pub fn open(named: Named, sysroot: Sysroot, platform: &Platform) -> Self {
-        let open = |(_, path): &(String, PathBuf)| Binary::open(path, platform.os);
-        let opened: Vec<Result<Binary, Defect>> = named.iter().map(open).collect();
-        let evidence = named.iter().zip(&opened).map(|((name, path), binary)| {
-            let binary = binary.as_ref().ok();
-            let inside = binary.and_then(|binary| binary.release(name));
-            let id = binary
-                .filter(|_| inside.is_none())
-                .and_then(Binary::as_elf)
-                .and_then(Elf::build_id);
-            VersionEvidence {
-                path: sysroot.canonical(path),
-                size: binary.map_or(0, Binary::length),
-                inside,
-                builds: id.map_or_else(Vec::new, |id| build_ids::releases(&id)),
-            }
-        });
-        let evidence: Vec<VersionEvidence> = evidence.collect();
-        let certain = |dir: &Path| {
-            let beside = evidence
-                .iter()
-                .filter(|file| file.path.parent() == Some(dir));
-            beside.filter_map(|file| Some(file.inside?.0)).collect()
-        };
-        let mut detector = VersionDetector::new(&certain);
-        let (mut files, mut binaries) = (Vec::new(), Vec::new());
-        for (((name, path), binary), evidence) in named.into_iter().zip(opened).zip(&evidence) {
-            let mut file = SubLibraryFile::new(&name, path, detector.version(evidence), false);
-            file.defect = match &binary {
+        let (mut files, mut binaries, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, path) in named {
+            let opened = Binary::open(&path, platform.os);
+            let mut file = SubLibraryFile::new(&name, path, None, false);
+            file.defect = match &opened {
                 Ok(binary) => binary.defect(&file.path, platform),
                 Err(defect) => Some(defect.clone()),
             };
+            let binary = opened.ok();
+            let inside = binary.as_ref().and_then(|binary| binary.release(&name));
+            let elf = binary.as_ref().and_then(Binary::as_elf);
+            let id = elf.filter(|_| inside.is_none()).and_then(Elf::build_id);
+            evidence.push(VersionEvidence {
+                path: sysroot.canonical(&file.path),
+                size: binary.as_ref().map_or(0, Binary::length),
+                inside,
+                builds: id.map_or_else(Vec::new, |id| build_ids::releases(&id)),
+            });
             files.push(file);
-            binaries.push(binary.ok());
+            binaries.push(binary);
         }
-        let directories = evidence.iter().filter_map(|file| file.path.parent());
+        let certain = |dir: &Path| {
+            let is_beside = |file: &VersionEvidence| file.path.parent() == Some(dir);
+            let inside = |file| is_beside(file).then_some(file.inside?.0);
+            evidence.iter().filter_map(inside).collect()
+        };
+        let mut detector = VersionDetector::new(&certain);
+        let mut directories: Vec<PathBuf> = Vec::new();
+        for (file, evidence) in files.iter_mut().zip(&evidence) {
+            (file.version, file.told_by) = detector.version(evidence).unzip();
+            let dir = evidence.path.parent().unwrap_or(&evidence.path);
+            if !directories.iter().any(|known| known == dir) {
+                directories.push(dir.to_path_buf());
+            }
+        }
         Self {
             files,
-            directories: files::dedup(directories.map(Path::to_path_buf)),
+            directories,
             binaries,
         }
     }
@@ -124,16 +124,13 @@ impl SubLibraries {
         if self.files.iter().all(|file| file.version.is_some()) {
             return found;
         }
-        let opened = || {
-            let all = self.files.iter().zip(&self.binaries);
-            all.filter_map(|(file, binary)| Some((file, binary.as_ref()?)))
-        };
-        for (file, library) in opened() {
+        for (file, library) in self.files.iter().zip(&self.binaries) {
+            let Some(library) = library else { continue };
             let imports = library.named_imports();
-            for (sibling, library) in opened() {
-                let name = sibling.path.file_name().and_then(|name| name.to_str());
-                let imported = imports.iter().filter(|(file, _)| Some(&file[..]) == name);
-                let symbols = library.missing_symbols(imported.map(|(_, symbol)| &symbol[..]));
+            for (sibling, library) in self.files.iter().zip(&self.binaries) {
+                let Some(library) = library else { continue };
+                let called = imported_from(&imports, consistency::file_name(&sibling.path));
+                let symbols = library.missing_symbols(called);
                 if !symbols.is_empty() {
                     found.push(Unresolved {
                         part: file.path.clone(),
@@ -162,17 +159,15 @@ impl SubLibraries {
                 None => groups.push((name, vec![(path, build)])),
             }
         }
-        let is_opened = |path: &Path| {
-            let numbers = LibraryName::of(path).map(|name| name.numbers.len());
-            numbers == Some(1)
-        };
+        let is_opened = |path| LibraryName::of(path).is_some_and(|name| name.numbers.len() == 1);
         let mut copies = Vec::new();
         for (_, files) in groups {
             let paths = |matches: &dyn Fn(&Build) -> bool| {
-                let files = files.iter().filter(|(_, build)| matches(build));
-                files
-                    .map(|(path, _)| path.to_path_buf())
-                    .collect::<Vec<_>>()
+                let mut paths = Vec::new();
+                for (path, _) in files.iter().filter(|(_, build)| matches(build)) {
+                    paths.push(path.to_path_buf());
+                }
+                paths
             };
             let opened = files.iter().find(|(path, _)| is_opened(path));
             if opened.is_some_and(|(_, opened)| files.iter().any(|(_, build)| build != opened)) {

@@ -218,8 +218,12 @@ fn listed(dir: &Path, matches: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, 
 }
 
 /// Joins names to a directory. The paths need not exist.
-pub fn below(dir: &Path, names: &[&str]) -> Vec<PathBuf> {
-    names.iter().map(|name| dir.join(name)).collect()
+pub fn below(dir: &Path, names: &[impl AsRef<Path>]) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for name in names {
+        paths.push(dir.join(name));
+    }
+    paths
 }
 
 /// Lists the files that match a pattern such as `src/kernels/*.cu`, sorted.

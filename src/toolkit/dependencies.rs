@@ -3,6 +3,7 @@
 use crate::runtime::binary::elf::Elf;
 use crate::system::files;
 use std::path::{Path, PathBuf};
+use std::vec::IntoIter;
 
 /// A dependency that does not exist or does not define the required symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,11 +54,10 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDepen
         let imports = opened.named_imports();
         let own = path.parent().map(Path::to_path_buf);
         let places: Vec<&PathBuf> = own.iter().chain(dirs).collect();
-        for needs in opened
-            .needed()
-            .into_iter()
-            .filter(|file| is_of_toolkit(file))
-        {
+        for needs in opened.needed() {
+            if !is_of_toolkit(&needs) {
+                continue;
+            }
             let mut paths = places.iter().map(|dir| dir.join(&needs));
             let missing = |beside, symbols, others| MissingDependency {
                 library: path.clone(),
@@ -69,10 +69,9 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDepen
             let Some(found) = paths.find(|path| files::is_file(path)) else {
                 return Some(missing(None, Vec::new(), others(&needs, &places)));
             };
-            let called = imports.iter().filter(|(file, _)| *file == needs);
-            let called = called.map(|(_, symbol)| &symbol[..]);
-            let undefined = Elf::read(&found)
-                .map_or_else(|_| Vec::new(), |library| library.missing_symbols(called));
+            let called = imported_from(&imports, &needs);
+            let library = Elf::read(&found);
+            let undefined = library.map_or_else(|_| Vec::new(), |it| it.missing_symbols(called));
             if !undefined.is_empty() {
                 return Some(missing(Some(found), undefined, Vec::new()));
             }
@@ -87,13 +86,23 @@ fn others(needs: &str, places: &[&PathBuf]) -> Vec<PathBuf> {
     let stem = needs.split(".so").next().unwrap_or_default();
     let prefix = format!("{stem}.so");
     let is_version = |name: &str| name.starts_with(&prefix);
-    let listed = places
-        .iter()
-        .flat_map(|dir| files::list_named(dir, &is_version).unwrap_or_default());
-    let all = files::dedup(listed);
-    all.into_iter()
-        .filter(|path| files::is_file(path))
-        .collect()
+    let mut found = Vec::new();
+    for dir in places {
+        found.extend(files::list_named(dir, &is_version).unwrap_or_default());
+    }
+    found.retain(|path| files::is_file(path));
+    files::dedup(found.into_iter())
+}
+
+/// Returns the symbols that are imported from this file.
+pub fn imported_from<'a>(imports: &'a [(String, Vec<u8>)], file: &str) -> IntoIter<&'a [u8]> {
+    let mut symbols = Vec::new();
+    for (name, symbol) in imports {
+        if name == file {
+            symbols.push(&symbol[..]);
+        }
+    }
+    symbols.into_iter()
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -20,7 +20,19 @@ use std::path::{Path, PathBuf};
 pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn).map(|fault| fault.finding()));
-    findings.extend(damaged_files(cudnn).iter().map(DamagedFile::finding));
+    // A cuDNN with an unusable main library is not chosen at all.
+    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
+        findings.extend(part.defect.as_ref().map(|defect| {
+            let fault = DamagedFile {
+                path: &part.path,
+                defect,
+                is_needed: part.needed,
+                reinstall: reinstall(cudnn),
+                request: None,
+            };
+            fault.finding()
+        }));
+    }
     findings.extend(parts::findings(cudnn, elsewhere));
     findings
 }
@@ -37,7 +49,7 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
         let file = file_name(&part.path).to_string();
         return Some(Rejection::Damaged(file, defect.clone()));
     }
-    if is_mixed(cudnn) {
+    if mixed_versions(cudnn).is_some_and(|mixed| mixed.matters()) {
         return Some(Rejection::MixedParts);
     }
     is_jit_only(cudnn).then_some(Rejection::JitOnly)
@@ -129,21 +141,6 @@ fn is_apt_syntax(owner: &Owner) -> bool {
     owner.name.chars().chain(owner.version.chars()).all(known)
 }
 
-/// Returns the unusable sub-libraries. A cuDNN with an unusable main library is not chosen at all.
-fn damaged_files(cudnn: &Cudnn) -> Vec<DamagedFile<'_>> {
-    let mut damaged = Vec::new();
-    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
-        damaged.extend(part.defect.as_ref().map(|defect| DamagedFile {
-            path: &part.path,
-            defect,
-            is_needed: part.needed,
-            reinstall: reinstall(cudnn),
-            request: None,
-        }));
-    }
-    damaged
-}
-
 fn major(cudnn: &Cudnn) -> Option<u32> {
     let major = |path| LibraryName::of(path)?.major();
     let library = cudnn.library.as_deref().and_then(major);
@@ -156,15 +153,18 @@ fn needed(cudnn: &Cudnn) -> Vec<&'static str> {
         Some(version) if version.major == major => version,
         _ => Version::new(major, 0, 0),
     };
-    major(cudnn)
-        .map(|major| sub_libraries::needed(version(major), is_jit_only(cudnn)))
-        .unwrap_or_default()
+    major(cudnn).map_or_else(Vec::new, |major| {
+        sub_libraries::needed(version(major), is_jit_only(cudnn))
+    })
 }
 
 /// Returns `true` if it only has the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
 fn is_jit_only(cudnn: &Cudnn) -> bool {
-    let parts = cudnn.parts.iter().map(|part| part.name.as_str());
-    sub_libraries::is_jit_only(parts.filter(|name| *name != "cudnn"))
+    let mut names: Vec<&str> = Vec::new();
+    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
+        names.push(&part.name);
+    }
+    sub_libraries::is_jit_only(names.into_iter())
 }
 
 /// Marks the sub-libraries that a convolution opens.
@@ -202,4 +202,4 @@ pub fn file_name(path: &Path) -> &str {
 }
 
 pub use parts::missing_parts;
-use parts::{is_mixed, reinstall};
+use parts::{mixed_versions, reinstall};

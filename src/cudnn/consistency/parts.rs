@@ -9,7 +9,6 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::cudnn_file;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
 
 /// A fault of the sub-libraries of a cuDNN.
@@ -96,18 +95,19 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     if library.ends_with("libcudnn.so") {
         return Vec::new();
     }
-    let mut missing = needed(cudnn);
-    missing.retain(|name| !cudnn.parts.iter().any(|part| part.name == *name));
-    let file = |name| cudnn_file(name, major, is_dll(library));
-    missing.into_iter().map(file).collect()
+    let mut missing = Vec::new();
+    for name in needed(cudnn) {
+        if !cudnn.parts.iter().any(|part| part.name == name) {
+            missing.push(cudnn_file(name, major, is_dll(library)));
+        }
+    }
+    missing
 }
 
 /// Returns the finding about different versions, which do not work together, even if cuDNN itself does not notice.
 pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
-    let version = cudnn.library_version?;
-    let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
     let fault = MixedFolder {
-        mixed: MixedVersions::new(files, version, None)?,
+        mixed: mixed_versions(cudnn)?,
         dir: library_dir(cudnn),
         all: all_files(cudnn),
         reinstall: reinstall(cudnn),
@@ -115,12 +115,9 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     Some(fault.finding())
 }
 
-/// Returns `true` if a convolution opens sub-libraries of different versions.
-pub(super) fn is_mixed(cudnn: &Cudnn) -> bool {
-    let files: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
-    let version = cudnn.library_version;
-    let mixed = version.and_then(|version| MixedVersions::new(files, version, None));
-    mixed.is_some_and(|mixed| mixed.matters())
+/// Returns the sub-libraries, if they are of different versions.
+pub(super) fn mixed_versions(cudnn: &Cudnn) -> Option<MixedVersions<'_>> {
+    MixedVersions::new(cudnn.parts.iter().collect(), cudnn.library_version?, None)
 }
 
 /// Returns the fault of links into several directories, unless all versions are known.
