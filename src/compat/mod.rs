@@ -23,7 +23,7 @@ const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt")
 
 /// Returns the GPUs that cuDNN's builds for this CPU support.
 pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
-    let row = |line: &'static str| {
+    rows(GPUS, &|line| {
         let [first, last, cuda, built_for, code] = columns(line)?;
         let row = CudnnTargets {
             first: Version::parse(first)?,
@@ -32,13 +32,12 @@ pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
             code: Target::parse_all(code),
         };
         (built_for == cpu).then_some(row)
-    };
-    rows(GPUS).filter_map(row).collect()
+    })
 }
 
 /// Returns the known bad versions of cuDNN.
 pub fn known_bad() -> Vec<KnownBad> {
-    let row = |line: &'static str| {
+    rows(KNOWN_BAD, &|line| {
         let [from, below, good, when, rest] = columns(line)?;
         let (operation, what) = rest.split_once(' ')?;
         Some(KnownBad {
@@ -49,20 +48,18 @@ pub fn known_bad() -> Vec<KnownBad> {
             operation: (operation != "any").then(|| operation.to_string()),
             what: what.to_string(),
         })
-    };
-    rows(KNOWN_BAD).filter_map(row).collect()
+    })
 }
 
 /// Returns the newest toolkit for which this cuDNN is documented. For an undocumented version, the next one counts.
 pub fn newest_toolkit(cudnn: Version, cuda_major: u32) -> Option<Version> {
-    let row = |line: &'static str| {
+    let next = rows(TOOLKITS, &|line| {
         let [release, cuda, _, last] = columns(line)?;
         let of_major = cuda.parse() == Ok(cuda_major);
         Some((Version::parse(release)?, Version::parse(last)?))
             .filter(|(release, _)| of_major && *release >= cudnn)
-    };
-    let next = rows(TOOLKITS).filter_map(row).min();
-    Some(next?.1)
+    });
+    Some(next.into_iter().min()?.1)
 }
 
 /// Returns the newest cuDNN in the tables.
@@ -78,12 +75,11 @@ pub fn newest_cuda() -> Option<Version> {
 /// Returns the first driver version for each CUDA major by minor-version compatibility.
 pub fn drivers(platform: &Platform) -> Vec<(u32, String)> {
     let (_, majors) = DRIVERS.split_once("\nmajor\n").unwrap_or_default();
-    let row = |line: &'static str| {
+    rows(majors, &|line| {
         let [major, _, linux, windows] = columns(line)?;
         let first = of_system(platform, linux, windows)?;
         Some((major.parse().ok()?, first.to_string()))
-    };
-    rows(majors).filter_map(row).collect()
+    })
 }
 
 /// Returns the first driver version that supports all of this CUDA version.
@@ -108,11 +104,10 @@ type Release = (Version, Version, &'static str, &'static str);
 /// Returns CUDA, PTX, driver for Linux and driver for Windows, the oldest first.
 fn releases() -> Vec<Release> {
     let (minors, _) = DRIVERS.split_once("\nmajor\n").unwrap_or((DRIVERS, ""));
-    let row = |line: &'static str| {
+    rows(minors, &|line| {
         let [cuda, ptx, linux, windows] = columns(line)?;
         Some((Version::parse(cuda)?, Version::parse(ptx)?, linux, windows))
-    };
-    rows(minors).filter_map(row).collect()
+    })
 }
 
 fn of_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Option<&'a str> {
@@ -123,10 +118,15 @@ fn of_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Optio
     (driver != "-").then_some(driver)
 }
 
-pub fn rows(table: &'static str) -> std::vec::IntoIter<&'static str> {
-    let is_row = |line: &&str| !line.starts_with('#') && !line.is_empty();
-    let rows: Vec<&str> = table.lines().filter(is_row).collect();
-    rows.into_iter()
+/// Parses the rows of a table. Rows for which `parse` returns `None` are left out.
+pub fn rows<T>(table: &'static str, parse: &dyn Fn(&'static str) -> Option<T>) -> Vec<T> {
+    let mut rows = Vec::new();
+    for line in table.lines() {
+        if !line.starts_with('#') && !line.is_empty() {
+            rows.extend(parse(line));
+        }
+    }
+    rows
 }
 
 /// Splits a row into columns. The last one contains the rest of the line.

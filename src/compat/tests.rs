@@ -15,11 +15,15 @@ fn release(text: &str) -> Version {
     Version::parse(text).unwrap()
 }
 
+fn lines(table: &'static str) -> Vec<&'static str> {
+    rows(table, &|line| Some(line))
+}
+
 /// ARC-02, ARC-03, ARC-04, VER-06: 27 builds, each with what was read off its files.
 #[test]
 fn every_known_build_agrees_with_the_rules() {
     let mut compared = 0;
-    for line in rows(BUILDS) {
+    for line in lines(BUILDS) {
         let [text, number, cuda, cpu, parts, yes, ptx, no] = columns(line).unwrap();
         let version = Version::from_cudnn(number.parse().unwrap());
         assert_eq!(version, release(text), "{line}");
@@ -110,7 +114,7 @@ fn the_nearest_version_with_support_is_known() {
 fn every_row_of_every_table_is_complete() {
     let cpus = ["x86_64", "aarch64"];
     let all: Vec<CudnnTargets> = cpus.into_iter().flat_map(gpus).collect();
-    assert_eq!(all.len(), rows(GPUS).count());
+    assert_eq!(all.len(), lines(GPUS).len());
     for row in &all {
         assert!(row.first <= row.last, "{row:?}");
         let machine = row
@@ -122,7 +126,7 @@ fn every_row_of_every_table_is_complete() {
             "{row:?}"
         );
     }
-    for line in rows(GPUS) {
+    for line in lines(GPUS) {
         let [.., code] = columns::<5>(line).unwrap();
         let printed = Target::parse_all(code)
             .iter()
@@ -137,21 +141,21 @@ fn every_row_of_every_table_is_complete() {
             assert!(pair[0].last < pair[1].first, "{pair:?}");
         }
     }
-    assert_eq!(known_bad().len(), rows(KNOWN_BAD).count());
+    assert_eq!(known_bad().len(), lines(KNOWN_BAD).len());
     for row in known_bad() {
         assert!(row.from < row.below && row.below <= row.good, "{row:?}");
     }
     let (minors, majors) = DRIVERS.split_once("\nmajor\n").unwrap();
-    assert_eq!(releases().len(), rows(minors).count());
+    assert_eq!(releases().len(), lines(minors).len());
     let cudas: Vec<Version> = releases().into_iter().map(|(cuda, ..)| cuda).collect();
     assert!(cudas.is_sorted());
     let ptx: Vec<Version> = releases().into_iter().map(|(_, ptx, ..)| ptx).collect();
     assert!(ptx.is_sorted());
     assert_eq!(
         drivers(&Platform::from_triple("x86_64-unknown-linux-gnu")).len(),
-        rows(majors).count()
+        lines(majors).len()
     );
-    for line in rows(TOOLKITS) {
+    for line in lines(TOOLKITS) {
         let [release, cuda, first, last] = columns(line).unwrap();
         let (first, last) = (
             Version::parse(first).unwrap(),

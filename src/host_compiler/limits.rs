@@ -95,21 +95,24 @@ fn number_after(line: &str, words: &str) -> Option<u32> {
 
 /// Returns the known limits of a CUDA version, for a toolkit without a readable header.
 pub fn for_cuda(release: Version) -> Option<Limits> {
-    rows()
-        .find(|(cuda, _)| (cuda.major, cuda.minor) == (release.major, release.minor))
-        .map(|(_, limits)| limits)
+    let is_it = |cuda: Version| (cuda.major, cuda.minor) == (release.major, release.minor);
+    let rows = rows();
+    let (_, limits) = rows.iter().find(|(cuda, _)| is_it(*cuda))?;
+    Some(*limits)
 }
 
 /// Returns the first CUDA that is known to support this compiler.
 pub fn first_with(make: Make, number: u32) -> Option<Version> {
-    rows()
-        .find(|(_, limits)| limits.misfit(make, number).is_none())
-        .map(|(cuda, _)| cuda)
+    let rows = rows();
+    let (cuda, _) = rows
+        .iter()
+        .find(|(_, limits)| limits.misfit(make, number).is_none())?;
+    Some(*cuda)
 }
 
 /// Parses the table, which has the oldest CUDA first.
-fn rows() -> impl Iterator<Item = (Version, Limits)> {
-    compat::rows(TABLE).filter_map(|line| {
+fn rows() -> Vec<(Version, Limits)> {
+    compat::rows(TABLE, &|line| {
         let [cuda, gcc, clang, first, above, _] = compat::columns(line)?;
         let limits = Limits {
             gcc: Some(gcc.parse().ok()?),
@@ -177,7 +180,7 @@ mod tests {
         assert_eq!(first(Make::Gcc, 99), None);
         assert_eq!(first(Make::Clang, 16).as_deref(), Some("12.2"));
         assert_eq!(first(Make::Msvc, 1944).as_deref(), Some("12.4"));
-        let releases: Vec<Version> = rows().map(|(cuda, _)| cuda).collect();
+        let releases: Vec<Version> = rows().iter().map(|(cuda, _)| *cuda).collect();
         assert!(releases.is_sorted() && releases.len() > 15, "{releases:?}");
         let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
         assert_eq!(lines.count(), releases.len(), "every row is read");

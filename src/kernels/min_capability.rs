@@ -1,6 +1,7 @@
 //! The minimum compute capability of kernels.
 
 use crate::model::chosen_by::ChosenBy;
+use crate::model::target_list::TargetList;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::targets::select::Selection;
 
@@ -15,16 +16,23 @@ pub struct TargetsBelowMinimum {
 
 /// Removes the targets below the minimum.
 pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<TargetsBelowMinimum> {
-    let below = |target: &Target| target.capability < minimum;
-    let lost: Vec<Target> = selection.targets.iter().copied().filter(below).collect();
+    let (mut lost, mut kept) = (Vec::new(), Vec::new());
+    for gencode in selection.list.gencodes() {
+        if gencode.target.capability < minimum {
+            lost.push(gencode.target);
+        } else {
+            kept.push(*gencode);
+        }
+    }
     if lost.is_empty() {
         return None;
     }
-    selection.targets.retain(|target| !below(target));
+    let are_all = kept.is_empty();
+    selection.list = TargetList::new(kept);
     Some(TargetsBelowMinimum {
         minimum,
         lost,
-        are_all: selection.targets.is_empty(),
+        are_all,
         chosen_by: selection.chosen_by,
     })
 }
@@ -33,6 +41,7 @@ pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Ta
 mod tests {
     use super::*;
     use crate::model::environment::Variable;
+    use crate::model::gencode::Gencode;
     use crate::runtime::facts::finding::Severity;
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 
@@ -41,14 +50,19 @@ mod tests {
     fn targets_below_the_minimum_are_left_out() {
         let minimum = ComputeCapability::new(8, 0);
         let chosen = |chosen_by, codes: &str| Selection {
-            targets: parse_gpu_codes(codes),
+            list: TargetList::new(
+                parse_gpu_codes(codes)
+                    .into_iter()
+                    .map(Gencode::plain)
+                    .collect(),
+            ),
             chosen_by,
             ..Selection::default()
         };
         let listed = ChosenBy::Variable(Variable::CudaArchs);
         let mut some = chosen(listed, "sm_75\nsm_80\nsm_61");
         let finding = apply(minimum, &mut some).unwrap().finding();
-        assert_eq!(some.targets, parse_gpu_codes("sm_80"));
+        assert_eq!(some.list.targets(), parse_gpu_codes("sm_80"));
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(
             finding.to_string(),

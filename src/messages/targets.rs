@@ -74,7 +74,7 @@ impl RequestFault<'_> {
             RequestProblem::Unsupported(compiler, targets) => {
                 let headline = format!(
                     "{} cannot compile for {}, which {from} asks for",
-                    compiler.name(),
+                    compiler.name,
                     joined(targets, ", ")
                 );
                 error(FindingId::ArchUnsupportedByNvcc, headline)
@@ -122,7 +122,7 @@ impl SelectionNote<'_> {
                 FindingId::ArchUnsupportedByNvcc,
                 format!(
                     "{from} is compiled as {to}: {} has that number for the same GPU",
-                    compiler.name()
+                    compiler.name
                 ),
             ),
             Self::Rival(kept, dropped) => Finding::note(
@@ -149,7 +149,7 @@ impl SelectionNote<'_> {
 
 fn gpu_and_nvcc(gpu: &Device, relation: &str, compiler: &Compiler) -> String {
     let (name, capability) = (&gpu.name, gpu.capability);
-    let nvcc = compiler.name();
+    let nvcc = &compiler.name;
     format!("`{name}`, compute capability {capability}, is {relation} {nvcc} can compile for")
 }
 
@@ -175,7 +175,7 @@ impl UnlistedTargets<'_> {
             .map(|(cuda, known)| format!("those of CUDA {}: {}", cuda.short(), known.listed()));
         let finding = match self.known {
             Some((cuda, known)) if cuda < Version::new(11, 5, 0) => {
-                let (name, cuda) = (known.name(), cuda.short());
+                let (name, cuda) = (&known.name, cuda.short());
                 let headline =
                     format!("{name} is of CUDA {cuda}, which cannot list its GPU targets");
                 Finding::note(FindingId::NvccFailed, headline)

@@ -1,3 +1,4 @@
+use crate::model::target_list::add;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::compute_capability::Target;
 
@@ -13,8 +14,8 @@ pub struct GuardState {
 impl GuardState {
     /// Adds targets of compiled kernels.
     pub fn note(&mut self, targets: impl Iterator<Item = Target>) {
-        self.targets.extend(targets);
-        self.targets.sort();
-        self.targets.dedup();
+        for target in targets {
+            add(&mut self.targets, target);
+        }
     }
 }

@@ -10,10 +10,12 @@ use std::fmt;
 pub struct TargetList(Vec<Gencode>);
 
 impl TargetList {
-    pub(crate) fn new(mut gencodes: Vec<Gencode>) -> Self {
-        gencodes.sort();
-        gencodes.dedup();
-        Self(gencodes)
+    pub(crate) fn new(gencodes: Vec<Gencode>) -> Self {
+        let mut sorted = Vec::new();
+        for gencode in gencodes {
+            add(&mut sorted, gencode);
+        }
+        Self(sorted)
     }
 
     pub(crate) fn gencodes(&self) -> &[Gencode] {
@@ -86,6 +88,13 @@ impl TargetList {
             .into_iter()
             .map(|(kind, machine, ptx)| word(number(kind), machine, ptx))
             .collect()
+    }
+}
+
+/// Inserts a value into a sorted list, unless the list contains it.
+pub(crate) fn add<T: Ord>(sorted: &mut Vec<T>, value: T) {
+    if let Err(place) = sorted.binary_search(&value) {
+        sorted.insert(place, value);
     }
 }
 

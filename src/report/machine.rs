@@ -82,7 +82,7 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
         machine.gpu_codes = nvcc::gpu_codes(nvcc, &toolchain.host.answers).unwrap_or_default();
         let found = match toolchain.selection() {
             Ok(selection) => {
-                machine.targets = selection.targets;
+                machine.targets = selection.list.targets();
                 selection.findings
             }
             Err(error) => error.findings().to_vec(),

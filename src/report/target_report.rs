@@ -44,10 +44,10 @@ impl Config {
                 let toolchain = self.survey_on(host.clone());
                 let compiler = toolchain.compiler(letters, &mut findings);
                 let told_by = match &compiler {
-                    Some(compiler) if compiler.was_queried() => {
-                        format!("{}, asked", compiler.name())
+                    Some(compiler) if compiler.was_queried => {
+                        format!("{}, asked", compiler.name)
                     }
-                    Some(compiler) => format!("what {} is known to do", compiler.name()),
+                    Some(compiler) => format!("what {} is known to do", compiler.name),
                     None => "the list alone: there is no CUDA here".to_string(),
                 };
                 (compiler, told_by)
@@ -61,9 +61,8 @@ impl Config {
             &mut findings,
         ) {
             Ok(selection) => {
-                let list = selection.list();
                 findings.extend(selection.findings);
-                (list, selection.chosen_by)
+                (selection.list, selection.chosen_by)
             }
             Err(errors) => {
                 findings.extend(errors);

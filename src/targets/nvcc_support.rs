@@ -1,9 +1,9 @@
 //! The targets that the chosen nvcc supports.
 
-use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use crate::runtime::facts::version::Version;
 use crate::targets::nvcc_table;
+use crate::targets::target_lists::{add_all, listed};
 
 const OLD_THOR: ComputeCapability = ComputeCapability::new(10, 1);
 const THOR: ComputeCapability = ComputeCapability::new(11, 0);
@@ -12,9 +12,9 @@ const THOR: ComputeCapability = ComputeCapability::new(11, 0);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiler {
     /// Its name for messages: its path, or `CUDA 12.4`.
-    name: String,
+    pub name: String,
     /// `true` if the targets are from its own output.
-    was_queried: bool,
+    pub was_queried: bool,
     /// The machine code targets without letters, in numeric order.
     pub codes: Vec<Target>,
     /// The targets with letters; `None` if unknown.
@@ -38,10 +38,9 @@ impl Compiler {
     /// Returns the compiler from the table; `None` if the version is older than the table.
     pub fn from_table(nvcc: Option<&str>, cuda: Version) -> Option<Self> {
         let row = nvcc_table::row_for(cuda)?;
-        let (codes, letters) = row
-            .codes
-            .into_iter()
-            .partition(|code| code.suffix == Suffix::None);
+        let (mut codes, mut letters) = (row.codes.clone(), row.codes);
+        codes.retain(|code| code.suffix == Suffix::None);
+        letters.retain(|code| code.suffix != Suffix::None);
         Some(Self {
             name: nvcc.map_or_else(
                 || format!("CUDA {}", cuda.short()),
@@ -54,17 +53,6 @@ impl Compiler {
         })
     }
 
-    /// Returns its name for messages: its path, or `CUDA 12.4`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns `true` if the targets are from nvcc's own output.
-    #[cfg(feature = "cli")]
-    pub fn was_queried(&self) -> bool {
-        self.was_queried
-    }
-
     /// Returns whether it supports a target, if that is known. It supports the same targets for PTX as for machine
     /// code.
     pub fn can_make(&self, target: Target) -> Option<bool> {
@@ -72,25 +60,17 @@ impl Compiler {
             code: Code::Machine,
             ..target
         };
-        let known = if code.suffix == Suffix::None {
-            self.codes.contains(&code)
-        } else {
-            match &self.letters {
-                Some(letters) => letters.contains(&code),
-                None if self.knows(code.capability) => return None,
-                None => false,
-            }
+        let is_known = match &self.letters {
+            _ if code.suffix == Suffix::None => self.codes.contains(&code),
+            Some(letters) => letters.contains(&code),
+            None if self.knows(code.capability) => return None,
+            None => false,
         };
-        let newer = self
-            .codes
-            .first()
-            .is_some_and(|lowest| lowest.capability < code.capability);
-        if known {
-            Some(true)
-        } else if self.open && newer {
-            None
-        } else {
-            Some(false)
+        let lowest = self.codes.first();
+        let is_newer = lowest.is_some_and(|lowest| lowest.capability < code.capability);
+        match is_known {
+            false if self.open && is_newer => None,
+            is_known => Some(is_known),
         }
     }
 
@@ -102,18 +82,16 @@ impl Compiler {
     /// Returns the newest supported GPU below this one. The old number of Thor is skipped: it is unrelated to its
     /// neighbors.
     pub fn newest_below(&self, capability: ComputeCapability) -> Option<ComputeCapability> {
-        let known = self.codes.iter().map(|code| code.capability);
-        known
-            .filter(|known| *known < capability && *known != OLD_THOR)
-            .max()
+        let is_below = |known: ComputeCapability| known < capability && known != OLD_THOR;
+        let below = self.codes.iter().rfind(|code| is_below(code.capability))?;
+        Some(below.capability)
     }
 
     /// Returns all targets for messages.
     pub fn listed(&self) -> String {
-        let letters = self.letters.iter().flatten();
-        let mut all: Vec<Target> = self.codes.iter().chain(letters).copied().collect();
-        all.sort();
-        joined(all, " ")
+        let mut all = self.codes.clone();
+        add_all(&mut all, self.letters.as_deref().unwrap_or_default());
+        listed(&all)
     }
 
     /// Returns the GPU under this nvcc's number: Thor was 10.1 until CUDA 13 made it 11.0.

@@ -1,6 +1,7 @@
 //! The targets of each nvcc version, for when no nvcc can be queried.
 
 use crate::compat;
+use crate::model::target_list::add;
 use crate::runtime::facts::compute_capability::{Code, Target};
 use crate::runtime::facts::version::Version;
 
@@ -17,15 +18,15 @@ pub struct Row {
 
 /// Parses the table, which has the oldest version first.
 pub fn rows() -> Vec<Row> {
-    compat::rows(TABLE).filter_map(row).collect()
-}
-
-fn row(line: &str) -> Option<Row> {
-    let [cuda, codes] = compat::columns(line)?;
-    let mut codes: Vec<Target> = codes.split(' ').filter_map(code).collect();
-    codes.sort();
-    let cuda = Version::parse(cuda)?;
-    Some(Row { cuda, codes })
+    compat::rows(TABLE, &|line| {
+        let [cuda, numbers] = compat::columns(line)?;
+        let cuda = Version::parse(cuda)?;
+        let mut codes = Vec::new();
+        for number in numbers.split(' ') {
+            add(&mut codes, code(number)?);
+        }
+        Some(Row { cuda, codes })
+    })
 }
 
 /// Parses `90a` as a machine code target.
@@ -59,16 +60,9 @@ pub fn served_by(target: Target) -> String {
     let Some(first) = rows.iter().position(|row| has(row, target)) else {
         return format!("no CUDA up to {}", newest().short());
     };
-    let gone = rows
-        .iter()
-        .skip(first)
-        .find(|row| !has(row, target))
-        .map(|row| row.cuda);
-    let since = match rows.get(first) {
-        Some(row) if first > 0 => Some(row.cuda.short()),
-        _ => None,
-    };
-    match (since, gone.map(before)) {
+    let since = (first > 0).then(|| rows[first].cuda.short());
+    let gone = rows[first..].iter().find(|row| !has(row, target));
+    match (since, gone.map(|row| before(row.cuda))) {
         (Some(since), Some(last)) => format!("CUDA {since} to {last}"),
         (Some(since), None) => format!("CUDA {since} and newer"),
         (None, Some(last)) => format!("CUDA up to {last}"),

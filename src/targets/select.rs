@@ -5,7 +5,7 @@ mod tests;
 
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
-use crate::model::target_list::TargetList;
+use crate::model::target_list::{TargetList, add};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::Finding;
@@ -15,30 +15,16 @@ use crate::targets::gpus::GpuQueryFault;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::target_lists::{add_all, known, machine, majors, ptx, with_ptx};
 use crate::targets::target_request::TargetRequest;
-use crate::toolkit::nvcc_output::add;
 
-/// The targets of a build, in numeric order.
+/// The targets of a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Machine code and PTX to compile.
-    pub targets: Vec<Target>,
-    /// The targets that are made through PTX of another target.
-    pub through: Vec<Gencode>,
+    pub list: TargetList,
     /// The origin of the selection.
     pub chosen_by: ChosenBy,
     /// The findings of the selection.
     pub findings: Vec<Finding>,
-}
-
-impl Selection {
-    /// Returns the targets, each with the PTX that it is made through.
-    pub fn list(&self) -> TargetList {
-        let gencode = |target: &Target| {
-            let through = self.through.iter().find(|one| one.target == *target);
-            through.copied().unwrap_or(Gencode::plain(*target))
-        };
-        TargetList::new(self.targets.iter().map(gencode).collect())
-    }
 }
 
 /// A target list that cannot be compiled for.
@@ -112,8 +98,7 @@ fn wished<'a>(
         fault(RequestProblem::UnknownWord(word, meant))
     })?;
     let mut requested: Vec<Gencode> = Vec::new();
-    let mut add =
-        |targets: &[Target]| requested.extend(targets.iter().copied().map(Gencode::plain));
+    let mut add = |targets: &[Target]| requested.append(&mut plain(targets));
     let mut written: Vec<Gencode> = Vec::new();
     let mut findings = Vec::new();
     for word in words {
@@ -126,7 +111,7 @@ fn wished<'a>(
             Word::AllMajor => add(&with_ptx(majors(&known(compiler)))),
             Word::Auto => {
                 let auto = default_targets(compiler, gpus, &|_| true);
-                add(&auto.targets);
+                add(&auto.list.targets());
                 findings.extend(auto.findings);
             }
             Word::Native if gpus.is_empty() => {
@@ -154,16 +139,15 @@ fn wished<'a>(
     if let Some(compiler) = compiler {
         findings.extend(rename(&mut requested, compiler));
     }
-    requested.sort();
-    requested.dedup();
-    findings.extend(settle(&mut requested));
-    if requested.is_empty() {
+    let (requested, note) = settle(&TargetList::new(requested));
+    findings.extend(note);
+    if requested.gencodes().is_empty() {
         return Err(fault(RequestProblem::Empty));
     }
     if let Some(compiler) = compiler {
         let lacks = |target: &Target| compiler.can_make(*target) == Some(false);
         let mut targets: Vec<Target> = Vec::new();
-        for gencode in &requested {
+        for gencode in requested.gencodes() {
             let first = [gencode.target, gencode.via].into_iter().find(lacks);
             targets.extend(first.filter(|target| !targets.contains(target)));
         }
@@ -173,11 +157,7 @@ fn wished<'a>(
     }
     findings.dedup();
     Ok(Selection {
-        targets: requested.iter().map(|gencode| gencode.target).collect(),
-        through: requested
-            .into_iter()
-            .filter(|gencode| !gencode.is_plain())
-            .collect(),
+        list: requested,
         chosen_by: request.from,
         findings,
     })
@@ -216,11 +196,15 @@ pub fn default_targets(
         ChosenBy::Gpus
     };
     Selection {
-        targets,
-        through: Vec::new(),
+        list: TargetList::new(plain(&targets)),
         chosen_by,
         findings,
     }
+}
+
+/// Returns the targets, each made from its own PTX.
+fn plain(targets: &[Target]) -> Vec<Gencode> {
+    targets.iter().copied().map(Gencode::plain).collect()
 }
 
 /// Returns `8.6` for the list `8,6` and its word `8`, since a point was probably meant.
@@ -252,11 +236,8 @@ fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Fi
         let finding = SelectionNote::GpuTooOld(gpu, compiler).finding();
         return (Vec::new(), Some(finding));
     };
-    let both = [machine(below), ptx(below)];
-    let targets: Vec<Target> = both
-        .into_iter()
-        .filter(|target| target.runs_on(capability))
-        .collect();
+    let mut targets = vec![machine(below), ptx(below)];
+    targets.retain(|target| target.runs_on(capability));
     let finding = SelectionNote::GpuTooNew(gpu, &targets, compiler).finding();
     (targets, Some(finding))
 }
@@ -268,16 +249,17 @@ fn generation(
     with_ptx: bool,
     compiler: Option<&Compiler>,
 ) -> Vec<Target> {
-    let known = |capability: &&ComputeCapability| {
-        compiler.is_none_or(|compiler| compiler.can_make(machine(**capability)) != Some(false))
-    };
-    let mut taken: Vec<ComputeCapability> = capabilities.iter().filter(known).copied().collect();
-    if taken.is_empty() {
-        taken = capabilities.to_vec();
+    let all: Vec<Target> = capabilities.iter().copied().map(machine).collect();
+    let mut targets = all.clone();
+    if let Some(compiler) = compiler {
+        targets.retain(|target| compiler.can_make(*target) != Some(false));
     }
-    let mut targets: Vec<Target> = taken.iter().copied().map(machine).collect();
+    if targets.is_empty() {
+        targets = all;
+    }
     if with_ptx {
-        targets.extend(taken.last().copied().map(ptx));
+        let last = targets.last().map(|last| ptx(last.capability));
+        targets.extend(last);
     }
     targets
 }
@@ -299,11 +281,11 @@ fn rename(requested: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
 }
 
 /// Removes duplicates of which nvcc makes only one. The family's machine code is kept: it runs wherever the code
-/// without a letter does. `requested` is sorted.
-fn settle(requested: &mut Vec<Gencode>) -> Option<Finding> {
+/// without a letter does.
+fn settle(requested: &TargetList) -> (TargetList, Option<Finding>) {
     let mut note = None;
     let mut kept: Vec<Gencode> = Vec::new();
-    for gencode in requested.drain(..) {
+    for &gencode in requested.gencodes() {
         let Some(rival) = kept.iter_mut().find(|kept| kept.excludes(gencode)) else {
             kept.push(gencode);
             continue;
@@ -317,9 +299,7 @@ fn settle(requested: &mut Vec<Gencode>) -> Option<Finding> {
         *rival = stays;
         note = note.or(Some(SelectionNote::Rival(stays, goes)));
     }
-    kept.sort();
-    *requested = kept;
-    note.map(|note| note.finding())
+    (TargetList::new(kept), note.map(|note| note.finding()))
 }
 
 /// Returns the note that a release build is for the GPUs of this machine, if nvcc supports others.

@@ -63,7 +63,7 @@ impl Row {
                     .findings
                     .iter()
                     .map(|one| format!("  [{}]", one.id));
-                format!("{}{}", selection.list(), ids.collect::<String>())
+                format!("{}{}", selection.list, ids.collect::<String>())
             }
             Err(fault) => {
                 let error = fault.finding();
@@ -77,7 +77,7 @@ impl Row {
     fn refused(&self) -> Vec<Gencode> {
         let request = self.request();
         if let Ok(selection) = select(request.as_ref(), None, &self.gpus()) {
-            return selection.list().gencodes().to_vec();
+            return selection.list.gencodes().to_vec();
         }
         let words = request
             .map(|request| dialect::read(request.dialect, &request.text).unwrap_or_default());
@@ -197,7 +197,7 @@ fn nvcc_takes_these_flags_and_no_others() {
             assert_eq!(row.result(&queried), row.result(&known), "{row:?}");
             match select(request.as_ref(), Some(&queried), &row.gpus()) {
                 Ok(selection) => {
-                    let output = takes(selection.list().nvcc());
+                    let output = takes(selection.list.nvcc());
                     assert!(output.success, "{row:?}: {}", output.stderr);
                     taken += 1;
                 }

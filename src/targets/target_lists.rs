@@ -1,10 +1,10 @@
 //! Operations on lists of targets.
 
+use crate::model::target_list::add;
 use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
-use crate::toolkit::nvcc_output::add;
 
 /// Returns the machine code targets of a compiler. Default: those of the newest known version.
 pub fn known(compiler: Option<&Compiler>) -> Vec<Target> {
@@ -35,9 +35,10 @@ pub fn majors(codes: &[Target]) -> Vec<Target> {
 }
 
 /// Adds PTX for later GPUs: like nvcc's `-arch=all`, of the first target of the highest major.
-pub fn with_ptx(codes: Vec<Target>) -> Vec<Target> {
+pub fn with_ptx(mut codes: Vec<Target>) -> Vec<Target> {
     let first = majors(&codes).last().map(|first| ptx(first.capability));
-    codes.into_iter().chain(first).collect()
+    codes.extend(first);
+    codes
 }
 
 /// Returns the machine code target.

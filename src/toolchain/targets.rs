@@ -35,7 +35,7 @@ impl Toolchain {
     ///
     /// [`Config::archs`]: crate::Config::archs
     pub fn targets(&self) -> Result<Vec<Target>, Error> {
-        Ok(self.selection()?.targets)
+        Ok(self.selection()?.list.targets())
     }
 
     /// Returns the targets in the syntax of nvcc, CMake or PyTorch, for kernels that another build system compiles.
@@ -43,7 +43,7 @@ impl Toolchain {
     /// # Errors
     /// Like [`targets`](Self::targets).
     pub fn target_list(&self) -> Result<TargetList, Error> {
-        Ok(self.selection()?.list())
+        Ok(self.selection()?.list)
     }
 
     /// Returns one nvcc flag for each target: `-gencode=arch=compute_80,code=sm_80`.
@@ -100,8 +100,8 @@ impl Toolchain {
         findings.append(&mut selection.findings);
         selection.findings = findings;
         if let Some(cudnn) = self.cudnn() {
-            let (targets, by) = (&selection.targets, selection.chosen_by);
-            let unserved = rules::targets(cudnn, targets, by, &self.host.platform);
+            let (targets, by) = (selection.list.targets(), selection.chosen_by);
+            let unserved = rules::targets(cudnn, &targets, by, &self.host.platform);
             selection.findings.extend(unserved);
         }
         Ok(selection)
@@ -173,7 +173,8 @@ pub(crate) fn choose(
         None => select::default_targets(compiler, &gpus, is_served),
     };
     if !gpus.is_empty() && host.env.var("PROFILE") == Some("release") {
-        let left_out = select::left_out(&selection.targets, compiler);
+        let targets = selection.list.targets();
+        let left_out = select::left_out(&targets, compiler);
         let left_out = left_out.map(|note| note.finding());
         selection.findings.extend(left_out);
     }

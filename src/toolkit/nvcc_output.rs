@@ -1,5 +1,6 @@
 //! Parsers of nvcc's output.
 
+use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern, release};
 use crate::model::text::target_name;
 use crate::runtime::facts::compute_capability::{Suffix, Target};
@@ -84,13 +85,6 @@ fn gpu_codes<'a>(words: impl Iterator<Item = &'a str>) -> Vec<Target> {
         add(&mut targets, target);
     }
     targets
-}
-
-/// Inserts a target into a sorted list, unless the list contains it.
-pub fn add(targets: &mut Vec<Target>, target: Target) {
-    if let Err(place) = targets.binary_search(&target) {
-        targets.insert(place, target);
-    }
 }
 
 #[cfg(test)]

@@ -114,11 +114,11 @@ impl Kernels<'_> {
 
 /// Returns the targets of such a file.
 pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, Finding> {
-    let all = selection.list().gencodes().to_vec();
+    let all = selection.list.gencodes().to_vec();
     match product {
         Product::Object | Product::Fatbin => Ok(all),
         Product::Ptx => {
-            let lowest = ptx_for_all(&selection.targets).into_iter();
+            let lowest = ptx_for_all(&selection.list.targets()).into_iter();
             Ok(lowest.map(Gencode::plain).collect())
         }
         Product::Cubin => {

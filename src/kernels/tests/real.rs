@@ -324,7 +324,7 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
         let mut args: Vec<String> = ["--dryrun", "-c", "-x", "cu", "/dev/null", "-o", "/dev/null"]
             .map(String::from)
             .to_vec();
-        args.extend(selection.list().nvcc());
+        args.extend(selection.list.nvcc());
         let program = nvcc.clone();
         let output = run(program, args);
         assert!(output.success, "{request:?}: {}", output.stderr);

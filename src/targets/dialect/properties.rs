@@ -133,8 +133,8 @@ fn the_order_of_a_list_changes_nothing() {
             };
             let selection = select(Some(&request), compiler.as_ref(), &[]).ok()?;
             chosen += 1;
-            assert!(selection.targets.is_sorted(), "{list:?}");
-            Some((selection.targets, selection.through))
+            assert!(selection.list.targets().is_sorted(), "{list:?}");
+            Some(selection.list)
         };
         let before = choose(&list);
         list.reverse();
@@ -224,7 +224,7 @@ fn no_text_is_too_odd() {
                     for compiler in [None, compiler.as_ref()] {
                         // The list is never silently empty.
                         match select(Some(&request), compiler, &[]) {
-                            Ok(chosen) => assert!(!chosen.list().nvcc().is_empty(), "{text:?}"),
+                            Ok(chosen) => assert!(!chosen.list.nvcc().is_empty(), "{text:?}"),
                             Err(fault) => {
                                 assert!(!fault.finding().summary.is_empty(), "{text:?}")
                             }

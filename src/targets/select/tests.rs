@@ -45,7 +45,7 @@ fn ours(text: &str) -> TargetRequest {
 fn gives(request: Option<&str>, gpus: &[u32], expected: &str) -> Selection {
     let gpus: Vec<Device> = gpus.iter().copied().map(gpu).collect();
     let selection = select(request.map(ours).as_ref(), Some(&nvcc()), &gpus).unwrap();
-    assert_eq!(listed(&selection.targets), expected);
+    assert_eq!(listed(&selection.list.targets()), expected);
     selection
 }
 
@@ -109,7 +109,7 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
     );
     assert_eq!(selection.findings[0].severity, Severity::Note);
     let tableless = select(None, None, &[]).unwrap();
-    assert_eq!(tableless.targets, selection.targets);
+    assert_eq!(tableless.list, selection.list);
 }
 
 /// Targets that cuDNN does not support are not compiled by default: Volta, which 9.11 and later do not support, and a
@@ -118,7 +118,11 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
 fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
     let cuda = Compiler::from_table(None, Version::new(12, 9, 0));
     let default = |is_served: &dyn Fn(ComputeCapability) -> bool| {
-        listed(&default_targets(cuda.as_ref(), &[], is_served).targets)
+        listed(
+            &default_targets(cuda.as_ref(), &[], is_served)
+                .list
+                .targets(),
+        )
     };
     assert_eq!(
         default(&|_| true),
@@ -162,7 +166,7 @@ fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
         };
         let is_served = |gpu| rules::may_support(&cudnn, gpu, &platform);
         let selection = default_targets(thirteen.as_ref(), &[], &is_served);
-        assert_eq!(listed(&selection.targets), targets, "{triple}");
+        assert_eq!(listed(&selection.list.targets()), targets, "{triple}");
     }
     assert_eq!(
         default(&|_| false),
@@ -174,7 +178,7 @@ fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
 #[test]
 fn without_nvcc_a_list_stands_as_it_is_written() {
     let selection = select(Some(&ours("37 200")), None, &[]).unwrap();
-    assert_eq!(listed(&selection.targets), "sm_37 sm_200");
+    assert_eq!(listed(&selection.list.targets()), "sm_37 sm_200");
 }
 
 /// CMP-13: `native` becomes targets and never reaches nvcc.

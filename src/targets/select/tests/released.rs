@@ -12,7 +12,7 @@ fn of_release(cuda: &str, request: &str, gpus: &[u32], expected: &str) -> Select
     let compiler = Compiler::from_table(None, cuda).unwrap();
     let request = (!request.is_empty()).then(|| ours(request));
     let selection = select(request.as_ref(), Some(&compiler), &gpus).unwrap();
-    assert_eq!(selection.list().to_string(), expected);
+    assert_eq!(selection.list.to_string(), expected);
     selection
 }
 
