@@ -255,27 +255,28 @@ impl Plan {
     /// Adds the rpaths. Those relative to the program come first, so that a program uses the libraries it is installed
     /// with.
     fn rpaths(&mut self, platform: &Platform, origin: &[String]) {
-        let mut dirs = Vec::new();
+        let mut rpaths = Vec::new();
+        for dir in origin {
+            rpaths.push(Path::new("$ORIGIN").join(dir));
+        }
         for dir in std::mem::take(&mut self.loaded_from) {
             match loader_cannot_take(&dir) {
                 _ if is_system_dir(&dir, platform) => {}
-                None => dirs.push(dir),
+                None => rpaths.push(dir),
                 Some(why) => self.add(Directive::Warning(format!(
                     "`{}` is not written into the program: {why}; give that directory another name",
                     dir.display()
                 ))),
             }
         }
-        let origin = origin.iter().map(|dir| Path::new("$ORIGIN").join(dir));
-        self.rpaths = origin.chain(dirs).collect();
-        if self.rpaths.is_empty() {
-            return;
+        if !rpaths.is_empty() {
+            let joined = joined(rpaths.iter().map(|dir| dir.display()), ":");
+            self.metadata("rpath", joined);
         }
-        let joined = joined(self.rpaths.iter().map(|dir| dir.display()), ":");
-        self.metadata("rpath", joined);
-        for dir in self.rpaths.clone() {
-            self.add(Directive::Rpath(dir));
+        for dir in &rpaths {
+            self.add(Directive::Rpath(dir.clone()));
         }
+        self.rpaths = rpaths;
     }
 }
 
@@ -343,13 +344,16 @@ impl Linked {
             let variable = &variables[0];
             return Err(MissingLinkMetadata { links, variable }.finding().into());
         }
-        let [rpath, delayed] = [host.env.var(&variables[0]), host.env.var(&variables[1])];
-        let reruns = variables.clone().map(Directive::RerunIfEnvChanged);
-        let mut directives = reruns.to_vec();
-        for dir in rpath.map_or(Vec::new(), |text| text.split(':').collect()) {
-            directives.push(Directive::Rpath(dir.into()));
+        let mut directives = Vec::new();
+        for variable in &variables {
+            directives.push(Directive::RerunIfEnvChanged(variable.clone()));
         }
-        if let Some(dll) = delayed {
+        if let Some(dirs) = host.env.var(&variables[0]) {
+            for dir in dirs.split(':') {
+                directives.push(Directive::Rpath(dir.into()));
+            }
+        }
+        if let Some(dll) = host.env.var(&variables[1]) {
             directives.extend(Directive::delay_loading(dll));
         }
         Ok(Self { directives })

@@ -10,12 +10,13 @@ const REDECLARED: [(&str, u32); 3] = [("cospi", 41), ("sinpi", 41), ("rsqrt", 42
 /// Returns the functions that this glibc declares with `noexcept` and the toolkit's `crt/math_functions.h` without.
 /// They are an error in every source. The header decides, not its version, since distributions patch it.
 pub fn contradictions(math_functions: &str, glibc: Version) -> Vec<&'static str> {
-    let new = REDECLARED
-        .iter()
-        .filter(|(_, since)| (glibc.major, glibc.minor) >= (2, *since));
-    new.map(|(name, _)| *name)
-        .filter(|name| lacks_noexcept(math_functions, name))
-        .collect()
+    let mut names = Vec::new();
+    for (name, since) in REDECLARED {
+        if (glibc.major, glibc.minor) >= (2, since) && lacks_noexcept(math_functions, name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// Returns `true` if the function is declared with nothing after its parameters:

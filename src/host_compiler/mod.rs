@@ -194,7 +194,7 @@ pub enum HostCompilerFault<'a> {
 }
 
 /// A limit above the number of gcc majors that any toolkit supports.
-const MOST_ALTERNATIVES: usize = 20;
+const MOST_ALTERNATIVES: u32 = 20;
 
 /// Returns the names of possible alternatives to `program`, the newest first: `aarch64-linux-gnu-g++-12` for
 /// `aarch64-linux-gnu-g++`.
@@ -204,10 +204,13 @@ pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
         let prefix = file.get(..file.rfind(name)?)?;
         (prefix.is_empty() || prefix.ends_with('-')).then_some(prefix)
     });
+    let prefix = prefix.unwrap_or_default();
     let last = limits.gcc.unwrap_or_default();
     // A damaged header may contain any number.
-    let names = (5..=last).rev().take(MOST_ALTERNATIVES);
+    let first = last.saturating_sub(MOST_ALTERNATIVES - 1).max(5);
+    let mut names = Vec::new();
+    for major in (first..=last).rev() {
+        names.push(format!("{prefix}g++-{major}"));
+    }
     names
-        .map(|major| format!("{}g++-{major}", prefix.unwrap_or_default()))
-        .collect()
 }

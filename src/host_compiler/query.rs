@@ -3,8 +3,8 @@
 use crate::host_compiler::compiler_choice::{self, Choice, VisualStudio};
 use crate::host_compiler::limits::{Limits, Make};
 use crate::host_compiler::{
-    AlternativeCompiler, HostCompiler, HostCompilerFault, QUESTION, headers, parse_answer,
-    parse_command,
+    AlternativeCompiler, HostCompiler, HostCompilerFault, QUESTION, alternative_names, headers,
+    parse_answer, parse_command,
 };
 use crate::model::environment::Variable;
 use crate::model::invocation::Invocation;
@@ -15,6 +15,8 @@ use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::Plan;
+#[cfg(feature = "cli")]
+use crate::toolkit::nvcc_output::without_commands;
 use std::path::{Path, PathBuf};
 
 /// The limit of reported alternatives, since each has to be run.
@@ -34,7 +36,8 @@ pub fn query(
         let (_, program) = read(output, host)?;
         let mut headers = headers(&output.stdout);
         headers.retain(|header| *header != source);
-        Some(headers.into_iter().chain([program]).collect())
+        headers.push(program);
+        Some(headers)
     };
     let output = host.answers.query(&question, &rests_on).ok();
     let output = output.filter(|output| output.success);
@@ -76,9 +79,7 @@ pub fn nvcc_itself(
 pub fn raw_output(plan: &Plan, host: &Host, dir: &Path) -> Option<String> {
     let question = nvcc_command::question(plan, &dir.join("host-compiler.cpp"));
     let output = host.answers.query(&question, &|_| None).ok()?;
-    let lines = output.stdout.lines().chain(output.stderr.lines());
-    let lines = lines.filter(|line| !line.starts_with("#$"));
-    Some(lines.map(|line| format!("{line}\n")).collect())
+    Some(without_commands(&output.stdout) + &without_commands(&output.stderr))
 }
 
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
@@ -103,9 +104,8 @@ pub fn installed_alternatives(
 ) -> Vec<AlternativeCompiler> {
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let deadline = host.env.program_deadline().unwrap_or(DEADLINE);
-    let names = crate::host_compiler::alternative_names(program, limits).into_iter();
-    let found = names.filter_map(|name| {
-        let program = on_path(&name, path)?;
+    let read = |name: &str| {
+        let program = on_path(name, path)?;
         let question = Invocation {
             program: program.clone(),
             args: vec!["-dumpfullversion".into(), "-dumpversion".into()],
@@ -116,8 +116,14 @@ pub fn installed_alternatives(
         let major: u32 = release.split('.').next()?.parse().ok()?;
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
         fits.then_some(AlternativeCompiler { program, release })
-    });
-    found.take(MOST_REPORTED).collect()
+    };
+    let mut found = Vec::new();
+    for name in alternative_names(program, limits) {
+        if found.len() < MOST_REPORTED {
+            found.extend(read(&name));
+        }
+    }
+    found
 }
 
 /// Returns the C++ cross compiler that the cc crate finds, if the target has another CPU. nvcc itself would use the

@@ -63,8 +63,10 @@ fn scripts_and_manifests(package: &Path) -> Vec<PathBuf> {
         }
         dirs.push(dir);
     }
-    let files = dirs
-        .iter()
-        .flat_map(|dir| [dir.join("build.rs"), dir.join("Cargo.toml")]);
-    files.filter(|file| files::is_file(file)).collect()
+    let mut files = Vec::new();
+    for dir in dirs {
+        files.extend(files::below(&dir, &["build.rs", "Cargo.toml"]));
+    }
+    files.retain(|file| files::is_file(file));
+    files
 }

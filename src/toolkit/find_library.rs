@@ -25,27 +25,21 @@ pub fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option
 pub fn is_on_linker_path(name: &str, host: &Host) -> bool {
     let platform = &host.platform;
     let root = host.root.as_deref().unwrap_or(Path::new("/"));
-    let separator = if platform.os == Os::Windows { ';' } else { ':' };
-    let variable = if platform.os == Os::Windows {
-        "LIB"
-    } else {
-        "LIBRARY_PATH"
+    let (variable, separator) = match platform.os {
+        Os::Windows => ("LIB", ';'),
+        _ => ("LIBRARY_PATH", ':'),
     };
     let listed = host.env.var(variable).unwrap_or_default();
     let mut dirs: Vec<PathBuf> = listed.split(separator).map(PathBuf::from).collect();
     for usr in ["usr", "usr/local", ""] {
         let usr = root.join(usr);
         let tree = install_layout::system(Kind::Cudnn, platform, &usr);
-        dirs.extend(tree.lib.iter().map(|dir| usr.join(dir)));
+        dirs.extend(files::below(&usr, &tree.lib));
     }
     dirs.retain(|dir| dir.is_absolute());
-    let is_in = |dir: &PathBuf| {
-        matches!(
-            library_in(dir, name, platform, None),
-            Some(Library::Dynamic(_))
-        )
-    };
-    dirs.iter().any(is_in)
+    let short = Some(Library::Dynamic(name.to_string()));
+    dirs.iter()
+        .any(|dir| library_in(dir, name, platform, None) == short)
 }
 
 /// Returns how to link a shared library in this directory, if it exists. If the unversioned link is missing, the

@@ -52,10 +52,10 @@ pub enum Missing<'a> {
 /// Returns the finding for a library that is neither in the toolkit nor in the linker's default directories. Names that
 /// do not resemble one of CUDA's are left to the linker, which may know their directory.
 pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option<Finding> {
-    let mut known = PACKAGES.iter().flat_map(|(names, ..)| names.iter());
+    let close = |names: &[&'static str]| names.iter().copied().find(|known| is_close(known, name));
     let missing = match package(name) {
         Some(package) => Missing::Library(name, package),
-        None => Missing::Misspelled(name, known.find(|known| is_close(known, name))?),
+        None => Missing::Misspelled(name, PACKAGES.iter().find_map(|(names, ..)| close(names))?),
     };
     missing.finding(candidate, platform)
 }
@@ -95,23 +95,15 @@ impl Missing<'_> {
 fn is_close(known: &str, name: &str) -> bool {
     let bare = name.trim_start_matches("lib");
     let bare = bare.split(".so").next().unwrap_or(bare).to_lowercase();
-    let (known, name): (Vec<char>, Vec<char>) = (
-        known.to_lowercase().chars().collect(),
-        bare.chars().collect(),
-    );
-    let start = known
-        .iter()
-        .zip(&name)
-        .take_while(|(left, right)| left == right)
-        .count();
-    let (known, name) = (&known[start..], &name[start..]);
-    let end = known
-        .iter()
-        .rev()
-        .zip(name.iter().rev())
-        .take_while(|(left, right)| left == right)
-        .count();
-    let (known, name) = (&known[..known.len() - end], &name[..name.len() - end]);
+    let letters = |text: &str| text.chars().collect::<Vec<char>>();
+    let (known, name) = (letters(&known.to_lowercase()), letters(&bare));
+    let (mut known, mut name) = (&known[..], &name[..]);
+    while !known.is_empty() && known.first() == name.first() {
+        (known, name) = (&known[1..], &name[1..]);
+    }
+    while !known.is_empty() && known.last() == name.last() {
+        (known, name) = (&known[..known.len() - 1], &name[..name.len() - 1]);
+    }
     match (known, name) {
         ([a, b], [c, d]) => (a, b) == (d, c),
         _ => known.len() <= 1 && name.len() <= 1,

@@ -176,11 +176,9 @@ fn header(dirs: &[PathBuf], sysroot: Sysroot) -> Option<(Option<Version>, PathBu
 
 /// Returns which of these libraries and of their headers a toolkit does not contain.
 pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<String> {
-    let is_in = |dirs: &[PathBuf], files: &[String]| {
-        let mut all = dirs
-            .iter()
-            .flat_map(|dir| files.iter().map(move |file| dir.join(file)));
-        all.any(|path| files::is_file(&path))
+    let is_in = |dirs: &[PathBuf], names: &[String]| {
+        let has_file = |dir: &PathBuf| names.iter().any(|name| files::is_file(&dir.join(name)));
+        dirs.iter().any(has_file)
     };
     let mut absent = Vec::new();
     for name in libs {
@@ -191,11 +189,11 @@ pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<St
         if !exists {
             absent.push(name.clone());
         }
-        let header = HEADERS.iter().find(|(library, _)| library == name);
-        let header = header.map(|(_, header)| header.to_string());
-        absent.extend(
-            header.filter(|header| !is_in(&toolkit.include_dirs, std::slice::from_ref(header))),
-        );
+        for (library, header) in HEADERS {
+            if library == name && !is_in(&toolkit.include_dirs, &[header.to_string()]) {
+                absent.push(header.to_string());
+            }
+        }
     }
     absent
 }
@@ -247,11 +245,12 @@ fn compiler_version(nvcc: Option<&Path>, sysroot: Sysroot, host: &Host) -> Optio
 }
 
 fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
-    link_dirs
-        .iter()
-        .map(|dir| dir.join("stubs"))
-        .filter(|dir| files::is_dir(dir))
-        .collect()
+    let mut stubs = link_dirs.to_vec();
+    for dir in &mut stubs {
+        dir.push("stubs");
+    }
+    stubs.retain(|dir| files::is_dir(dir));
+    stubs
 }
 
 /// Returns a runtime library in this directory. The names are checked one by one, because `/usr/lib64` is long.
@@ -305,10 +304,10 @@ fn is_foreign(real: &Path, platform: &Platform) -> bool {
 fn existing(top: &Path, dirs: &[PathBuf], sysroot: Sysroot, platform: &Platform) -> Vec<PathBuf> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
-    for dir in dirs
-        .iter()
-        .filter_map(|dir| sysroot.dir(&joined(top, dir, sysroot)))
-    {
+    for dir in dirs {
+        let Some(dir) = sysroot.dir(&joined(top, dir, sysroot)) else {
+            continue;
+        };
         let real = sysroot.canonical(&dir);
         if !seen.contains(&real) && !is_foreign(&real, platform) {
             seen.push(real);

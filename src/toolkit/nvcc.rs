@@ -6,10 +6,11 @@ use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::system::files;
-use crate::system::files::dedup;
 use crate::system::probe_cache::ProbeCache;
 use crate::system::programs::Output;
-use crate::toolkit::nvcc_output::{parse_gpu_codes, parse_help, parse_layout, parse_version};
+use crate::toolkit::nvcc_output::{
+    parse_gpu_codes, parse_help, parse_layout, parse_version, without_commands,
+};
 use std::path::{Path, PathBuf};
 
 pub use crate::toolkit::nvcc_output::Layout;
@@ -58,53 +59,54 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
     let output = answers.query(&question, &rests_on);
     let mut output = output.map_err(NvccFault::NotRun)?;
     let Some(layout) = parse(&output) else {
-        // The commands that it would run are long and irrelevant.
-        for stream in [&mut output.stdout, &mut output.stderr] {
-            let lines = stream.lines().filter(|line| !line.starts_with("#$"));
-            *stream = lines.map(|line| format!("{line}\n")).collect();
-        }
+        // The commands are long and irrelevant.
+        output.stdout = without_commands(&output.stdout);
+        output.stderr = without_commands(&output.stderr);
         return Err(no_answer(Question::Layout, question, &output));
     };
-    let real = |path: PathBuf| files::canonical(&path, None).ok();
+    let real = |dirs: &[PathBuf]| {
+        let mut found = Vec::new();
+        for dir in dirs {
+            found.extend(files::canonical(dir, None));
+        }
+        files::dedup(found.into_iter())
+    };
     Ok(Layout {
+        include_dirs: real(&layout.include_dirs),
+        link_dirs: real(&layout.link_dirs),
         top: files::canonical(&layout.top, None).unwrap_or(layout.top),
-        include_dirs: dedup(layout.include_dirs.into_iter().filter_map(real)),
-        link_dirs: dedup(layout.link_dirs.into_iter().filter_map(real)),
     })
 }
 
 /// Returns the version of an nvcc.
 pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, NvccFault> {
-    let question = command(nvcc, &["--version"]);
-    let output = answers.query(&question, &|output| {
-        parse_version(&output.stdout).map(|_| Vec::new())
-    });
-    let output = output.map_err(NvccFault::NotRun)?;
-    parse_version(&output.stdout).ok_or_else(|| no_answer(Question::Version, question, &output))
+    ask(nvcc, "--version", Question::Version, answers, parse_version)
 }
 
 /// Returns the machine code targets of an nvcc in numeric order, without those with a suffix.
 pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, NvccFault> {
-    let question = command(nvcc, &["--list-gpu-code"]);
-    let output = answers.query(&question, &|output| {
-        (!parse_gpu_codes(&output.stdout).is_empty()).then(Vec::new)
-    });
-    let output = output.map_err(NvccFault::NotRun)?;
-    let codes = parse_gpu_codes(&output.stdout);
-    if codes.is_empty() {
-        return Err(no_answer(Question::GpuCodes, question, &output));
-    }
-    Ok(codes)
+    let parse = |text: &str| Some(parse_gpu_codes(text)).filter(|codes| !codes.is_empty());
+    ask(nvcc, "--list-gpu-code", Question::GpuCodes, answers, parse)
 }
 
 /// Returns the machine code targets with a suffix, which only nvcc's help lists. None if it lists no targets.
 pub fn lettered_codes(nvcc: &Path, answers: &ProbeCache) -> Option<Vec<Target>> {
-    let question = command(nvcc, &["--help"]);
-    let output = answers.query(&question, &|output| {
-        parse_help(&output.stdout).map(|_| Vec::new())
-    });
-    let output = output.ok()?;
-    parse_help(&output.stdout)
+    ask(nvcc, "--help", Question::GpuCodes, answers, parse_help).ok()
+}
+
+/// Runs nvcc with this argument and parses its standard output.
+fn ask<T>(
+    nvcc: &Path,
+    argument: &str,
+    question: Question,
+    answers: &ProbeCache,
+    parse: fn(&str) -> Option<T>,
+) -> Result<T, NvccFault> {
+    let command = command(nvcc, &[argument]);
+    let rests_on = |output: &Output| parse(&output.stdout).map(|_| Vec::new());
+    let output = answers.query(&command, &rests_on);
+    let output = output.map_err(NvccFault::NotRun)?;
+    parse(&output.stdout).ok_or_else(|| no_answer(question, command, &output))
 }
 
 fn command(nvcc: &Path, args: &[&str]) -> Invocation {

@@ -23,14 +23,17 @@ pub struct Layout {
 pub fn parse_layout(text: &str) -> Option<Layout> {
     let mut layout = Layout::default();
     let mut here = None;
-    let lines = text.lines().filter_map(|line| line.strip_prefix("#$ "));
-    for (name, value) in lines.filter_map(|line| line.split_once('=')) {
+    for line in text.lines() {
+        let assignment = line
+            .strip_prefix("#$ ")
+            .and_then(|line| line.split_once('='));
+        let (name, value) = assignment.unwrap_or_default();
         let value = value.trim();
         match name {
             "TOP" => layout.top = PathBuf::from(value),
             "_HERE_" => here = Path::new(value).parent(),
-            "INCLUDES" | "SYSTEM_INCLUDES" => layout.include_dirs.extend(directories(value)),
-            "LIBRARIES" => layout.link_dirs.extend(directories(value)),
+            "INCLUDES" | "SYSTEM_INCLUDES" => add_directories(&mut layout.include_dirs, value),
+            "LIBRARIES" => add_directories(&mut layout.link_dirs, value),
             _ => {}
         }
     }
@@ -45,16 +48,25 @@ pub fn parse_layout(text: &str) -> Option<Layout> {
 }
 
 /// Parses the directories in `"-I/a b" -I/c "-isystem" "/d" "/LIBPATH:C:/e"`.
-fn directories(value: &str) -> impl Iterator<Item = PathBuf> {
+fn add_directories(dirs: &mut Vec<PathBuf>, value: &str) {
     static WORD: Pattern = Pattern::new(|| pattern(r#"(?:"[^"]*"|[^" \t])+"#));
-    let words = WORD.find_iter(value);
-    let dirs = words.map(|word| {
+    for word in WORD.find_iter(value) {
         let word = word.as_str().replace('"', "");
         let flags = ["-isystem", "-I", "-L", "/LIBPATH:"];
         let dir = flags.iter().find_map(|flag| word.strip_prefix(flag));
-        PathBuf::from(dir.unwrap_or(&word))
-    });
-    dirs.filter(|dir| !dir.as_os_str().is_empty())
+        dirs.push(PathBuf::from(dir.unwrap_or(&word)));
+    }
+    dirs.retain(|dir| !dir.as_os_str().is_empty());
+}
+
+/// Returns the output without the commands that nvcc would run.
+pub fn without_commands(text: &str) -> String {
+    let mut kept = String::new();
+    for line in text.lines().filter(|line| !line.starts_with("#$")) {
+        kept += line;
+        kept += "\n";
+    }
+    kept
 }
 
 /// Parses `Cuda compilation tools, release 13.5, V13.5.37` to CUDA's two numbers.
@@ -65,12 +77,12 @@ pub fn parse_version(text: &str) -> Option<Version> {
 
 /// Parses `nvcc --list-gpu-code`: unsorted lines `sm_75`, `sm_110`, `sm_103`.
 pub fn parse_gpu_codes(text: &str) -> Vec<Target> {
-    gpu_codes(text.lines().map(str::trim))
+    gpu_codes(&mut text.lines().map(str::trim))
 }
 
 /// Parses the targets with a suffix in `nvcc --help`: `'sm_100a','sm_100f','sm_103',`. None if it contains no target.
 pub fn parse_help(text: &str) -> Option<Vec<Target>> {
-    let mut codes = gpu_codes(text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let mut codes = gpu_codes(&mut text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     if codes.is_empty() {
         return None;
     }
@@ -78,11 +90,12 @@ pub fn parse_help(text: &str) -> Option<Vec<Target>> {
     Some(codes)
 }
 
-fn gpu_codes<'a>(words: impl Iterator<Item = &'a str>) -> Vec<Target> {
+fn gpu_codes<'a>(words: &mut dyn Iterator<Item = &'a str>) -> Vec<Target> {
     let mut targets = Vec::new();
-    let words = words.filter(|word| word.starts_with("sm_"));
-    for target in words.filter_map(target_name::read) {
-        add(&mut targets, target);
+    for word in words {
+        if let Some(target) = target_name::read(word).filter(|_| word.starts_with("sm_")) {
+            add(&mut targets, target);
+        }
     }
     targets
 }
