@@ -109,16 +109,16 @@ pub fn targets(
 
 /// Returns the table with a row read from this cuDNN, which takes precedence over the row of its version.
 fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<CudnnTargets> {
-    let read = CudnnTargets {
-        first: version,
-        last: version,
-        cuda,
-        code: cudnn.gpu_codes.clone(),
-    };
-    let known = compat::gpus(&platform.cpu).into_iter();
-    known
-        .chain((!read.code.is_empty()).then_some(read))
-        .collect()
+    let mut rows = compat::gpus(&platform.cpu);
+    if !cudnn.gpu_codes.is_empty() {
+        rows.push(CudnnTargets {
+            first: version,
+            last: version,
+            cuda,
+            code: cudnn.gpu_codes.clone(),
+        });
+    }
+    rows
 }
 
 /// Returns `true` if the cuDNN may support the GPU: not if the answer is no, and not for a Jetson, about which the

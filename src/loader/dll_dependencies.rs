@@ -95,8 +95,9 @@ pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Findin
     if !others.is_empty() {
         faults.push(DllFault::MissingCuda(others, cudnn.cuda_major));
     }
-    let faults = faults.iter();
-    faults
-        .map(|fault| fault.finding(dll_dependencies))
-        .collect()
+    let mut findings = Vec::new();
+    for fault in faults {
+        findings.push(fault.finding(dll_dependencies));
+    }
+    findings
 }

@@ -179,9 +179,10 @@ fn bins(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
     let roots = toolkit.map(|toolkit| toolkit.root.as_path());
     let mut found = Vec::new();
     for root in roots.into_iter().chain(wheels) {
-        let parts = files::list(root).unwrap_or_default();
-        let bins = parts.iter().map(|part| part.join("bin"));
-        for bin in bins.chain([root.join("bin")]) {
+        let mut parts = files::list(root).unwrap_or_default();
+        parts.push(root.to_path_buf());
+        for part in parts {
+            let bin = part.join("bin");
             let by_cpu = files::below(&bin, &["x64", "x86_64", "arm64"]);
             found.push(bin);
             found.extend(by_cpu);

@@ -45,7 +45,7 @@ pub enum PathFault<'a> {
         /// The directory of PATH.
         dir: &'a Path,
     },
-    /// An rpath to a conda environment's cuDNN, which also selects the environment's C++ library.
+    /// An rpath to a conda environment's cuDNN, which also selects the environment's C++ library for the program.
     CondaRpath {
         link_dir: &'a Path,
         /// The environment's C++ library.
@@ -133,12 +133,6 @@ pub fn below_path(cudnn: &Cudnn, dirs: &[PathBuf]) -> Option<Finding> {
     let above = |dir: &&PathBuf| own.starts_with(dir) && dir.starts_with(&cudnn.root);
     let dir = dirs.iter().find(above)?;
     Some(PathFault::BelowPath { library, dir }.finding())
-}
-
-/// Returns the finding about an rpath to a conda environment. An rpath applies to all libraries in the directory, also
-/// to the C++ library of the whole program.
-pub fn conda_rpath(link_dir: &Path, cxx: &Path) -> Finding {
-    PathFault::CondaRpath { link_dir, cxx }.finding()
 }
 
 #[cfg(test)]

@@ -2,22 +2,14 @@
 
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::parts::{Named, SubLibraries};
-use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::{Nvrtc, ShadowingLibrary};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
-use crate::model::platform::{Os, Platform};
+use crate::model::platform::Os;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
-use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
-
-/// Returns the directories of LD_LIBRARY_PATH, in order, that contain libraries with the names of the chosen cuDNN's.
-/// Empty if the program runs on another system.
-pub fn along_library_path(cudnn: &Cudnn, host: &Host) -> Vec<ShadowingLibrary> {
-    shadowing_libraries(cudnn, library_path(host), host.sysroot(), &host.platform)
-}
 
 /// Returns the directories of LD_LIBRARY_PATH, if the program runs on this system.
 pub fn library_path(host: &Host) -> Vec<PathBuf> {
@@ -53,11 +45,9 @@ pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Nvrtc> {
 fn builtins(dir: &Path) -> Option<Version> {
     let is_builtins = |name: &str| name.starts_with("libnvrtc-builtins.so.");
     let files = files::list_named(dir, &is_builtins).ok()?;
-    let versions = files.iter().filter_map(|path| version_in(path));
-    let mut versions: Vec<Version> = versions.collect();
-    versions.dedup();
-    let [release] = versions.try_into().ok()?;
-    Some(release)
+    let mut versions = files.iter().filter_map(|path| version_in(path));
+    let first = versions.next()?;
+    versions.all(|version| version == first).then_some(first)
 }
 
 /// Returns 12.4 for `libnvrtc.so.12.4.127`, and none for `libnvrtc.so.12`.
@@ -68,54 +58,40 @@ fn version_in(path: &Path) -> Option<Version> {
     }
 }
 
-/// Like [`along_library_path`], but for Windows' own directory and PATH.
-pub fn along_dll_path(
-    cudnn: &Cudnn,
-    path: &DllSearchPath,
-    platform: &Platform,
-) -> Vec<ShadowingLibrary> {
-    shadowing_libraries(cudnn, path.directories(), path.sysroot, platform)
-}
-
-fn shadowing_libraries(
-    cudnn: &Cudnn,
-    dirs: Vec<PathBuf>,
-    sysroot: Sysroot,
-    platform: &Platform,
-) -> Vec<ShadowingLibrary> {
-    let library = cudnn.library.as_deref();
-    let Some((library, file)) = library.zip(library.and_then(Path::file_name)) else {
-        return Vec::new();
-    };
+/// Returns the directories that contain libraries with the names of the chosen cuDNN's, in order.
+pub fn libraries_in(dirs: Vec<PathBuf>, cudnn: &Cudnn, host: &Host) -> Vec<ShadowingLibrary> {
+    let sysroot = host.sysroot();
     let same = |one: &Path, other: &Path| sysroot.canonical(one) == sysroot.canonical(other);
-    let rival = |dir: PathBuf| {
-        let main_library = sysroot.file(&dir.join(file));
-        let beside = cudnn.parts.iter().filter(|part| part.name != "cudnn");
-        let parts = beside.filter_map(|part| {
-            let file = sysroot.file(&dir.join(part.path.file_name()?))?;
-            (!same(&file, &part.path)).then_some((part.name.clone(), file))
-        });
-        let mut found: Named = parts.collect();
-        let own = main_library
-            .as_deref()
-            .is_some_and(|main_library| same(main_library, library));
-        if main_library.is_none() && found.is_empty() {
-            return None;
+    let mut rivals = Vec::new();
+    let Some(library) = cudnn.library.as_deref() else {
+        return rivals;
+    };
+    for dir in dirs {
+        let (mut found, mut parts) = (Named::new(), Vec::new());
+        for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
+            let file = sysroot.file(&dir.join(file_name(&part.path)));
+            if let Some(file) = file.filter(|file| !same(file, &part.path)) {
+                parts.push(file_name(&file).to_string());
+                found.push((part.name.clone(), file));
+            }
         }
-        let parts = found.iter().map(|(_, path)| file_name(path).to_string());
-        let (parts, has_main_library) = (parts.collect(), main_library.is_some());
-        found.extend(main_library.map(|main_library| ("cudnn".to_string(), main_library)));
-        let opened = SubLibraries::open(found, sysroot, platform);
+        let main_library = sysroot.file(&dir.join(file_name(library)));
+        let own = main_library.as_deref().map(|file| same(file, library));
+        found.extend(main_library.map(|file| ("cudnn".to_string(), file)));
+        if found.is_empty() {
+            continue;
+        }
+        let opened = SubLibraries::open(found, sysroot, &host.platform);
         let any = || opened.files.iter().find_map(|part| part.version);
-        Some(ShadowingLibrary {
-            own,
+        rivals.push(ShadowingLibrary {
+            own: own == Some(true),
             version: opened.version().or_else(any),
-            main_library: has_main_library,
+            main_library: own.is_some(),
             parts,
             dir,
-        })
-    };
-    dirs.into_iter().filter_map(rival).collect()
+        });
+    }
+    rivals
 }
 
 /// Returns the C++ library beside the chosen cuDNN, if both belong to a conda environment whose compilers are not used.

@@ -80,15 +80,17 @@ fn next(dialect: Dialect, text: &str) -> Result<(Word, usize), &str> {
         return Ok((read, length));
     }
     // A name may have several words: `RTX 4090`.
-    let mut is_open = true;
+    let mut longest = Err(word);
     let gaps = text.match_indices(is_gap).chain([(text.len(), "")]);
-    let ends = gaps
-        .take_while(|(_, gap)| std::mem::replace(&mut is_open, ![",", ";"].contains(gap)))
-        .take(8);
-    let longest = ends
-        .filter_map(|(end, _)| Some((read_name(dialect, text.get(..end)?)?, end)))
-        .last();
-    longest.ok_or(word)
+    for (end, gap) in gaps.take(8) {
+        if let Some(name) = read_name(dialect, text.get(..end).unwrap_or(text)) {
+            longest = Ok((name, end));
+        }
+        if [",", ";"].contains(&gap) {
+            break;
+        }
+    }
+    longest
 }
 
 fn read_name(dialect: Dialect, name: &str) -> Option<Word> {

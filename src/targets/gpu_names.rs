@@ -85,10 +85,9 @@ fn product(name: &str) -> Option<ComputeCapability> {
 
 /// Returns the same text for `RTX 4090`, `rtx-4090` and `RTX4090`.
 fn plain(name: &str) -> String {
-    name.chars()
-        .filter(|c| !c.is_whitespace() && *c != '-' && *c != '_')
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
+    let mut plain = name.to_ascii_lowercase();
+    plain.retain(|c| !c.is_whitespace() && c != '-' && c != '_');
+    plain
 }
 
 fn rows() -> impl Iterator<Item = Row> {

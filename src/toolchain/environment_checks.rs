@@ -3,10 +3,11 @@
 use crate::config::{Config, Link};
 use crate::cudnn::consistency::{self, NvccHeaderSkew};
 use crate::loader::dll_search::DllSearchPath;
+use crate::loader::path_shadowing::PathFault;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
-use crate::model::platform::{Os, Platform};
+use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
@@ -33,9 +34,9 @@ pub fn cudnn_findings(
         findings.iter_mut().for_each(Finding::stop_at_missing_parts);
     }
     if let Some(path) = &dll_path {
-        findings.extend(on_windows(cudnn, toolkit, path, &host.platform));
+        findings.extend(on_windows(cudnn, toolkit, path, host));
     }
-    let rivals = shadowing::along_library_path(cudnn, host);
+    let rivals = shadowing::libraries_in(shadowing::library_path(host), cudnn, host);
     findings.extend(path_shadowing::library_path(cudnn, &rivals));
     if let Some(toolkit) = built_with {
         let first = shadowing::nvrtc(toolkit, cudnn, host);
@@ -44,7 +45,10 @@ pub fn cudnn_findings(
     let by_rpath = config.link == Link::Dynamic && config.rpath;
     if let (Some(dir), true) = (&cudnn.link_dir, by_rpath) {
         let cxx = shadowing::conda_cxx(cudnn, host);
-        findings.extend(cxx.map(|cxx| path_shadowing::conda_rpath(dir, &cxx)));
+        findings.extend(cxx.map(|cxx| {
+            let (link_dir, cxx) = (&**dir, &*cxx);
+            PathFault::CondaRpath { link_dir, cxx }.finding()
+        }));
     }
     findings
 }
@@ -73,12 +77,12 @@ fn on_windows(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
     path: &DllSearchPath,
-    platform: &Platform,
+    host: &Host,
 ) -> Vec<Finding> {
     let Some(main_library) = cudnn.library.as_deref().and_then(Path::file_name) else {
         return Vec::new();
     };
-    let rivals = shadowing::along_dll_path(cudnn, path, platform);
+    let rivals = shadowing::libraries_in(path.directories(), cudnn, host);
     let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
     let mut findings: Vec<Finding> = hijack.into_iter().collect();
     if path.file(&main_library.to_string_lossy()).is_none() {

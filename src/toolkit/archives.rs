@@ -51,13 +51,11 @@ pub fn cuda(libs: &[String], cudnn: Option<u32>, os: Os) -> (Vec<Archive>, Vec<S
     let mut archives: Vec<Archive> = Vec::new();
     let mut shared = Vec::new();
     let mut require = |short: &str, needed: bool, by: &str| {
-        let static_name = format!("{short}_static");
-        let names = match short {
-            // These only exist as archives.
-            "culibos" | "cudadevrt" => vec![short.to_string()],
-            _ if short.ends_with("_static") => vec![short.to_string()],
-            _ => vec![static_name, short.to_string()],
-        };
+        let mut names = vec![short.to_string()];
+        // These only exist as archives.
+        if !["culibos", "cudadevrt"].contains(&short) && !short.ends_with("_static") {
+            names.insert(0, format!("{short}_static"));
+        }
         match archives.iter_mut().find(|known| known.names == names) {
             Some(known) => known.needed |= needed,
             None => {

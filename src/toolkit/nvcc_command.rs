@@ -77,12 +77,7 @@ pub fn compile(
     let given = all_flags(&plan.flags, profile);
     args.extend(plan.optimisation.flags(&given, profile));
     args.extend(for_host(plan, platform, profile));
-    args.extend(common_flags(plan));
-    Invocation {
-        program: plan.nvcc.clone(),
-        args,
-        env: plan.env.clone(),
-    }
+    command(plan, args)
 }
 
 /// Returns the command that links the device code of these objects into another object.
@@ -96,15 +91,12 @@ pub fn device_link(
 ) -> Invocation {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = vec!["-dlink".to_string(), "-o".to_string(), text(output)];
-    args.extend(objects.iter().map(|object| text(object)));
+    for object in objects {
+        args.push(text(object));
+    }
     args.extend(targets.iter().map(Gencode::to_string));
     args.extend(for_host(plan, platform, profile));
-    args.extend(common_flags(plan));
-    Invocation {
-        program: plan.nvcc.clone(),
-        args,
-        env: plan.env.clone(),
-    }
+    command(plan, args)
 }
 
 /// Returns the flags for the host compiler that make its objects compatible with rustc's.
@@ -153,24 +145,23 @@ pub fn question(plan: &Plan, source: &Path) -> Invocation {
     let source = source.to_string_lossy().into_owned();
     let mut args: Vec<String> = vec!["-v".into(), "-E".into(), "-x".into(), "c++".into()];
     args.push(source);
-    args.extend(common_flags(plan));
-    Invocation {
-        program: plan.nvcc.clone(),
-        args,
-        env: plan.env.clone(),
-    }
+    command(plan, args)
 }
 
-fn common_flags(plan: &Plan) -> Vec<String> {
-    let mut args = Vec::new();
+/// Returns the command with the options of all commands after these.
+fn command(plan: &Plan, mut args: Vec<String>) -> Invocation {
     if let Some(program) = &plan.ccbin {
         args.extend(["-ccbin".to_string(), program.clone()]);
     }
     if !plan.env.is_empty() {
         args.push("-use-local-env".to_string());
     }
-    args.extend(plan.flags.iter().cloned());
-    args
+    args.extend_from_slice(&plan.flags);
+    Invocation {
+        program: plan.nvcc.clone(),
+        args,
+        env: plan.env.clone(),
+    }
 }
 
 fn static_runtime(env: &Environment) -> bool {
@@ -184,23 +175,21 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
     let Some((_, files)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
         return Vec::new();
     };
-    let mut words = vec![String::new()];
+    let (mut words, mut word) = (Vec::new(), String::new());
     let mut characters = files.chars().peekable();
     while let Some(character) = characters.next() {
         let escaped = match (character, characters.peek()) {
             ('\\', Some(' ' | '#')) | ('$', Some('$')) => characters.next(),
             ('\\', Some('\n' | '\r')) => continue,
             (c, _) if c.is_whitespace() => {
-                words.push(String::new());
+                words.push(std::mem::take(&mut word));
                 continue;
             }
             (c, _) => Some(c),
         };
-        words
-            .last_mut()
-            .into_iter()
-            .for_each(|word| word.extend(escaped));
+        word.extend(escaped);
     }
+    words.push(word);
     // gcc lists a header each time it is included.
     let mut seen = BTreeSet::new();
     words.retain(|word| !word.is_empty() && seen.insert(OsString::from(word)));

@@ -63,14 +63,13 @@ fn gencode(value: &str) -> Option<Vec<Gencode>> {
         let target = target(value.trim().trim_matches(['[', ']']).trim())?;
         match key {
             "arch" if via.is_none() && target.code == Code::Ptx => via = Some(target),
-            "code" => made.push(target),
+            "code" => made.push(Gencode::plain(target)),
             _ => return None,
         }
     }
     let via = via?;
-    let made: Vec<Gencode> = made
-        .into_iter()
-        .map(|target| Gencode { target, via })
-        .collect();
+    for gencode in &mut made {
+        gencode.via = via;
+    }
     (!made.is_empty()).then_some(made)
 }
