@@ -3,9 +3,9 @@
 use crate::error::Error;
 use crate::guard::InvalidGuard;
 use crate::guard::text::text;
+use crate::model::gencode::Gencode;
 use crate::model::guard_state::GuardState;
 use crate::runtime::facts::built::Built;
-use crate::runtime::facts::compute_capability::Target;
 use crate::system::{Host, files};
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;
@@ -18,8 +18,13 @@ impl Toolchain {
     }
 
     /// Records the targets of compiled kernels, and updates a guard that is already written.
-    pub(crate) fn compiled(&self, targets: impl Iterator<Item = Target>) -> Result<(), Error> {
-        self.guard.borrow_mut().note(targets);
+    pub(crate) fn compiled(&self, gencodes: &[Gencode]) -> Result<(), Error> {
+        for Gencode { target, .. } in gencodes {
+            let known = &mut self.guard.borrow_mut().targets;
+            if let Err(place) = known.binary_search(target) {
+                known.insert(place, *target);
+            }
+        }
         self.update_guard()
     }
 

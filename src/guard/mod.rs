@@ -15,7 +15,6 @@ use crate::cudnn::build_ids;
 use crate::error::Error;
 use crate::model::candidate::Cudnn;
 use crate::model::platform::{Os, Platform};
-use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::version::Version;
@@ -146,29 +145,37 @@ impl Guard<'_> {
         let with = cudnn.and_then(|cudnn| cudnn.version());
         let from = with.filter(|_| policy != Policy::Requirement);
         let cuda = toolchain.cuda_version().filter(|_| !runtime);
-        let mut findings = toolchain.findings().to_vec();
+        let mut known_bad = Vec::new();
         if let Some(version) = with {
-            let bad = needs::known_bad(needs, &compat::known_bad(), version);
-            findings.extend(apply_allowed(bad, &toolchain.allowed)?);
+            known_bad = needs::known_bad(needs, &compat::known_bad(), version);
+            toolchain.allowed.apply(&mut known_bad);
+            let stops = |finding: &Finding| finding.severity == Severity::Error;
+            if known_bad.iter().any(stops) {
+                return Err(Error::new(known_bad));
+            }
+            known_bad.iter().for_each(cargo::warn);
         }
-        findings.retain(|finding| finding.severity != Severity::Note);
+        let platform = &toolchain.host.platform;
         let mut built = Built {
             cudnn: with,
             cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
-            tables: tables(
-                &toolchain.host.platform,
-                from.unwrap_or(requirement.from),
-                cuda,
-            ),
+            tables: tables(platform, from.unwrap_or(requirement.from), cuda),
             cuda,
             requirement: Some(requirement),
             policy,
             loader,
             cudarc: cudarc_release(loader, &toolchain.host),
-            findings: findings.iter().map(carried).collect(),
             ..self.built
         };
-        let platform = &toolchain.host.platform;
+        for finding in toolchain.findings().iter().chain(&known_bad) {
+            if finding.severity != Severity::Note {
+                built.findings.push(BuiltFinding {
+                    id: finding.id.to_string(),
+                    severity: finding.severity,
+                    summary: without_directories(&finding.summary),
+                });
+            }
+        }
         if platform.os == Os::Linux && platform.cpu == "x86_64" {
             built.tables.build_ids = build_ids::carried(&rules::majors(&built));
         }
@@ -215,17 +222,6 @@ impl Guard<'static> {
     }
 }
 
-/// Returns the findings as warnings, if all of them are allowed.
-fn apply_allowed(mut findings: Vec<Finding>, allowed: &Allowed) -> Result<Vec<Finding>, Error> {
-    allowed.apply(&mut findings);
-    let stops = |finding: &Finding| finding.severity == Severity::Error;
-    if findings.iter().any(stops) {
-        return Err(Error::new(findings));
-    }
-    findings.iter().for_each(cargo::warn);
-    Ok(findings)
-}
-
 fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error> {
     let fits = match link {
         Link::Dynamic => loader != Loader::Static,
@@ -243,11 +239,10 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
 
 /// Returns the facts about a program that is built without CUDA.
 fn absent(error: &Error, host: &Host) -> Built {
-    let reasons: Vec<String> = error
-        .findings()
-        .iter()
-        .map(|finding| without_directories(&finding.summary))
-        .collect();
+    let mut reasons = Vec::new();
+    for finding in error.findings() {
+        reasons.push(without_directories(&finding.summary));
+    }
     Built {
         policy: Policy::Requirement,
         convolution: false,
@@ -258,18 +253,12 @@ fn absent(error: &Error, host: &Host) -> Built {
 
 /// Returns the facts that do not depend on CUDA: the package and the version of cudnn-guard.
 fn of_package(host: &Host) -> Built {
+    let name = host.env.var("CARGO_PKG_NAME");
+    let package = name.zip(host.env.var("CARGO_PKG_VERSION"));
     Built {
         written_by: env!("CARGO_PKG_VERSION").to_string(),
-        package: package(host),
+        package: package.map(|(name, version)| format!("{name} {version}")),
         ..Built::default()
-    }
-}
-
-fn carried(finding: &Finding) -> BuiltFinding {
-    BuiltFinding {
-        id: finding.id.to_string(),
-        severity: finding.severity,
-        summary: without_directories(&finding.summary),
     }
 }
 
@@ -283,13 +272,6 @@ fn cudarc_release(loader: Loader, host: &Host) -> Option<Version> {
         cargo::emit(&Directive::RerunIfChanged(file));
     }
     cudarc::only_in_lock(&lock)
-}
-
-/// Returns the name and version of the package, from cargo's variables: `app 0.1.0`.
-fn package(host: &Host) -> Option<String> {
-    let name = host.env.var("CARGO_PKG_NAME")?;
-    let version = host.env.var("CARGO_PKG_VERSION")?;
-    Some(format!("{name} {version}"))
 }
 
 #[cfg(test)]

@@ -5,19 +5,17 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::KnownBad;
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::rules::{self, Impact, KnownBadRelease};
+use crate::runtime::judge::rules::{self, Impact};
 
 /// Returns the fault if a word is neither a sub-library nor an operation of the tables.
 pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidGuard<'a>> {
-    let mut operations: Vec<&str> = rows
-        .iter()
-        .filter_map(|row| row.operation.as_deref())
-        .collect();
+    let mut operations = Vec::new();
+    for row in rows {
+        operations.extend(row.operation.as_deref());
+    }
     operations.dedup();
-    let parts = sub_libraries::words();
-    let known =
-        |word: &&String| parts.contains(&word.as_str()) || operations.contains(&word.as_str());
-    let word = words.iter().find(|word| !known(word))?;
+    let known = [sub_libraries::words(), operations.clone()].concat();
+    let word = words.iter().find(|word| !known.contains(&word.as_str()))?;
     Some(InvalidGuard::UnknownNeed(word, operations))
 }
 
@@ -25,7 +23,11 @@ pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidG
 pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Finding> {
     let mut bugs = rules::known_bad(rows, cudnn, None, None, words);
     bugs.retain(|fault| fault.impact == Impact::Used);
-    bugs.iter().map(KnownBadRelease::finding).collect()
+    let mut findings = Vec::new();
+    for bug in &bugs {
+        findings.push(bug.finding());
+    }
+    findings
 }
 
 #[cfg(test)]

@@ -53,21 +53,19 @@ pub fn text(built: &Built, standalone: bool) -> String {
         Loader::Static => out.push_str(&linked_in(built)),
         Loader::Dlopen | Loader::Cudarc => {}
     }
-    let new = "new(&RECORD)".to_string();
-    let with = "with_functions(&RECORD, &linked_in::LINKED_IN)".to_string();
-    let forms = match built.loader {
-        Loader::Static => vec![
-            (format!("#[cfg({KNOWN})]\n"), with),
-            (format!("#[cfg(not({KNOWN}))]\n"), new),
-        ],
-        _ => vec![(String::new(), new)],
-    };
-    for (when, made) in forms {
+    let mut declare = |when: &str, made: &str| {
         let record = "runtime::BuiltRecord";
         let _ = writeln!(
             out,
             "/// What the build knew.\n{when}pub static BUILT: {record} = {record}::{made};"
         );
+    };
+    if built.loader == Loader::Static {
+        let with = "with_functions(&RECORD, &linked_in::LINKED_IN)";
+        declare(&format!("#[cfg({KNOWN})]\n"), with);
+        declare(&format!("#[cfg(not({KNOWN}))]\n"), "new(&RECORD)");
+    } else {
+        declare("", "new(&RECORD)");
     }
     out.push_str(INTERFACE);
     out
@@ -79,13 +77,14 @@ const DEPENDENCY: &str = "// It is a part of the crate that includes it, and cal
 /// Formats the record as a byte string, one line per entry.
 fn record_text(record: &[u8]) -> String {
     let (header, text) = record.split_at(HEADER.min(record.len()));
-    let lines = text.split_inclusive(|byte| *byte == b'\n');
-    let lines = lines.map(|line| format!("{}\\\n    ", line.escape_ascii()));
+    let mut lines = String::new();
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        lines += &format!("{}\\\n    ", line.escape_ascii());
+    }
     format!(
-        "/// What the build knew: what `cudnn-guard inspect` reads too.\nstatic RECORD: [u8; {}] = *b\"{}\\\n    {}\";\n",
+        "/// What the build knew: what `cudnn-guard inspect` reads too.\nstatic RECORD: [u8; {}] = *b\"{}\\\n    {lines}\";\n",
         record.len(),
         header.escape_ascii(),
-        lines.collect::<String>()
     )
 }
 

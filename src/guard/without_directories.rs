@@ -5,29 +5,18 @@ use std::path::Path;
 /// Shortens every absolute path in backticks to its last component, so that the generated file is the same in every
 /// directory and reveals nothing about the build machine.
 pub fn without_directories(summary: &str) -> String {
-    let cut = |piece: &str| {
+    let mut pieces: Vec<String> = Vec::new();
+    for (index, piece) in summary.split('`').enumerate() {
         let path = Path::new(piece);
-        match path.file_name() {
-            Some(name) if path.has_root() || piece.contains(":\\") => name
-                .to_string_lossy()
-                .rsplit('\\')
-                .next()
-                .unwrap_or_default()
-                .to_string(),
-            _ => piece.to_string(),
-        }
-    };
-    let pieces: Vec<String> = summary
-        .split('`')
-        .enumerate()
-        .map(|(index, piece)| {
-            if index % 2 == 1 {
-                cut(piece)
-            } else {
-                piece.to_string()
+        let is_absolute = path.has_root() || piece.contains(":\\");
+        pieces.push(match path.file_name() {
+            Some(name) if index % 2 == 1 && is_absolute => {
+                let name = name.to_string_lossy();
+                name.rsplit('\\').next().unwrap_or_default().to_string()
             }
-        })
-        .collect();
+            _ => piece.to_string(),
+        });
+    }
     pieces.join("`")
 }
 

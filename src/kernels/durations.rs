@@ -1,12 +1,11 @@
 //! The durations of earlier compilations. The slowest file is compiled first, so that the other CPUs do not wait for it
 //! at the end. `cargo build -vv` shows the durations.
 
-use crate::kernels::job::Job;
+use crate::kernels::job::{Job, JobOutput};
 use crate::runtime::facts::codec;
 use crate::system::directive::Directive;
 use crate::system::files;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The durations of one library, or of all files of one product.
 pub struct Durations {
@@ -26,49 +25,51 @@ impl Durations {
 
     /// Returns the indices of these jobs, the longest first. Unknown jobs come before known ones, since they may be
     /// longer.
-    pub fn longest_first(&self, jobs: &[Job], places: &[usize]) -> Vec<usize> {
-        let duration = |place: &usize| {
-            let name = name(&jobs[*place]);
-            let known = self.of.iter().find(|(known, _)| *known == name);
-            known.map_or(u64::MAX, |(_, duration)| *duration)
-        };
-        let order = descending(places.iter().map(duration).collect());
-        order.into_iter().map(|at| places[at]).collect()
-    }
-
-    /// Records the commands that ran, and returns a line for each, the slowest first.
-    pub fn note(&mut self, ran: &[(&Job, &str, Duration)]) -> Vec<Directive> {
-        for (job, _, duration) in ran {
+    pub fn longest_first(&self, jobs: &[Job]) -> Vec<usize> {
+        let mut durations = Vec::new();
+        for job in jobs {
             let name = name(job);
-            self.of.retain(|(known, _)| *known != name);
-            self.of.push((name, milliseconds(*duration)));
+            let known = self.of.iter().find(|(known, _)| *known == name);
+            durations.push(known.map_or(u64::MAX, |(_, duration)| *duration));
         }
-        let lines = self.of.iter();
-        let lines = lines.map(|one| codec::line("made", one) + "\n");
-        // If this fails, only the order of the next build differs.
-        let _ = files::write(&self.file, &lines.collect::<String>());
-        let slowest = descending(ran.iter().map(|ran| milliseconds(ran.2)).collect());
-        let line = |at: usize| {
-            let (job, command, duration) = &ran[at];
-            let (seconds, size) = (duration.as_secs_f64(), files::size(&job.output) / 1024);
-            Directive::Text(format!(
-                "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
-            ))
-        };
-        slowest.into_iter().map(line).collect()
+        descending(&durations)
     }
-}
 
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+    /// Records the commands that ran, and adds a line for each, the slowest first.
+    pub fn note(&mut self, ran: &[(&Job, &JobOutput)], lines: &mut Vec<Directive>) {
+        let mut durations = Vec::new();
+        for (job, output) in ran {
+            let name = name(job);
+            let duration = u64::try_from(output.time.as_millis()).unwrap_or(u64::MAX);
+            self.of.retain(|(known, _)| *known != name);
+            self.of.push((name, duration));
+            durations.push(duration);
+        }
+        let mut text = String::new();
+        for one in &self.of {
+            text += &codec::line("made", one);
+            text.push('\n');
+        }
+        // If this fails, only the order of the next build differs.
+        let _ = files::write(&self.file, &text);
+        for at in descending(&durations) {
+            let (job, JobOutput { time, command, .. }) = &ran[at];
+            let (seconds, size) = (time.as_secs_f64(), files::size(&job.output) / 1024);
+            lines.push(Directive::Text(format!(
+                "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
+            )));
+        }
+    }
 }
 
 /// Returns the indices of these numbers, the largest number first.
-fn descending(numbers: Vec<u64>) -> Vec<usize> {
-    let places = numbers.into_iter().enumerate();
-    let mut places: Vec<_> = places.map(|(at, number)| (u64::MAX - number, at)).collect();
-    places.sort();
-    places.into_iter().map(|(_, at)| at).collect()
+fn descending(numbers: &[u64]) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::new();
+    for (at, number) in numbers.iter().enumerate() {
+        let before = places.partition_point(|other| numbers[*other] >= *number);
+        places.insert(before, at);
+    }
+    places
 }
 
 fn name(job: &Job) -> String {

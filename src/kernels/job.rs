@@ -16,6 +16,7 @@ use crate::system::programs::Output;
 use crate::system::{Host, files, out_dir, programs};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::{Product, parse_depfile};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -46,46 +47,30 @@ impl Job {
         host: &Host,
         product: Product,
         dir: &str,
-        sources: Vec<PathBuf>,
+        sources: &[PathBuf],
         targets: &[Gencode],
         out_dir: &Path,
     ) -> Result<Vec<Self>, Finding> {
         let package = host.env.var("CARGO_MANIFEST_DIR");
         // The prefix separates `libptx`, the library called `ptx`, from the directory `ptx`.
-        let kind = if product == Product::Object {
-            "lib"
-        } else {
-            ""
+        let kind = match product {
+            Product::Object => "lib",
+            _ => "",
         };
         let dir = out_dir.join("cudnn-guard").join(format!("{kind}{dir}"));
         out_dir::create_dir(&dir)?;
-        let stem = |path: &Path| {
-            path.file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned()
-        };
-        let stems: Vec<String> = sources.iter().map(|path| stem(path)).collect();
-        let each: Vec<&[Gencode]> = match product {
-            Product::Cubin => targets.chunks(1).collect(),
-            _ => vec![targets],
+        let place = match product {
+            Product::Object => &dir,
+            _ => out_dir,
         };
         let mut jobs = Vec::new();
-        for (source, stem) in sources.into_iter().zip(&stems) {
-            let unique = stems.iter().filter(|other| *other == stem).count() == 1;
-            let mut name = stem.clone();
-            if product == Product::Object || !unique {
-                name = format!("{stem}-{:016x}", hash(package, &source));
+        for source in sources {
+            let mut name = stem(source).into_owned();
+            let is_same = |other: &&PathBuf| stem(other) == stem(source);
+            if product == Product::Object || sources.iter().filter(is_same).count() > 1 {
+                name = format!("{name}-{:016x}", hash(package, source));
             }
-            for targets in &each {
-                let name = match (product, targets) {
-                    (Product::Cubin, [one]) => format!("{name}.{}", one.target),
-                    _ => name.clone(),
-                };
-                let place = match product {
-                    Product::Object => &dir,
-                    _ => out_dir,
-                };
+            let mut add = |name: &str, targets: &[Gencode]| {
                 jobs.push(Self {
                     source: source.clone(),
                     output: place.join(format!("{name}.{}", product.extension())),
@@ -93,6 +78,13 @@ impl Job {
                     depfile: dir.join(format!("{name}.d")),
                     stamp: dir.join(format!("{name}.stamp")),
                 });
+            };
+            if product == Product::Cubin {
+                for one in targets {
+                    add(&format!("{name}.{}", one.target), &[*one]);
+                }
+            } else {
+                add(&name, targets);
             }
         }
         Ok(jobs)
@@ -132,7 +124,7 @@ impl Job {
     /// Returns the header search path. `#include "a.h"` searches the directory of the source first.
     fn search(&self, setup: &Setup) -> Vec<PathBuf> {
         let own = self.source.parent().map(Path::to_path_buf);
-        own.into_iter().chain(setup.search.clone()).collect()
+        [own.as_slice(), &setup.search].concat()
     }
 
     /// Returns the files that the output was made from, if it exists and none of them has changed.
@@ -244,7 +236,13 @@ impl Job {
 /// Returns the FNV-1a hash of the path within the package, which does not depend on the package's location.
 pub fn hash(package: Option<&str>, path: &Path) -> u64 {
     let text = within(package, path).to_string_lossy().replace('\\', "/");
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+fn stem(path: &Path) -> Cow<'_, str> {
+    path.file_stem().unwrap_or_default().to_string_lossy()
 }

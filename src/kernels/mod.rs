@@ -39,7 +39,6 @@ use crate::error::Error;
 use crate::kernels::inputs::rerun::is_own;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
-use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::{Directive, Library};
@@ -51,7 +50,8 @@ use crate::toolkit::nvcc_optimisation::Optimisation;
 use durations::Durations;
 use inputs::sources::Source;
 use job::{Job, JobOutput};
-use link::{archive, device_link, runtime};
+use link::runtime::Runtime;
+use link::{archive, device_link};
 use setup::Setup;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -142,34 +142,35 @@ impl Kernels<'_> {
         if name.is_empty() || !name.chars().all(sound) {
             return Err(InvalidRequest::LibraryName(name).finding().into());
         }
-        let module = self.module.as_ref().map(|_| "module");
-        let method = module.or(self.destination.as_ref().map(|_| "out_dir"));
-        if let Some(method) = method {
+        if self.module.is_some() || self.destination.is_some() {
+            let method = if self.module.is_some() {
+                "module"
+            } else {
+                "out_dir"
+            };
             return Err(InvalidRequest::LinkedLibrary(name, method).finding().into());
         }
         let objects = self.make(Product::Object, name, lines)?;
         if objects.is_empty() {
             return Ok(());
         }
-        let host = &self.toolchain.host;
-        let toolkit = self.toolchain.toolkit();
-        let link_dirs = toolkit.map_or(&[][..], |toolkit| &toolkit.link_dirs);
-        let out_dir = self.output_dir()?;
+        let (host, out_dir) = (&self.toolchain.host, self.output_dir()?);
         archive::create(name, &objects, host, &out_dir)?;
         lines.push(Directive::LinkSearch(out_dir.clone()));
         // rustc bundles the library into the rlib of a library crate and links it into a program. In both cases the
         // kernels precede the CUDA runtime, as the linker requires.
         lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
+        let toolkit = self.toolchain.toolkit();
+        let runtime = Runtime {
+            link_dirs: toolkit.map_or(&[], |toolkit| &toolkit.link_dirs),
+            os: host.platform.os,
+            name,
+            out_dir: &out_dir,
+        };
         if device_link::is_requested(&self.flags) {
-            lines.extend(runtime::link_device_runtime(
-                link_dirs,
-                host.platform.os,
-                name,
-                &out_dir,
-            )?);
+            runtime.link_device(lines)?;
         }
-        lines.extend(runtime::link(link_dirs, host.platform.os, name, &out_dir)?);
-        Ok(())
+        Ok(runtime.link(lines)?)
     }
 
     /// Compiles every source. `lines` is complete even on failure, since a build script may continue.
@@ -187,25 +188,28 @@ impl Kernels<'_> {
         lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let out_dir = self.output_dir()?;
-        let host = &toolchain.host;
-        let jobs = Job::all(host, product, dir, sources, &targets, &out_dir)?;
+        let jobs = Job::all(&toolchain.host, product, dir, &sources, &targets, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
         self.register(product, dir, &jobs, &setup)?;
         let (setup, fresh, files) = self.check_fresh(setup, &jobs, lines)?;
-        let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
-        let system_dirs = self.system_dirs();
-        let mut shown = BTreeSet::<OsString>::new();
-        let (mut read, mut failed) = (Vec::new(), Vec::new());
-        for made in run_outdated(&jobs, &fresh, &setup, lines) {
-            match made {
-                Ok(made) => {
-                    lines.extend(new_warnings(&made.warnings, &mut shown));
-                    read.extend(made.files.iter().filter_map(|path| files.file(path)));
+        let made = run_outdated(&jobs, &fresh, &setup, lines);
+        let (mut read, mut failed, mut shown) = (Vec::new(), Vec::new(), BTreeSet::new());
+        for inputs in fresh {
+            read.extend(inputs.unwrap_or_default());
+        }
+        for (_, output) in made {
+            match output {
+                Ok(output) => {
+                    warn_once(&output.warnings, &mut shown, lines);
+                    for path in &output.files {
+                        read.extend(files.file(path));
+                    }
                 }
                 Err(finding) => failed.push(finding),
             }
         }
-        for file in fresh.into_iter().flatten().flatten().chain(read) {
+        let system_dirs = self.system_dirs();
+        for file in read {
             // Most headers are included by many sources.
             if file.is_reported.replace(true) || !is_own(&file, &system_dirs) {
                 continue;
@@ -218,11 +222,15 @@ impl Kernels<'_> {
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
+        let mut outputs = Vec::new();
+        for job in &jobs {
+            outputs.push(job.output.clone());
+        }
         if product == Product::Object && device_link::is_requested(&setup.plan.flags) {
             let dir = jobs[0].dir();
             outputs.push(device_link::link(&setup, &targets, &outputs, dir)?);
         }
-        toolchain.compiled(targets.iter().map(|one| one.target))?;
+        toolchain.compiled(&targets)?;
         Ok(outputs)
     }
 
@@ -234,28 +242,28 @@ impl Kernels<'_> {
         jobs: &[Job],
         lines: &mut Vec<Directive>,
     ) -> Result<(Setup<'a>, Fresh, StatCache), Error> {
-        let fresh_inputs = |setup: &Setup, files: &StatCache| -> Vec<_> {
-            jobs.iter().map(|job| job.fresh(setup, files)).collect()
+        let fresh_inputs = |setup: &Setup, files: &StatCache| {
+            let mut inputs = Vec::new();
+            for job in jobs {
+                inputs.push(job.fresh(setup, files));
+            }
+            inputs
         };
         let files = StatCache::default();
-        let fresh = fresh_inputs(&setup, &files);
+        let mut fresh = fresh_inputs(&setup, &files);
         if fresh.iter().all(Option::is_some) {
             return Ok((setup, fresh, files));
         }
-        let how = |setup: &Setup| jobs.first().map(|job| job.how(setup));
-        let (before, mut plan) = (how(&setup), setup.plan);
+        let (before, mut plan) = (jobs[0].how(&setup), setup.plan);
         let out_dir = self.output_dir()?;
-        let findings = host_compiler_check::host_compiler(&mut plan, self.toolchain, &out_dir)?;
-        for finding in &findings {
-            lines.extend(warnings(&finding.to_string()));
+        for finding in host_compiler_check::host_compiler(&mut plan, self.toolchain, &out_dir)? {
+            warn(&finding.to_string(), lines);
         }
         let setup = Setup::new(plan, self.toolchain);
         // The host compiler is part of the stamps.
-        let fresh = if how(&setup) == before {
-            fresh
-        } else {
-            fresh_inputs(&setup, &StatCache::default())
-        };
+        if jobs[0].how(&setup) != before {
+            fresh = fresh_inputs(&setup, &StatCache::default());
+        }
         // nvcc runs now, so files may change.
         Ok((setup, fresh, StatCache::default()))
     }
@@ -269,13 +277,19 @@ impl Kernels<'_> {
         setup: &Setup,
     ) -> Result<(), Finding> {
         let written = &self.toolchain.written;
-        if product == Product::Object {
-            let hows = joined(jobs.iter().map(|job| job.how(setup)), "\n");
-            let archive = self.output_dir()?.join(format!("lib{name}.a"));
-            return written.library(&archive, name, &hows);
+        let mut hows = Vec::new();
+        for job in jobs {
+            let how = job.how(setup);
+            if product != Product::Object {
+                written.file(&job.output, &job.source, &how)?;
+            }
+            hows.push(how);
         }
-        jobs.iter()
-            .try_for_each(|job| written.file(&job.output, &job.source, &job.how(setup)))
+        if product == Product::Object {
+            let archive = self.output_dir()?.join(format!("lib{name}.a"));
+            written.library(&archive, name, &hows.join("\n"))?;
+        }
+        Ok(())
     }
 
     fn output_dir(&self) -> Result<PathBuf, Finding> {
@@ -288,53 +302,54 @@ impl Kernels<'_> {
 /// The inputs of each job whose result is up to date.
 type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
-/// Runs the outdated jobs, the longest first, and returns their results in the order of `jobs`.
+/// Runs the outdated jobs, the longest first. Returns the index and the result of each, in the order of `jobs`.
 fn run_outdated(
     jobs: &[Job],
     fresh: &Fresh,
     setup: &Setup,
     lines: &mut Vec<Directive>,
-) -> Vec<Result<JobOutput, Finding>> {
-    let stale: Vec<usize> = (0..jobs.len())
-        .filter(|place| fresh[*place].is_none())
-        .collect();
+) -> Vec<(usize, Result<JobOutput, Finding>)> {
     let mut durations = Durations::read(jobs[0].dir().join("durations"));
-    let stale = durations.longest_first(jobs, &stale);
+    let mut stale = durations.longest_first(jobs);
+    stale.retain(|place| fresh[*place].is_none());
     let anew = job_pool::in_parallel(
-        stale.iter().map(|place| &jobs[*place]).collect(),
-        |job| job.breadth(setup),
-        |job, threads| job.make(setup, threads),
+        &stale,
+        |place| jobs[*place].breadth(setup),
+        |place, threads| jobs[*place].make(setup, threads),
     );
-    let mut made: Vec<_> = jobs.iter().map(|_| None).collect();
-    for (place, output) in anew {
-        made[stale[place]] = Some(output);
+    let mut made: Vec<(usize, _)> = Vec::new();
+    for (at, output) in anew {
+        let before = made.partition_point(|(place, _)| *place < stale[at]);
+        made.insert(before, (stale[at], output));
     }
-    let ran = made.iter().zip(jobs).filter_map(|(made, job)| {
-        let made: &JobOutput = made.as_ref()?.as_ref().ok()?;
-        Some((job, &*made.command, made.time))
-    });
-    let ran: Vec<_> = ran.collect();
-    if !ran.is_empty() {
-        lines.extend(durations.note(&ran));
-    }
-    made.into_iter().flatten().collect()
-}
-
-/// Returns the paragraphs of nvcc's output that are not in `shown` yet. A warning about a header is repeated for every
-/// source that includes it, and for the host code and each target.
-fn new_warnings(text: &str, shown: &mut BTreeSet<OsString>) -> Vec<Directive> {
-    let mut new = Vec::new();
-    for paragraph in text.split("\n\n").map(str::trim_end) {
-        if shown.insert(paragraph.into()) {
-            new.extend(warnings(paragraph));
+    let mut ran = Vec::new();
+    for (place, output) in &made {
+        if let Ok(output) = output {
+            ran.push((&jobs[*place], output));
         }
     }
-    new
+    if !ran.is_empty() {
+        durations.note(&ran, lines);
+    }
+    made
 }
 
-/// Returns the non-blank lines of a text as warnings of cargo.
-fn warnings(text: &str) -> Vec<Directive> {
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let warning = |line: &str| Directive::Warning(line.to_string());
-    lines.map(warning).collect()
+/// Adds the paragraphs of nvcc's output that are not in `shown` yet. A warning about a header is repeated for every
+/// source that includes it, and for the host code and each target.
+fn warn_once(text: &str, shown: &mut BTreeSet<OsString>, lines: &mut Vec<Directive>) {
+    for paragraph in text.split("\n\n") {
+        let paragraph = paragraph.trim_end();
+        if shown.insert(paragraph.into()) {
+            warn(paragraph, lines);
+        }
+    }
+}
+
+/// Adds the non-blank lines of a text as warnings of cargo.
+fn warn(text: &str, lines: &mut Vec<Directive>) {
+    for line in text.lines() {
+        if !line.trim().is_empty() {
+            lines.push(Directive::Warning(line.to_string()));
+        }
+    }
 }

@@ -5,7 +5,8 @@ use crate::host_compiler::compiler_choice::{self, Choice};
 use crate::host_compiler::query::{cross_compiler, nvcc_itself, visual_studio};
 use crate::kernels::link::device_link;
 use crate::kernels::nvcc::missing::{self, UnusableToolkit};
-use crate::kernels::{Kernels, min_capability, product, target_flags, warnings};
+use crate::kernels::setup::include_dirs;
+use crate::kernels::{Kernels, min_capability, product, target_flags, warn};
 use crate::model::environment::Variable;
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
@@ -55,35 +56,31 @@ impl Kernels<'_> {
         }
         self.toolchain.allowed.apply(&mut refused);
         selection.findings.extend(refused);
-        let (stop, findings): (Vec<_>, Vec<_>) = std::mem::take(&mut selection.findings)
-            .into_iter()
-            .partition(|finding| finding.severity == Severity::Error);
-        if !stop.is_empty() {
-            return Err(Error::new(stop));
+        let stops = |finding: &Finding| finding.severity == Severity::Error;
+        if selection.findings.iter().any(stops) {
+            selection.findings.retain(stops);
+            return Err(Error::new(selection.findings));
         }
         let targets = product::targets(product, &selection)?;
-        for finding in &findings {
+        for finding in &selection.findings {
             if finding.severity == Severity::Warning {
-                lines.extend(warnings(&finding.to_string()));
+                warn(&finding.to_string(), lines);
             }
         }
         let cudnn = self.toolchain.cudnn();
         let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = device_link::renamed(&self.flags);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
-        let mut paths = vec![nvcc.clone(), self.output_dir()?];
-        paths.extend(sources.iter().cloned());
-        let included = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
-        paths.extend(included.map(PathBuf::from));
-        // These characters are special to a Unix shell.
-        if self.toolchain.host.builder().os == Os::Windows {
-            paths.clear();
-        }
-        let mut paths = paths.iter();
-        if let Some((path, sign)) = paths.find_map(|path| Some((path, nvcc_cannot_take(path)?))) {
-            return Err(UnusableToolkit::Path(path, sign).finding().into());
-        }
         let host = &self.toolchain.host;
+        let own = [nvcc.clone(), self.output_dir()?];
+        // These characters are special to a Unix shell.
+        if host.builder().os != Os::Windows {
+            for path in [&own[..], sources, &include_dirs(&flags)].concat() {
+                if let Some(sign) = nvcc_cannot_take(&path) {
+                    return Err(UnusableToolkit::Path(&path, sign).finding().into());
+                }
+            }
+        }
         let mut choice = compiler_choice::choice(&host.env, &flags);
         match (nvcc_itself(&choice, &flags, host), &choice) {
             // CXX is for other tools too, and may name `nvcc_wrapper` of Kokkos.

@@ -2,7 +2,7 @@
 
 use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::nvcc::wrapper::NvccWrapper;
-use crate::model::candidate::{Candidate, Toolkit};
+use crate::model::candidate::Toolkit;
 use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::toolchain::Toolchain;
@@ -28,19 +28,36 @@ impl<'a> Setup<'a> {
     /// Fingerprints the programs that this plan will run.
     pub fn new(plan: Plan, toolchain: &'a Toolchain) -> Self {
         let toolkit = toolchain.toolkit();
-        let named = plan.flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
-        let mut search: Vec<PathBuf> = named.map(PathBuf::from).collect();
-        search.extend(toolkit.into_iter().flat_map(|one| one.include_dirs.clone()));
+        let mut search = include_dirs(&plan.flags);
+        if let Some(toolkit) = toolkit {
+            search.extend_from_slice(&toolkit.include_dirs);
+        }
         let root = toolkit.map(|toolkit| &*toolkit.root);
-        let others = toolchain.candidates.iter().filter(|one| !one.chosen);
+        let mut others = Vec::new();
+        for candidate in &toolchain.candidates {
+            if !candidate.chosen {
+                others.extend(candidate.toolkit());
+            }
+        }
         Self {
             search,
             tools: toolchain_fingerprint::state(&plan, &toolchain.host, root),
             release: toolkit.and_then(|toolkit| toolkit.version),
-            others: others.filter_map(Candidate::toolkit).collect(),
+            others,
             wrapper: NvccWrapper::of(&toolchain.host.env),
             host: &toolchain.host,
             plan,
         }
     }
+}
+
+/// Returns the directories of the `-I` flags.
+pub fn include_dirs(flags: &[String]) -> Vec<PathBuf> {
+    let mut dirs = Vec::new();
+    for flag in flags {
+        if let Some(dir) = flag.strip_prefix("-I") {
+            dirs.push(PathBuf::from(dir));
+        }
+    }
+    dirs
 }

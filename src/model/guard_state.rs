@@ -1,4 +1,3 @@
-use crate::model::target_list::add;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::compute_capability::Target;
 
@@ -9,13 +8,4 @@ pub struct GuardState {
     pub targets: Vec<Target>,
     /// The guard that was written, and `true` if it is standalone.
     pub written: Option<(Built, bool)>,
-}
-
-impl GuardState {
-    /// Adds targets of compiled kernels.
-    pub fn note(&mut self, targets: impl Iterator<Item = Target>) {
-        for target in targets {
-            add(&mut self.targets, target);
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! Parallel work within the limit of cargo's job server.
 
 use crate::system::job_server::{JobServer, Token};
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The interval at which a waiting thread checks for a token and for remaining work.
@@ -18,40 +18,40 @@ const PATIENCE: Duration = Duration::from_millis(30);
 ///
 /// `breadth` returns how many threads the work for an item can use. The second argument of `work` is how many it may
 /// use: more than one if there are more tokens than items.
-pub fn in_parallel<T: Send, R: Send>(
-    items: Vec<T>,
+pub fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
     breadth: impl Fn(&T) -> usize + Sync,
-    work: impl Fn(T, usize) -> R + Sync,
+    work: impl Fn(&T, usize) -> R + Sync,
 ) -> Vec<(usize, R)> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let flags = std::env::var_os("CARGO_MAKEFLAGS");
     let server = JobServer::inherited(flags.as_deref(), threads - 1);
-    spread(items, threads, &server, PATIENCE, breadth, work)
+    spread(items, threads, &server, PATIENCE, &breadth, &work)
 }
 
-fn spread<T: Send, R: Send>(
-    items: Vec<T>,
+fn spread<T: Sync, R: Send>(
+    items: &[T],
     threads: usize,
     server: &JobServer,
     patience: Duration,
-    breadth: impl Fn(&T) -> usize + Sync,
-    work: impl Fn(T, usize) -> R + Sync,
+    breadth: &(dyn Fn(&T) -> usize + Sync),
+    work: &(dyn Fn(&T, usize) -> R + Sync),
 ) -> Vec<(usize, R)> {
-    // Equal shares, in whatever order the items start.
-    let share = threads / items.len().max(1);
-    let breadth = |item: &T| breadth(item).min(share).max(1);
-    let further = items.len().min(threads).saturating_sub(1);
     let pool = Pool {
-        waiting: Mutex::new(items.into_iter().enumerate().collect()),
+        items,
+        started: AtomicUsize::new(0),
         done: Mutex::new(Vec::new()),
         server,
         patience,
+        share: threads / items.len().max(1),
+        breadth,
+        work,
     };
     std::thread::scope(|scope| {
-        for _ in 0..further {
-            scope.spawn(|| pool.work_with_token(&breadth, &work));
+        for _ in 1..items.len().min(threads) {
+            scope.spawn(|| pool.work_with_token());
         }
-        pool.work(&breadth, &work);
+        pool.work();
     });
     pool.done
         .into_inner()
@@ -60,36 +60,44 @@ fn spread<T: Send, R: Send>(
 
 /// The items and their job server.
 struct Pool<'a, T, R> {
-    /// Items that no thread has started, each with its index.
-    waiting: Mutex<VecDeque<(usize, T)>>,
+    items: &'a [T],
+    /// The number of items that a thread has started. It exceeds their number once threads find no further item.
+    started: AtomicUsize,
     /// Results, each with its item's index.
     done: Mutex<Vec<(usize, R)>>,
     server: &'a JobServer,
     patience: Duration,
+    /// The threads for each item: equal shares, in whatever order the items start.
+    share: usize,
+    breadth: &'a (dyn Fn(&T) -> usize + Sync),
+    work: &'a (dyn Fn(&T, usize) -> R + Sync),
 }
 
 impl<T, R> Pool<'_, T, R> {
     /// Works once there is a token for this thread, until no item is waiting.
-    fn work_with_token(&self, breadth: &impl Fn(&T) -> usize, work: &impl Fn(T, usize) -> R) {
+    fn work_with_token(&self) {
         while self.waiting() > 0 {
             // Dropping the token returns it.
             match self.server.try_acquire() {
-                Some(_token) => self.work(breadth, work),
+                Some(_token) => self.work(),
                 None => std::thread::sleep(TICK),
             }
         }
     }
 
     /// Processes waiting items.
-    fn work(&self, breadth: &impl Fn(&T) -> usize, work: &impl Fn(T, usize) -> R) {
+    fn work(&self) {
         loop {
-            // The lock is released before the work begins.
-            let next = locked(&self.waiting).pop_front();
-            let Some((place, item)) = next else { return };
-            let tokens = self.tokens_for(breadth(&item) - 1);
-            let result = work(item, 1 + tokens.len());
+            let place = self.started.fetch_add(1, Ordering::SeqCst);
+            let Some(item) = self.items.get(place) else {
+                return;
+            };
+            let breadth = (self.breadth)(item).min(self.share).max(1);
+            let tokens = self.tokens_for(breadth - 1);
+            let result = (self.work)(item, 1 + tokens.len());
             drop(tokens);
-            locked(&self.done).push((place, result));
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((place, result));
         }
     }
 
@@ -108,13 +116,11 @@ impl<T, R> Pool<'_, T, R> {
         tokens
     }
 
+    /// Returns the number of items that no thread has started.
     fn waiting(&self) -> usize {
-        locked(&self.waiting).len()
+        let started = self.started.load(Ordering::SeqCst);
+        self.items.len().saturating_sub(started)
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -125,7 +131,7 @@ mod tests {
     fn works_once_on_every_item_and_returns_its_index() {
         let done = Mutex::new(0);
         let mut results = in_parallel(
-            (0..20).collect(),
+            &(0..20).collect::<Vec<u64>>(),
             |_| 1,
             |item, threads| {
                 *done.lock().unwrap() += 1;
@@ -138,7 +144,7 @@ mod tests {
         let all = (0..20).map(|item| (item, (item * item) as u64));
         assert_eq!(results, all.collect::<Vec<_>>());
         assert_eq!(*done.lock().unwrap(), 20);
-        assert!(in_parallel(Vec::<u8>::new(), |_| 9, |item, _| item).is_empty());
+        assert!(in_parallel(&[0; 0], |_| 9, |item, _| *item).is_empty());
     }
 
     /// Returns the number of threads for each item if all run at the same time.
@@ -148,12 +154,12 @@ mod tests {
         let server = JobServer::inherited(None, tokens);
         let begun = std::sync::Barrier::new(breadths.len().min(tokens + 1));
         let given = spread(
-            breadths.to_vec(),
+            breadths,
             threads,
             &server,
             patience,
-            |breadth| *breadth,
-            |_, threads| {
+            &|breadth| *breadth,
+            &|_, threads| {
                 begun.wait();
                 threads
             },

@@ -106,7 +106,8 @@ pub fn host_compiler(
     allowed.apply(&mut findings);
     let stops = |finding: &Finding| finding.severity == Severity::Error;
     if findings.iter().any(stops) {
-        return Err(Error::new(findings.into_iter().filter(stops).collect()));
+        findings.retain(stops);
+        return Err(Error::new(findings));
     }
     Ok(findings)
 }

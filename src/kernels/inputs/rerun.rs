@@ -2,6 +2,7 @@
 
 use crate::kernels::Kernels;
 use crate::kernels::inputs::toolchain_fingerprint;
+use crate::kernels::setup::include_dirs;
 use crate::system::directive::Directive;
 use crate::system::files;
 use crate::system::freshness::stat_cache::File;
@@ -22,21 +23,20 @@ impl Kernels<'_> {
     /// variables that name further directories.
     pub(in crate::kernels) fn header_reruns(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
-        let variables = toolchain_fingerprint::variables(host.builder().os).iter();
-        let mut lines: Vec<Directive> = variables
-            .map(|name| Directive::RerunIfEnvChanged(name.to_string()))
-            .collect();
-        let env = &host.env;
-        let package = env.os_var("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        let Some(package) = package.and_then(|dir| files::canonical(&dir, None).ok()) else {
+        let mut lines = Vec::new();
+        for name in toolchain_fingerprint::variables(host.builder().os) {
+            lines.push(Directive::RerunIfEnvChanged(name.to_string()));
+        }
+        let package = host.env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
+        let Some(package) = package.and_then(|dir| files::canonical(dir, None).ok()) else {
             return lines;
         };
-        let dirs = self.flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
-        let dirs = dirs.filter(|dir| {
-            let real = files::canonical(Path::new(dir), None);
-            real.is_ok_and(|real| real != package && real.starts_with(&package))
-        });
-        lines.extend(dirs.filter_map(|dir| self.watch_dir(&format!("{dir}/"))));
+        for dir in include_dirs(&self.flags) {
+            let real = files::canonical(&dir, None);
+            if real.is_ok_and(|real| real != package && real.starts_with(&package)) {
+                lines.extend(self.watch_dir(&format!("{}/", dir.display())));
+            }
+        }
         lines
     }
 
@@ -45,8 +45,10 @@ impl Kernels<'_> {
         let mut dirs: Vec<PathBuf> = vec!["/usr/include".into(), "/usr/lib".into()];
         if let Some(toolkit) = self.toolchain.toolkit() {
             // A package may be in /usr/src/app.
-            let root = Some(&toolkit.root).filter(|root| *root != Path::new("/usr"));
-            for dir in toolkit.include_dirs.iter().chain(root) {
+            if toolkit.root != Path::new("/usr") {
+                dirs.extend(files::canonical(&toolkit.root, None));
+            }
+            for dir in &toolkit.include_dirs {
                 dirs.extend(files::canonical(dir, None));
             }
         }

@@ -2,13 +2,11 @@
 
 use crate::model::environment::Variable;
 use crate::model::platform::{Os, Platform};
-use crate::model::text::joined;
 use crate::system::freshness::fingerprint;
 use crate::system::programs::on_path;
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command::Plan;
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Programs that nvcc runs. NVIDIA's wheels have them in other packages than nvcc, so one may be replaced without the
 /// other. Debian has them in two directories.
@@ -35,14 +33,17 @@ pub fn variables(os: Os) -> &'static [&'static str] {
 /// result is the same.
 pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
-    let dirs = nvcc.parent().map(Path::to_path_buf).into_iter();
-    let dirs = files::dedup(dirs.chain(root.map(|root| root.join("bin"))));
     let builder = host.builder();
-    let mut programs: Vec<PathBuf> = vec![nvcc.clone()];
-    for dir in &dirs {
+    let mut programs = vec![nvcc.clone()];
+    let mut add_all = |dir: &Path| {
         for name in BESIDE_NVCC {
             programs.push(dir.join(program(name, &builder)));
         }
+    };
+    let own = nvcc.parent().unwrap_or(&nvcc);
+    add_all(own);
+    if let Some(dir) = root.map(|root| root.join("bin")).filter(|dir| dir != own) {
+        add_all(&dir);
     }
     let usual = match builder.os {
         Os::Windows => "cl.exe",
@@ -52,22 +53,23 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let compiler = on_path(compiler, path);
     programs.extend(compiler.and_then(|compiler| files::canonical(&compiler, None).ok()));
-    let programs = programs
-        .iter()
-        .filter_map(|program| fingerprint::read(program));
-    let programs = joined(programs, "\n");
+    let mut states = Vec::new();
+    for program in &programs {
+        states.extend(fingerprint::read(program));
+    }
+    let states = states.join("\n");
     let flags = |variable| host.env.get(variable).unwrap_or_default();
     let flags = [
         flags(Variable::NvccPrependFlags),
         flags(Variable::NvccAppendFlags),
     ];
-    let read = variables(builder.os).iter().map(|name| {
-        let mut own = plan.env.iter().filter(|(own, _)| own == name);
-        let own = own.next().map(|(_, value)| value.as_os_str());
-        own.or(host.env.os_var(name)).unwrap_or_default()
-    });
-    let read: Vec<&OsStr> = read.collect();
-    format!("{programs}\n{flags:?}\n{read:?}")
+    let mut read = Vec::new();
+    for name in variables(builder.os) {
+        let own = plan.env.iter().find(|(own, _)| own == name);
+        let own = own.map(|(_, value)| value.as_os_str());
+        read.push(own.or(host.env.os_var(name)).unwrap_or_default());
+    }
+    format!("{states}\n{flags:?}\n{read:?}")
 }
 
 /// Returns `../nvvm/bin/cicc.exe` on Windows. A name with an extension is not a program.

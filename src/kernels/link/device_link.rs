@@ -14,11 +14,13 @@ use std::time::{Duration, SystemTime};
 
 /// Returns the flags with `-rdc=true` in place of `-dc`, which also implies `-c`.
 pub fn renamed(flags: &[String]) -> Vec<String> {
-    let renamed = |flag: &String| match &**flag {
-        "-dc" | "--device-c" => "-rdc=true".to_string(),
-        _ => flag.clone(),
-    };
-    flags.iter().map(renamed).collect()
+    let mut renamed = flags.to_vec();
+    for flag in &mut renamed {
+        if matches!(&**flag, "-dc" | "--device-c") {
+            *flag = "-rdc=true".to_string();
+        }
+    }
+    renamed
 }
 
 /// Returns `true` if these flags request relocatable device code.
@@ -44,11 +46,8 @@ pub fn link(
     dir: &Path,
 ) -> Result<PathBuf, Finding> {
     let output = dir.join("device-link.o");
-    let machine: Vec<Gencode> = targets
-        .iter()
-        .copied()
-        .filter(|one| one.target.code == Code::Machine)
-        .collect();
+    let mut machine = targets.to_vec();
+    machine.retain(|one| one.target.code == Code::Machine);
     let host = &setup.host;
     let command = nvcc_command::device_link(
         &setup.plan,

@@ -5,7 +5,7 @@ pub mod module;
 pub mod tests;
 
 use crate::error::Error;
-use crate::kernels::{InvalidRequest, Kernels, warnings};
+use crate::kernels::{InvalidRequest, Kernels, warn};
 use crate::model::gencode::Gencode;
 use crate::runtime::driver::query;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
@@ -53,7 +53,8 @@ impl Kernels<'_> {
     }
 
     fn files_of(&self, product: Product, noticed: &str) -> Result<Vec<PathBuf>, Error> {
-        let mut lines = warnings(noticed);
+        let mut lines = Vec::new();
+        warn(noticed, &mut lines);
         let result = self.make(product, product.extension(), &mut lines);
         lines.iter().for_each(cargo::emit);
         let mut made = result?;
@@ -75,20 +76,18 @@ impl Kernels<'_> {
     fn write_module(&self, name: &str, product: Product, made: &[PathBuf]) -> Result<(), Error> {
         let sources = self.sources(&mut Vec::new())?;
         let text = |name: Option<&OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
-        let target = |output: &Path| match product {
-            Product::Cubin => Some(text(Path::new(output.file_stem()?).extension())),
-            _ => None,
-        };
-        let mut constants = Vec::new();
         let each = made.len() / sources.len();
-        for (place, source) in sources.iter().enumerate() {
-            let outputs = made.iter().skip(place * each).take(each);
-            constants.extend(outputs.map(|output| module::Constant {
-                source,
-                target: target(output),
+        let mut constants = Vec::new();
+        for (place, output) in made.iter().enumerate() {
+            let target = Path::new(output.file_stem().unwrap_or_default()).extension();
+            constants.push(module::Constant {
+                source: &sources[place / each],
+                target: (product == Product::Cubin).then(|| text(target)),
                 file: Some(text(output.file_name())),
-            }));
-            if made.is_empty() && product != Product::Cubin {
+            });
+        }
+        if made.is_empty() && product != Product::Cubin {
+            for source in &sources {
                 constants.push(module::Constant {
                     source,
                     target: None,
@@ -118,8 +117,8 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
     match product {
         Product::Object | Product::Fatbin => Ok(all),
         Product::Ptx => {
-            let lowest = ptx_for_all(&selection.list.targets()).into_iter();
-            Ok(lowest.map(Gencode::plain).collect())
+            let lowest = ptx_for_all(&selection.list.targets()).map(Gencode::plain);
+            Ok(lowest.as_slice().to_vec())
         }
         Product::Cubin => {
             let mut machine = all.clone();

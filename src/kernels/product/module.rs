@@ -1,7 +1,6 @@
 //! A Rust module that includes the compiled files.
 
 use crate::kernels::InvalidRequest;
-use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use std::path::Path;
 
@@ -21,8 +20,8 @@ impl Constant<'_> {
         if let Some(target) = &self.target {
             name = format!("{name}_{target}");
         }
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        let name: String = name.to_uppercase().chars().map(plain).collect();
+        let name = name.to_uppercase();
+        let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         if name.starts_with(|c: char| c.is_ascii_digit()) {
             format!("_{name}")
         } else {
@@ -36,25 +35,25 @@ pub fn text(module: &str, is_text: bool, constants: &[Constant]) -> Result<Strin
     if module.is_empty() || !module.chars().all(sound) || module == "cudnn_guard" {
         return Err(InvalidRequest::ModuleName(module).finding());
     }
-    let mut named: Vec<(String, &Constant)> = Vec::new();
-    for constant in constants {
-        let name = constant.name();
-        if let Some((_, other)) = named.iter().find(|(known, _)| *known == name) {
-            let sources = [other.source, constant.source];
-            let fault = InvalidRequest::SameConstant(module, name, sources);
-            return Err(fault.finding());
-        }
-        named.push((name, constant));
-    }
     let (kind, include, empty) = if is_text {
         ("&str", "include_str!", "\"\"")
     } else {
         ("&[u8]", "include_bytes!", "&[]")
     };
-    let lines = named.iter().map(|(name, constant)| match &constant.file {
-        Some(file) => format!("pub const {name}: {kind} = {include}({file:?});"),
-        None => format!("pub const {name}: {kind} = {empty};"),
-    });
+    let (mut named, mut lines) = (Vec::<(String, &Path)>::new(), Vec::new());
+    for constant in constants {
+        let Constant { source, file, .. } = constant;
+        let name = constant.name();
+        if let Some((_, other)) = named.iter().find(|(known, _)| *known == name) {
+            let fault = InvalidRequest::SameConstant(module, name, [other, source]);
+            return Err(fault.finding());
+        }
+        lines.push(match file {
+            Some(file) => format!("pub const {name}: {kind} = {include}({file:?});"),
+            None => format!("pub const {name}: {kind} = {empty};"),
+        });
+        named.push((name, source));
+    }
     let head = "// Written by cudnn-guard: what build.rs compiled.";
-    Ok(format!("{head}\n{}\n", joined(lines, "\n")))
+    Ok(format!("{head}\n{}\n", lines.join("\n")))
 }

@@ -2,9 +2,9 @@
 
 use crate::kernels::durations::Durations;
 use crate::kernels::inputs::sources::Patterns;
-use crate::kernels::job::Job;
+use crate::kernels::job::{Job, JobOutput};
 use crate::kernels::tests::package::Package;
-use crate::kernels::{Kernels, new_warnings};
+use crate::kernels::{Kernels, warn_once};
 use crate::system::directive::Directive;
 use crate::toolkit::nvcc_command::Product;
 use std::collections::BTreeSet;
@@ -138,23 +138,19 @@ fn the_slowest_of_the_last_time_is_begun_first() {
     let toolchain = package.toolchain();
     let sources = ["src/a.cu", "src/b.cu", "src/c.cu"].map(|path| package.path(path));
     let out = package.path("out");
-    let jobs = Job::all(
-        &toolchain.host,
-        Product::Object,
-        "k",
-        sources.into(),
-        &[],
-        &out,
-    )
-    .unwrap();
+    let jobs = Job::all(&toolchain.host, Product::Object, "k", &sources, &[], &out).unwrap();
     let durations = || Durations::read(jobs[0].dir().join("durations"));
-    assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [0, 1, 2]);
+    assert_eq!(durations().longest_first(&jobs), [0, 1, 2]);
     let commands = ["nvcc -c 0.cu", "nvcc -c 1.cu", "nvcc -c 2.cu"];
-    let ran = |place: usize, milliseconds| {
-        let time = Duration::from_millis(milliseconds);
-        (&jobs[place], commands[place], time)
+    let output = |place: usize, milliseconds| JobOutput {
+        files: Vec::new(),
+        warnings: String::new(),
+        command: commands[place].to_string(),
+        time: Duration::from_millis(milliseconds),
     };
-    let lines = durations().note(&[ran(0, 1200), ran(2, 34_000)]);
+    let (first, last) = (output(0, 1200), output(2, 34_000));
+    let mut lines = Vec::new();
+    durations().note(&[(&jobs[0], &first), (&jobs[2], &last)], &mut lines);
     assert_eq!(
         lines.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
@@ -163,11 +159,11 @@ fn the_slowest_of_the_last_time_is_begun_first() {
         ]
     );
     // An unknown duration may be longer.
-    assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [1, 2, 0]);
-    durations().note(&[ran(1, 5)]);
-    assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [2, 0, 1]);
+    assert_eq!(durations().longest_first(&jobs), [1, 2, 0]);
+    durations().note(&[(&jobs[1], &output(1, 5))], &mut lines);
+    assert_eq!(durations().longest_first(&jobs), [2, 0, 1]);
     package.write("out/cudnn-guard/libk/durations", "x\n-1 y\n\n");
-    assert_eq!(durations().longest_first(&jobs, &[0, 1, 2]), [0, 1, 2]);
+    assert_eq!(durations().longest_first(&jobs), [0, 1, 2]);
 }
 
 #[test]
@@ -204,7 +200,12 @@ fn a_warning_of_nvcc_is_said_once() {
         |file: &str| format!("{file}(1): warning #177-D: x\n  int x;\n      ^\n\nRemark: y\n\n");
     let mut printed = BTreeSet::new();
     let one = text("a.h") + &text("a.h");
-    let lines = new_warnings(&one, &mut printed);
+    let mut warnings = |text: &str| {
+        let mut lines = Vec::new();
+        warn_once(text, &mut printed, &mut lines);
+        lines
+    };
+    let lines = warnings(&one);
     assert_eq!(
         lines.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
@@ -214,8 +215,8 @@ fn a_warning_of_nvcc_is_said_once() {
             "cargo::warning=Remark: y"
         ]
     );
-    assert_eq!(new_warnings(&text("a.h"), &mut printed), []);
-    assert_eq!(new_warnings(&text("b.h"), &mut printed).len(), 3);
+    assert_eq!(warnings(&text("a.h")), []);
+    assert_eq!(warnings(&text("b.h")).len(), 3);
 }
 
 /// Kernels that call functions of another file.
