@@ -36,7 +36,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let name = words.next().expect("one or more");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = match name.to_str() {
-        Some(name) => on_path(name, path),
+        Some(name) => on_path(name, &path),
         None => Some(PathBuf::from(name)),
     };
     let Some(program) = program.filter(|program| program.is_file()) else {

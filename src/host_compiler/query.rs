@@ -58,7 +58,7 @@ pub fn nvcc_itself(
     };
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let question = Invocation {
-        program: on_path(&name, path).filter(|program| files::is_file(program))?,
+        program: on_path(&name, path.as_ref()).filter(|program| files::is_file(program))?,
         args: vec!["--version".to_string()],
         ..Invocation::default()
     };
@@ -92,7 +92,8 @@ fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
         Make::Gcc => ("gcc".to_string(), None),
     });
     let path = path.or_else(|| Some(host.env.var(Variable::Path.name())?.to_string()));
-    let program = on_path(&program, path.unwrap_or_default()).unwrap_or_else(|| program.into());
+    let program =
+        on_path(&program, path.unwrap_or_default().as_ref()).unwrap_or_else(|| program.into());
     Some((compiler, program))
 }
 
@@ -105,7 +106,7 @@ pub fn installed_alternatives(
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let deadline = host.env.program_deadline().unwrap_or(DEADLINE);
     let read = |name: &str| {
-        let program = on_path(name, path)?;
+        let program = on_path(name, path.as_ref())?;
         let question = Invocation {
             program: program.clone(),
             args: vec!["-dumpfullversion".into(), "-dumpversion".into()],

@@ -3,7 +3,6 @@
 use crate::model::obstacle::Obstacle;
 use crate::runtime::binary::defect::{Defect, target};
 use crate::runtime::facts::finding::Finding;
-use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
@@ -211,10 +210,17 @@ pub fn list_named(dir: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<Path
 
 fn listed(dir: &Path, matches: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, Finding> {
     let entries = std::fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
-    let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        names.push(entry.file_name());
+    }
     names.retain(|name| matches(name));
     names.sort();
-    Ok(names.into_iter().map(|name| dir.join(name)).collect())
+    let mut paths = Vec::new();
+    for name in names {
+        paths.push(dir.join(name));
+    }
+    Ok(paths)
 }
 
 /// Joins names to a directory. The paths need not exist.
@@ -293,18 +299,21 @@ pub fn dedup(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
 }
 
 fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
-    let parts = |path: &Path| -> VecDeque<OsString> {
-        let named = path.components().filter_map(|part| match part {
-            Component::Normal(name) => Some(name.to_os_string()),
-            Component::ParentDir => Some("..".into()),
-            _ => None,
-        });
-        named.collect()
+    // The next part is the last.
+    let mut left: Vec<OsString> = Vec::new();
+    let add_parts = |left: &mut Vec<OsString>, path: &Path| {
+        for part in path.components().rev() {
+            match part {
+                Component::Normal(name) => left.push(name.to_os_string()),
+                Component::ParentDir => left.push("..".into()),
+                _ => {}
+            }
+        }
     };
-    let mut left = parts(path.strip_prefix(root).unwrap_or(path));
+    add_parts(&mut left, path.strip_prefix(root).unwrap_or(path));
     let mut here = root.to_path_buf();
     let mut links = 0;
-    while let Some(part) = left.pop_front() {
+    while let Some(part) = left.pop() {
         if part == ".." {
             if here != root {
                 here.pop();
@@ -324,9 +333,7 @@ fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
         if target.is_absolute() {
             here = root.to_path_buf();
         }
-        for part in parts(&target).into_iter().rev() {
-            left.push_front(part);
-        }
+        add_parts(&mut left, &target);
     }
     Ok(here)
 }

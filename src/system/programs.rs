@@ -160,14 +160,17 @@ impl Waiting {
 
 /// Returns the program that a shell would start. Relative entries of PATH, which depend on the current directory, are
 /// ignored.
-pub fn on_path(name: &str, path: impl AsRef<OsStr>) -> Option<PathBuf> {
+pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
     if name.contains(['/', '\\']) {
         return Some(PathBuf::from(name));
     }
-    std::env::split_paths(&path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(name))
-        .find(|program| program.is_file())
+    for dir in std::env::split_paths(path) {
+        let program = dir.join(name);
+        if dir.is_absolute() && program.is_file() {
+            return Some(program);
+        }
+    }
+    None
 }
 
 type Source = Box<dyn Read + Send>;

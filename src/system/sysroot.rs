@@ -3,6 +3,7 @@
 use crate::model::obstacle::Obstacle;
 use crate::model::text::newest_first;
 use crate::system::files;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// A view of files and directories. With a root, absolute links are relative to the root.
@@ -63,12 +64,14 @@ impl Sysroot<'_> {
         let Some(dir) = self.reach(dir) else {
             return Vec::new();
         };
-        let entries = files::list(&dir).unwrap_or_default();
-        let found = entries.into_iter().filter_map(|path| {
-            let release = numbers(path.file_name()?.to_str()?.strip_prefix(prefix)?)?;
-            Some((release, path.into_os_string()))
-        });
-        let found = newest_first(found.collect());
+        let mut found = Vec::new();
+        for path in files::list(&dir).unwrap_or_default() {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            if let Some(release) = name.strip_prefix(prefix).and_then(numbers) {
+                found.push((release, path.into_os_string()));
+            }
+        }
+        let found = newest_first(found);
         found.into_iter().map(PathBuf::from).collect()
     }
 
@@ -93,9 +96,10 @@ impl Sysroot<'_> {
 
 /// Parses the numbers of `12.10`; `3.13t` counts as 3.13. None if the text does not begin with a number.
 fn numbers(text: &str) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for part in text.split(|letter: char| !letter.is_ascii_digit()) {
+        numbers.extend(part.parse::<u32>());
+    }
     text.starts_with(|first: char| first.is_ascii_digit())
-        .then(|| {
-            let parts = text.split(|letter: char| !letter.is_ascii_digit());
-            parts.filter_map(|part| part.parse().ok()).collect()
-        })
+        .then_some(numbers)
 }

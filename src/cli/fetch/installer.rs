@@ -243,7 +243,7 @@ fn downloaded(line: &str) -> Option<String> {
 
 fn installed(name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", env::consts::EXE_SUFFIX);
-    on_path(&name, env::var_os("PATH")?)
+    on_path(&name, &env::var_os("PATH")?)
 }
 
 #[cfg(test)]

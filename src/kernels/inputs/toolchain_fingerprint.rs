@@ -51,7 +51,7 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     };
     let compiler = plan.ccbin.as_deref().unwrap_or(usual);
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
-    let compiler = on_path(compiler, path);
+    let compiler = on_path(compiler, path.as_ref());
     programs.extend(compiler.and_then(|compiler| files::canonical(&compiler, None).ok()));
     let mut states = Vec::new();
     for program in &programs {

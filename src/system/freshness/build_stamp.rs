@@ -77,17 +77,20 @@ impl Artifact<'_> {
     /// path cannot be encoded, no stamp is written and the next build rebuilds the output.
     pub fn write(&self, read: &[PathBuf], begun: SystemTime) {
         let seen = StatCache::default();
-        let settled = |path: &PathBuf| {
-            let file = seen.file(path)?;
-            fingerprint::is_settled(file.changed, begun).then_some(file)
-        };
-        let files: Option<Vec<Rc<File>>> = read.iter().map(settled).collect();
-        let hash = files.as_ref().and_then(|files| self.hash(files, &seen));
-        if let (Some(files), Some(hash)) = (files, hash) {
+        let mut files = Vec::new();
+        for path in read {
+            match seen.file(path) {
+                Some(file) if fingerprint::is_settled(file.changed, begun) => files.push(file),
+                _ => return,
+            }
+        }
+        if let Some(hash) = self.hash(&files, &seen) {
             let how = codec::line("how", &self.how.to_string());
             let mut text = format!("{how}\nhash {hash}\n");
-            for line in files.iter().filter_map(|file| file.line.as_deref()) {
-                text.extend(["file ", line, "\n"]);
+            for file in &files {
+                if let Some(line) = &file.line {
+                    text += &format!("file {line}\n");
+                }
             }
             // Without a stamp the output is only rebuilt.
             let _ = std::fs::write(self.stamp, text);

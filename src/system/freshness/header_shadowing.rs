@@ -10,10 +10,13 @@ use std::rc::Rc;
 /// that were not read. A new header among them shadows the one that was read. Some existed at the time, skipped by
 /// `#include_next` or quotes, so only a change is significant.
 pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache) -> Vec<PathBuf> {
-    let search: Vec<PathBuf> = search.iter().filter_map(|dir| seen.dir(dir)).collect();
+    let mut dirs = Vec::new();
+    for dir in search {
+        dirs.extend(seen.dir(dir));
+    }
     // The name by which each was probably included, and the position of its directory in the search path.
     let mut names: Vec<(usize, &Path)> = Vec::new();
-    for (place, dir) in search.iter().enumerate().skip(1) {
+    for (place, dir) in dirs.iter().enumerate().skip(1) {
         let start = dir.as_os_str().as_encoded_bytes();
         for file in read {
             // Path components are slow to compare, and most files are elsewhere.
@@ -27,24 +30,25 @@ pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache
         }
     }
     let mut found = Vec::new();
-    for (place, dir) in search.iter().enumerate() {
-        let later = || names.iter().filter(|(found, _)| *found > place);
-        if later().next().is_none() {
-            continue;
+    for (place, dir) in dirs.iter().enumerate() {
+        let later = names.partition_point(|(of, _)| *of <= place);
+        if later == names.len() {
+            break;
         }
         let listed = seen.names(dir);
-        let existing = later().filter(|(_, name)| {
-            let first = name.components().next();
-            first.is_some_and(|first| {
-                let name = |name: &OsString| name.as_os_str().cmp(first.as_os_str());
-                listed.binary_search_by(name).is_ok()
-            })
-        });
-        let paths = existing.map(|(_, name)| dir.join(name));
-        found
-            .extend(paths.filter(|path| {
-                files::is_file(path) && !read.iter().any(|file| file.real == *path)
-            }));
+        for (_, name) in &names[later..] {
+            let Some(first) = name.components().next() else {
+                continue;
+            };
+            let order = |name: &OsString| name.as_os_str().cmp(first.as_os_str());
+            if listed.binary_search_by(order).is_err() {
+                continue;
+            }
+            let path = dir.join(name);
+            if files::is_file(&path) && !read.iter().any(|file| file.real == path) {
+                found.push(path);
+            }
+        }
     }
     found.sort();
     found.dedup();

@@ -51,11 +51,13 @@ pub struct File {
 impl StatCache {
     /// Returns the file or directory at this path.
     pub fn file(&self, path: &Path) -> Option<Rc<File>> {
-        if let Some(file) = self.known(path, |known| known.file.clone()) {
+        let mut known = self.known(path);
+        if let Some(file) = known.file {
             return file;
         }
         let file = self.look(path).map(Rc::new);
-        self.note(path, |known| known.file = Some(file.clone()));
+        known.file = Some(file.clone());
+        self.note(path, known);
         file
     }
 
@@ -93,35 +95,40 @@ impl StatCache {
 
     /// Resolves the links in a directory's path. Few directories contain hundreds of files.
     pub fn dir(&self, dir: &Path) -> Option<PathBuf> {
-        if let Some(real) = self.known(dir, |known| known.dir.clone()) {
+        let mut known = self.known(dir);
+        if let Some(real) = known.dir {
             return real;
         }
         let real = files::canonical(dir, None).ok();
-        self.note(dir, |known| known.dir = Some(real.clone()));
+        known.dir = Some(real.clone());
+        self.note(dir, known);
         real
     }
 
     /// Returns the sorted file names in a directory.
     pub fn names(&self, dir: &Path) -> Rc<Vec<OsString>> {
-        if let Some(names) = self.known(dir, |known| known.names.clone()) {
+        let mut known = self.known(dir);
+        if let Some(names) = known.names {
             return names;
         }
-        let listed = files::list(dir).unwrap_or_default();
-        let names = listed
-            .iter()
-            .filter_map(|path| Some(path.file_name()?.to_os_string()));
-        let listed = Rc::new(names.collect());
-        self.note(dir, |known| known.names = Some(Rc::clone(&listed)));
-        listed
+        let mut names = Vec::new();
+        for path in files::list(dir).unwrap_or_default() {
+            names.extend(path.file_name().map(OsString::from));
+        }
+        let names = Rc::new(names);
+        known.names = Some(Rc::clone(&names));
+        self.note(dir, known);
+        names
     }
 
-    fn known<T>(&self, path: &Path, get: impl Fn(&Known) -> Option<T>) -> Option<T> {
-        self.known.borrow().get(path.as_os_str()).and_then(get)
+    fn known(&self, path: &Path) -> Known {
+        let known = self.known.borrow();
+        known.get(path.as_os_str()).cloned().unwrap_or_default()
     }
 
-    fn note(&self, path: &Path, note: impl FnOnce(&mut Known)) {
-        let mut known = self.known.borrow_mut();
-        note(known.entry(path.as_os_str().to_os_string()).or_default());
+    fn note(&self, path: &Path, known: Known) {
+        let path = path.as_os_str().to_os_string();
+        self.known.borrow_mut().insert(path, known);
     }
 }
 

@@ -53,20 +53,22 @@ pub struct ProbeCache {
 struct CachedOutput {
     key: u64,
     output: Result<Output, Finding>,
-    /// The program and the files that determine the output, each as a line of a stamp. None if it is not saved.
-    files: Option<Vec<String>>,
+    /// The program and the files that determine the output, each as a line of a stamp. Empty if it is not saved.
+    files: Vec<String>,
 }
 
 impl ProbeCache {
     /// Opens the cache of a build. Outside a build script nothing is saved.
     pub fn open(env: &Environment) -> Self {
-        let variables = VARIABLES.iter();
-        let variables = variables.map(|variable| env.get(*variable).map(OsString::from));
+        let mut variables = Vec::new();
+        for variable in VARIABLES {
+            variables.push(env.get(variable).map(OsString::from));
+        }
         Self {
             dir: env
                 .os_var("OUT_DIR")
                 .map(|dir| Path::new(dir).join("cudnn-guard")),
-            variables: variables.collect(),
+            variables,
             deadline: env.program_deadline(),
             known: Arc::default(),
         }
@@ -93,16 +95,17 @@ impl ProbeCache {
             files.retain(|file| files::is_file(file));
             files.insert(0, invocation.program.clone());
             files.extend(profiles(&invocation.program));
-            let lines = files
-                .iter()
-                .map(|file| fingerprint::read_settled(file, begun));
-            lines.collect::<Option<Vec<_>>>()
+            let mut lines = Vec::new();
+            for file in &files {
+                lines.push(fingerprint::read_settled(file, begun)?);
+            }
+            Some(lines)
         });
         let is_saved = files.is_some();
         known.push(CachedOutput {
             key,
             output: output.clone(),
-            files,
+            files: files.unwrap_or_default(),
         });
         if is_saved {
             self.write(known);
@@ -122,14 +125,15 @@ impl ProbeCache {
         let mut answers = text.and_then(|text| parse(&text)).unwrap_or_default();
         // A launcher may be unchanged while the program that it starts has changed: one stale output makes all of them
         // stale.
-        let stale: Vec<String> = answers
-            .iter()
-            .filter(|answer| !answer.is_fresh())
-            .filter_map(|answer| answer.files.iter().flatten().next().cloned())
-            .collect();
+        let mut stale = Vec::new();
+        for answer in &answers {
+            if !answer.is_fresh() {
+                stale.extend(answer.files.first().cloned());
+            }
+        }
         answers.retain(|answer| {
-            let program = answer.files.iter().flatten().next();
-            answer.is_fresh() && program.is_some_and(|program| !stale.contains(program))
+            let program = answer.files.first();
+            program.is_some_and(|program| !stale.contains(program))
         });
         answers
     }
@@ -138,15 +142,15 @@ impl ProbeCache {
         let (Some(dir), Some(file)) = (&self.dir, self.file()) else {
             return;
         };
-        let texts: Vec<String> = known.iter().filter_map(CachedOutput::text).collect();
+        let mut texts = Vec::new();
+        for cached in known {
+            texts.extend(cached.text());
+        }
         // Each PATH has its own outputs: the oldest are dropped.
-        let body = texts
-            .get(texts.len().saturating_sub(MAX_OUTPUTS)..)
-            .unwrap_or_default()
-            .concat();
+        let body = texts[texts.len().saturating_sub(MAX_OUTPUTS)..].concat();
         // An output that cannot be saved is only queried again.
         let _ = out_dir::create_dir(dir)
-            .and_then(|()| files::write(&file, &format!("{:016x}\n{body}", hash(&body))));
+            .and_then(|()| files::write(&file, &format!("{:016x}\n{body}", hash(&*body))));
     }
 
     fn file(&self) -> Option<PathBuf> {
@@ -158,14 +162,20 @@ impl CachedOutput {
     /// Returns `true` if no file that determines the output has changed.
     fn is_fresh(&self) -> bool {
         let now = |line: &String| fingerprint::read(&fingerprint::path(line)?);
-        let mut files = self.files.iter().flatten();
-        files.all(|line| now(line).as_ref() == Some(line))
+        self.files
+            .iter()
+            .all(|line| now(line).as_ref() == Some(line))
     }
 
     fn text(&self) -> Option<String> {
-        let (files, output) = (self.files.as_ref()?, self.output.as_ref().ok()?);
+        let output = self.output.as_ref().ok()?;
+        if self.files.is_empty() {
+            return None;
+        }
         let mut lines = vec![codec::line("question", &self.key)];
-        lines.extend(files.iter().map(|line| format!("file {line}")));
+        for line in &self.files {
+            lines.push(format!("file {line}"));
+        }
         lines.push(codec::line("stdout", &output.stdout));
         lines.push(codec::line("stderr", &output.stderr));
         Some(lines.join("\n") + "\n")
@@ -174,10 +184,13 @@ impl CachedOutput {
 
 /// Returns the nvcc.profile files, which affect every run of nvcc.
 fn profiles(program: &Path) -> Vec<PathBuf> {
-    let real = files::canonical(program, None).ok();
-    let beside = [Some(program.to_path_buf()), real].into_iter().flatten();
-    let profiles = beside.map(|program| program.with_file_name("nvcc.profile"));
-    files::dedup(profiles.filter(|profile| files::is_file(profile)))
+    let mut profiles = vec![program.with_file_name("nvcc.profile")];
+    if let Ok(real) = files::canonical(program, None) {
+        profiles.push(real.with_file_name("nvcc.profile"));
+    }
+    profiles.dedup();
+    profiles.retain(|profile| files::is_file(profile));
+    profiles
 }
 
 fn parse(text: &str) -> Option<Vec<CachedOutput>> {
@@ -194,13 +207,13 @@ fn parse(text: &str) -> Option<Vec<CachedOutput>> {
                     success: true,
                     ..Output::default()
                 }),
-                files: Some(Vec::new()),
+                files: Vec::new(),
             });
         } else if let Some(answer) = answers.last_mut() {
-            match (key, &mut answer.output, &mut answer.files) {
-                ("file", _, Some(files)) => files.push(value.to_string()),
-                ("stdout", Ok(output), _) => codec::set(&mut output.stdout, value),
-                ("stderr", Ok(output), _) => codec::set(&mut output.stderr, value),
+            match (key, &mut answer.output) {
+                ("file", _) => answer.files.push(value.to_string()),
+                ("stdout", Ok(output)) => codec::set(&mut output.stdout, value),
+                ("stderr", Ok(output)) => codec::set(&mut output.stderr, value),
                 _ => {}
             }
         }
