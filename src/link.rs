@@ -11,7 +11,7 @@ use crate::model::platform::{Os, Platform};
 use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::directive::{Directive, Library, Values};
+use crate::system::directive::{Directive, Library};
 use crate::system::out_dir::create_dir;
 use crate::system::path_encoding::loader_cannot_take;
 use crate::system::{Host, cargo, files};
@@ -194,13 +194,13 @@ struct Plan {
 
 impl Plan {
     fn declare_cfgs(&mut self) {
-        for (name, values) in [
-            ("has_cuda", Values::None),
-            ("has_cudnn", Values::None),
-            ("cudnn_major", Values::Any),
-            ("cuda_major", Values::Any),
+        for allowed in [
+            "has_cuda",
+            "has_cudnn",
+            "cudnn_major, values(any())",
+            "cuda_major, values(any())",
         ] {
-            self.add(Directive::CheckCfg(name.into(), values));
+            self.add(Directive::CheckCfg(allowed));
         }
     }
 

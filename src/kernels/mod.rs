@@ -83,9 +83,8 @@ pub enum InvalidRequest<'a> {
     ModuleName(&'a str),
     /// A module, and the name that two of its constants would share.
     SameConstant(&'a str, String, [&'a Path; 2]),
-    MissingSource(&'a Path),
-    /// A path of `watch` that does not exist.
-    MissingWatched(&'a Path),
+    /// A path that does not exist, and what build.rs does with it: `compiles`, `watches`.
+    MissingPath(&'a Path, &'static str),
     NoMatch(&'a str),
     NoSource,
     /// Only files that `exclude` matches.

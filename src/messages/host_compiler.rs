@@ -218,12 +218,3 @@ impl MissingHostCompiler<'_> {
         }
     }
 }
-
-#[cfg(feature = "cli")]
-impl Finding {
-    /// Returns the finding as a warning, since it stops only builds that compile kernels.
-    pub fn until_kernels_compile(mut self) -> Self {
-        self.severity = Severity::Warning;
-        self
-    }
-}

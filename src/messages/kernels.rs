@@ -9,7 +9,6 @@ use crate::runtime::facts::finding_id::FindingId;
 
 impl InvalidRequest<'_> {
     pub fn finding(&self) -> Finding {
-        let path_help = "correct the path in build.rs: it is relative to the package";
         let invalid = |summary: &str| Finding::error(FindingId::ConfigInvalid, summary);
         match self {
             InvalidRequest::LibraryName(name) => {
@@ -32,13 +31,10 @@ impl InvalidRequest<'_> {
                 second.display()
             ))
             .help("rename one of the two files, or compile it in a call with another module"),
-            InvalidRequest::MissingSource(path) => {
+            InvalidRequest::MissingPath(path, verb) => {
                 let path = path.display();
-                invalid(&format!("`{path}` is not there, which build.rs compiles")).help(path_help)
-            }
-            InvalidRequest::MissingWatched(path) => {
-                let path = path.display();
-                invalid(&format!("`{path}` is not there, which build.rs watches")).help(path_help)
+                invalid(&format!("`{path}` is not there, which build.rs {verb}"))
+                    .help("correct the path in build.rs: it is relative to the package")
             }
             InvalidRequest::NoMatch(pattern) => invalid(&format!("`{pattern}` matches no file"))
                 .help("correct the pattern in build.rs: it is relative to the package"),

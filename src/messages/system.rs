@@ -9,11 +9,11 @@ use crate::system::programs::ProgramFault;
 impl FileFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::Failed { verb, path, error } => {
+            Self::Failed(verb, path, error) => {
                 let headline = format!("cannot {verb} `{}`", path.display());
                 Finding::error(FindingId::IoError, headline).with("reason", error)
             }
-            Self::InvalidPattern { pattern, reason } => {
+            Self::InvalidPattern(pattern, reason) => {
                 let headline = format!("`{pattern}` is not a pattern for files");
                 Finding::error(FindingId::ConfigInvalid, headline)
                     .with("reason", reason)
@@ -27,11 +27,11 @@ impl ProgramFault<'_> {
     pub fn finding(&self, invocation: &Invocation) -> Finding {
         let name = invocation.program.display().to_string();
         match self {
-            Self::Failed { verb, error } => {
+            Self::Failed(verb, error) => {
                 let headline = format!("cannot {verb} `{}`: {error}", printable(&name));
                 Finding::error(FindingId::IoError, headline).with("command", invocation)
             }
-            Self::TimedOut { limit, output } => {
+            Self::TimedOut(limit, output) => {
                 let limit = limit.as_secs_f64();
                 let headline = format!("`{name}` did not end within {limit} s and was stopped");
                 let output = Some(output.trim_end()).filter(|output| !output.is_empty());

@@ -22,8 +22,8 @@ pub enum Directive {
     LinkArg(String),
     /// `rustc-cfg`: `has_cudnn` or `cudnn_major="9"`.
     Cfg(String, Option<String>),
-    /// `rustc-check-cfg`: an allowed name and its values.
-    CheckCfg(String, Values),
+    /// `rustc-check-cfg`: an allowed name and its values: `cudnn_major, values(any())`.
+    CheckCfg(&'static str),
     /// `metadata`: dependents of a `links` crate read it as `DEP_<LINKS>_<KEY>`.
     Metadata(String, String),
     /// `warning`
@@ -49,15 +49,6 @@ pub enum Library {
     Bundled(String),
 }
 
-/// The allowed values of a `cfg`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Values {
-    /// No value: it is only set or unset.
-    None,
-    /// Any value.
-    Any,
-}
-
 impl Directive {
     /// Makes MSVC's linker delay loading a DLL until a function of it is first called. Otherwise Windows ends a program
     /// whose DLL is missing before its guard runs. The linker would warn about programs of the package that call none.
@@ -73,53 +64,39 @@ impl Directive {
 
 impl fmt::Display for Directive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Directive::RerunIfChanged(path) => {
-                write!(f, "cargo::rerun-if-changed={}", shown(path))
+        let (key, value) = match self {
+            Self::RerunIfChanged(path) => ("rerun-if-changed", shown(path)),
+            Self::RerunIfEnvChanged(name) => ("rerun-if-env-changed", name.clone()),
+            Self::LinkSearch(dir) => ("rustc-link-search=native", shown(dir)),
+            Self::LinkLib(library) => ("rustc-link-lib", library.to_string()),
+            Self::Rpath(dir) if shown(dir).contains(',') => {
+                f.write_str("cargo::rustc-link-arg=-Xlinker\n")?;
+                ("rustc-link-arg=-rpath", shown(dir))
             }
-            Directive::RerunIfEnvChanged(name) => write!(f, "cargo::rerun-if-env-changed={name}"),
-            Directive::LinkSearch(dir) => {
-                write!(f, "cargo::rustc-link-search=native={}", shown(dir))
-            }
-            Directive::LinkLib(library) => write!(f, "cargo::rustc-link-lib={library}"),
-            Directive::Rpath(dir) if shown(dir).contains(',') => write!(
-                f,
-                "cargo::rustc-link-arg=-Xlinker\ncargo::rustc-link-arg=-rpath={}",
-                shown(dir)
-            ),
-            Directive::Rpath(dir) => write!(f, "cargo::rustc-link-arg=-Wl,-rpath,{}", shown(dir)),
-            Directive::LinkArg(text) => write!(f, "cargo::rustc-link-arg={}", line(text)),
-            Directive::Cfg(name, None) => write!(f, "cargo::rustc-cfg={name}"),
-            Directive::Cfg(name, Some(value)) => {
-                write!(f, "cargo::rustc-cfg={name}={:?}", line(value))
-            }
-            Directive::CheckCfg(name, Values::None) => {
-                write!(f, "cargo::rustc-check-cfg=cfg({name})")
-            }
-            Directive::CheckCfg(name, Values::Any) => {
-                write!(f, "cargo::rustc-check-cfg=cfg({name}, values(any()))")
-            }
-            Directive::Metadata(key, value) => {
-                write!(f, "cargo::metadata={key}={}", line(value))
-            }
-            Directive::Warning(text) => write!(f, "cargo::warning={}", printable(text)),
-            Directive::Error(text) => write!(f, "cargo::error={}", printable(text)),
-            Directive::Text(text) => f.write_str(&printable(text)),
-        }
+            Self::Rpath(dir) => ("rustc-link-arg", format!("-Wl,-rpath,{}", shown(dir))),
+            Self::LinkArg(text) => ("rustc-link-arg", line(text)),
+            Self::Cfg(name, None) => ("rustc-cfg", name.clone()),
+            Self::Cfg(name, Some(value)) => ("rustc-cfg", format!("{name}={:?}", line(value))),
+            Self::CheckCfg(allowed) => ("rustc-check-cfg", format!("cfg({allowed})")),
+            Self::Metadata(key, value) => ("metadata", format!("{key}={}", line(value))),
+            Self::Warning(text) => ("warning", printable(text)),
+            Self::Error(text) => ("error", printable(text)),
+            Self::Text(text) => return f.write_str(&printable(text)),
+        };
+        write!(f, "cargo::{key}={value}")
     }
 }
 
 impl fmt::Display for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Library::Dynamic(name) => write!(f, "dylib={}", line(name)),
-            Library::Verbatim(file) => write!(f, "dylib:+verbatim={}", line(file)),
-            Library::Static(name) => write!(f, "static:-bundle={}", line(name)),
-            Library::Whole(name) => {
-                write!(f, "static:-bundle,+whole-archive={}", line(name))
-            }
-            Library::Bundled(name) => write!(f, "static={}", line(name)),
-        }
+        let (kind, name) = match self {
+            Library::Dynamic(name) => ("dylib", name),
+            Library::Verbatim(file) => ("dylib:+verbatim", file),
+            Library::Static(name) => ("static:-bundle", name),
+            Library::Whole(name) => ("static:-bundle,+whole-archive", name),
+            Library::Bundled(name) => ("static", name),
+        };
+        write!(f, "{kind}={}", line(name))
     }
 }
 
@@ -183,7 +160,7 @@ mod tests {
             "cargo::rustc-cfg=cudnn_major=\"9\"",
         );
         prints(
-            Directive::CheckCfg("cudnn_major".into(), Values::Any),
+            Directive::CheckCfg("cudnn_major, values(any())"),
             "cargo::rustc-check-cfg=cfg(cudnn_major, values(any()))",
         );
         prints(

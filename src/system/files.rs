@@ -15,15 +15,10 @@ const MAX_LINKS: u32 = 40;
 
 /// A failed file operation.
 pub enum FileFault<'a> {
-    /// An operation that the operating system refuses.
-    Failed {
-        /// The operation: `read`.
-        verb: &'static str,
-        path: &'a Path,
-        error: &'a io::Error,
-    },
-    /// An invalid glob pattern.
-    InvalidPattern { pattern: &'a str, reason: &'a str },
+    /// An operation, such as `read`, that the operating system refuses.
+    Failed(&'static str, &'a Path, &'a io::Error),
+    /// An invalid glob pattern, and the reason.
+    InvalidPattern(&'a str, &'a str),
 }
 
 /// Reads a text file. Invalid UTF-8 is replaced, because headers contain names of people.
@@ -251,8 +246,7 @@ pub fn matches(pattern: &str, path: &Path) -> Result<bool, Finding> {
 }
 
 fn invalid_pattern(pattern: &str, error: &glob::PatternError) -> Finding {
-    let reason = error.msg;
-    FileFault::InvalidPattern { pattern, reason }.finding()
+    FileFault::InvalidPattern(pattern, error.msg).finding()
 }
 
 /// Resolves the links in a path. Below a root, absolute links are relative to the root, as they are on the system whose
@@ -339,7 +333,7 @@ fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
 }
 
 pub(super) fn failed(verb: &'static str, path: &Path, error: &io::Error) -> Finding {
-    FileFault::Failed { verb, path, error }.finding()
+    FileFault::Failed(verb, path, error).finding()
 }
 
 /// The files that this thread has opened.

@@ -40,18 +40,10 @@ pub struct Output {
 
 /// A program that could not be run to its end.
 pub enum ProgramFault<'a> {
-    /// An operation that the operating system refuses.
-    Failed {
-        /// The operation: `start`.
-        verb: &'static str,
-        error: &'a std::io::Error,
-    },
-    /// A program that exceeded its time limit.
-    TimedOut {
-        limit: Duration,
-        /// The output until then.
-        output: String,
-    },
+    /// An operation, such as `start`, that the operating system refuses.
+    Failed(&'static str, &'a std::io::Error),
+    /// A program that exceeded its time limit, and its output until then.
+    TimedOut(Duration, String),
 }
 
 /// Runs a program. After the deadline, it and everything that it started is killed.
@@ -106,7 +98,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
         Ok(None) => {
             let limit = deadline.unwrap_or_default();
             let output = text(&stdout) + &text(&stderr);
-            Err(ProgramFault::TimedOut { limit, output }.finding(invocation))
+            Err(ProgramFault::TimedOut(limit, output).finding(invocation))
         }
         Err(error) => Err(cannot("wait for", invocation, &error)),
     }
@@ -215,8 +207,9 @@ fn children(process: u32) -> Vec<i32> {
     let mut found = Vec::new();
     for thread in threads.into_iter().flatten().flatten() {
         let listed = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-        let listed = listed.split_whitespace();
-        found.extend(listed.filter_map(|id| id.parse::<i32>().ok()));
+        for id in listed.split_whitespace() {
+            found.extend(id.parse::<i32>());
+        }
     }
     found
 }
@@ -282,7 +275,7 @@ fn cargo_is_gone() -> std::io::Error {
 }
 
 fn cannot(verb: &'static str, invocation: &Invocation, error: &std::io::Error) -> Finding {
-    ProgramFault::Failed { verb, error }.finding(invocation)
+    ProgramFault::Failed(verb, error).finding(invocation)
 }
 
 #[cfg(all(test, unix))]

@@ -137,7 +137,7 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
             Ok(Some((compiler, program))) => {
                 let findings = host_compiler(&mut plan, toolchain, dir);
                 let findings = findings.unwrap_or_else(|error| error.findings().to_vec());
-                let findings = findings.into_iter().map(Finding::until_kernels_compile);
+                let findings = findings.into_iter().map(Finding::into_warning);
                 let words = format!("{} at {}", compiler.named(), program.display());
                 Some((words, findings.collect()))
             }

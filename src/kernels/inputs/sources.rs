@@ -80,7 +80,7 @@ impl Kernels<'_> {
         let sources = files::dedup(sources.into_iter());
         for path in &sources {
             if !files::is_file(path) {
-                return Err(InvalidRequest::MissingSource(path).finding());
+                return Err(InvalidRequest::MissingPath(path, "compiles").finding());
             }
             lines.push(Directive::RerunIfChanged(path.clone()));
         }
@@ -123,7 +123,7 @@ impl Kernels<'_> {
                 }
                 Source::File(path) if files::is_file(&path) => watched.push(path),
                 Source::File(path) => {
-                    return Err(InvalidRequest::MissingWatched(&path).finding());
+                    return Err(InvalidRequest::MissingPath(&path, "watches").finding());
                 }
                 Source::Pattern(pattern) => {
                     lines.extend(self.watch_dir(&pattern));

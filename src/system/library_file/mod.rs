@@ -18,6 +18,16 @@ pub enum Binary {
     Pe(Pe),
 }
 
+/// Evaluates an expression for a file of either format.
+macro_rules! either {
+    ($binary:expr, $file:ident => $value:expr) => {
+        match $binary {
+            Binary::Elf($file) => $value,
+            Binary::Pe($file) => $value,
+        }
+    };
+}
+
 impl Binary {
     /// Opens a file of the target system's format.
     pub fn open(path: &Path, os: Os) -> Result<Self, Defect> {
@@ -45,43 +55,27 @@ impl Binary {
     }
 
     pub fn length(&self) -> u64 {
-        match self {
-            Binary::Elf(elf) => elf.length(),
-            Binary::Pe(pe) => pe.length(),
-        }
+        either!(self, file => file.length())
     }
 
     /// Returns the architecture as in target triples.
     pub fn cpu(&self) -> Option<&'static str> {
-        match self {
-            Binary::Elf(elf) => elf.cpu(),
-            Binary::Pe(pe) => pe.cpu(),
-        }
+        either!(self, file => file.cpu())
     }
 
     /// Returns its defect. A `libcudnn.so` without a number may be a linker script.
     pub fn defect(&self, path: &Path, platform: &Platform) -> Option<Defect> {
         let script = path.extension().is_some_and(|end| end == "so");
-        let defect = match self {
-            Binary::Elf(elf) => elf.defect(),
-            Binary::Pe(pe) => pe.defect(),
-        };
-        match defect {
+        match either!(self, file => file.defect()) {
             Some(Defect::Foreign(..)) if script => None,
             Some(defect) => Some(defect),
-            None => {
-                let cpu = self.cpu().filter(|cpu| *cpu != platform.cpu);
-                cpu.map(Defect::Cpu)
-            }
+            None => Some(Defect::Cpu(self.cpu().filter(|cpu| *cpu != platform.cpu)?)),
         }
     }
 
     /// Returns the version of a sub-library that the file contains.
     pub fn release(&self, part: &str) -> Option<SourcedVersion> {
-        match self {
-            Binary::Elf(elf) => elf.release(part),
-            Binary::Pe(pe) => pe.release(part),
-        }
+        either!(self, file => file.release(part))
     }
 
     /// Returns the ELF file: a DLL has no build ID, no SONAME and no directories of its own.
@@ -94,43 +88,28 @@ impl Binary {
 
     /// Returns the CUDA major that a sub-library was built for.
     pub fn cuda_major(&self) -> Option<u32> {
-        match self {
-            Binary::Elf(elf) => elf.cuda_major(),
-            Binary::Pe(pe) => pe.cuda_major(),
-        }
+        either!(self, file => file.cuda_major())
     }
 
     /// Returns the offset and the size of its device code: 0 if it has none.
     #[cfg(feature = "cli")]
     pub fn device_code(&self) -> Option<(u64, u64)> {
-        match self {
-            Binary::Elf(elf) => elf.device_code(),
-            Binary::Pe(pe) => pe.device_code(),
-        }
+        either!(self, file => file.device_code())
     }
 
     /// Returns `size` bytes of the file from `offset` on, if it is long enough.
     #[cfg(feature = "cli")]
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
-        match self {
-            Binary::Elf(elf) => elf.bytes(offset, size),
-            Binary::Pe(pe) => pe.bytes(offset, size),
-        }
+        either!(self, file => file.bytes(offset, size))
     }
 
     /// Returns its imports: the file name of the other library and the symbol.
     pub fn named_imports(&self) -> Vec<(String, Vec<u8>)> {
-        match self {
-            Binary::Elf(elf) => elf.named_imports(),
-            Binary::Pe(pe) => pe.named_imports(),
-        }
+        either!(self, file => file.named_imports())
     }
 
     /// Returns the symbols that it does not define; empty if it has no symbol table.
     pub fn missing_symbols<'s>(&self, symbols: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
-        match self {
-            Binary::Elf(elf) => elf.missing_symbols(symbols),
-            Binary::Pe(pe) => pe.missing_symbols(symbols),
-        }
+        either!(self, file => file.missing_symbols(symbols))
     }
 }
