@@ -99,7 +99,8 @@ impl HeaderLibrarySkew<'_> {
         let stale = if let Some((of_headers, of_library)) = self.packages {
             let command = same_version_command(of_headers, of_library, header > library);
             format!("run `{command}`")
-        } else if beside(file, path) {
+        } else if file.parent().and_then(Path::parent) == path.parent().and_then(Path::parent) {
+            // Both are in one installation, in `include/` and `lib/` of the same directory.
             let root = self.cudnn.root.display();
             format!("install one release of cuDNN in `{root}`, headers and libraries")
         } else {
@@ -135,12 +136,6 @@ fn same_version_command(of_headers: &Owner, of_library: &Owner, headers_newer: b
     format!("sudo apt install {library}={version} {headers}={version}")
 }
 
-/// Returns `true` if both are in one installation, in `include/` and `lib/` of the same directory.
-fn beside(header: &Path, library: &Path) -> bool {
-    let up = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_path_buf);
-    up(header) == up(library)
-}
-
 impl DamagedFile<'_> {
     pub fn finding(&self) -> Finding {
         let (path, defect) = (self.path, self.defect);
@@ -161,8 +156,9 @@ impl DamagedFile<'_> {
                 let dir = self.path.parent().unwrap_or(self.path).display();
                 format!("install the cuDNN for the target's processor in `{dir}`")
             }
-            (defect, _) if defect.is_lfs_pointer() => defect.help(self.path),
-            (Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..), Some(command)) => {
+            (Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..), Some(command))
+                if !self.defect.is_lfs_pointer() =>
+            {
                 format!("{}, and see that the disk is not full", bring_back(command))
             }
             (defect, _) => defect.help(self.path),
@@ -184,26 +180,33 @@ impl SubLibraryFault<'_> {
                 };
                 let headline =
                     format!("cuDNN{version} in `{dir}` lacks {lacking}, which a convolution needs");
-                let copy = || {
-                    let library = cudnn.library.as_deref().map_or("", file_name);
-                    let all = all_files(cudnn);
-                    format!(
-                        "copy every `{all}` file of that release to `{dir}`, since `{library}` opens the others"
-                    )
+                let help = match reinstall {
+                    Some(command) => bring_back(command),
+                    None => format!(
+                        "copy every `{}` file of that release to `{dir}`, since `{}` opens the others",
+                        all_files(cudnn),
+                        cudnn.library.as_deref().map_or("", file_name)
+                    ),
                 };
-                let all = files.iter().filter(|_| files.len() > 1);
+                let all = if files.len() > 1 { &files[..] } else { &[] };
                 Finding::warning(FindingId::PartsMissing, headline)
                     .with_lines("lacking", all)
-                    .help(reinstall.as_deref().map_or_else(copy, bring_back))
+                    .help(help)
             }
             Self::Unusable(obstacle, reinstall) => {
                 let headline = format!("{obstacle}, and a convolution needs that part");
-                let all = cudnn.files.part_obstacles.iter().map(|(_, one)| one);
-                let others = all.filter(|one| one != obstacle);
-                let again = reinstall.as_deref().map(bring_back);
+                let mut others = Vec::new();
+                for (_, other) in &cudnn.files.part_obstacles {
+                    if other != *obstacle {
+                        others.push(other.to_string());
+                    }
+                }
                 Finding::warning(FindingId::PartsMissing, headline)
                     .with_lines("besides", others)
-                    .help(again.unwrap_or_else(|| obstacle.help(false)))
+                    .help(match reinstall {
+                        Some(command) => bring_back(command),
+                        None => obstacle.help(false),
+                    })
             }
             Self::AbsentSoname { soname, library } => {
                 let (shown, file) = (library.display(), file_name(library));
@@ -246,9 +249,14 @@ impl SubLibraryFault<'_> {
                     "{} in `{dir}` are files of different builds: programs open the one whose name ends in the major alone",
                     names(first)
                 );
-                let others = cudnn.files.copies.iter().filter(|one| one.differ).skip(1);
+                let mut others = Vec::new();
+                for copies in &cudnn.files.copies {
+                    if copies.differ {
+                        others.push(names(copies));
+                    }
+                }
                 Finding::warning(FindingId::DuplicateCudnn, headline)
-                    .with_lines("so are", others.map(names))
+                    .with_lines("so are", others.iter().skip(1))
                     .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::EqualCopies(first) => {
@@ -287,7 +295,10 @@ fn bring_back(command: &str) -> String {
 }
 
 fn names(copies: &Copies) -> String {
-    let names: Vec<&str> = copies.files.iter().map(|path| file_name(path)).collect();
+    let mut names = Vec::new();
+    for path in &copies.files {
+        names.push(file_name(path));
+    }
     names.join(", ")
 }
 

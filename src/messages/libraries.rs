@@ -164,26 +164,30 @@ impl DllFault<'_> {
 }
 
 fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> Finding {
-    let pairs = needs.iter().map(|one| (file_name(&one.part), &one.dll));
-    let mut first = pairs.clone();
-    let summary = first.next().map(|(part, dll)| {
+    let mut all = Vec::new();
+    for MissingDll { part, dll } in needs {
+        all.push(format!("{} needs {dll}", file_name(part)));
+    }
+    if let [_] = needs {
+        all.clear();
+    }
+    let summary = needs.first().map(|MissingDll { part, dll }| {
+        let part = file_name(part);
         format!("`{part}` needs `{dll}`, which is not where Windows looks for it")
     });
-    let all = pairs.filter(|_| needs.len() > 1);
-    looked_in(id, summary.unwrap_or_default(), searched).with_lines(
-        "lacking",
-        all.map(|(part, dll)| format!("{part} needs {dll}")),
-    )
+    looked_in(id, summary.unwrap_or_default(), searched).with_lines("lacking", all)
 }
 
 /// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
 fn looked_in(id: FindingId, summary: String, searched: &DllDependencies) -> Finding {
-    let severity = if searched.path_known {
-        Severity::Warning
-    } else {
-        Severity::Note
-    };
-    let places = searched.places.iter().map(|dir| dir.display().to_string());
-    let path = searched.path_known.then(|| "PATH".to_string());
-    Finding::new(id, severity, summary).with_lines("looked in", places.chain(path))
+    let mut places = Vec::new();
+    for dir in &searched.places {
+        places.push(dir.display().to_string());
+    }
+    let mut severity = Severity::Note;
+    if searched.path_known {
+        places.push("PATH".to_string());
+        severity = Severity::Warning;
+    }
+    Finding::new(id, severity, summary).with_lines("looked in", places)
 }

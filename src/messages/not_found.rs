@@ -21,7 +21,6 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::majors;
 use crate::search::pkg_config::PackageFault;
-use std::path::Path;
 
 impl NoUsableCandidate<'_> {
     pub fn finding(&self) -> Finding {
@@ -78,17 +77,17 @@ impl NoUsableCandidate<'_> {
         cudnns.find_map(|one| Some((one, one.files.obstacle.as_ref()?)))
     }
 
-    fn files_left_out(&self) -> impl Iterator<Item = &LeftOut> {
-        let left_out = self.context.scan.left_out.iter();
-        left_out.filter(|one| one.kind == self.kind)
-    }
-
     /// Returns a line for each place that a compiler or a record points to but that could not be used.
     fn left_out(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self.files_left_out().map(LeftOut::line).collect();
-        let candidates = self.context.scan.candidates.iter();
-        for one in candidates.filter(|one| one.kind() == self.kind) {
-            if is_gone(one) && one.rejected != Some(Rejection::Emptied) {
+        let mut lines = Vec::new();
+        for one in &self.context.scan.left_out {
+            if one.kind == self.kind {
+                lines.push(one.line());
+            }
+        }
+        for one in &self.context.scan.candidates {
+            let is_emptied = one.rejected == Some(Rejection::Emptied);
+            if one.kind() == self.kind && is_gone(one) && !is_emptied {
                 let (via, root) = (&one.via, one.root().display());
                 lines.push(format!("{via} leads to `{root}`, which is not there"));
             }
@@ -107,10 +106,16 @@ impl NoUsableCandidate<'_> {
         let mut help = Vec::new();
         let obstructed = self.obstructed();
         help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
-        help.extend(self.files_left_out().filter_map(|one| one.help.clone()));
-        help.extend(self.foreign.map(|_| {
-            format!("install a {product} for {cpu}, and set {variable} to its directory")
-        }));
+        for one in &context.scan.left_out {
+            if one.kind == kind {
+                help.extend(one.help.clone());
+            }
+        }
+        if self.foreign.is_some() {
+            help.push(format!(
+                "install a {product} for {cpu}, and set {variable} to its directory"
+            ));
+        }
         help.extend(self.emptied.map(|(owner, _)| {
             let (name, version) = (&owner.name, &owner.version);
             format!("bring them back: `pip install --force-reinstall --no-deps {name}=={version}`")
@@ -122,12 +127,11 @@ impl NoUsableCandidate<'_> {
                 Kind::Cudnn => "cudnn-devel",
             }));
         }
-        let toolkits = self
-            .found
-            .iter()
-            .filter_map(|one| Some((one, one.toolkit()?)));
-        let mut runtimes = toolkits.filter(|(_, toolkit)| toolkit.is_runtime());
-        if let Some((candidate, toolkit)) = runtimes.next() {
+        let runtime = self.found.iter().find_map(|one| {
+            let toolkit = one.toolkit()?;
+            toolkit.is_runtime().then_some((one, toolkit))
+        });
+        if let Some((candidate, toolkit)) = runtime {
             let packages = packages(candidate, toolkit, &toolkit.missing_components(), os);
             help.push(format!("install {packages}, which a build needs"));
             if !is_in_image {
@@ -253,7 +257,15 @@ impl MissingHeaders<'_> {
                 );
         }
         let headline = match (&cudnn.files.unversioned_header, &cudnn.files.missing_header) {
-            (Some(header), _) => mute(header, &release),
+            // Since cuDNN 8, `cudnn.h` includes the header that has the version.
+            (Some(header), _) => format!(
+                "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{}",
+                header.display(),
+                match header.ends_with("cudnn.h") {
+                    true => ", nor is `cudnn_version.h` beside it",
+                    false => "",
+                }
+            ),
             (None, Some((header, missing))) => format!(
                 "the headers of cuDNN{release} are not whole: `{}` includes `{missing}`, which is not there",
                 header.display()
@@ -308,19 +320,6 @@ impl MissingHeaders<'_> {
         let instead = format!("or set CUDNN_INCLUDE_DIR to the directory that holds {told_by}");
         finding.help(install).help(instead)
     }
-}
-
-/// Returns the headline for headers without a version. Since cuDNN 8, `cudnn.h` includes the header that has it.
-fn mute(header: &Path, release: &str) -> String {
-    let beside = if header.ends_with("cudnn.h") {
-        ", nor is `cudnn_version.h` beside it"
-    } else {
-        ""
-    };
-    format!(
-        "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{beside}",
-        header.display()
-    )
 }
 
 /// Returns the help for a runtime-only image.

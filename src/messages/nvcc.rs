@@ -147,8 +147,9 @@ impl ToolFailure<'_> {
                     finding = finding.with("works in", prompt);
                 }
                 // Blank lines are dropped: cargo prefixes each line with the name of the package.
-                let lines = output.lines().filter(|line| !line.trim().is_empty());
-                finding = match &*lines.collect::<Vec<_>>() {
+                let mut lines: Vec<&str> = output.lines().collect();
+                lines.retain(|line| !line.trim().is_empty());
+                finding = match &lines[..] {
                     [] => finding.with("nvcc says", "nothing"),
                     lines => finding.with_lines("nvcc says", lines),
                 };

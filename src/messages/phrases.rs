@@ -70,12 +70,12 @@ pub fn also(candidate: &Candidate) -> String {
 }
 
 /// Adds alternative helps, the most likely first.
-pub fn with_alternatives(finding: Finding, helps: Vec<String>) -> Finding {
-    let helps = helps.into_iter().enumerate();
-    helps.fold(finding, |finding, (index, help)| match index {
-        0 => finding.help(help),
-        _ => finding.help(format!("or {help}")),
-    })
+pub fn with_alternatives(mut finding: Finding, helps: Vec<String>) -> Finding {
+    for help in helps {
+        let or = if finding.help.is_empty() { "" } else { "or " };
+        finding.help.push(format!("{or}{help}"));
+    }
+    finding
 }
 
 /// Returns the help that installs both with `cudnn-guard fetch`.

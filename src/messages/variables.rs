@@ -16,70 +16,57 @@ impl UnusableVariable<'_> {
             context.value(self.variable),
         );
         let cpu = &context.platform.cpu;
-        let (defect, help) = match &self.fault {
+        let mut help = self.correction();
+        let defect: String = match &self.fault {
             VariableFault::Place(obstacle) => {
-                let help = if obstacle.is_closed() {
-                    obstacle.help(false)
-                } else {
-                    format!("set {name} to a directory that is there")
+                help = match obstacle.is_closed() {
+                    true => obstacle.help(false),
+                    false => format!("set {name} to a directory that is there"),
                 };
-                (format!("and {obstacle}"), help)
+                format!("and {obstacle}")
             }
             VariableFault::Library(obstacle, is_beside) => {
-                (format!("and {obstacle}"), obstacle.help(*is_beside))
+                help = obstacle.help(*is_beside);
+                format!("and {obstacle}")
             }
             VariableFault::UnprintablePath(part) => {
-                let help = format!(
+                help = format!(
                     "make a link to that directory under a plain name, and set {name} to the link"
                 );
-                (format!("{part}, which cargo cannot be told"), help)
+                format!("{part}, which cargo cannot be told")
             }
             VariableFault::ForeignToolkit(targets) => {
                 let targets = targets.join(" and ");
-                let defect =
-                    format!("a CUDA toolkit for {targets} alone, and this build is for {cpu}");
-                (defect, format!("set {name} to a CUDA toolkit for {cpu}"))
+                help = format!("set {name} to a CUDA toolkit for {cpu}");
+                format!("a CUDA toolkit for {targets} alone, and this build is for {cpu}")
             }
-            VariableFault::Nvcc(_, Some(help)) => (
-                "which cannot start its host compiler".into(),
-                (*help).to_string(),
-            ),
-            VariableFault::Nvcc(..) => (
-                "which does not answer as nvcc does".into(),
-                self.correction(),
-            ),
-            VariableFault::NotOnPath(_) => {
-                ("which is in no directory of PATH".into(), self.correction())
+            VariableFault::Nvcc(_, Some(host_compiler)) => {
+                help = (*host_compiler).to_string();
+                "which cannot start its host compiler".into()
             }
-            VariableFault::NoProgram => ("which is no program".into(), self.correction()),
-            VariableFault::Nonexistent => ("which does not exist".into(), self.correction()),
+            VariableFault::Nvcc(..) => "which does not answer as nvcc does".into(),
+            VariableFault::NotOnPath(_) => "which is in no directory of PATH".into(),
+            VariableFault::NoProgram => "which is no program".into(),
+            VariableFault::Nonexistent => "which does not exist".into(),
             VariableFault::Archive(archive) => {
                 let path = Path::new(&value);
-                let defect = if *archive == path {
-                    "an archive that nobody unpacked"
-                } else {
-                    "which holds an archive that nobody unpacked"
-                };
-                (defect.into(), unpack(archive, path, &name))
+                help = unpack(archive, path, &name);
+                match *archive == path {
+                    true => "an archive that nobody unpacked".into(),
+                    false => "which holds an archive that nobody unpacked".into(),
+                }
             }
-            VariableFault::NotInstalled { toolkit, cudnn } => {
-                let defect = match (toolkit, cudnn) {
-                    (true, true) => "which holds neither a CUDA toolkit nor a cuDNN",
-                    (true, _) => "which holds no CUDA toolkit",
-                    _ => "which holds no cuDNN",
-                };
-                (defect.into(), self.correction())
-            }
+            VariableFault::NotInstalled { toolkit, cudnn } => match (toolkit, cudnn) {
+                (true, true) => "which holds neither a CUDA toolkit nor a cuDNN".into(),
+                (true, _) => "which holds no CUDA toolkit".into(),
+                _ => "which holds no cuDNN".into(),
+            },
             VariableFault::NoLibrary => {
-                let help = match self.variable.names() == Some(Names::CudnnHeaders) {
-                    // The variable is already correct.
-                    true => {
-                        "set CUDNN_LIB_DIR to the directory that holds libcudnn.so or libcudnn.so.9"
-                            .into()
-                    }
-                    false => self.correction(),
-                };
-                ("which holds no cuDNN library".into(), help)
+                // The variable is already correct if it names headers.
+                if self.variable.names() == Some(Names::CudnnHeaders) {
+                    help = "set CUDNN_LIB_DIR to the directory that holds libcudnn.so or libcudnn.so.9".into();
+                }
+                "which holds no cuDNN library".into()
             }
         };
         let headline = format!("`{name}` is set to `{value}`, {defect}");
@@ -166,15 +153,12 @@ fn unpack(archive: &Path, value: &Path, name: &str) -> String {
         quoted(&archive.to_string_lossy()),
         quoted(&dir.to_string_lossy()),
     );
+    let unzip = format!("unzip {archive_word} -d {into}");
     let (command, inside) = match stem {
-        Some((".whl", _)) => ("unzip", dir.join("nvidia/cudnn")),
-        Some((".zip", stem)) => ("unzip", dir.join(stem)),
-        Some((_, stem)) => ("tar", dir.join(stem)),
+        Some((".whl", _)) => (unzip, dir.join("nvidia/cudnn")),
+        Some((".zip", stem)) => (unzip, dir.join(stem)),
+        Some((_, stem)) => (format!("tar -xf {archive_word} -C {into}"), dir.join(stem)),
         None => return format!("install it, `sudo apt install {archive_word}`, and unset {name}"),
-    };
-    let command = match command {
-        "unzip" => format!("unzip {archive_word} -d {into}"),
-        _ => format!("tar -xf {archive_word} -C {into}"),
     };
     match value == archive || inside.ends_with("nvidia/cudnn") {
         true => format!(

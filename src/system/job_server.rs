@@ -103,11 +103,9 @@ mod pipe {
                 (None, Some((read, write))) => (fd_path(read)?, fd_path(write)?),
                 (None, None) => return None,
             };
-            let mut reading = OpenOptions::new();
-            let mut writing = OpenOptions::new();
             Some(Self {
-                read: opened(reading.read(true), &read)?,
-                write: opened(writing.write(true), &write)?,
+                read: opened(OpenOptions::new().read(true), &read)?,
+                write: opened(OpenOptions::new().write(true), &write)?,
             })
         }
 
@@ -126,8 +124,7 @@ mod pipe {
     }
 
     /// Opens a pipe. Other files with this descriptor or name are ignored.
-    fn opened(options: &OpenOptions, path: &str) -> Option<File> {
-        let mut options = options.clone();
+    fn opened(options: &mut OpenOptions, path: &str) -> Option<File> {
         let file = options.custom_flags(O_NONBLOCK).open(path).ok()?;
         file.metadata().ok()?.file_type().is_fifo().then_some(file)
     }

@@ -144,9 +144,10 @@ impl<'a> Failure<'a> {
             let mut words = line.split([' ', ':', '/', '\'', '"']);
             missing && words.any(|word| word == tool)
         };
-        let tool =
-            |(tool, _): &&(&str, &str)| self.output.lines().any(|line| is_missing(line, tool));
-        let (tool, wheel) = TOOLS.iter().find(tool)?;
+        let (tool, wheel) = TOOLS.iter().find(|(tool, _)| {
+            let mut lines = self.output.lines();
+            lines.any(|line| is_missing(line, tool))
+        })?;
         Some(match self.pip(wheel) {
             Some(wheel) => FailureCause::InWheel(tool, wheel),
             None => FailureCause::MissingTool(tool, self.nvcc),
