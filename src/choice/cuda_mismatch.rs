@@ -37,36 +37,35 @@ impl CheckContext<'_> {
         let (toolkit, cudnn) = (candidates.get(toolkit)?, candidates.get(cudnn)?);
         let cudnn_major = cudnn.cudnn()?.cuda_major?;
         let cuda = toolkit.version()?.major;
-        let is_other = |other: &&Candidate| {
-            let is_named = std::ptr::eq(*other, toolkit) || std::ptr::eq(*other, cudnn);
-            !is_named && !is_gone(other)
-        };
+        let mut others = Vec::new();
+        for other in candidates {
+            let is_named = std::ptr::eq(other, toolkit) || std::ptr::eq(other, cudnn);
+            if !is_named && !is_gone(other) {
+                others.push(other);
+            }
+        }
         let compatible = |kind: Kind| {
             let requirement = self.requirements.of(kind);
             let is_compatible = |other: &&Candidate| {
                 let met = |version| requirement.is_none_or(|range| range.admits(version));
-                is_offered(other, self.platform)
+                let is_for_other = match &other.found {
+                    Found::Toolkit(found) => found.version.is_some_and(|v| v.major == cudnn_major),
+                    Found::Cudnn(found) => found.cuda_major == Some(cuda),
+                };
+                other.kind() == kind
+                    && is_for_other
+                    && is_offered(other, self.platform)
                     && other.version().is_some_and(met)
-                    && match (kind, &other.found) {
-                        (Kind::Toolkit, Found::Toolkit(found)) => {
-                            found.version.map(|one| one.major) == Some(cudnn_major)
-                        }
-                        (Kind::Cudnn, Found::Cudnn(found)) => found.cuda_major == Some(cuda),
-                        _ => false,
-                    }
             };
             candidates.iter().find(is_compatible)
         };
-        let owner = owner(cudnn);
-        let package = owner.and_then(|owner| {
-            let command = self.install_command(owner.installer, cuda)?;
-            Some((owner, command))
-        });
+        let package = owner(cudnn)
+            .and_then(|owner| Some((owner, self.install_command(owner.installer, cuda)?)));
         let fault = CudaMismatch {
             toolkit,
             cudnn,
             majors: (cuda, cudnn_major),
-            others: candidates.iter().filter(is_other).collect(),
+            others,
             compatible_toolkit: compatible(Kind::Toolkit),
             compatible_cudnn: compatible(Kind::Cudnn),
             package,

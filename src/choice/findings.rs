@@ -7,7 +7,7 @@ use crate::choice::requirement::Requirement;
 use crate::choice::variable_findings::{UnusableVariable, VariableFault};
 use crate::cudnn::consistency;
 use crate::model::candidate::{Candidate, Cudnn};
-use crate::model::environment::{Environment, Variable};
+use crate::model::environment::Environment;
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
 use crate::model::owner::Owner;
@@ -66,14 +66,16 @@ impl CheckContext<'_> {
 
     /// Returns the finding if nothing of this kind was chosen.
     fn none_usable(&self, kind: Kind) -> Finding {
-        let is_found = |other: &&Candidate| other.kind() == kind && !is_gone(other);
-        let found = self.scan.candidates.iter().filter(is_found);
         // Requested candidates come first, then the others in search order.
-        let (mut found, others): (Vec<_>, Vec<_>) =
-            found.partition(|candidate| candidate.request.is_some());
-        found.extend(others);
-        let requested = found.iter().find_map(|one| Some((one, one.request?)));
-        let unusable = requested.and_then(|(first, by)| self.requested_unusable(first, by));
+        let mut found: Vec<&Candidate> = Vec::new();
+        for is_requested in [true, false] {
+            for one in &self.scan.candidates {
+                if one.kind() == kind && one.request.is_some() == is_requested && !is_gone(one) {
+                    found.push(one);
+                }
+            }
+        }
+        let unusable = found.first().and_then(|one| self.requested_unusable(one));
         if let Some(finding) = unusable {
             return finding;
         }
@@ -98,7 +100,8 @@ impl CheckContext<'_> {
 
     /// Returns the finding if the requested candidate cannot be used. If it is not requested, a candidate for another
     /// CPU, with a damaged library or without a library counts as missing.
-    fn requested_unusable(&self, candidate: &Candidate, variable: Variable) -> Option<Finding> {
+    fn requested_unusable(&self, candidate: &Candidate) -> Option<Finding> {
+        let variable = candidate.request?;
         let of_variable = |fault, missed| {
             let fault = UnusableVariable {
                 context: self,
@@ -143,8 +146,8 @@ impl CheckContext<'_> {
         found: &[&Candidate],
         requirement: &Requirement,
     ) -> Finding {
-        let others = found.iter().copied();
-        let others = others.filter(|other| !std::ptr::eq(*other, candidate));
+        let mut others = found.to_vec();
+        others.retain(|other| !std::ptr::eq(*other, candidate));
         let meets = |other: &&Candidate| {
             let admits = |version| requirement.admits(version);
             is_offered(other, self.platform) && other.version().is_some_and(admits)
@@ -153,7 +156,7 @@ impl CheckContext<'_> {
         let fault = UnmetRequirement {
             requirement,
             candidate,
-            others: others.collect(),
+            others,
             better: found.iter().copied().find(meets),
             install: owner(candidate).and_then(install),
         };

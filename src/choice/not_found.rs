@@ -52,7 +52,8 @@ pub enum ModuleSystem {
 
 impl CheckContext<'_> {
     pub(super) fn not_found(&self, kind: Kind, found: &[&Candidate]) -> Finding {
-        let mut on_library_path = found.iter().filter(|one| one.via == FoundVia::LibraryPath);
+        let on_library_path =
+            |one: &&&Candidate| one.via == FoundVia::LibraryPath && is_offered(one, self.platform);
         let fault = NoUsableCandidate {
             context: self,
             kind,
@@ -60,9 +61,7 @@ impl CheckContext<'_> {
             foreign: self.foreign(found),
             emptied: self.emptied_wheel(kind),
             for_other_cpu: self.libraries_for_other_cpu(kind),
-            on_library_path: on_library_path
-                .find(|one| is_offered(one, self.platform))
-                .copied(),
+            on_library_path: found.iter().find(on_library_path).copied(),
             install: self.install(kind),
         };
         fault.finding()
@@ -115,9 +114,8 @@ impl CheckContext<'_> {
         });
         let lists = base.map(|root| root.join("etc/apt/sources.list.d"));
         let is_list = |name: &str| name.starts_with("cuda-") && name.ends_with(".list");
-        lists.is_some_and(|dir| {
-            files::list_named(&dir, &is_list).is_ok_and(|lists| !lists.is_empty())
-        })
+        let listed = lists.and_then(|dir| files::list_named(&dir, &is_list).ok());
+        listed.is_some_and(|lists| !lists.is_empty())
     }
 
     /// Returns `true` if the build can use packages for this machine.
@@ -129,27 +127,28 @@ impl CheckContext<'_> {
 
     /// Returns a wheel of cuDNN that only exists in pip's record, and the directory of its files.
     fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
-        let cudnns = self.scan.candidates.iter().filter_map(Candidate::cudnn);
-        let mut cudnns = cudnns.filter(|cudnn| kind == Kind::Cudnn && cudnn.library.is_none());
-        cudnns.find_map(|cudnn| {
-            let owner = cudnn.owner.as_deref()?;
-            (owner.installer == Installer::Pip).then_some((owner, &*cudnn.root))
-        })
+        for cudnn in self.scan.candidates.iter().filter_map(Candidate::cudnn) {
+            let owner = cudnn.owner.as_deref();
+            let owner = owner.filter(|owner| owner.installer == Installer::Pip);
+            if let (Some(owner), None, Kind::Cudnn) = (owner, &cudnn.library, kind) {
+                return Some((owner, &cudnn.root));
+            }
+        }
+        None
     }
 
     /// Returns the first library, with its CPU, if all libraries that were found are for other CPUs.
     fn foreign<'a>(&self, found: &[&'a Candidate]) -> Option<(&'a Candidate, &'static str)> {
-        let has_library = |one: &&&Candidate| one.cudnn().is_some_and(|one| one.library.is_some());
-        let cpu = |one: &Candidate| match defect(one, self.platform) {
-            Some(Rejection::OtherCpu(cpu)) => Some(cpu),
-            _ => None,
-        };
-        let mut libraries = found.iter().filter(has_library);
-        let first = libraries.next()?;
-        let first_cpu = cpu(first)?;
-        libraries
-            .all(|one| cpu(one).is_some())
-            .then_some((*first, first_cpu))
+        let mut first = None;
+        for one in found {
+            if one.cudnn().is_some_and(|one| one.library.is_some()) {
+                let Some(Rejection::OtherCpu(cpu)) = defect(one, self.platform) else {
+                    return None;
+                };
+                first = first.or(Some((*one, cpu)));
+            }
+        }
+        first
     }
 
     /// Returns the places that were searched: a path, or the number of directories.
@@ -173,19 +172,21 @@ impl CheckContext<'_> {
             }
         }
         // `…/nvidia` includes `…/nvidia/cu*`.
-        let is_within = |(via, place): &(&FoundVia, String)| {
+        let all = places.clone();
+        places.retain(|(via, place)| {
             let up = Path::new(place).parent();
-            let is_up = |other: &String| up == Some(Path::new(other));
-            place.ends_with("cu*") && places.iter().any(|(other, dir)| other == via && is_up(dir))
-        };
-        let shown = places.iter().filter(|one| !is_within(one));
-        shown.cloned().collect()
+            let is_up =
+                |(other, dir): &(&FoundVia, String)| other == via && up == Some(Path::new(dir));
+            !(place.ends_with("cu*") && all.iter().any(is_up))
+        });
+        places
     }
 
     /// Returns the libraries of cuDNN for the other CPU, with that CPU, in the separate directories of distributions
     /// and of NVIDIA's packages for cross builds.
     fn libraries_for_other_cpu(&self, kind: Kind) -> Vec<(PathBuf, &'static str)> {
         let cpu = match (self.platform.os, &*self.platform.cpu) {
+            _ if kind == Kind::Toolkit => return Vec::new(),
             (Os::Linux, "x86_64") => "aarch64",
             (Os::Linux, "aarch64") => "x86_64",
             _ => return Vec::new(),
@@ -196,9 +197,8 @@ impl CheckContext<'_> {
             dirs.push(Path::new("targets").join(target).join("lib"));
         }
         let mut libraries = Vec::new();
-        let is_cudnn = |step: &&Step| kind == Kind::Cudnn && step.kind == kind;
-        for step in self.steps.iter().filter(is_cudnn) {
-            let Place::Tree(tree) = &step.place else {
+        for step in self.steps {
+            let (Kind::Cudnn, Place::Tree(tree)) = (step.kind, &step.place) else {
                 continue;
             };
             for dir in &dirs {
@@ -217,12 +217,11 @@ impl CheckContext<'_> {
     /// Returns the number of directories of the same search step.
     fn directories(&self, step: &Step) -> usize {
         let mut dirs: Vec<&Path> = Vec::new();
-        for other in self.steps.iter().filter(|other| other.via == step.via) {
-            let Place::Tree(tree) = &other.place else {
-                continue;
-            };
-            if !dirs.contains(&&*tree.base) {
-                dirs.push(&tree.base);
+        for other in self.steps {
+            if let Place::Tree(tree) = &other.place {
+                if other.via == step.via && !dirs.contains(&&*tree.base) {
+                    dirs.push(&tree.base);
+                }
             }
         }
         dirs.len()

@@ -72,8 +72,9 @@ pub fn choose(candidates: &[Candidate], constraints: &Constraints) -> Choice {
     let toolkits = eligible(Kind::Toolkit, candidates, &rejections);
     let cudnns = eligible(Kind::Cudnn, candidates, &rejections);
     let mut choice = pair(candidates, &toolkits, &cudnns, constraints.toolkit_needed);
-    let toolkit = choice.toolkit;
-    choice.toolkit = toolkit.map(|index| with_compiler(candidates, index, &toolkits));
+    if let Some(toolkit) = &mut choice.toolkit {
+        *toolkit = with_compiler(candidates, *toolkit, &toolkits);
+    }
     for (index, (candidate, rejected)) in candidates.iter().zip(&mut rejections).enumerate() {
         let kind = candidate.kind();
         if choice.of(kind) == Some(index) {
@@ -107,9 +108,16 @@ fn refusal(
     }
 }
 
+/// A candidate that may be chosen: its uncertainty and its index.
+type Eligible = (usize, usize);
+
 /// Returns the candidates of this kind that may be chosen, sorted by uncertainty, then in search order.
-fn eligible(kind: Kind, candidates: &[Candidate], rejections: &[Option<Rejection>]) -> Vec<usize> {
-    let mut eligible: Vec<(usize, usize)> = Vec::new();
+fn eligible(
+    kind: Kind,
+    candidates: &[Candidate],
+    rejections: &[Option<Rejection>],
+) -> Vec<Eligible> {
+    let mut eligible: Vec<Eligible> = Vec::new();
     for (index, (candidate, rejected)) in candidates.iter().zip(rejections).enumerate() {
         if candidate.kind() == kind && rejected.is_none() {
             let uncertainty = uncertainty(candidate);
@@ -117,7 +125,7 @@ fn eligible(kind: Kind, candidates: &[Candidate], rejections: &[Option<Rejection
             eligible.insert(place.unwrap_or(eligible.len()), (uncertainty, index));
         }
     }
-    eligible.into_iter().map(|(_, index)| index).collect()
+    eligible
 }
 
 /// Returns the reason why no build for this platform can use the candidate.
@@ -159,15 +167,14 @@ fn unmet(candidate: &Candidate, requirement: Option<&Requirement>) -> Option<Rej
 
 /// Returns the reason why its paths cannot be printed for cargo.
 fn unprintable_path(candidate: &Candidate) -> Option<&'static str> {
-    let mut paths = vec![candidate.root()];
-    match &candidate.found {
-        Found::Toolkit(toolkit) => paths.extend(toolkit.link_dirs.iter().map(PathBuf::as_path)),
-        Found::Cudnn(cudnn) => {
-            let dirs = [&cudnn.link_dir, &cudnn.include_dir];
-            paths.extend(dirs.into_iter().filter_map(|dir| dir.as_deref()));
-        }
-    }
-    paths.into_iter().find_map(cargo_cannot_take)
+    let of_dir = |dir: &Option<PathBuf>| cargo_cannot_take(dir.as_deref()?);
+    cargo_cannot_take(candidate.root()).or_else(|| match &candidate.found {
+        Found::Toolkit(toolkit) => toolkit
+            .link_dirs
+            .iter()
+            .find_map(|dir| cargo_cannot_take(dir)),
+        Found::Cudnn(cudnn) => of_dir(&cudnn.link_dir).or_else(|| of_dir(&cudnn.include_dir)),
+    })
 }
 
 /// Returns the reason why a usable candidate is incomplete or inconsistent.
@@ -218,19 +225,20 @@ fn uncertainty(candidate: &Candidate) -> usize {
 
 fn pair(
     candidates: &[Candidate],
-    toolkits: &[usize],
-    cudnns: &[usize],
+    toolkits: &[Eligible],
+    cudnns: &[Eligible],
     toolkit_needed: bool,
 ) -> Choice {
-    let (first_toolkit, first_cudnn) = (toolkits.first().copied(), cudnns.first().copied());
+    let first = |eligible: &[Eligible]| Some(eligible.first()?.1);
+    let (first_toolkit, first_cudnn) = (first(toolkits), first(cudnns));
     // A pair ranks like its better candidate: one in the active environment determines the other.
     let mut best: Option<((usize, usize), usize, usize)> = None;
-    for &one in toolkits {
-        for &other in cudnns {
+    for &(toolkit_uncertainty, one) in toolkits {
+        for &(cudnn_uncertainty, other) in cudnns {
             let (Some(left), Some(right)) = (candidates.get(one), candidates.get(other)) else {
                 continue;
             };
-            let rank = (uncertainty(left) + uncertainty(right), one.min(other));
+            let rank = (toolkit_uncertainty + cudnn_uncertainty, one.min(other));
             let fits = other_cuda(left, right).is_none();
             if fits && best.is_none_or(|(known, ..)| rank < known) {
                 best = Some((rank, one, other));
@@ -258,16 +266,16 @@ fn other_cuda(toolkit: &Candidate, cudnn: &Candidate) -> Option<u32> {
 
 /// Returns the toolkit to use: one with a compiler and the same CUDA major precedes one without. If a toolkit is
 /// requested, `toolkits` contains no other.
-fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[usize]) -> usize {
+fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[Eligible]) -> usize {
     let toolkit = |index: usize| candidates.get(index)?.toolkit();
     let Some(incomplete) = toolkit(chosen).filter(|toolkit| toolkit.nvcc.is_none()) else {
         return chosen;
     };
     let major = |toolkit: &Toolkit| toolkit.version.map(|version| version.major);
     let has_compiler = |other: &Toolkit| other.nvcc.is_some() && major(other) == major(incomplete);
-    let mut toolkits = toolkits.iter().copied();
-    let complete = toolkits.find(|&index| toolkit(index).is_some_and(has_compiler));
-    complete.unwrap_or(chosen)
+    let mut toolkits = toolkits.iter();
+    let complete = toolkits.find(|(_, index)| toolkit(*index).is_some_and(has_compiler));
+    complete.map_or(chosen, |(_, index)| *index)
 }
 
 /// Returns the reason why a usable candidate was not chosen.

@@ -66,7 +66,8 @@ pub struct VariablesDisagree<'a> {
 /// Returns `true` if a variable requests this kind in a place without an installation, and no variable before it
 /// requests an installation that was found.
 pub fn is_blocked(steps: &[Step], scan: &Scan, kind: Kind) -> bool {
-    unusable_variables(steps, scan, kind).any(|(_, before)| before.is_none())
+    let unusable = unusable_variables(steps, scan, kind);
+    unusable.iter().any(|(_, before)| before.is_none())
 }
 
 /// Returns the variables that request this kind in a place without an installation, each with the installation that an
@@ -75,19 +76,28 @@ fn unusable_variables<'a>(
     steps: &'a [Step],
     scan: &'a Scan,
     kind: Kind,
-) -> impl Iterator<Item = (&'a Unusable, Option<&'a Candidate>)> {
+) -> Vec<(&'a Unusable, Option<&'a Candidate>)> {
     let place = |variable| steps.iter().position(|step| step.request == Some(variable));
-    let is_requested =
-        |candidate: &&Candidate| candidate.kind() == kind && candidate.request.is_some();
-    let first = scan.candidates.iter().find(is_requested);
-    let asks = move |unusable: &&Unusable| {
-        let mut steps = steps.iter();
-        steps.any(|step| step.request == Some(unusable.variable) && step.kind == kind)
-    };
-    scan.unusable.iter().filter(asks).map(move |unusable| {
-        let before = first.filter(|first| first.request.and_then(place) < place(unusable.variable));
-        (unusable, before)
-    })
+    let first = requested(scan, kind).first().copied();
+    let mut all = Vec::new();
+    for unusable in &scan.unusable {
+        let variable = unusable.variable;
+        if steps
+            .iter()
+            .any(|step| step.request == Some(variable) && step.kind == kind)
+        {
+            let is_before = |first: &&Candidate| first.request.and_then(place) < place(variable);
+            all.push((unusable, first.filter(is_before)));
+        }
+    }
+    all
+}
+
+/// Returns the candidates of this kind that variables request.
+fn requested(scan: &Scan, kind: Kind) -> Vec<&Candidate> {
+    let mut requested: Vec<&Candidate> = scan.candidates.iter().collect();
+    requested.retain(|one| one.kind() == kind && one.request.is_some());
+    requested
 }
 
 impl CheckContext<'_> {
@@ -116,9 +126,11 @@ impl CheckContext<'_> {
     fn unusable<'a>(&'a self, unusable: &'a Unusable) -> UnusableVariable<'a> {
         let (variable, exists) = (unusable.variable, unusable.exists);
         let value = self.value(variable);
-        let requesting = || (self.steps.iter()).filter(|step| step.request == Some(variable));
-        let asks = |kind| requesting().any(|step| step.kind == kind);
-        let requests_nvcc = requesting().any(|step| matches!(step.place, Place::Nvcc(_)));
+        let mut requesting: Vec<&Step> = self.steps.iter().collect();
+        requesting.retain(|step| step.request == Some(variable));
+        let asks = |kind| requesting.iter().any(|step| step.kind == kind);
+        let is_nvcc = |step: &&Step| matches!(step.place, Place::Nvcc(_));
+        let requests_nvcc = requesting.iter().any(is_nvcc);
         let is_bare_name = requests_nvcc && !value.contains(['/', '\\']);
         let foreign = &unusable.foreign[..];
         let is_foreign = asks(Kind::Toolkit) && !foreign.is_empty();
@@ -127,7 +139,7 @@ impl CheckContext<'_> {
             _ if is_foreign => VariableFault::ForeignToolkit(foreign),
             (_, Some(fault), _) => VariableFault::Nvcc(fault, unusable.host_compiler.as_deref()),
             _ if is_bare_name => {
-                VariableFault::NotOnPath(requesting().map(Step::description).collect())
+                VariableFault::NotOnPath(requesting.iter().map(|step| step.description()).collect())
             }
             _ if requests_nvcc && exists => VariableFault::NoProgram,
             _ if !exists => VariableFault::Nonexistent,
@@ -145,9 +157,14 @@ impl CheckContext<'_> {
             fault,
             VariableFault::Place(_) | VariableFault::Nvcc(..) | VariableFault::NotOnPath(_)
         );
+        let mut missed = Vec::new();
+        if !has_own_evidence {
+            for step in &requesting {
+                missed.extend(step.required_files(self.platform));
+            }
+        }
         // Links with the usual names may point to files for another CPU.
-        let missed = requesting().flat_map(|step| step.required_files(self.platform));
-        let missed = missed.filter(|path| !has_own_evidence && !files::exists(path));
+        missed.retain(|path| !files::exists(path));
         let nearby = unusable.nearby.clone();
         UnusableVariable {
             context: self,
@@ -155,7 +172,7 @@ impl CheckContext<'_> {
             kind,
             exists,
             nearby: nearby.or_else(|| self.elsewhere(variable, kind)),
-            missed: files::dedup(missed),
+            missed: files::dedup(missed.into_iter()),
             fault,
         }
     }
@@ -184,14 +201,12 @@ impl CheckContext<'_> {
 
     /// Returns the warnings about variables that request different installations.
     fn disagreements(&self, kind: Kind) -> Vec<Finding> {
-        let is_requested =
-            |candidate: &&Candidate| candidate.kind() == kind && candidate.request.is_some();
-        let mut requested = self.scan.candidates.iter().filter(is_requested);
-        let Some(first) = requested.next() else {
+        let requested = requested(self.scan, kind);
+        let [first, others @ ..] = &requested[..] else {
             return Vec::new();
         };
         let mut findings: Vec<Finding> = Vec::new();
-        for other in requested {
+        for other in others {
             let same = matches!(other.rejected, Some(Rejection::SameAs(_)));
             // One names the headers, the other the libraries of one installation.
             let header = |one: &Candidate| one.cudnn()?.header.clone();

@@ -45,16 +45,22 @@ pub struct Named {
 impl FoundVia {
     /// Creates the step of one variable of the process.
     pub fn variable(name: impl Into<String>) -> Self {
-        Self::variables(vec![name.into()])
+        Self::Variables(vec![Named {
+            name: name.into(),
+            origin: Origin::Process,
+        }])
     }
 
-    /// Creates the step of several variables of the process.
-    pub fn variables(names: Vec<String>) -> Self {
-        let named = names.into_iter().map(|name| Named {
-            name,
-            origin: Origin::Process,
-        });
-        Self::Variables(named.collect())
+    /// Creates the step of variables of the process.
+    pub fn variables(variables: &[Variable]) -> Self {
+        let mut named = Vec::new();
+        for variable in variables {
+            named.push(Named {
+                name: variable.name().to_string(),
+                origin: Origin::Process,
+            });
+        }
+        Self::Variables(named)
     }
 
     /// Returns `true` for an environment that must be activated before programs use it.

@@ -18,8 +18,9 @@ const INCLUDE: [Variable; 3] = [
 impl Places<'_> {
     pub(super) fn compiler_paths(&self) -> Vec<Step> {
         let set = |variables: &[Variable]| {
-            let set = variables.iter().filter(|it| self.env.get(**it).is_some());
-            FoundVia::variables(set.map(|it| it.name().to_string()).collect())
+            let mut set = variables.to_vec();
+            set.retain(|variable| self.env.get(*variable).is_some());
+            FoundVia::variables(&set)
         };
         let [a, b, c] = INCLUDE;
         let include = [self.listed(a), self.listed(b), self.listed(c)].concat();
@@ -34,7 +35,7 @@ impl Places<'_> {
         let via = set(&[Variable::NixCFlags, Variable::NixLdFlags]);
         steps.extend(self.named_dirs(&via, include, lib));
         // Spack and Nix list the prefixes of loaded packages.
-        let via = FoundVia::variable(Variable::CmakePrefixPath.name());
+        let via = FoundVia::variables(&[Variable::CmakePrefixPath]);
         for dir in self.listed(Variable::CmakePrefixPath) {
             if !is_system(&dir) && self.is_inside(&dir) {
                 steps.extend(self.both(&via, false, &dir, ""));

@@ -12,37 +12,29 @@ use std::path::{Path, PathBuf};
 impl Places<'_> {
     pub(super) fn requested_toolkits(&self, origin: Origin) -> Vec<Step> {
         let mut steps = Vec::new();
-        for variable in Variable::naming(Names::Toolkit) {
-            if let Some(dir) = self.request(variable, origin) {
-                for tree in install_layout::named_toolkit(self.platform, &dir) {
-                    steps.push(self.step(Kind::Toolkit, variable, Place::Tree(tree)));
-                }
+        for (variable, dir) in self.requests(Names::Toolkit, origin) {
+            for tree in install_layout::named_toolkit(self.platform, &dir) {
+                steps.push(self.step(Kind::Toolkit, variable, Place::Tree(tree)));
             }
         }
-        for variable in Variable::naming(Names::Nvcc) {
-            if let Some(file) = self.request(variable, origin) {
-                let files = self.named_program(variable, file);
-                steps.push(self.step(Kind::Toolkit, variable, Place::Nvcc(files)));
-            }
+        for (variable, file) in self.requests(Names::Nvcc, origin) {
+            let files = self.named_program(variable, file);
+            steps.push(self.step(Kind::Toolkit, variable, Place::Nvcc(files)));
         }
         steps
     }
 
     pub(super) fn requested_cudnns(&self, origin: Origin) -> Vec<Step> {
         let mut headers: Vec<PathBuf> = Vec::new();
-        for variable in Variable::naming(Names::CudnnHeaders) {
-            headers.extend(self.request(variable, origin));
+        for (_, dir) in self.requests(Names::CudnnHeaders, origin) {
+            headers.push(dir);
         }
         let mut steps = Vec::new();
-        for variable in Variable::naming(Names::Cudnn) {
-            let Some(dir) = self.request(variable, origin) else {
-                continue;
-            };
-            let mut trees = vec![install_layout::named_cudnn(self.platform, &dir)];
+        for (variable, dir) in self.requests(Names::Cudnn, origin) {
+            let mut named = install_layout::named_cudnn(self.platform, &dir);
             // An additional variable for headers takes precedence.
-            for tree in &mut trees {
-                tree.include = [&headers[..], &tree.include].concat();
-            }
+            named.include = [&headers[..], &named.include].concat();
+            let mut trees = vec![named];
             match self.platform.os {
                 Os::Linux => trees.extend(install_layout::archives(self.platform, &dir)),
                 // A version of NVIDIA's cuDNN installer: `CUDNN\v9.2`.
@@ -59,23 +51,23 @@ impl Places<'_> {
 
     /// Combines separately requested headers and libraries. The one that is not requested is searched beside the other.
     pub(super) fn cudnn_from_parts(&self, origin: Origin) -> Option<Step> {
-        let named = |names| -> Vec<(Variable, PathBuf)> {
-            let path = |variable| Some((variable, self.request(variable, origin)?));
-            let variables = Variable::naming(names).into_iter();
-            variables.filter_map(path).collect()
-        };
-        let include = named(Names::CudnnHeaders);
-        let lib = named(Names::CudnnLibrary);
+        let include = self.requests(Names::CudnnHeaders, origin);
+        let lib = self.requests(Names::CudnnLibrary, origin);
         let (_, base) = include.first().or(lib.first())?.clone();
         // Missing libraries are the more serious fault, so their variable comes first.
         let variable = lib.first().or(include.first())?.0;
         let multiarch = self.platform.multiarch();
         let mut tree = Tree {
             base,
-            include: include.iter().map(|(_, dir)| dir.clone()).collect(),
             ..Tree::default()
         };
-        for (_, path) in &lib {
+        let mut named = Vec::new();
+        for (variable, dir) in &include {
+            named.push(self.named(*variable));
+            tree.include.push(dir.clone());
+        }
+        for (variable, path) in &lib {
+            named.push(self.named(*variable));
             // `CUDNN_LIBRARY` names a file, and some users set the other variables to a file too.
             tree.lib.push(path.clone());
             if names_a_library(path) {
@@ -98,8 +90,7 @@ impl Places<'_> {
             windows::complete(&mut tree, self.platform);
         }
         let mut step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
-        let named = include.iter().chain(&lib);
-        step.via = FoundVia::Variables(named.map(|(variable, _)| self.named(*variable)).collect());
+        step.via = FoundVia::Variables(named);
         Some(step)
     }
 
@@ -135,6 +126,15 @@ impl Places<'_> {
     pub(super) fn request(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
         let path = self.env.path(variable)?;
         (self.env.origin(variable) == origin).then_some(path)
+    }
+
+    /// Returns the variables of this origin that name this kind, with their paths.
+    fn requests(&self, names: Names, origin: Origin) -> Vec<(Variable, PathBuf)> {
+        let mut requests = Vec::new();
+        for variable in Variable::naming(names) {
+            requests.extend(self.request(variable, origin).map(|path| (variable, path)));
+        }
+        requests
     }
 
     fn named(&self, variable: Variable) -> Named {
@@ -182,9 +182,6 @@ impl Places<'_> {
 }
 
 fn names_a_library(path: &Path) -> bool {
-    let name = path
-        .file_name()
-        .map(OsStr::to_string_lossy)
-        .unwrap_or_default();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.contains(".so") || name.ends_with(".lib") || name.ends_with(".dll") || name.ends_with(".a")
 }

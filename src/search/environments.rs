@@ -93,13 +93,15 @@ impl Places<'_> {
         dirs.retain(|dir| self.is_inside(dir));
         let mut steps = Vec::new();
         if let Some(name) = self.env.var(Variable::UvProjectEnvironment.name()) {
-            let places: Vec<PathBuf> = match Path::new(name) {
-                named if named.is_absolute() => vec![named.to_path_buf()],
-                named => dirs.iter().map(|dir| dir.join(named)).collect(),
+            let via = FoundVia::variables(&[Variable::UvProjectEnvironment]);
+            let named = Path::new(name);
+            let above = if named.is_absolute() {
+                &[named]
+            } else {
+                &dirs[..]
             };
-            let via = FoundVia::variable(Variable::UvProjectEnvironment.name());
-            for dir in &places {
-                steps.extend(self.wheels(&via, false, dir, self.site()));
+            for dir in above {
+                steps.extend(self.wheels(&via, false, &dir.join(named), self.site()));
             }
         }
         if self.env.get(Variable::VirtualEnv).is_none() {

@@ -40,7 +40,7 @@ const HEADERS: &str = "include/#";
 
 /// Returns the layout of a toolkit in NVIDIA's installer, conda, and the wheels since CUDA 13.
 pub fn toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
-    let mut lib = dirs(platform, "lib", &["lib64", "lib"]);
+    let mut lib = dirs(platform, "lib");
     if platform.os == Os::Linux {
         // Some users name `/usr` for Debian's toolkit.
         lib.push(Path::new("lib").join(platform.multiarch()));
@@ -48,7 +48,7 @@ pub fn toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     Tree {
         base: base.to_path_buf(),
         pattern: pattern.to_string(),
-        include: dirs(platform, "include", &["include"]),
+        include: dirs(platform, "include"),
         lib,
         nvcc: compilers(platform),
     }
@@ -62,26 +62,29 @@ fn compilers(platform: &Platform) -> Vec<PathBuf> {
         _ => &[""],
     };
     let program = platform.program("nvcc");
-    cpus.iter()
-        .map(|cpu| Path::new("bin").join(cpu).join(&program))
-        .collect()
+    let mut paths = Vec::new();
+    for cpu in cpus {
+        paths.push(Path::new("bin").join(cpu).join(&program));
+    }
+    paths
 }
 
 /// Returns the layout of a toolkit that consists of wheels, up to CUDA 12.
 pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
-    let lib = match platform.os {
+    let leaf = match platform.os {
         Os::Windows => Path::new("lib").join(platform.windows_cpu()),
         _ => "lib".into(),
     };
-    let below = |leaf| {
-        let components = COMPONENTS.iter();
-        components.map(|name| Path::new(name).join(leaf)).collect()
-    };
+    let (mut include, mut lib) = (Vec::new(), Vec::new());
+    for name in &COMPONENTS {
+        include.push(Path::new(name).join("include"));
+        lib.push(Path::new(name).join(&leaf));
+    }
     Tree {
         base: base.to_path_buf(),
         pattern: pattern.to_string(),
-        include: below(Path::new("include")),
-        lib: below(&lib),
+        include,
+        lib,
         nvcc: vec![Path::new("cuda_nvcc/bin").join(platform.program("nvcc"))],
     }
 }
@@ -97,19 +100,16 @@ pub fn named_toolkit(platform: &Platform, dir: &Path) -> Vec<Tree> {
     if COMPONENTS.iter().any(|name| dir.ends_with(name)) {
         return vec![split];
     }
-    match dir.ends_with(PACKAGES) {
-        true => vec![
-            named,
-            toolkit(platform, base, &format!("{PACKAGES}/cu#")),
-            split,
-        ],
-        false => vec![named],
+    if !dir.ends_with(PACKAGES) {
+        return vec![named];
     }
+    let whole = toolkit(platform, base, &format!("{PACKAGES}/cu#"));
+    vec![named, whole, split]
 }
 
 /// Returns the parent of the directory of NVIDIA's wheels, which `dir` or its parent is.
 fn above_packages(dir: &Path) -> Option<&Path> {
-    let mut packages = [Some(dir), dir.parent()].into_iter().flatten();
+    let mut packages = dir.ancestors().take(2);
     packages.find(|dir| dir.ends_with(PACKAGES))?.parent()
 }
 
@@ -124,8 +124,8 @@ pub fn cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut tree = Tree {
         base: base.to_path_buf(),
         pattern: pattern.to_string(),
-        include: dirs(platform, "include", &["include"]),
-        lib: dirs(platform, "lib", &["lib64", "lib"]),
+        include: dirs(platform, "include"),
+        lib: dirs(platform, "lib"),
         nvcc: Vec::new(),
     };
     if platform.os == Os::Linux {
@@ -239,9 +239,8 @@ pub fn system(kind: Kind, platform: &Platform, usr: &Path) -> Tree {
     };
     match kind {
         Kind::Toolkit => {
-            tree.nvcc = ["bin/nvcc", "lib/nvidia-cuda-toolkit/bin/nvcc"]
-                .map(PathBuf::from)
-                .to_vec()
+            let debian = "lib/nvidia-cuda-toolkit/bin/nvcc";
+            tree.nvcc = vec!["bin/nvcc".into(), debian.into()];
         }
         Kind::Cudnn => {
             tree.include.insert(0, Path::new("include").join(multiarch));
@@ -251,12 +250,15 @@ pub fn system(kind: Kind, platform: &Platform, usr: &Path) -> Tree {
     tree
 }
 
-/// Returns the usual directories, then the ones below `targets/` for this platform.
-fn dirs(platform: &Platform, leaf: &str, usual: &[&str]) -> Vec<PathBuf> {
-    let mut dirs: Vec<PathBuf> = usual.iter().map(PathBuf::from).collect();
-    if platform.os == Os::Windows && leaf == "lib" {
-        dirs = vec![Path::new(leaf).join(platform.windows_cpu()), leaf.into()];
+/// Returns the usual directories for `include` or `lib`, then the ones below `targets/` for this platform.
+fn dirs(platform: &Platform, leaf: &str) -> Vec<PathBuf> {
+    let mut dirs: Vec<PathBuf> = Vec::new();
+    match (platform.os, leaf) {
+        (Os::Windows, "lib") => dirs.push(Path::new(leaf).join(platform.windows_cpu())),
+        (_, "lib") => dirs.push("lib64".into()),
+        _ => {}
     }
+    dirs.push(leaf.into());
     for target in platform.toolkit_targets() {
         dirs.push(Path::new("targets").join(target).join(leaf));
     }

@@ -154,20 +154,21 @@ impl Places<'_> {
 
     /// Returns the places of a toolkit and of a cuDNN that was copied into it.
     fn both(&self, via: &FoundVia, fixed: bool, base: &Path, pattern: &str) -> Vec<Step> {
-        let tree = |kind| install_layout::usual(kind, self.platform, base, pattern);
-        context_steps(via, fixed, tree)
+        let usual = |kind| install_layout::usual(kind, self.platform, base, pattern);
+        context_steps(via, fixed, &usual)
     }
 
     /// Returns the places of a distribution's toolkit and cuDNN below `usr`.
     fn spread(&self, via: &FoundVia, fixed: bool, usr: &Path) -> Vec<Step> {
-        let tree = |kind| install_layout::system(kind, self.platform, usr);
-        context_steps(via, fixed, tree)
+        let system = |kind| install_layout::system(kind, self.platform, usr);
+        context_steps(via, fixed, &system)
     }
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
         let program = self.builder().program(name);
-        let dirs = self.listed(Variable::Path).into_iter();
-        dirs.map(|dir| dir.join(&program)).collect()
+        let mut files = self.listed(Variable::Path);
+        files.iter_mut().for_each(|dir| dir.push(&program));
+        files
     }
 
     /// Returns the build machine's platform.
@@ -181,12 +182,15 @@ impl Places<'_> {
         let windows = self.builder().os == Os::Windows;
         let separator = if windows { ';' } else { ':' };
         let list = self.env.get(list).unwrap_or_default().to_string_lossy();
-        // Windows itself ignores the quotation marks around paths with spaces.
-        let dirs = list.split(separator);
-        let dirs = dirs.map(|dir| if windows { dir.trim_matches('"') } else { dir });
-        let mut dirs: Vec<PathBuf> = dirs.map(PathBuf::from).collect();
-        // The meaning of a relative entry depends on cargo's current directory.
-        dirs.retain(|dir| dir.is_absolute());
+        let mut dirs = Vec::new();
+        for dir in list.split(separator) {
+            // Windows itself ignores the quotation marks around paths with spaces.
+            let dir = PathBuf::from(if windows { dir.trim_matches('"') } else { dir });
+            // The meaning of a relative entry depends on cargo's current directory.
+            if dir.is_absolute() {
+                dirs.push(dir);
+            }
+        }
         dirs
     }
 
@@ -205,12 +209,9 @@ impl Places<'_> {
     }
 }
 
-fn context_steps(via: &FoundVia, fixed: bool, tree: impl Fn(Kind) -> Tree) -> Vec<Step> {
-    let (toolkit, cudnn) = (tree(Kind::Toolkit), tree(Kind::Cudnn));
-    vec![
-        context_step(via, fixed, Kind::Toolkit, toolkit),
-        context_step(via, fixed, Kind::Cudnn, cudnn),
-    ]
+fn context_steps(via: &FoundVia, fixed: bool, tree: &dyn Fn(Kind) -> Tree) -> Vec<Step> {
+    let step = |kind| context_step(via, fixed, kind, tree(kind));
+    vec![step(Kind::Toolkit), step(Kind::Cudnn)]
 }
 
 fn context_step(via: &FoundVia, fixed: bool, kind: Kind, tree: Tree) -> Step {

@@ -19,19 +19,16 @@ impl Places<'_> {
         let below = |dir: &Path, pattern| install_layout::cudnn(self.platform, dir, pattern);
         let [unpacked, _] = install_layout::archives(self.platform, &local);
         let [optional, _] = install_layout::archives(self.platform, &opt);
-        let trees = [
-            below(&local.join("cudnn"), ""),
-            below(&local, "cudnn-#"),
-            install_layout::system(Kind::Cudnn, self.platform, &local),
-            below(&opt.join("cudnn"), ""),
-            unpacked,
-            optional,
-        ];
         let via = FoundVia::Directory("cuDNN's own directory");
-        let trees = trees.into_iter();
-        trees
-            .map(|tree| context_step(&via, true, Kind::Cudnn, tree))
-            .collect()
+        let step = |tree| context_step(&via, true, Kind::Cudnn, tree);
+        vec![
+            step(below(&local.join("cudnn"), "")),
+            step(below(&local, "cudnn-#")),
+            step(install_layout::system(Kind::Cudnn, self.platform, &local)),
+            step(below(&opt.join("cudnn"), "")),
+            step(unpacked),
+            step(optional),
+        ]
     }
 
     /// Returns the places of NVIDIA's HPC SDK: several toolkits, and the math libraries beside them.
@@ -43,7 +40,7 @@ impl Places<'_> {
         ] {
             if let Some(dir) = self.env.path(variable) {
                 let tree = install_layout::hpc_toolkit(self.platform, &dir, pattern);
-                let via = FoundVia::variable(variable.name());
+                let via = FoundVia::variables(&[variable]);
                 steps.push(context_step(&via, false, Kind::Toolkit, tree));
             }
         }
@@ -57,12 +54,14 @@ impl Places<'_> {
 
     /// Returns the directories in TensorFlow's comma-separated list.
     pub(super) fn tensorflow_paths(&self) -> Vec<Step> {
-        let name = Variable::TfCudaPaths.name();
-        let via = FoundVia::variable(name);
-        let list = self.env.var(name).unwrap_or_default();
+        let via = FoundVia::variables(&[Variable::TfCudaPaths]);
+        let list = self.env.var(Variable::TfCudaPaths.name());
         let mut steps = Vec::new();
-        for dir in list.split(',').map(str::trim).filter(|dir| !dir.is_empty()) {
-            steps.extend(self.both(&via, false, &self.env.directory().join(dir), ""));
+        for dir in list.unwrap_or_default().split(',') {
+            let dir = dir.trim();
+            if !dir.is_empty() {
+                steps.extend(self.both(&via, false, &self.env.directory().join(dir), ""));
+            }
         }
         steps
     }
@@ -94,7 +93,7 @@ impl Places<'_> {
         let Some(root) = root.filter(|root| root.parent().is_some()) else {
             return Vec::new();
         };
-        let via = &FoundVia::variable(Variable::PkgConfigSysroot.name());
+        let via = &FoundVia::variables(&[Variable::PkgConfigSysroot]);
         let usr = root.join("usr");
         let mut steps = self.both(via, false, &usr.join("local/cuda"), "");
         steps.extend(self.spread(via, false, &usr));

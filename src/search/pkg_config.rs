@@ -6,7 +6,7 @@
 
 use crate::model::environment::Variable;
 use crate::model::platform::Platform;
-use crate::model::text::newest_first;
+use crate::model::text::{newest_first, parse_numbers};
 use crate::search::install_layout::{self, LEAVES};
 use crate::search::search_step::{Kind, Tree};
 use crate::system::{Host, files};
@@ -68,8 +68,7 @@ fn version_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
             // A file without a number is the administrator's default.
             return rest.is_empty().then(|| vec![u32::MAX]);
         };
-        let numbers = numbers.split('.').map(|number| number.parse().ok());
-        numbers.collect()
+        parse_numbers(numbers, '.')
     })
 }
 
@@ -93,7 +92,7 @@ pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, Packag
     // pkg-config accepts the path of a file as a package. The crate panics if the output is empty or not Unicode.
     let probed = catch_unwind(|| config().probe(&file.to_string_lossy()))
         .map_err(|_| PackageFault::InvalidAnswer)?;
-    let library = probed.map_err(|error| match error {
+    let mut library = probed.map_err(|error| match error {
         Error::Command { cause, .. } => {
             let is_named = host.env.get(Variable::PkgConfig).is_some();
             match cause.kind() {
@@ -107,17 +106,18 @@ pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, Packag
         }
         other => PackageFault::Other(other.to_string()),
     })?;
-    let straight = |dirs: Vec<PathBuf>| dirs.into_iter().map(straighten).collect();
-    let include = straight(library.include_paths);
-    let lib = straight(library.link_paths);
+    straighten(&mut library.include_paths);
+    straighten(&mut library.link_paths);
+    let (include, lib) = (library.include_paths, library.link_paths);
     Ok(tree_of(include, lib, kind, &host.platform))
 }
 
 /// Resolves `..`: a relocatable package names directories relative to its file, `/opt/cuda/lib/pkgconfig/../..`.
-fn straighten(dir: PathBuf) -> PathBuf {
-    match dir.iter().any(|part| part == "..") {
-        true => files::canonical(&dir, None).unwrap_or(dir),
-        false => dir,
+fn straighten(dirs: &mut [PathBuf]) {
+    for dir in dirs {
+        if dir.iter().any(|part| part == "..") {
+            *dir = files::canonical(dir, None).unwrap_or(std::mem::take(dir));
+        }
     }
 }
 
