@@ -144,11 +144,9 @@ impl Config {
         mut self,
         pairs: impl IntoIterator<Item = (K, V)>,
     ) -> Self {
-        self.env.extend(
-            pairs
-                .into_iter()
-                .map(|(name, value)| (name.into(), value.into())),
-        );
+        for (name, value) in pairs {
+            self.env.push((name.into(), value.into()));
+        }
         self
     }
 

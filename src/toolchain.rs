@@ -31,9 +31,10 @@ use crate::cudnn::device_code;
 use crate::error::Error;
 #[cfg(feature = "cli")]
 use crate::model::candidate::Found;
-use crate::model::candidate::{Candidate, Cudnn, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Toolkit, chosen};
 use crate::model::environment::Variable;
 use crate::model::guard_state::GuardState;
+use crate::model::kind::Kind;
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -45,7 +46,7 @@ use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
 use crate::toolchain::findings::{config_faults, forbids_search};
 pub(crate) use crate::toolchain::output_registry::Written;
-use crate::toolchain::probe::{Needs, Probe};
+use crate::toolchain::probe::{Needs, Probe, chosen_pair};
 use crate::toolchain::static_link::Archives;
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
@@ -184,14 +185,16 @@ impl Toolchain {
     pub fn include_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self.cudnn().and_then(|one| one.include_dir.clone());
         let cuda = self.toolkit().map(|one| one.include_dirs.clone());
-        files::dedup(cudnn.into_iter().chain(cuda.into_iter().flatten()))
+        let dirs = [Vec::from_iter(cudnn), cuda.unwrap_or_default()].concat();
+        files::dedup(dirs.into_iter())
     }
 
     /// Returns the directories with the libraries of cuDNN and CUDA, without stubs.
     pub fn link_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self.cudnn().and_then(|one| one.link_dir.clone());
         let cuda = self.toolkit().map(|one| one.link_dirs.clone());
-        files::dedup(cudnn.into_iter().chain(cuda.into_iter().flatten()))
+        let dirs = [Vec::from_iter(cudnn), cuda.unwrap_or_default()].concat();
+        files::dedup(dirs.into_iter())
     }
 
     /// Returns the findings of the search.
@@ -202,7 +205,7 @@ impl Toolchain {
     /// Returns the chosen toolkit. A build that continues without CUDA has none, even if one was found.
     pub(crate) fn toolkit(&self) -> Option<&Toolkit> {
         match self.absent {
-            None => probe::chosen(&self.candidates).0,
+            None => chosen(&self.candidates, Kind::Toolkit)?.toolkit(),
             Some(_) => None,
         }
     }
@@ -210,7 +213,7 @@ impl Toolchain {
     /// Returns the chosen cuDNN, like [`toolkit`](Self::toolkit).
     pub(crate) fn cudnn(&self) -> Option<&Cudnn> {
         match self.absent {
-            None => probe::chosen(&self.candidates).1,
+            None => chosen(&self.candidates, Kind::Cudnn)?.cudnn(),
             Some(_) => None,
         }
     }
@@ -242,7 +245,7 @@ impl Toolchain {
         let mut scan = probe.read(&places);
         let choice = probe.choose(&places, &scan);
         choice.mark(&mut scan.candidates);
-        let (toolkit, cudnn) = probe::chosen(&scan.candidates);
+        let (toolkit, cudnn) = chosen_pair(&scan.candidates);
         let archives = static_link::find(&config, &host, toolkit, cudnn);
         let (faults, toolkit_fault) = probe.check(&places, &scan, &choice, &archives);
         let mut findings = config_faults(&config, &host);
@@ -330,9 +333,11 @@ impl Toolchain {
     /// Returns the report as an error, since cargo hides the output of a successful build script.
     fn shown(&self) -> Error {
         let report = self.report().to_string();
-        let lines = report.lines();
-        let lines = lines.map(|line| line.strip_prefix("  ").unwrap_or(line));
-        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        let mut lines = Vec::new();
+        for line in report.lines() {
+            lines.push(line.strip_prefix("  ").unwrap_or(line));
+        }
+        lines.retain(|line| !line.is_empty());
         ToolchainFault::Shown(&lines).finding().into()
     }
 }

@@ -286,7 +286,7 @@ impl Kernels<'_> {
         }
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{name}.a"));
-            written.library(&archive, name, &hows.join("\n"))?;
+            written.product(&archive, "library", name, &hows.join("\n"))?;
         }
         Ok(())
     }

@@ -41,8 +41,13 @@ impl Toolkit {
             (self.include_dirs.is_empty(), "headers"),
             (self.link_dirs.is_empty(), "libraries"),
         ];
-        let missing = components.into_iter().filter(|(missing, _)| *missing);
-        missing.map(|(_, name)| name).collect()
+        let mut missing = Vec::new();
+        for (is_missing, name) in &components {
+            if *is_missing {
+                missing.push(*name);
+            }
+        }
+        missing
     }
 }
 
@@ -160,6 +165,12 @@ impl Cudnn {
 pub enum Found {
     Toolkit(Toolkit),
     Cudnn(Cudnn),
+}
+
+/// Returns the chosen candidate of this kind.
+pub fn chosen(candidates: &[Candidate], kind: Kind) -> Option<&Candidate> {
+    let is_chosen = |one: &&Candidate| one.chosen && one.kind() == kind;
+    candidates.iter().find(is_chosen)
 }
 
 /// A search result, and why it was chosen or rejected.

@@ -1,6 +1,6 @@
 //! A snapshot of the environment, and every variable that is read.
 
-use crate::model::text::newest_first;
+use crate::model::text::{newest_first, parse_numbers};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -230,28 +230,34 @@ impl Environment {
                 return (!value.is_empty()).then_some(found);
             }
         }
-        spellings.into_iter().find_map(|name| {
-            let value = value(&self.process, &name).filter(|value| !value.is_empty())?;
-            Some((name, value, Origin::Process))
-        })
+        for name in spellings {
+            if let Some(value) = value(&self.process, &name).filter(|value| !value.is_empty()) {
+                return Some((name, value, Origin::Process));
+            }
+        }
+        None
     }
 
     /// Returns the paths in variables with this prefix and a version, such as `CUDA_PATH_V13_0`; newest first.
     pub fn numbered(&self, prefix: &str) -> Vec<(String, PathBuf)> {
-        let numbered = |(name, _): &(String, OsString)| {
-            let numbers = name.strip_prefix(prefix)?.split('_');
-            let numbers: Option<Vec<u32>> = numbers.map(|number| number.parse().ok()).collect();
-            Some((numbers?, name.into()))
-        };
-        let pairs = self.process.iter().chain(&self.build_script);
-        let mut names = newest_first(pairs.filter_map(numbered).collect());
+        let mut found = Vec::new();
+        for (name, _) in self.process.iter().chain(&self.build_script) {
+            let version = name.strip_prefix(prefix);
+            if let Some(numbers) = version.and_then(|version| parse_numbers(version, '_')) {
+                found.push((numbers, name.into()));
+            }
+        }
+        let mut names = newest_first(found);
         names.dedup();
-        let dirs = names.into_iter().filter_map(|name| {
-            let name = name.into_string().ok()?;
-            let dir = self.directory.join(self.os_var(&name)?);
-            Some((name, dir))
-        });
-        dirs.collect()
+        let mut dirs = Vec::new();
+        for name in names {
+            let name = name.to_string_lossy().into_owned();
+            if let Some(value) = self.os_var(&name) {
+                let dir = self.directory.join(value);
+                dirs.push((name, dir));
+            }
+        }
+        dirs
     }
 
     /// Sets the base of relative paths. cargo runs a build script in its package's directory and the linker in another,

@@ -47,9 +47,11 @@ impl Owner {
     /// Returns the command that replaces this package with a version of at least `from` and before `below`. None for
     /// apt, which may not have such a version.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
-        let from = (from > Version::new(0, 0, 0)).then(|| format!(">={}", brief(from)));
-        let below = below.map(|below| format!("<{}", brief(below)));
-        let range: Vec<String> = from.into_iter().chain(below).collect();
+        let mut range = Vec::new();
+        if from > Version::new(0, 0, 0) {
+            range.push(format!(">={}", brief(from)));
+        }
+        range.extend(below.map(|below| format!("<{}", brief(below))));
         let requirement = format!("'{}{}'", self.name, range.join(","));
         match self.installer {
             Installer::Conda => Some(format!("conda install -c conda-forge {requirement}")),

@@ -1,7 +1,6 @@
 //! GPU targets, in the syntax of nvcc, CMake and PyTorch.
 
 use crate::model::gencode::Gencode;
-use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use std::fmt;
 
@@ -34,14 +33,13 @@ impl TargetList {
 
     /// Returns the value of `CMAKE_CUDA_ARCHITECTURES`: `80-real;90`. None if CMake cannot express it: `8.6(8.0)`.
     pub fn cmake(&self) -> Option<String> {
-        self.worded(|number, machine, ptx| {
+        self.worded(&|number, machine, ptx| {
             Some(match (machine, ptx) {
                 (true, false) => format!("{number}-real"),
                 (false, _) => format!("{number}-virtual"),
                 (true, true) => number,
             })
         })
-        .map(|words| words.join(";"))
     }
 
     /// Returns the value of `TORCH_CUDA_ARCH_LIST`: `8.0;9.0+PTX`. None if PyTorch cannot express it: PTX without
@@ -51,17 +49,16 @@ impl TargetList {
         if self.0.iter().any(family) {
             return None;
         }
-        let words = self.worded(|number, machine, ptx| {
+        self.worded(&|number, machine, ptx| {
             let end = number.len() - usize::from(number.ends_with('a')) - 1;
             let (major, minor) = number.split_at(end);
             machine.then(|| format!("{major}.{minor}{}", if ptx { "+PTX" } else { "" }))
-        });
-        words.map(|words| words.join(";"))
+        })
     }
 
-    /// Returns a word for each number with its suffix. The arguments of `word` are the number, and `true` for machine
+    /// Joins the words for each number with its suffix. The arguments of `word` are the number, and `true` for machine
     /// code and for PTX.
-    fn worded(&self, word: impl Fn(String, bool, bool) -> Option<String>) -> Option<Vec<String>> {
+    fn worded(&self, word: &dyn Fn(String, bool, bool) -> Option<String>) -> Option<String> {
         let mut kinds: Vec<(Target, bool, bool)> = Vec::new();
         for gencode in &self.0 {
             if !gencode.is_plain() {
@@ -83,11 +80,12 @@ impl TargetList {
                 None => kinds.push((kind, machine, ptx)),
             }
         }
-        let number = |kind: Target| kind.to_string().trim_start_matches("sm_").to_string();
-        kinds
-            .into_iter()
-            .map(|(kind, machine, ptx)| word(number(kind), machine, ptx))
-            .collect()
+        let mut words = Vec::new();
+        for (kind, machine, ptx) in kinds {
+            let number = kind.to_string().trim_start_matches("sm_").to_string();
+            words.push(word(number, machine, ptx)?);
+        }
+        Some(words.join(";"))
     }
 }
 
@@ -100,13 +98,14 @@ pub(crate) fn add<T: Ord>(sorted: &mut Vec<T>, value: T) {
 
 impl fmt::Display for TargetList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = |gencode: &Gencode| {
-            let (target, via) = (gencode.target, gencode.via.to_string());
-            if gencode.is_plain() {
-                return target.to_string();
+        for (index, gencode) in self.0.iter().enumerate() {
+            let gap = if index == 0 { "" } else { " " };
+            write!(f, "{gap}{}", gencode.target)?;
+            if !gencode.is_plain() {
+                let via = gencode.via.to_string();
+                write!(f, "({})", via.trim_start_matches("compute_"))?;
             }
-            format!("{target}({})", via.trim_start_matches("compute_"))
-        };
-        f.write_str(&joined(self.0.iter().map(text), " "))
+        }
+        Ok(())
     }
 }

@@ -41,32 +41,10 @@ pub struct Reader<'a> {
     scan: Scan,
     /// The identity of each installation, with the step that found it first.
     keys: Vec<(Vec<PathBuf>, FoundVia)>,
-    /// The directories that were already read.
-    trees: Vec<ReadTree>,
+    /// The directories that were already read, by their real paths; `true` if the links in them stay below a root.
+    trees: Vec<(Kind, bool, Tree)>,
     /// Compilers in variables that could not be queried.
     failures: Vec<(Variable, NvccFault)>,
-}
-
-/// The real path of a directory that was read.
-#[derive(PartialEq, Eq)]
-struct ReadTree {
-    kind: Kind,
-    is_below_root: bool,
-    tree: Tree,
-}
-
-impl ReadTree {
-    fn new(kind: Kind, top: &Path, tree: &Tree, sysroot: Sysroot) -> Self {
-        Self {
-            kind,
-            is_below_root: sysroot.root.is_some(),
-            tree: Tree {
-                base: sysroot.canonical(top),
-                pattern: String::new(),
-                ..tree.clone()
-            },
-        }
-    }
 }
 
 /// Reads the installation in a directory. Returns it with the files that were read.
@@ -159,8 +137,8 @@ impl<'a> Reader<'a> {
     fn is_known(&self, compiler: &Path, sysroot: Sysroot) -> bool {
         let real = sysroot.canonical(compiler);
         let toolkits = self.scan.candidates.iter().filter_map(Candidate::toolkit);
-        let mut known = toolkits.filter_map(|toolkit| toolkit.nvcc.as_ref());
-        known.any(|nvcc| sysroot.canonical(nvcc) == real)
+        let mut nvccs = toolkits.filter_map(|toolkit| toolkit.nvcc.as_ref());
+        nvccs.any(|nvcc| sysroot.canonical(nvcc) == real)
     }
 
     /// Reads a cuDNN that was copied into a toolkit, as Nix and Spack do, and the wheel beside a toolkit's wheel.
@@ -170,17 +148,16 @@ impl<'a> Reader<'a> {
             return;
         }
         let platform = &self.host.platform;
-        let inside = (
-            root.to_path_buf(),
-            install_layout::cudnn(platform, root, ""),
-        );
-        let wheel = install_layout::cudnn_beside(platform, root);
-        let wheel = wheel.map(|tree| (tree.base.join(&tree.pattern), tree));
+        let inside = install_layout::cudnn(platform, root, "");
+        let mut places = vec![(root.to_path_buf(), inside)];
+        if let Some(wheel) = install_layout::cudnn_beside(platform, root) {
+            places.push((wheel.base.join(&wheel.pattern), wheel));
+        }
         let step = Step {
             request: None,
             ..step.clone()
         };
-        for (dir, tree) in [inside].into_iter().chain(wheel) {
+        for (dir, tree) in places {
             let found = read_install(Kind::Cudnn, &dir, &tree, sysroot, self.host);
             if let Some((found, read)) = found {
                 self.add(&step, sysroot, found, read);
@@ -214,8 +191,17 @@ impl<'a> Reader<'a> {
 
     fn tree(&mut self, step: &Step, tree: &Tree, sysroot: Sysroot) {
         for top in sysroot.expand(&tree.base, &tree.pattern) {
-            let place = ReadTree::new(step.kind, &top, tree, sysroot);
-            if step.request.is_none() && self.is_read(&place) {
+            let real = Tree {
+                base: sysroot.canonical(&top),
+                pattern: String::new(),
+                ..tree.clone()
+            };
+            let place = (step.kind, sysroot.root.is_some(), real);
+            // The first toolkit with a root counts.
+            let is_root = |(key, _): &(Vec<PathBuf>, FoundVia)| key[..] == [place.2.base.clone()];
+            let is_known = self.trees.contains(&place)
+                || step.kind == Kind::Toolkit && self.keys.iter().any(is_root);
+            if step.request.is_none() && is_known {
                 continue;
             }
             // Most places that are not requested do not exist.
@@ -245,12 +231,6 @@ impl<'a> Reader<'a> {
                 self.emptied_wheel(step, &top);
             }
         }
-    }
-
-    /// Returns `true` if a directory was already read. The first toolkit with a root counts.
-    fn is_read(&self, place: &ReadTree) -> bool {
-        let is_root = |(key, _): &(Vec<PathBuf>, FoundVia)| key[..] == [place.tree.base.clone()];
-        self.trees.contains(place) || place.kind == Kind::Toolkit && self.keys.iter().any(is_root)
     }
 
     /// Adds pip's record of a wheel whose files do not exist.
@@ -335,8 +315,7 @@ impl<'a> Reader<'a> {
     /// Returns the result. After all places were read, it checks which variables named nothing, and searches elsewhere
     /// for missing kinds.
     pub fn finish(mut self) -> Scan {
-        let failures = std::mem::take(&mut self.failures);
-        self.scan.unusable = unusable(self.steps, &self.scan.candidates, failures, self.host);
+        self.scan.unusable = unusable(self.steps, &self.scan.candidates, &self.failures, self.host);
         let mut missing = Kind::BOTH.to_vec();
         missing.retain(|&kind| {
             let mut found = self.scan.candidates.iter();
@@ -398,19 +377,17 @@ fn cuda_trees(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
     if !install_layout::has_cuda_dirs(tree) {
         return vec![tree.clone()];
     }
-    let mut names: Vec<String> = Vec::new();
+    let mut trees: Vec<Tree> = Vec::new();
     for dir in ["lib", "bin", "include"] {
         for dir in sysroot.expand(&top.join(dir), "#") {
             let name = dir.file_name().unwrap_or_default().to_string_lossy();
-            if !names.iter().any(|known| *known == name) {
-                names.push(name.into_owned());
+            let tree = install_layout::for_cuda(tree, &name);
+            if !trees.contains(&tree) {
+                trees.push(tree);
             }
         }
     }
-    let names = names.iter();
-    names
-        .map(|name| install_layout::for_cuda(tree, name))
-        .collect()
+    trees
 }
 
 /// Returns the identity of an installation: real paths, independent of how it was found.

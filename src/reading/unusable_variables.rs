@@ -53,20 +53,18 @@ pub enum Unreadable {
 pub fn unusable(
     steps: &[Step],
     candidates: &[Candidate],
-    mut failures: Vec<(Variable, NvccFault)>,
+    failures: &[(Variable, NvccFault)],
     host: &Host,
 ) -> Vec<Unusable> {
     let mut found: Vec<Unusable> = Vec::new();
     for variable in steps.iter().filter_map(|step| step.request) {
-        let used = candidates
-            .iter()
-            .any(|candidate| candidate.request == Some(variable));
+        let used = candidates.iter().any(|one| one.request == Some(variable));
         if used || found.iter().any(|known| known.variable == variable) {
             continue;
         }
         let value = host.env.path(variable).unwrap_or_default();
-        let failure = failures.iter().position(|(failed, _)| *failed == variable);
-        let reason = failure.map(|index| failures.swap_remove(index).1);
+        let failure = failures.iter().find(|(failed, _)| *failed == variable);
+        let reason = failure.map(|(_, fault)| fault);
         found.push(Unusable {
             variable,
             exists: files::is_dir(&value) || files::is_file(&value),
@@ -74,10 +72,8 @@ pub fn unusable(
             archive: archive(&value),
             foreign: foreign(&value, host),
             nearby: nearby(steps, variable, &value, host),
-            host_compiler: reason
-                .as_ref()
-                .and_then(|reason| without_host_compiler(reason, host)),
-            reason,
+            host_compiler: reason.and_then(|reason| without_host_compiler(reason, host)),
+            reason: reason.cloned(),
         });
     }
     found
@@ -129,12 +125,10 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
     let is_tree =
         |step: &Step| step.request == Some(variable) && matches!(step.place, Place::Tree(_));
     let requests = |kind| steps.iter().any(|step| is_tree(step) && step.kind == kind);
-    let mut dirs: Vec<PathBuf> = value
-        .ancestors()
-        .skip(1)
-        .take(2)
-        .map(PathBuf::from)
-        .collect();
+    let mut dirs: Vec<PathBuf> = Vec::new();
+    for dir in value.ancestors().skip(1).take(2) {
+        dirs.push(dir.to_path_buf());
+    }
     let kind = match [requests(Kind::Toolkit), requests(Kind::Cudnn)] {
         [true, false] => Kind::Toolkit,
         [false, true] => {

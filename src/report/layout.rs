@@ -46,7 +46,7 @@ pub(crate) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
         is_quoted ^= c == '`';
         c == ' ' && !is_quoted
     });
-    pieces(words, indent, columns)
+    pieces(&Vec::from_iter(words), indent, columns)
 }
 
 /// Formats a finding whose first line is already indented: the headline, the help, and at most `most` lines of each
@@ -77,14 +77,10 @@ pub(crate) fn finding_text(finding: &Finding, most: usize, columns: usize) -> St
 
 /// Joins pieces with spaces or line breaks; lines after the first are indented. An empty piece is a further space,
 /// except at the end of a line.
-pub(crate) fn pieces<'a>(
-    pieces: impl Iterator<Item = &'a str>,
-    indent: usize,
-    columns: usize,
-) -> String {
+pub(crate) fn pieces(pieces: &[&str], indent: usize, columns: usize) -> String {
     let mut out = String::new();
     let mut column = indent;
-    for (index, piece) in pieces.enumerate() {
+    for (index, piece) in pieces.iter().enumerate() {
         let width = piece.chars().count();
         if index > 0 && width > 0 && column + 1 + width > columns {
             out.truncate(out.trim_end().len());

@@ -15,7 +15,7 @@ pub mod text;
 
 #[cfg(feature = "cli")]
 use crate::compat::cudarc;
-use crate::model::candidate::{Candidate, Cudnn, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Toolkit, chosen};
 use crate::model::found_via::FoundVia;
 #[cfg(feature = "cli")]
 use crate::model::platform::Os;
@@ -131,9 +131,9 @@ impl Report {
     /// Returns the directories that the loader must search for a program that opens cuDNN and CUDA itself.
     #[cfg(feature = "cli")]
     pub fn library_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self.cudnn.iter().flat_map(|one| one.link_dir.clone());
-        let toolkit = self.toolkit.iter().flat_map(|one| one.link_dirs.clone());
-        cudnn.chain(toolkit).collect()
+        let cudnn = self.cudnn.as_ref().and_then(|one| one.link_dir.clone());
+        let toolkit = self.toolkit.as_ref().map(|one| one.link_dirs.clone());
+        [Vec::from_iter(cudnn), toolkit.unwrap_or_default()].concat()
     }
 
     /// Returns the report as JSON, as `cudnn-guard doctor --json` prints it.
@@ -167,9 +167,7 @@ impl Report {
 
     /// Returns how the chosen installation of this kind was found.
     fn via(&self, kind: Kind) -> Option<&FoundVia> {
-        let mut chosen = self.candidates.iter().filter(|one| one.chosen);
-        let one = chosen.find(|one| one.kind() == kind)?;
-        Some(&one.via)
+        Some(&chosen(&self.candidates, kind)?.via)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, shown, 
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::{FindingId, Section, section};
 use crate::runtime::facts::version::Version;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+
 use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
 
@@ -211,16 +211,9 @@ impl Lines<'_, '_> {
 /// Returns why no installation of this kind is chosen.
 fn none(report: &Report, kind: Kind) -> &'static str {
     // If the search is forbidden, that is the reason.
-    let has_finding =
-        |is_so: fn(FindingId) -> bool| report.findings.iter().any(|one| is_so(one.id));
-    let forbids = |id| {
-        matches!(
-            id,
-            FindingId::PlatformUnsupported | FindingId::ConfigInvalid
-        )
-    };
-    let not_found = |id| matches!(id, FindingId::CudaNotFound | FindingId::CudnnNotFound);
-    let forbidden = has_finding(forbids) && !has_finding(not_found);
+    let has_one_of = |ids: &[FindingId]| report.findings.iter().any(|one| ids.contains(&one.id));
+    let forbidden = has_one_of(&[FindingId::PlatformUnsupported, FindingId::ConfigInvalid])
+        && !has_one_of(&[FindingId::CudaNotFound, FindingId::CudnnNotFound]);
     match report.candidates.iter().any(|one| one.kind() == kind) {
         _ if report.unrequired.contains(&kind) => "not asked for",
         true => "none that fits",
@@ -237,20 +230,18 @@ pub(crate) fn with_cuda_major(version: Version, cuda_major: Option<u32>) -> Stri
 
 /// Lists sub-libraries, `graph 9.14.0, ops 9.14.0`, with no line break between name and version.
 pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
-    let last = cudnn.parts.len().saturating_sub(1);
-    let parts = cudnn.parts.iter().enumerate();
-    let parts: Vec<String> = parts
-        .map(|(index, of)| part(of) + if index < last { "," } else { "" })
-        .collect();
-    pieces(parts.iter().map(String::as_str), INDENT, columns)
-}
-
-/// Returns `graph 9.14.0`, or only the name if the version is unknown.
-fn part(part: &SubLibraryFile) -> String {
-    match part.version {
-        Some(version) => printable(&format!("{} {version}", part.name)),
-        None => printable(&part.name),
+    let mut parts = Vec::new();
+    for part in &cudnn.parts {
+        parts.push(match part.version {
+            Some(version) => printable(&format!("{} {version},", part.name)),
+            None => printable(&format!("{},", part.name)),
+        });
     }
+    let mut parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    if let Some(last) = parts.last_mut() {
+        *last = last.strip_suffix(',').unwrap_or(last);
+    }
+    pieces(&parts, INDENT, columns)
 }
 
 /// Writes the notes.

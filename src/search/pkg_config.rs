@@ -116,7 +116,9 @@ pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, Packag
 fn straighten(dirs: &mut [PathBuf]) {
     for dir in dirs {
         if dir.iter().any(|part| part == "..") {
-            *dir = files::canonical(dir, None).unwrap_or(std::mem::take(dir));
+            if let Ok(real) = files::canonical(dir, None) {
+                *dir = real;
+            }
         }
     }
 }

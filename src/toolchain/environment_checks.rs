@@ -12,7 +12,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Returns the findings about a cuDNN that the program loads at run time. `toolkit` is the chosen toolkit, and
 /// `built_with` is the same if the program needs one.
@@ -99,34 +99,40 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
         return None;
     }
     // A distribution may have the needed libraries in the system's directories.
-    let system = ["/usr/lib", "/lib", "/usr/lib64", "/lib64"];
-    let multiarch = host.platform.multiarch();
-    let system = system
-        .iter()
-        .flat_map(|dir| [Path::new(dir).join(&multiarch), PathBuf::from(dir)]);
-    let dirs = files::dedup(toolkit.link_dirs.iter().cloned().chain(system));
-    let linked = config.libs.iter();
-    let mut linked = linked.filter_map(|name| shared_file(toolkit, name, &host.platform));
-    let unmet = linked.find_map(|library| dependencies::unmet_dependency(&library, &dirs))?;
+    let mut dirs = toolkit.link_dirs.clone();
+    for dir in ["/usr/lib", "/lib", "/usr/lib64", "/lib64"] {
+        dirs.push(Path::new(dir).join(host.platform.multiarch()));
+        dirs.push(dir.into());
+    }
+    let dirs = files::dedup(dirs.into_iter());
+    let unmet = config.libs.iter().find_map(|name| {
+        let library = shared_file(toolkit, name, &host.platform)?;
+        dependencies::unmet_dependency(&library, &dirs)
+    })?;
     Some(unmet.finding(toolkit))
 }
 
 /// Returns the finding if the nvcc of a toolkit has another version than its headers.
 pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -> Option<Finding> {
     let compiler = toolkit.nvcc.as_deref()?;
-    let header = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
-    let header = header.into_iter().find(|header| files::is_file(header))?;
+    let mut headers = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
+    let header = headers.find(|header| files::is_file(header))?;
     let nvcc_version = nvcc::version(compiler, &host.answers).ok()?;
     if toolkit.version?.short() == nvcc_version.short() {
         return None;
     }
+    let mut others = Vec::new();
+    for toolkit in candidates.iter().filter_map(Candidate::toolkit) {
+        others.extend(toolkit.nvcc.clone());
+    }
     let path = host.env.get(Variable::Path).unwrap_or_default();
-    let on_path = std::env::split_paths(path);
-    let on_path = on_path.map(|dir| dir.join(host.platform.program("nvcc")));
-    let on_path = on_path.filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc));
-    let others = candidates.iter().filter_map(Candidate::toolkit);
-    let others = others.filter_map(|other| other.nvcc.clone());
-    let mut others = files::dedup(others.chain(on_path));
+    for dir in std::env::split_paths(path) {
+        let nvcc = dir.join(host.platform.program("nvcc"));
+        if nvcc.is_absolute() && files::is_file(&nvcc) {
+            others.push(nvcc);
+        }
+    }
+    let mut others = files::dedup(others.into_iter());
     others.retain(|other| other != compiler);
     let skew = NvccHeaderSkew {
         nvcc: compiler,

@@ -71,22 +71,21 @@ impl Config {
     /// Returns the findings that the user or the build script allows.
     pub(crate) fn allowed(&self, env: &Environment) -> Allowed {
         let listed = env.get(Variable::GuardAllow).unwrap_or_default();
-        let by_user = Allowed::parse(&listed.to_string_lossy());
-        let ids = self.allow.iter();
-        ids.fold(by_user, |allowed, id| allowed.with(id))
+        let mut allowed = Allowed::parse(&listed.to_string_lossy());
+        for id in &self.allow {
+            allowed = allowed.with(id);
+        }
+        allowed
     }
 }
 
 /// Returns why nothing is searched: the build could use no installation, or nvcc would never answer.
 pub fn forbids_search(host: &Host) -> Option<Finding> {
+    if let Some(instead) = host.platform.instead_of_32_bit() {
+        return Some(ConfigFault::NarrowTarget(&host.platform.triple, instead).finding());
+    }
     let choice = compiler_choice::choice_of_nvcc(&host.env);
-    too_narrow(host).or_else(|| Some(nvcc_itself(&choice, &[], host)?.finding()))
-}
-
-/// Returns the finding for a 32-bit target, for which CUDA and cuDNN do not exist.
-fn too_narrow(host: &Host) -> Option<Finding> {
-    let instead = host.platform.instead_of_32_bit()?;
-    Some(ConfigFault::NarrowTarget(&host.platform.triple, instead).finding())
+    Some(nvcc_itself(&choice, &[], host)?.finding())
 }
 
 #[cfg(test)]

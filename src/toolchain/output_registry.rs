@@ -35,17 +35,8 @@ impl Written {
         Err(conflict.finding())
     }
 
-    /// Like [`file`](Self::file), but for a library.
-    pub fn library(&self, output: &Path, name: &str, how: &str) -> Result<(), Finding> {
-        self.once(output, "library", name, how)
-    }
-
-    /// Like [`file`](Self::file), but for a Rust module.
-    pub fn module(&self, output: &Path, name: &str, text: &str) -> Result<(), Finding> {
-        self.once(output, "module", name, text)
-    }
-
-    fn once(
+    /// Like [`file`](Self::file), but for a product of several sources: a `library` or a Rust `module`.
+    pub fn product(
         &self,
         output: &Path,
         kind: &'static str,

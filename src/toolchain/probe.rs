@@ -6,7 +6,7 @@ use crate::choice::requirement::Requirements;
 use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
 use crate::config::{Config, Link};
-use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit, chosen};
 use crate::model::environment::{Names, Variable};
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
@@ -44,9 +44,12 @@ pub struct Needs {
 impl Needs {
     /// Returns the kinds that are not required.
     pub fn unrequired(self) -> Vec<Kind> {
-        let all = [(Kind::Toolkit, self.toolkit), (Kind::Cudnn, self.cudnn)];
-        let unrequired = all.into_iter().filter(|(_, is_required)| !is_required);
-        unrequired.map(|(kind, _)| kind).collect()
+        let mut kinds = Kind::BOTH.to_vec();
+        kinds.retain(|kind| match kind {
+            Kind::Toolkit => !self.toolkit,
+            Kind::Cudnn => !self.cudnn,
+        });
+        kinds
     }
 }
 
@@ -199,10 +202,12 @@ impl Probe<'_> {
             return (findings, toolkit_fault);
         }
         if toolkit {
-            findings.extend(toolkit_findings.into_iter().chain(toolkit_fault.clone()));
+            findings.extend(toolkit_findings);
+            findings.extend(toolkit_fault.clone());
         }
         if cudnn {
-            findings.extend(cudnn_findings.into_iter().chain(cudnn_fault));
+            findings.extend(cudnn_findings);
+            findings.extend(cudnn_fault);
         }
         // One variable may point to both.
         let mut each_once: Vec<Finding> = Vec::new();
@@ -216,9 +221,8 @@ impl Probe<'_> {
 
     /// Returns the findings about missing libraries of `.libs(..)`.
     fn missing_libraries(&self, candidates: &[Candidate]) -> Vec<Finding> {
-        let mut chosen = candidates.iter().filter(|one| one.chosen);
-        let candidate = chosen.find_map(|one| Some((one, one.toolkit()?)));
-        let (Some((candidate, toolkit)), Link::Dynamic) = (candidate, self.config.link) else {
+        let chosen = chosen(candidates, Kind::Toolkit).and_then(|one| Some((one, one.toolkit()?)));
+        let (Some((candidate, toolkit)), Link::Dynamic) = (chosen, self.config.link) else {
             return Vec::new();
         };
         let platform = &self.host.platform;
@@ -255,7 +259,7 @@ impl Probe<'_> {
 
     /// Returns the known faults of the chosen versions, and the symbols that their libraries do not find in each other.
     fn releases(&self, candidates: &[Candidate]) -> Vec<Finding> {
-        let (mut toolkit, mut cudnn) = chosen(candidates);
+        let (mut toolkit, mut cudnn) = chosen_pair(candidates);
         if !self.needs.toolkit {
             toolkit = None;
         }
@@ -276,7 +280,10 @@ fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<
     let FoundVia::Variables(named) = via else {
         return None;
     };
-    let mut names: Vec<String> = named.iter().map(|one| one.name.clone()).collect();
+    let mut names = Vec::new();
+    for one in named {
+        names.push(one.name.clone());
+    }
     if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
         for variable in Variable::naming(Names::CudnnHeaders) {
             if host.env.get(variable).is_some() {
@@ -288,8 +295,8 @@ fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<
 }
 
 /// Returns the chosen toolkit and the chosen cuDNN.
-pub fn chosen(candidates: &[Candidate]) -> (Option<&Toolkit>, Option<&Cudnn>) {
-    let chosen = || candidates.iter().filter(|one| one.chosen);
-    let toolkit = chosen().find_map(Candidate::toolkit);
-    (toolkit, chosen().find_map(Candidate::cudnn))
+pub fn chosen_pair(candidates: &[Candidate]) -> (Option<&Toolkit>, Option<&Cudnn>) {
+    let toolkit = chosen(candidates, Kind::Toolkit).and_then(Candidate::toolkit);
+    let cudnn = chosen(candidates, Kind::Cudnn).and_then(Candidate::cudnn);
+    (toolkit, cudnn)
 }

@@ -21,9 +21,10 @@ impl Toolchain {
                 names.extend(self.host.env.spellings(variable));
             }
         }
-        let each = self.host.env.numbered(EACH_TOOLKIT).into_iter();
         if self.host.platform.os == Os::Windows {
-            names.extend(each.map(|(name, _)| name));
+            for (name, _) in self.host.env.numbered(EACH_TOOLKIT) {
+                names.push(name);
+            }
         }
         let mut lines = Vec::new();
         for name in names {

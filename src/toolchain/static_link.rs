@@ -100,8 +100,11 @@ pub fn find(
     all.lacking.extend(missing.map(|fault| fault.finding()));
     if os == Os::Linux {
         // NVIDIA's archives depend on these system libraries; zlib is for cuDNN.
-        let zlib = major.is_some().then_some("z");
-        for system in zlib.into_iter().chain(["stdc++", "rt", "dl", "pthread"]) {
+        let mut libraries = vec!["stdc++", "rt", "dl", "pthread"];
+        if major.is_some() {
+            libraries.insert(0, "z");
+        }
+        for system in libraries {
             let library = Library::Dynamic(system.into());
             all.directives.push(Directive::LinkLib(library));
         }
@@ -213,8 +216,8 @@ fn absent<'a>(toolkit: &'a Toolkit, lacking: &'a [Archive], os: Os) -> Option<St
 }
 
 fn named(archives: &[Archive], os: Os) -> Vec<String> {
-    let names = archives.iter().filter_map(|one| one.names.first());
-    names.map(|name| file_name(name, os)).collect()
+    let name = |one: &Archive| Some(file_name(one.names.first()?, os));
+    archives.iter().filter_map(name).collect()
 }
 
 /// Returns the source of these archives; `None` if NVIDIA has no package, as for most on Windows.

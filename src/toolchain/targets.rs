@@ -57,9 +57,7 @@ impl Toolchain {
     /// Adds the headers of the chosen CUDA and cuDNN to a C or C++ compilation. A build with `cuda(true)` also needs
     /// the flags of [`gencode_flags`](Self::gencode_flags). It reads its nvcc from the variable `NVCC`.
     pub fn apply_to(&self, build: &mut cc::Build) {
-        let toolkit = self.toolkit().into_iter().flat_map(|one| &one.include_dirs);
-        let cudnn = self.cudnn().into_iter().flat_map(|one| &one.include_dir);
-        build.includes(cudnn.chain(toolkit));
+        build.includes(self.include_dirs());
     }
 
     /// Returns the targets and their origin. nvcc and the driver are queried once.
@@ -88,9 +86,8 @@ impl Toolchain {
             Some(cudnn) => rules::may_support(cudnn, gpu, &self.host.platform),
             None => true,
         };
-        let request = request.as_ref();
         let chosen = choose(
-            request,
+            request.as_ref(),
             compiler.as_ref(),
             &served,
             &self.host,
@@ -143,7 +140,8 @@ impl Toolchain {
         let skew = compiler_skew(self.toolkit()?, &self.candidates, &self.host);
         let mut findings = [skew?];
         self.allowed.apply(&mut findings);
-        findings.into_iter().next()
+        let [skew] = findings;
+        Some(skew)
     }
 }
 

@@ -97,7 +97,9 @@ impl Kernels<'_> {
         }
         let text = module::text(name, product == Product::Ptx, &constants)?;
         let path = self.output_dir()?.join(format!("{name}.rs"));
-        self.toolchain.written.module(&path, name, &text)?;
+        self.toolchain
+            .written
+            .product(&path, "module", name, &text)?;
         files::write(&path, &text).map_err(Error::from)
     }
 

@@ -21,9 +21,12 @@ pub fn cudnn(text: &str) -> Option<Version> {
 pub fn included_by_path(text: &str) -> Vec<&str> {
     static INCLUDE: Pattern =
         Pattern::new(|| pattern(r#"^\x{feff}?[ \t]*#[ \t]*include[ \t]*"([^"]*/cudnn[^/"]*)""#));
-    let lines = text.lines().filter(|line| line.contains("/cudnn"));
-    let paths = lines.filter_map(|line| Some(INCLUDE.captures(line)?.get(1)?.as_str()));
-    paths.collect()
+    let mut paths = Vec::new();
+    for line in text.lines().filter(|line| line.contains("/cudnn")) {
+        let path = INCLUDE.captures(line).and_then(|found| found.get(1));
+        paths.extend(path.map(|path| path.as_str()));
+    }
+    paths
 }
 
 /// Returns the headers of cuDNN that a header includes.
