@@ -15,8 +15,8 @@ pub struct Error {
     findings: Vec<Finding>,
     /// The message of another library or the script itself. If it is set, there are no findings.
     other: String,
-    /// `true` if a library for another CPU was requested explicitly.
-    is_wrong_cpu_requested: bool,
+    /// Set if a library for another CPU was requested explicitly, or may have been. Otherwise it counts as missing.
+    pub(crate) is_wrong_cpu_requested: bool,
 }
 
 impl Error {
@@ -26,12 +26,6 @@ impl Error {
             other: String::new(),
             is_wrong_cpu_requested: true,
         }
-    }
-
-    /// Sets whether a library for another CPU was requested explicitly. By default it counts as missing.
-    pub(crate) fn with_wrong_cpu_requested(mut self, is_asked: bool) -> Self {
-        self.is_wrong_cpu_requested = is_asked;
-        self
     }
 
     /// Creates an error from any other error of the build script. Its sources are printed below it:

@@ -308,7 +308,8 @@ impl Toolchain {
         }
         let mut requested = self.candidates.iter().filter(|one| one.request.is_some());
         let is_foreign = |one: &Candidate| matches!(one.rejected, Some(Rejection::OtherCpu(_)));
-        let error = Error::new(errors).with_wrong_cpu_requested(requested.any(is_foreign));
+        let mut error = Error::new(errors);
+        error.is_wrong_cpu_requested = requested.any(is_foreign);
         let docs_rs = self.host.env.get(Variable::DocsRs).is_some();
         if !error.is_not_found() || !(self.config.optional || docs_rs) {
             return Err(error);

@@ -118,20 +118,17 @@ fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
     let next_patch = Version::new(major, first.minor, first.patch.saturating_add(1));
     // The first version after all that the given numbers match.
     let after = match (minor, patch) {
+        _ if !comparator.pre.is_empty() => first,
         (None, _) => next_major,
         (_, None) => next_minor,
         _ => next_patch,
     };
-    let pre = !comparator.pre.is_empty();
     let start = Version::new(0, 0, 0);
     match comparator.op {
-        Op::Exact | Op::Wildcard if pre => (first, Some(first)),
         Op::Exact | Op::Wildcard => (first, Some(after)),
-        Op::Greater if pre => (first, None),
         Op::Greater => (after, None),
         Op::GreaterEq => (first, None),
         Op::Less => (start, Some(first)),
-        Op::LessEq if pre => (start, Some(first)),
         Op::LessEq => (start, Some(after)),
         Op::Tilde if minor.is_none() => (first, Some(next_major)),
         Op::Tilde => (first, Some(next_minor)),

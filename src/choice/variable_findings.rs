@@ -179,8 +179,12 @@ impl CheckContext<'_> {
 
     /// Returns the directory of another installation that this variable could name.
     fn elsewhere(&self, variable: Variable, kind: Kind) -> Option<PathBuf> {
-        let mut found = self.scan.candidates.iter();
-        let other = found.find(|other| is_unused(other, kind))?;
+        let is_unused = |one: &&Candidate| {
+            let reason = &one.rejected;
+            let is_usable = matches!(reason, None | Some(Rejection::AnotherPlaceRequested));
+            one.kind() == kind && is_usable && !one.chosen && one.request.is_none()
+        };
+        let other = self.scan.candidates.iter().find(is_unused)?;
         match variable.names() == Some(Names::CudnnHeaders) {
             true => other.cudnn()?.include_dir.clone(),
             false => Some(other.root().to_path_buf()),
@@ -223,13 +227,4 @@ impl CheckContext<'_> {
         let value = self.env.get(variable).unwrap_or_default();
         value.to_string_lossy().into_owned()
     }
-}
-
-/// Returns `true` if a candidate could be used instead of the requested one.
-fn is_unused(candidate: &Candidate, kind: Kind) -> bool {
-    let is_usable = matches!(
-        candidate.rejected,
-        None | Some(Rejection::AnotherPlaceRequested)
-    );
-    candidate.kind() == kind && is_usable && !candidate.chosen && candidate.request.is_none()
 }

@@ -36,16 +36,15 @@ impl Toolkit {
     }
 
     pub fn missing_components(&self) -> Vec<&'static str> {
-        let components = [
-            (self.nvcc.is_none(), "nvcc"),
-            (self.include_dirs.is_empty(), "headers"),
-            (self.link_dirs.is_empty(), "libraries"),
-        ];
         let mut missing = Vec::new();
-        for (is_missing, name) in &components {
-            if *is_missing {
-                missing.push(*name);
-            }
+        if self.nvcc.is_none() {
+            missing.push("nvcc");
+        }
+        if self.include_dirs.is_empty() {
+            missing.push("headers");
+        }
+        if self.link_dirs.is_empty() {
+            missing.push("libraries");
         }
         missing
     }

@@ -161,14 +161,8 @@ pub struct Environment {
     process: Vec<(String, OsString)>,
     build_script: Vec<(String, OsString)>,
     directory: PathBuf,
-    target: Option<Target>,
-}
-
-/// The build target, for variables with a target suffix.
-#[derive(Clone, Debug)]
-struct Target {
-    triple: String,
-    native: bool,
+    /// The triple of the build target, for variables with a target suffix.
+    target: Option<String>,
 }
 
 /// Returns the value of a name. The last one counts if the name occurs twice.
@@ -188,11 +182,7 @@ impl Environment {
 
     /// Sets the build target, so that variables with a target suffix are read.
     pub fn for_target(mut self, triple: &str) -> Self {
-        let native = self.var("HOST").is_none_or(|host| host == triple);
-        self.target = Some(Target {
-            triple: triple.to_string(),
-            native,
-        });
+        self.target = Some(triple.to_string());
         self
     }
 
@@ -204,12 +194,11 @@ impl Environment {
         let mut all = Vec::new();
         let has_target_names = variable.names().is_some() || PKG_CONFIG.contains(&variable);
         if let (Some(target), true) = (&self.target, has_target_names) {
-            let side = if target.native { "HOST" } else { "TARGET" };
-            all.extend([
-                format!("{name}_{}", target.triple),
-                format!("{name}_{}", target.triple.replace('-', "_")),
-                format!("{side}_{name}"),
-            ]);
+            let is_native = self.var("HOST").is_none_or(|host| host == target);
+            let side = if is_native { "HOST" } else { "TARGET" };
+            all.push(format!("{name}_{target}"));
+            all.push(format!("{name}_{}", target.replace('-', "_")));
+            all.push(format!("{side}_{name}"));
         }
         all.push(name.to_string());
         all

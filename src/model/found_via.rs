@@ -77,11 +77,6 @@ impl FoundVia {
     pub fn is_fetched(&self) -> bool {
         *self == Self::Fetched || self.to_string() == "CUDNN_GUARD_HOME"
     }
-
-    /// Returns `true` if it was found through PATH.
-    pub fn is_path(&self) -> bool {
-        matches!(self, Self::NvccOnPath | Self::EnvironmentOnPath)
-    }
 }
 
 impl fmt::Display for Named {

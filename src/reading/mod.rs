@@ -38,7 +38,8 @@ pub struct Scan {
 pub struct Reader<'a> {
     steps: &'a [Step],
     host: &'a Host,
-    scan: Scan,
+    /// The result so far.
+    pub scan: Scan,
     /// The identity of each installation, with the step that found it first.
     keys: Vec<(Vec<PathBuf>, FoundVia)>,
     /// The directories that were already read, by their real paths; `true` if the links in them stay below a root.
@@ -78,10 +79,6 @@ impl<'a> Reader<'a> {
             trees: Vec::new(),
             failures: Vec::new(),
         }
-    }
-
-    pub fn candidates(&self) -> &[Candidate] {
-        &self.scan.candidates
     }
 
     /// Reads one place. The files of pkg-config are read one by one, by [`read_package`](Self::read_package).

@@ -22,16 +22,14 @@ pub(super) fn report(report: &Report) -> Json {
     let (toolkit_via, cudnn_via) = (report.via(Kind::Toolkit), report.via(Kind::Cudnn));
     let toolkit = report.toolkit.as_ref();
     let toolkit = toolkit.map(|found| toolkit_json(found, toolkit_via, &machine.gpu_codes));
+    let host_compiler = machine.host_compiler.as_ref();
     Json::object(&[
         ("schema", Json::integer(SCHEMA)),
         ("verdict", Json::text(&report.verdict())),
         ("toolkit", toolkit.unwrap_or_else(Json::null)),
         ("cudnn", cudnn(report.cudnn.as_ref(), cudnn_via)),
         ("candidates", Json::list(&report.candidates, candidate)),
-        (
-            "host_compiler",
-            Json::optional(machine.host_compiler.as_ref()),
-        ),
+        ("host_compiler", Json::optional(host_compiler)),
         ("driver", driver(machine.driver.as_ref())),
         ("gpus", Json::list(&machine.gpus, device)),
         ("targets", texts(&machine.targets)),
@@ -40,18 +38,14 @@ pub(super) fn report(report: &Report) -> Json {
 }
 
 fn toolkit_json(toolkit: &Toolkit, via: Option<&FoundVia>, gpu_codes: &[Target]) -> Json {
+    let version = toolkit.version.map(Version::short);
+    let dirs = |dirs: &[PathBuf]| Json::list(dirs, |dir| path(dir));
     Json::object(&[
         ("root", path(&toolkit.root)),
-        (
-            "version",
-            Json::optional(toolkit.version.map(Version::short)),
-        ),
+        ("version", Json::optional(version)),
         ("nvcc", optional_path(&toolkit.nvcc)),
-        (
-            "include_dirs",
-            Json::list(&toolkit.include_dirs, |dir| path(dir)),
-        ),
-        ("link_dirs", Json::list(&toolkit.link_dirs, |dir| path(dir))),
+        ("include_dirs", dirs(&toolkit.include_dirs)),
+        ("link_dirs", dirs(&toolkit.link_dirs)),
         ("found_via", Json::optional(via)),
         ("gpu_codes", texts(gpu_codes)),
     ])

@@ -35,11 +35,12 @@ pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
     let mut missing: Vec<(String, &str)> = Vec::new();
     for part in &cudnn.parts {
         let names = dlopen_dependencies::opened_by(&part.name, cuda);
-        let elf = (!names.is_empty())
-            .then(|| Elf::open(&part.path).ok())
-            .flatten();
-        let mut dirs = elf.map_or_else(Vec::new, |elf| elf.folders(&part.path));
-        dirs.extend(known_dirs.iter().cloned());
+        if names.is_empty() {
+            continue;
+        }
+        let elf = Elf::open(&part.path);
+        let mut dirs = elf.map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
+        dirs.extend_from_slice(&known_dirs);
         let exists = |name: &str| {
             let found = search_path.resolve(name, &[], false);
             found.is_some() || dirs.iter().any(|dir| files::is_file(&dir.join(name)))

@@ -105,10 +105,9 @@ impl TargetReport {
     /// Returns fail if a finding is an error, else pass.
     pub fn verdict(&self) -> Verdict {
         let wrong = |finding: &Finding| finding.severity == Severity::Error;
-        if self.findings.iter().any(wrong) {
-            Verdict::Fail
-        } else {
-            Verdict::Pass
+        match self.findings.iter().any(wrong) {
+            true => Verdict::Fail,
+            false => Verdict::Pass,
         }
     }
 
@@ -135,11 +134,8 @@ impl fmt::Display for TargetReport {
             writeln!(f, "PyTorch    {}", self.list.torch().unwrap_or_else(none))?;
         }
         for (index, finding) in self.findings.iter().enumerate() {
-            let gap = if index > 0 || self.verdict() == Verdict::Pass {
-                "\n"
-            } else {
-                ""
-            };
+            let is_first = index == 0 && self.verdict() == Verdict::Fail;
+            let gap = if is_first { "" } else { "\n" };
             writeln!(f, "{gap}{}: {finding}", finding.severity)?;
         }
         Ok(())

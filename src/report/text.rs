@@ -8,6 +8,7 @@ use crate::compat::cudarc;
 use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::Cudnn;
 use crate::model::kind::Kind;
+use crate::model::rejection::Rejection;
 use crate::model::text::joined;
 use crate::report::Report;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, shown, wrapped};
@@ -141,13 +142,14 @@ impl Lines<'_, '_> {
         };
         match &machine.driver {
             Some(driver) => {
-                let cuda = driver.cuda.map_or(String::new(), |cuda| {
-                    format!("runs CUDA up to {}, ", cuda.short())
-                });
-                let text = match &driver.version {
-                    Some(version) => format!("{version}, {cuda}{}", driver.library),
-                    None => format!("{cuda}{}", driver.library),
-                };
+                let mut text = String::new();
+                if let Some(version) = &driver.version {
+                    text += &format!("{version}, ");
+                }
+                if let Some(cuda) = driver.cuda {
+                    text += &format!("runs CUDA up to {}, ", cuda.short());
+                }
+                text += &driver.library;
                 self.line(Section::Driver, Mark::Tick, "driver", &printable(&text))?;
             }
             None => self.line(Section::Driver, Mark::Dash, "driver", "none here")?,
@@ -172,13 +174,11 @@ impl Lines<'_, '_> {
         let toolkit = report.toolkit.as_ref().and_then(|one| one.version);
         let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
         let advice = cudarc::advice(toolkit, driver.and_then(|driver| driver.cuda));
-        match report.cudarc.as_ref().zip(advice) {
-            Some((release, advice)) => {
-                let text = printable(&format!("{release} in Cargo.lock: {advice}"));
-                self.long_line(Section::Alone, Mark::Dash, "cudarc", &text)
-            }
-            None => Ok(()),
-        }
+        let Some((release, advice)) = report.cudarc.as_ref().zip(advice) else {
+            return Ok(());
+        };
+        let text = printable(&format!("{release} in Cargo.lock: {advice}"));
+        self.long_line(Section::Alone, Mark::Dash, "cudarc", &text)
     }
 
     /// Writes one item. An error about it makes its mark a cross; a warning replaces a tick by a dash.
@@ -231,16 +231,12 @@ pub(crate) fn with_cuda_major(version: Version, cuda_major: Option<u32>) -> Stri
 /// Lists sub-libraries, `graph 9.14.0, ops 9.14.0`, with no line break between name and version.
 pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
     let mut parts = Vec::new();
-    for part in &cudnn.parts {
-        parts.push(match part.version {
-            Some(version) => printable(&format!("{} {version},", part.name)),
-            None => printable(&format!("{},", part.name)),
-        });
+    for (index, part) in cudnn.parts.iter().enumerate() {
+        let version = part.version.map(|version| format!(" {version}"));
+        let comma = if index + 1 < cudnn.parts.len() { "," } else { "" };
+        parts.push(printable(&part.name) + &version.unwrap_or_default() + comma);
     }
-    let mut parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    if let Some(last) = parts.last_mut() {
-        *last = last.strip_suffix(',').unwrap_or(last);
-    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     pieces(&parts, INDENT, columns)
 }
 
@@ -287,10 +283,8 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         }
         let (product, root) = (product(other), shown(other.root()));
         writeln!(f, "  {product} {} at {root}", release(other))?;
-        let reason = match &other.rejected {
-            Some(reason) => reason.to_string(),
-            None => "not looked into".into(),
-        };
+        let reason = other.rejected.as_ref().map(Rejection::to_string);
+        let reason = reason.unwrap_or_else(|| "not looked into".into());
         writeln!(f, "    found via {}", printable(&other.via.to_string()))?;
         let reason = wrapped(&printable(&reason), 4, columns(f));
         writeln!(f, "    not chosen: {reason}")?;

@@ -81,7 +81,7 @@ impl Probe<'_> {
                 continue;
             };
             for file in pkg_config::files(dirs, step.kind) {
-                let candidates = reader.candidates();
+                let candidates = &reader.scan.candidates;
                 if choose(candidates, &constraints).is_met(step.kind, candidates) {
                     break;
                 }
@@ -259,18 +259,12 @@ impl Probe<'_> {
 
     /// Returns the known faults of the chosen versions, and the symbols that their libraries do not find in each other.
     fn releases(&self, candidates: &[Candidate]) -> Vec<Finding> {
-        let (mut toolkit, mut cudnn) = chosen_pair(candidates);
-        if !self.needs.toolkit {
-            toolkit = None;
-        }
-        if !self.needs.cudnn {
-            cudnn = None;
-        }
+        let (toolkit, cudnn) = chosen_pair(candidates);
+        let toolkit = if self.needs.toolkit { toolkit } else { None };
+        let cudnn = if self.needs.cudnn { cudnn } else { None };
         let mut findings = rules::releases(toolkit, cudnn, &self.host.platform);
-        if let Some(toolkit) = toolkit {
-            let unmet = environment_checks::unmet_needs(self.config, self.host, toolkit);
-            findings.extend(unmet);
-        }
+        let unmet = |toolkit| environment_checks::unmet_needs(self.config, self.host, toolkit);
+        findings.extend(toolkit.and_then(unmet));
         findings
     }
 }

@@ -1,6 +1,7 @@
 //! The directives that make cargo run the build script again.
 
 use crate::model::environment::{Kind as Meaning, Variable};
+use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::search;
 use crate::search::EACH_TOOLKIT;
@@ -45,8 +46,9 @@ impl Toolchain {
             let name = value.unwrap_or_default().split_whitespace().last();
             name.is_some_and(|name| !name.contains(['/', '\\']))
         });
-        let mut chosen = self.candidates.iter().filter(|one| one.chosen);
-        bare || chosen.any(|one| one.via.is_path())
+        let on_path = [FoundVia::NvccOnPath, FoundVia::EnvironmentOnPath];
+        let mut candidates = self.candidates.iter();
+        bare || candidates.any(|one| one.chosen && on_path.contains(&one.via))
     }
 }
 

@@ -96,8 +96,15 @@ pub fn find(
     let (archives, shared) = archives::cuda(&config.libs, major, os);
     all.shared = shared;
     let lacking = all.take_each(archives, &toolkit.link_dirs, os, Library::Static);
-    let missing = absent(toolkit, &lacking, os);
-    all.lacking.extend(missing.map(|fault| fault.finding()));
+    if let Some(first) = lacking.first() {
+        let fault = StaticLinkFault::Toolkit {
+            toolkit,
+            missing: named(&lacking, os),
+            needed_by: &first.by,
+            source: source(toolkit, &lacking, os),
+        };
+        all.lacking.push(fault.finding());
+    }
     if os == Os::Linux {
         // NVIDIA's archives depend on these system libraries; zlib is for cuDNN.
         let mut libraries = vec!["stdc++", "rt", "dl", "pthread"];
@@ -157,9 +164,26 @@ impl Archives {
             return self.take(path, Library::Whole(name));
         }
         let lacking = self.take_each(archives::cudnn(major), dirs, Os::Linux, Library::Whole);
-        let cuda = cudnn.cuda_major.or(cuda).unwrap_or(majors::USUAL_CUDA);
-        let missing = missing_sub_libraries(cudnn, dir, &lacking, (major, cuda));
-        self.lacking.extend(missing.map(|fault| fault.finding()));
+        if lacking.is_empty() {
+            return;
+        }
+        let path = dir.to_string_lossy();
+        let installer = if path.contains("-linux-gnu") || path.starts_with("/usr/lib64") {
+            let cuda = cudnn.cuda_major.or(cuda).unwrap_or(majors::USUAL_CUDA);
+            CudnnInstaller::System { major, cuda }
+        } else if cudnn.root.ends_with("nvidia/cudnn") {
+            CudnnInstaller::Wheels
+        } else {
+            CudnnInstaller::Other
+        };
+        let missing = named(&lacking, Os::Linux);
+        let fault = StaticLinkFault::Cudnn {
+            cudnn,
+            dir,
+            missing,
+            installer,
+        };
+        self.lacking.push(fault.finding());
     }
 }
 
@@ -180,38 +204,6 @@ fn in_dirs(dirs: &[PathBuf], archive: &Archive, os: Os) -> Option<(PathBuf, Stri
         let file = file_name(name, os);
         let mut paths = dirs.iter().map(|dir| dir.join(&file));
         Some((paths.find(|path| files::is_file(path))?, name.clone()))
-    })
-}
-
-fn missing_sub_libraries<'a>(
-    cudnn: &'a Cudnn,
-    dir: &'a Path,
-    lacking: &[Archive],
-    (major, cuda): (u32, u32),
-) -> Option<StaticLinkFault<'a>> {
-    let missing = named(lacking, Os::Linux);
-    let path = dir.to_string_lossy();
-    let installer = if path.contains("-linux-gnu") || path.starts_with("/usr/lib64") {
-        CudnnInstaller::System { major, cuda }
-    } else if cudnn.root.ends_with("nvidia/cudnn") {
-        CudnnInstaller::Wheels
-    } else {
-        CudnnInstaller::Other
-    };
-    (!missing.is_empty()).then_some(StaticLinkFault::Cudnn {
-        cudnn,
-        dir,
-        missing,
-        installer,
-    })
-}
-
-fn absent<'a>(toolkit: &'a Toolkit, lacking: &'a [Archive], os: Os) -> Option<StaticLinkFault<'a>> {
-    Some(StaticLinkFault::Toolkit {
-        toolkit,
-        missing: named(lacking, os),
-        needed_by: &lacking.first()?.by,
-        source: source(toolkit, lacking, os),
     })
 }
 
