@@ -90,7 +90,7 @@ pub fn parse_help(text: &str) -> Option<Vec<Target>> {
     Some(codes)
 }
 
-fn gpu_codes<'a>(words: &mut dyn Iterator<Item = &'a str>) -> Vec<Target> {
+fn gpu_codes(words: &mut dyn Iterator<Item = &str>) -> Vec<Target> {
     let mut targets = Vec::new();
     for word in words {
         if let Some(target) = target_name::read(word).filter(|_| word.starts_with("sm_")) {
