@@ -11,7 +11,6 @@ use crate::runtime::facts::finding::Finding;
 use crate::search::search_step::Step;
 
 /// The input and the result of the choice.
-#[derive(Clone, Debug)]
 pub struct CheckContext<'a> {
     pub env: &'a Environment,
     /// The target system.

@@ -37,14 +37,12 @@ pub struct NoUsableCandidate<'a> {
 }
 
 /// The options of `cudnn-guard fetch`. Default: the newest versions that the driver supports.
-#[derive(Debug)]
 pub struct FetchOptions {
     pub cuda: Option<String>,
     pub cudnn: Option<String>,
 }
 
 /// A system that sets variables when a package is loaded. Only the system knows the directories of its packages.
-#[derive(Clone, Copy, Debug)]
 pub enum ModuleSystem {
     Modules,
     Spack,

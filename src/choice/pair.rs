@@ -13,7 +13,6 @@ use crate::system::path_encoding::cargo_cannot_take;
 use std::path::PathBuf;
 
 /// The constraints of the choice.
-#[derive(Clone, Copy, Debug)]
 pub struct Constraints<'a> {
     pub requirements: &'a Requirements,
     /// The target system.
@@ -25,7 +24,7 @@ pub struct Constraints<'a> {
 }
 
 /// The best pair, as indices in the list of candidates. Findings refer to it even if it must not be used.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub struct Choice {
     pub toolkit: Option<usize>,
     pub cudnn: Option<usize>,

@@ -9,7 +9,7 @@ use semver::{Comparator, Op, VersionReq};
 pub use crate::runtime::facts::built::Requirement;
 
 /// The requirements of the build script on CUDA and cuDNN.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requirements {
     pub cuda: Option<Requirement>,
     pub cudnn: Option<Requirement>,

@@ -31,7 +31,6 @@ pub struct UnusableVariable<'a> {
 }
 
 /// The reason why no installation in a place can be used.
-#[derive(Debug)]
 pub enum VariableFault<'a> {
     /// An inaccessible place, or a dangling link.
     Place(&'a Obstacle),

@@ -13,7 +13,7 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
 /// A CUDA toolkit, which may be incomplete.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Toolkit {
     /// The root directory: `/usr/local/cuda-13.0`, `…/site-packages/nvidia/cu13`.
     pub root: PathBuf,
@@ -51,7 +51,7 @@ impl Toolkit {
 }
 
 /// A library as the linker is given it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum LinkName {
     /// The short name of `libcudnn.so` or `cudnn.lib`.
     Short(String),
@@ -60,7 +60,7 @@ pub enum LinkName {
 }
 
 /// A cuDNN installation: headers, libraries, or both.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cudnn {
     /// The directory under which it was found.
     pub root: PathBuf,
@@ -91,7 +91,7 @@ pub struct Cudnn {
 }
 
 /// Copies of one sub-library's file that are not links.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Copies {
     pub files: Vec<PathBuf>,
     /// Set if the files are different builds.
@@ -99,7 +99,7 @@ pub struct Copies {
 }
 
 /// Facts about the files of a cuDNN other than their versions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Files {
     /// Sub-libraries with several full files instead of one file and links to it.
     pub copies: Vec<Copies>,
@@ -131,7 +131,7 @@ pub struct Files {
 }
 
 /// Functions that one sub-library imports from another that does not define them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Unresolved {
     /// The importing sub-library.
     pub part: PathBuf,
@@ -159,7 +159,7 @@ impl Cudnn {
 }
 
 /// A toolkit or a cuDNN.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)] // there are a dozen of them
 pub enum Found {
     Toolkit(Toolkit),
@@ -173,7 +173,7 @@ pub fn chosen(candidates: &[Candidate], kind: Kind) -> Option<&Candidate> {
 }
 
 /// A search result, and why it was chosen or rejected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Candidate {
     pub found: Found,
     pub via: FoundVia,

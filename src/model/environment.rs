@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The meaning of a variable's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// An explicit installation: an unusable value is an error, and nothing else is searched.
     Installation(Names),
@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 /// The kind of path in an installation variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Names {
     Toolkit,
     Nvcc,
@@ -147,7 +147,7 @@ const PKG_CONFIG: [Variable; 5] = [
 ];
 
 /// The source of a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Origin {
     /// `Config::env` in the build script.
     BuildScript,

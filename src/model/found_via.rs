@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// The search step that found a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum FoundVia {
     /// Variables with its path.
     Variables(Vec<Named>),
@@ -35,7 +35,7 @@ pub enum FoundVia {
 }
 
 /// A variable as it is spelled in the environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Named {
     /// The name, which may end in a target: `CUDNN_LIB_DIR_x86_64_unknown_linux_gnu`.
     pub name: String,

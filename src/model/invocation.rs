@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// A program and its arguments. `Display` can be pasted into a shell.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Invocation {
     /// The absolute path of the program.
     pub program: PathBuf,

@@ -1,5 +1,5 @@
 /// The kind of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Toolkit,
     Cudnn,

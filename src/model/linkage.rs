@@ -6,7 +6,7 @@ use crate::runtime::loader::not_found::Unfit;
 use std::path::PathBuf;
 
 /// An executable file format.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Format {
     /// The format of Linux.
     #[default]
@@ -16,7 +16,7 @@ pub enum Format {
 }
 
 /// The dynamic linking information of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Linkage {
     pub format: Format,
     /// The architecture as in target triples.
@@ -40,7 +40,7 @@ pub struct Linkage {
 }
 
 /// A loaded file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Object {
     /// The name by which it was requested; empty for the program.
     pub name: String,
@@ -58,7 +58,7 @@ pub struct Object {
 }
 
 /// The moment at which a library is loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum LoadPhase {
     /// Program start, which fails without it.
     #[default]
@@ -70,7 +70,7 @@ pub enum LoadPhase {
 }
 
 /// A library that the loader cannot find.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Missing {
     pub name: String,
     /// The file that needs it.

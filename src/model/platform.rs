@@ -4,7 +4,7 @@ use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use std::path::Path;
 
 /// An operating system.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Os {
     /// Linux with glibc, WSL included.
     Linux,
@@ -15,7 +15,7 @@ pub enum Os {
 }
 
 /// A parsed target triple.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Platform {
     /// The full triple.
     pub triple: String,

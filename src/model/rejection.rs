@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// The reason why a candidate was not chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Rejection {
     /// A candidate found this way precedes it.
     OutrankedBy(FoundVia),

@@ -22,7 +22,7 @@ use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
 
 /// The result of reading all places.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct Scan {
     /// All installations in search order.
     pub candidates: Vec<Candidate>,

@@ -13,7 +13,6 @@ use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
 /// A variable that names a place without an installation.
-#[derive(Clone, Debug)]
 pub struct Unusable {
     pub variable: Variable,
     /// Set if the place exists.
@@ -33,7 +32,6 @@ pub struct Unusable {
 }
 
 /// A compiler or a .pc file that is not requested and could not be read.
-#[derive(Clone, Debug)]
 pub struct LeftOut {
     pub kind: Kind,
     pub reason: Unreadable,
@@ -42,7 +40,6 @@ pub struct LeftOut {
 }
 
 /// A file that could not be read.
-#[derive(Clone, Debug)]
 pub enum Unreadable {
     Nvcc(NvccFault),
     /// A .pc file.

@@ -10,7 +10,6 @@ const COLUMNS: usize = 80;
 pub(crate) const INDENT: usize = 14;
 
 /// The mark of a line.
-#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Mark {
     /// Present and compatible.
     Tick,

@@ -233,7 +233,11 @@ pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
     let mut parts = Vec::new();
     for (index, part) in cudnn.parts.iter().enumerate() {
         let version = part.version.map(|version| format!(" {version}"));
-        let comma = if index + 1 < cudnn.parts.len() { "," } else { "" };
+        let comma = if index + 1 < cudnn.parts.len() {
+            ","
+        } else {
+            ""
+        };
         parts.push(printable(&part.name) + &version.unwrap_or_default() + comma);
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();

@@ -73,7 +73,6 @@ fn version_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
 }
 
 /// A failed query of pkg-config.
-#[derive(Clone, Debug)]
 pub enum PackageFault {
     /// An answer that is empty or not Unicode.
     InvalidAnswer,

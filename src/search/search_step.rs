@@ -7,7 +7,7 @@ use crate::model::platform::{Os, Platform};
 use std::path::{Path, PathBuf};
 
 /// A place to search.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Step {
     pub kind: Kind,
     /// The reason to search here.
@@ -19,7 +19,7 @@ pub struct Step {
     pub place: Place,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Place {
     /// A directory with headers, libraries and programs below it.
     Tree(Tree),
@@ -32,7 +32,7 @@ pub enum Place {
 }
 
 /// A directory and its layout.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     pub base: PathBuf,
     /// A pattern below the base: `cuda-#`. A `#` matches any version; the newest comes first.

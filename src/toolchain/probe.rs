@@ -23,7 +23,6 @@ use crate::toolchain::static_link::Archives;
 use crate::toolkit::{self, find_library, missing_library};
 
 /// The input of all stages of a probe.
-#[derive(Debug)]
 pub struct Probe<'a> {
     pub config: &'a Config,
     pub host: &'a Host,

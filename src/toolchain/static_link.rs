@@ -37,7 +37,6 @@ pub enum StaticLinkFault<'a> {
 }
 
 /// The origin of a cuDNN whose archives are missing.
-#[derive(Clone, Copy, Debug)]
 pub enum CudnnInstaller {
     /// A package of the system, for these majors of cuDNN and CUDA.
     System { major: u32, cuda: u32 },
