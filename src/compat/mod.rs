@@ -123,7 +123,9 @@ pub fn rows<T>(table: &'static str, parse: &dyn Fn(&'static str) -> Option<T>) -
     let mut rows = Vec::new();
     for line in table.lines() {
         if !line.starts_with('#') && !line.is_empty() {
-            rows.extend(parse(line));
+            if let Some(row) = parse(line) {
+                rows.push(row);
+            }
         }
     }
     rows

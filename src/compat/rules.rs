@@ -20,7 +20,7 @@ use crate::runtime::judge::gpu_support::GpuSupport;
 use crate::runtime::judge::program_rules::{DriverTooOld, DriverUser};
 #[cfg(feature = "cli")]
 use crate::runtime::judge::rules::{Gpu, SupportGap};
-use crate::runtime::judge::rules::{KnownBadRelease, NewerPtx, NewerRelease, UnsupportedGpu};
+use crate::runtime::judge::rules::{NewerPtx, NewerRelease, UnsupportedGpu};
 use crate::runtime::judge::{gpu_support, rules};
 
 /// A toolkit that is newer than the documentation of its cuDNN.
@@ -52,15 +52,13 @@ pub fn releases(
     let mut findings = Vec::new();
     if let Some(version) = version {
         let rows = compat::known_bad();
-        let bad = rules::known_bad(&rows, version, cuda, None, &[]);
-        findings.extend(bad.iter().map(KnownBadRelease::finding));
+        for bad in rules::known_bad(&rows, version, cuda, None, &[]) {
+            findings.push(bad.finding());
+        }
     }
     let newest_cudnn = compat::newest_cudnn(&platform.cpu);
-    let newer = [
-        newer(NewerRelease::Cudnn, version, newest_cudnn),
-        newer(NewerRelease::Cuda, cuda, compat::newest_cuda()),
-    ];
-    findings.extend(newer.iter().flatten().map(NewerRelease::finding));
+    findings.extend(newer(NewerRelease::Cudnn, version, newest_cudnn));
+    findings.extend(newer(NewerRelease::Cuda, cuda, compat::newest_cuda()));
     let cuda_major = cudnn.and_then(|cudnn| cudnn.cuda_major);
     if let (Some(version), Some(cuda), Some(cuda_major)) = (version, cuda, cuda_major) {
         let fault = undocumented(version, cuda, cuda_major);
@@ -73,10 +71,10 @@ fn newer(
     fault: fn(Version, Version) -> NewerRelease,
     found: Option<Version>,
     known: Option<Version>,
-) -> Option<NewerRelease> {
+) -> Option<Finding> {
     let (found, known) = (found?, known?);
     let is_newer = (found.major, found.minor) > (known.major, known.minor);
-    is_newer.then(|| fault(found, known))
+    is_newer.then(|| fault(found, known).finding())
 }
 
 /// Returns the fault of a toolkit that is newer than the cuDNN's documentation.
@@ -128,8 +126,12 @@ pub fn may_support(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -
         return true;
     };
     let rows = compat::gpus(&platform.cpu);
-    let known = rows.iter().filter(|row| row.cuda == cuda);
-    let newest = known.map(|row| row.last).max();
+    let mut newest = None;
+    for row in &rows {
+        if row.cuda == cuda {
+            newest = newest.max(Some(row.last));
+        }
+    }
     let version = newest.map_or(version, |newest| newest.min(version));
     !gpu_support::is_jetson(gpu) && gpu_support::serves(&rows, version, cuda, gpu) != GpuSupport::No
 }

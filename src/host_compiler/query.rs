@@ -120,8 +120,11 @@ pub fn installed_alternatives(
     };
     let mut found = Vec::new();
     for name in alternative_names(program, limits) {
-        if found.len() < MOST_REPORTED {
-            found.extend(read(&name));
+        if found.len() == MOST_REPORTED {
+            break;
+        }
+        if let Some(alternative) = read(&name) {
+            found.push(alternative);
         }
     }
     found

@@ -70,34 +70,35 @@ pub enum DllFault<'a> {
 
 /// Returns the findings about missing DLLs.
 pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Finding> {
-    let mut faults = Vec::new();
+    let mut findings = Vec::new();
+    let mut add = |fault: DllFault| findings.push(fault.finding(dll_dependencies));
     let dir = dll_dependencies.places.first();
     if let (Some(version), Some(dir), true) = (cudnn.version(), dir, dll_dependencies.lacks_zlib) {
-        faults.push(DllFault::MissingZlib(version, dir));
+        add(DllFault::MissingZlib(version, dir));
     }
     if let (Some(version), Some((path, cpu))) = (cudnn.version(), &dll_dependencies.foreign_zlib) {
-        faults.push(DllFault::ForeignZlib(version, path, cpu));
+        add(DllFault::ForeignZlib(version, path, cpu));
     }
     let needed = missing_parts(cudnn);
-    // Another check reports missing sub-libraries that convolutions need.
-    let new = dll_dependencies
-        .missing_dlls
-        .iter()
-        .filter(|missing| !needed.contains(&missing.dll));
-    let (own, others): (Vec<_>, Vec<_>) = new.partition(|missing| missing.dll.starts_with("cudnn"));
-    if let (Some(library), Some(dir), false) = (&cudnn.library, dir, own.is_empty()) {
-        faults.push(DllFault::MissingPart {
-            needs: own,
+    let (mut needs, mut others) = (Vec::new(), Vec::new());
+    for missing in &dll_dependencies.missing_dlls {
+        if needed.contains(&missing.dll) {
+            // Another check reports missing sub-libraries that convolutions need.
+        } else if missing.dll.starts_with("cudnn") {
+            needs.push(missing);
+        } else {
+            others.push(missing);
+        }
+    }
+    if let (Some(library), Some(dir), false) = (&cudnn.library, dir, needs.is_empty()) {
+        add(DllFault::MissingPart {
+            needs,
             library,
             dir,
         });
     }
     if !others.is_empty() {
-        faults.push(DllFault::MissingCuda(others, cudnn.cuda_major));
-    }
-    let mut findings = Vec::new();
-    for fault in faults {
-        findings.push(fault.finding(dll_dependencies));
+        add(DllFault::MissingCuda(others, cudnn.cuda_major));
     }
     findings
 }

@@ -89,8 +89,12 @@ impl<'a> DllSearchPath<'a> {
 
     /// Returns all directories without duplicates.
     pub fn directories(&self) -> Vec<PathBuf> {
-        let first = self.own.iter().chain(&self.system).chain(&self.current);
-        files::dedup(first.chain(&self.dirs).cloned())
+        let mut dirs = Vec::new();
+        for dir in [&self.own, &self.system, &self.current] {
+            dirs.extend(dir.clone());
+        }
+        dirs.extend_from_slice(&self.dirs);
+        files::dedup(dirs.into_iter())
     }
 
     /// Returns the file that Windows loads for a name.
@@ -116,13 +120,14 @@ impl<'a> DllSearchPath<'a> {
     /// Searches the dependencies of this cuDNN.
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
-        let mut places: Vec<PathBuf> = own.into_iter().map(Path::to_path_buf).collect();
+        let mut places = Vec::new();
+        places.extend(own.map(Path::to_path_buf));
         places.extend(self.own.clone());
         places.extend(self.system.clone());
         let mut places = files::dedup(places.into_iter());
         let shown = places.clone();
-        let bins = bins(cudnn, toolkit);
-        places.extend(self.dirs.iter().chain(&bins).cloned());
+        places.extend_from_slice(&self.dirs);
+        places.extend(bins(cudnn, toolkit));
         let has = |file: &str| first_in(self.sysroot, &places, file).is_some();
         let mut missing_dlls: Vec<MissingDll> = Vec::new();
         // Messages name the first sub-library, so those that every program needs come first.

@@ -2,8 +2,8 @@
 
 use crate::loader::dll_dependencies::is_checked;
 use crate::loader::dll_search::first_in;
-use crate::loader::search_order::{LoaderEnv, before_cache, system};
-use crate::loader::{linkage, search_order};
+use crate::loader::linkage;
+use crate::loader::search_order::{LoaderEnv, before_cache, expand, system};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
@@ -175,9 +175,10 @@ impl LoadGraph {
         let own = self.objects.get(requester);
         let (mut path, mut candidates) = (SearchPath::default(), Vec::new());
         if name.contains('/') {
-            let paths = own.map(|own| search_order::path_of_name(name, own, &self.env));
-            let paths = paths.into_iter().flatten();
-            candidates.extend(paths.map(|path| (LoadOrigin::Elsewhere, path)));
+            let origin = own.map(|own| own.origin.as_path());
+            for (_, path) in expand(name, origin, &self.env) {
+                candidates.push((LoadOrigin::Elsewhere, path));
+            }
         } else {
             path = self.search_path(requester);
             candidates = path.candidates(name, &self.env.view);

@@ -75,9 +75,12 @@ fn shadowed<'a>(
     rivals: &'a [ShadowingLibrary],
     parts_count: bool,
 ) -> Option<Shadowed<'a>> {
-    let before = || rivals.iter().take_while(|rival| !rival.own);
-    let other = before().find(|rival| rival.main_library);
-    let rival = other.or_else(|| before().find(|rival| parts_count && !rival.parts.is_empty()))?;
+    let before = rivals.split(|rival| rival.own).next()?;
+    let mut rival = before.iter().find(|rival| rival.main_library);
+    if rival.is_none() && parts_count {
+        rival = before.iter().find(|rival| !rival.parts.is_empty());
+    }
+    let rival = rival?;
     let is_same = rival.version.is_some() && rival.version == cudnn.library_version;
     let library = cudnn.library.as_deref().filter(|_| !is_same)?;
     let version = cudnn.linked_version();

@@ -43,7 +43,7 @@ pub fn before_cache(objects: &[Object], chain: &[usize], env: &LoaderEnv) -> Vec
         let origin = object(owner).map(|owner| owner.origin.as_path());
         let list = list.filter(|list| !list.is_empty()).into_iter();
         for entry in list.flat_map(|list| list.split(':')) {
-            for (shown, dir) in directories(entry, origin, env) {
+            for (shown, dir) in expand(entry, origin, env) {
                 if env.is_privileged && is_ignored(entry, owner == 0, &dir, env) {
                     continue;
                 }
@@ -116,15 +116,9 @@ pub fn system(env: &LoaderEnv) -> Vec<SearchDirectory> {
     env.loader.dirs.iter().map(place).collect()
 }
 
-/// Returns the files that a name with a slash may mean.
-pub fn path_of_name(name: &str, requester: &Object, env: &LoaderEnv) -> Vec<PathBuf> {
-    let found = directories(name, Some(&requester.origin), env).into_iter();
-    found.map(|(_, path)| path).collect()
-}
-
-/// Expands the tokens of an entry. Returns each directory as messages show it, and its path on this machine. Relative
+/// Expands the tokens of a path. Returns each result as messages show it, and its path on this machine. Relative
 /// ones start from the program's current directory, which is unknown on another system.
-fn directories(entry: &str, origin: Option<&Path>, env: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
+pub fn expand(entry: &str, origin: Option<&Path>, env: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
     let entry = if entry.is_empty() { "." } else { entry };
     let origin = origin.unwrap_or(Path::new("")).to_string_lossy();
     // The directory of a file is already a path on this machine.

@@ -112,14 +112,15 @@ fn read_name(dialect: Dialect, name: &str) -> Option<Word> {
 const BOTH: &[Code] = &[Code::Machine, Code::Ptx];
 
 fn targets(capability: ComputeCapability, suffix: Suffix, codes: &[Code]) -> Vec<Gencode> {
-    let target = |code: &Code| {
-        Gencode::plain(Target {
+    let mut targets = Vec::new();
+    for &code in codes {
+        targets.push(Gencode::plain(Target {
             capability,
             suffix,
-            code: *code,
-        })
-    };
-    codes.iter().map(target).collect()
+            code,
+        }));
+    }
+    targets
 }
 
 fn read_word(dialect: Dialect, word: &str) -> Option<Word> {

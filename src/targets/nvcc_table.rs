@@ -36,7 +36,9 @@ fn code(text: &str) -> Option<Target> {
 
 /// Returns the targets of this version; `None` if it is older than the table.
 pub fn row_for(cuda: Version) -> Option<Row> {
-    rows().into_iter().rev().find(|row| row.cuda <= cuda)
+    let mut rows = rows();
+    rows.retain(|row| row.cuda <= cuda);
+    rows.pop()
 }
 
 /// Returns the newest known version.

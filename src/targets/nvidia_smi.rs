@@ -38,9 +38,12 @@ pub fn parse(text: &str) -> Vec<Listed> {
 /// are those of nvidia-smi. Without it a number may mean any of several different GPUs, so all of them are returned,
 /// as they are if an entry names a slice of a GPU.
 pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Device> {
-    let every = || listed.iter().map(|one| one.gpu.clone()).collect();
+    let mut every = Vec::new();
+    for one in &listed {
+        every.push(one.gpu.clone());
+    }
     let Some(value) = variable else {
-        return every();
+        return every;
     };
     let capability = |one: &Listed| one.gpu.capability;
     let alike = listed.windows(2).all(|two| match two {
@@ -50,11 +53,11 @@ pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec
     let mut visible = Vec::new();
     for entry in value.split(',').map(str::trim) {
         if entry.starts_with("MIG") {
-            return every();
+            return every;
         }
         let number: Option<u32> = entry.parse().ok();
         if number.is_some() && !by_bus && !alike {
-            return every();
+            return every;
         }
         let named = |one: &&Listed| match number {
             Some(number) => one.index == number,

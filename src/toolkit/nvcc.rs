@@ -67,7 +67,7 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
     let real = |dirs: &[PathBuf]| {
         let mut found = Vec::new();
         for dir in dirs {
-            found.extend(files::canonical(dir, None));
+            found.extend(files::canonical(dir, None).ok());
         }
         files::dedup(found.into_iter())
     };

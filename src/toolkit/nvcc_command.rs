@@ -134,7 +134,9 @@ pub fn all_flags(flags: &[String], env: &Environment) -> Vec<String> {
     let mut all = flags.to_vec();
     for variable in [Variable::NvccPrependFlags, Variable::NvccAppendFlags] {
         let extra = env.get(variable).unwrap_or_default().to_string_lossy();
-        all.extend(extra.split_whitespace().map(String::from));
+        for word in extra.split_whitespace() {
+            all.push(word.to_string());
+        }
     }
     all
 }
