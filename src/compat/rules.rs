@@ -147,17 +147,16 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
     let mut seen = Vec::new();
     let mut findings = Vec::new();
     for gpu in gpus {
-        if !seen.contains(&gpu.capability) {
-            seen.push(gpu.capability);
-            // The program may load another cuDNN.
-            let gpu_rule = Gpu {
-                is_required: false,
-                ..Gpu::new(&gpu.name, gpu.capability)
-            };
-            if let Some(mut fault) = cudnn.device(&rows, gpu_rule) {
-                add_older_cuda(&mut fault, &rows, gpu.capability);
-                findings.push(fault.finding());
-            }
+        if seen.contains(&gpu.capability) {
+            continue;
+        }
+        seen.push(gpu.capability);
+        let mut rule = Gpu::new(&gpu.name, gpu.capability);
+        // The program may load another cuDNN.
+        rule.is_required = false;
+        if let Some(mut fault) = cudnn.device(&rows, rule) {
+            add_older_cuda(&mut fault, &rows, gpu.capability);
+            findings.push(fault.finding());
         }
     }
     findings
@@ -191,11 +190,10 @@ pub fn driver(
         (Some(needed), _) if needed > driver.major => (needed, DriverUser::ChosenCudnn),
         (_, Some(cuda)) if cuda.major > driver.major => (cuda.major, DriverUser::ChosenToolkit),
         (_, cuda) => {
-            let has_code = |gpu: &Device| {
-                targets
-                    .iter()
-                    .any(|target| target.code == Code::Machine && target.runs_on(gpu.capability))
-            };
+            let mut machine = targets.to_vec();
+            machine.retain(|target| target.code == Code::Machine);
+            let has_code =
+                |gpu: &Device| machine.iter().any(|target| target.runs_on(gpu.capability));
             let fault = NewerToolkitPtx {
                 is_needed: !gpus.iter().all(has_code),
                 ..ptx(cuda?, driver, platform)?

@@ -49,12 +49,8 @@ pub fn hwcaps_levels(cpu: &str) -> &'static [&'static str] {
 
 /// Returns the levels in search order; none is the file for all CPUs, which comes first if the CPU is unknown.
 pub fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'static str>> {
-    let mut order: Vec<_> = known
-        .unwrap_or(hwcaps_levels(cpu))
-        .iter()
-        .copied()
-        .map(Some)
-        .collect();
+    let levels = known.unwrap_or(hwcaps_levels(cpu)).iter();
+    let mut order: Vec<_> = levels.copied().map(Some).collect();
     order.push(None);
     if known.is_none() {
         order.reverse();
@@ -64,13 +60,8 @@ pub fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'s
 
 /// Returns the directories in the configuration of a system without an `ldconfig` cache.
 pub fn configured(view: &View) -> Vec<PathBuf> {
-    let mut dirs = Vec::new();
-    read(
-        Path::new("/etc/ld.so.conf"),
-        view,
-        &mut Vec::new(),
-        &mut dirs,
-    );
+    let (mut known, mut dirs) = (Vec::new(), Vec::new());
+    read(Path::new("/etc/ld.so.conf"), view, &mut known, &mut dirs);
     dirs
 }
 
@@ -85,25 +76,20 @@ fn read(file: &Path, view: &View, known: &mut Vec<PathBuf>, dirs: &mut Vec<PathB
     let text = existing.and_then(|file| files::read_start(&file, 1 << 14).ok());
     for line in text.unwrap_or_default().lines() {
         let line = line.split('#').next().unwrap_or_default().trim();
-        let included = line
-            .strip_prefix("include")
-            .filter(|rest| rest.starts_with([' ', '\t']));
-        match included {
-            Some(patterns) => {
-                for pattern in patterns.split_whitespace() {
-                    let inside = view.path(&file.parent().unwrap_or(file).join(pattern));
-                    for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
-                        let found = found
-                            .strip_prefix(root.unwrap_or(Path::new("")))
-                            .unwrap_or(&found);
-                        read(&Path::new("/").join(found), view, known, dirs);
-                    }
-                }
+        if line.starts_with('/') && dirs.len() < 1 << 10 {
+            dirs.push(view.path(Path::new(line)));
+        }
+        let mut words = line.split([' ', '\t']);
+        if words.next() != Some("include") {
+            continue;
+        }
+        for pattern in words.flat_map(str::split_whitespace) {
+            let inside = view.path(&file.parent().unwrap_or(file).join(pattern));
+            for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
+                let below = root.and_then(|root| found.strip_prefix(root).ok());
+                let found = Path::new("/").join(below.unwrap_or(&found));
+                read(&found, view, known, dirs);
             }
-            None if line.starts_with('/') && dirs.len() < 1 << 10 => {
-                dirs.push(view.path(Path::new(line)));
-            }
-            _ => {}
         }
     }
 }

@@ -82,12 +82,10 @@ fn shadowed<'a>(
     }
     let rival = rival?;
     let is_same = rival.version.is_some() && rival.version == cudnn.library_version;
-    let library = cudnn.library.as_deref().filter(|_| !is_same)?;
-    let version = cudnn.linked_version();
     Some(Shadowed {
         rival,
-        library,
-        version,
+        library: cudnn.library.as_deref().filter(|_| !is_same)?,
+        version: cudnn.linked_version(),
     })
 }
 

@@ -49,21 +49,18 @@ pub enum Word {
 /// Parses a list that is separated by spaces, commas or semicolons. The error is the first invalid word.
 pub fn read(dialect: Dialect, text: &str) -> Result<Vec<Word>, &str> {
     let mut words = Vec::new();
-    let mut rest = skip(text);
+    let mut rest = text.trim_start_matches(is_gap);
     while !rest.is_empty() {
         let (word, length) = next(dialect, rest)?;
         words.push(word);
-        rest = skip(rest.get(length..).unwrap_or_default());
+        let behind = rest.get(length..).unwrap_or_default();
+        rest = behind.trim_start_matches(is_gap);
     }
     Ok(words)
 }
 
 fn is_gap(c: char) -> bool {
     c.is_whitespace() || c == ',' || c == ';'
-}
-
-fn skip(text: &str) -> &str {
-    text.trim_start_matches(is_gap)
 }
 
 /// Parses the first word and returns it with its length in the text.

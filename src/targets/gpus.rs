@@ -4,25 +4,19 @@ use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
 #[cfg(not(feature = "cudarc"))]
 use crate::runtime::driver::query::DriverProblem;
+use crate::runtime::driver::query::{self, Device};
 use crate::runtime::facts::finding::Finding;
 use crate::system::programs::{Waiting, on_path, run};
 use crate::targets::nvidia_smi;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::runtime::driver::query::Device;
-
 /// The time limit of a query. A driver that has to wake its GPUs needs two or three seconds; a broken one never
 /// answers.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-/// The answer of the driver.
-enum DriverAnswer {
-    Gpus(Vec<Device>),
-    /// Its library cannot be opened. `nvidia-smi` may still work.
-    NoLibrary,
-    Failed(GpuQueryFault),
-}
+/// The GPUs that the driver reports. `None` if its library cannot be opened, when `nvidia-smi` may still work.
+type DriverAnswer = Result<Option<Vec<Device>>, GpuQueryFault>;
 
 /// A query for the GPUs of this machine that failed. A build needs no GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,11 +47,9 @@ pub enum SilentDriver {
 /// Returns the visible GPUs, in CUDA's order. A machine without GPUs is not an error.
 pub fn gpus(env: &Environment) -> Result<Vec<Device>, GpuQueryFault> {
     let deadline = env.program_deadline().unwrap_or(DEADLINE);
-    match within(deadline, ask) {
-        Ok(DriverAnswer::Gpus(gpus)) => Ok(gpus),
-        Ok(DriverAnswer::Failed(fault)) => Err(fault),
-        Ok(DriverAnswer::NoLibrary) => without_library(env, deadline),
-        Err(silent) => Err(GpuQueryFault::Silent(silent)),
+    match within(deadline, ask).map_err(GpuQueryFault::Silent)?? {
+        Some(gpus) => Ok(gpus),
+        None => without_library(env, deadline),
     }
 }
 
@@ -79,22 +71,18 @@ pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T
 
 #[cfg(not(feature = "cudarc"))]
 fn ask() -> DriverAnswer {
-    use crate::runtime::driver::query;
     match query::ask() {
-        Ok(driver) => DriverAnswer::Gpus(driver.devices),
-        Err(DriverProblem::NoDevice { .. }) => DriverAnswer::Gpus(Vec::new()),
+        Ok(driver) => Ok(Some(driver.devices)),
+        Err(DriverProblem::NoDevice { .. }) => Ok(Some(Vec::new())),
+        Err(problem @ DriverProblem::Failed { .. }) => Err(GpuQueryFault::Driver(problem)),
         Err(
             DriverProblem::Missing(_) | DriverProblem::Stub(_) | DriverProblem::NotADriver { .. },
-        ) => DriverAnswer::NoLibrary,
-        Err(problem @ DriverProblem::Failed { .. }) => {
-            DriverAnswer::Failed(GpuQueryFault::Driver(problem))
-        }
+        ) => Ok(None),
     }
 }
 
 #[cfg(feature = "cudarc")]
 fn ask() -> DriverAnswer {
-    use crate::runtime::driver::query;
     use crate::runtime::facts::compute_capability::ComputeCapability;
     use crate::runtime::system::names::DRIVER;
     use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult, is_culib_present};
@@ -124,37 +112,27 @@ fn ask() -> DriverAnswer {
     // SAFETY: this opens the driver's library by its usual names, as CUDA itself does. Without the library all other
     // functions of cudarc panic.
     if ["libcuda.so", DRIVER].into_iter().any(truncated) || !unsafe { is_culib_present() } {
-        return DriverAnswer::NoLibrary;
+        return Ok(None);
     }
     match devices() {
-        Ok(gpus) => DriverAnswer::Gpus(gpus),
-        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => DriverAnswer::Gpus(Vec::new()),
-        Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => DriverAnswer::NoLibrary,
-        Err(error) => DriverAnswer::Failed(GpuQueryFault::Cudarc(format!("{error:?}"))),
+        Ok(gpus) => Ok(Some(gpus)),
+        Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => Ok(Some(Vec::new())),
+        Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => Ok(None),
+        Err(error) => Err(GpuQueryFault::Cudarc(format!("{error:?}"))),
     }
 }
 
-/// Queries `nvidia-smi`. Without it, as in a container, there are no GPUs.
+/// Runs `nvidia-smi`. Without it, as in a container, there are no GPUs. An old one that does not support `compute_cap`
+/// returns none either.
 fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>, GpuQueryFault> {
     let name = format!("nvidia-smi{}", std::env::consts::EXE_SUFFIX);
     let path = env.get(Variable::Path).unwrap_or_default();
-    match on_path(&name, path) {
-        Some(program) => smi(program, env, deadline),
-        None => Ok(Vec::new()),
-    }
-}
-
-/// Runs `nvidia-smi`. An old one that does not support `compute_cap` and one that reports an error return no GPUs.
-fn smi(
-    program: PathBuf,
-    env: &Environment,
-    deadline: Duration,
-) -> Result<Vec<Device>, GpuQueryFault> {
+    let Some(program) = on_path(&name, path) else {
+        return Ok(Vec::new());
+    };
     let question = Invocation {
         program,
-        args: [nvidia_smi::QUESTION, "--format=csv,noheader"]
-            .map(String::from)
-            .to_vec(),
+        args: vec![nvidia_smi::QUESTION.into(), "--format=csv,noheader".into()],
         ..Invocation::default()
     };
     let output = run(&question, deadline).map_err(GpuQueryFault::SmiNotRun)?;
@@ -164,16 +142,11 @@ fn smi(
             output: format!("{}{}", output.stdout, output.stderr),
         });
     }
-    Ok({
-        let visible = env.as_set("CUDA_VISIBLE_DEVICES");
-        let visible = visible.map(|value| value.to_string_lossy());
-        let by_bus = env.var("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
-        nvidia_smi::visible(
-            nvidia_smi::parse(&output.stdout),
-            visible.as_deref(),
-            by_bus,
-        )
-    })
+    let listed = nvidia_smi::parse(&output.stdout);
+    let visible = env.as_set("CUDA_VISIBLE_DEVICES");
+    let visible = visible.map(|value| value.to_string_lossy());
+    let by_bus = env.var("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
+    Ok(nvidia_smi::visible(listed, visible.as_deref(), by_bus))
 }
 
 #[cfg(all(test, unix))]

@@ -42,14 +42,10 @@ pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec
     for one in &listed {
         every.push(one.gpu.clone());
     }
-    let Some(value) = variable else {
+    let (Some(value), Some(first)) = (variable, listed.first()) else {
         return every;
     };
-    let capability = |one: &Listed| one.gpu.capability;
-    let alike = listed.windows(2).all(|two| match two {
-        [one, other] => capability(one) == capability(other),
-        _ => true,
-    });
+    let alike = (listed.iter()).all(|one| one.gpu.capability == first.gpu.capability);
     let mut visible = Vec::new();
     for entry in value.split(',').map(str::trim) {
         if entry.starts_with("MIG") {

@@ -116,11 +116,8 @@ pub fn is_same_minor(one: Version, other: Version) -> bool {
 
 fn header_library(cudnn: &Cudnn) -> Option<HeaderLibrarySkew<'_>> {
     let (header, library) = differing(cudnn)?;
-    let packages = cudnn
-        .files
-        .header_owner
-        .as_ref()
-        .zip(cudnn.owner.as_deref());
+    let headers = cudnn.files.header_owner.as_ref();
+    let packages = headers.zip(cudnn.owner.as_deref());
     let packages = packages.filter(|(headers, library)| {
         library.installer == Installer::Apt
             && headers.version != library.version
