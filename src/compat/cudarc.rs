@@ -49,13 +49,11 @@ fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
 /// calls functions that the driver does not have.
 pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<String> {
     let number = |version: Version| (version.major, version.minor);
-    let older = toolkit
-        .zip(driver)
-        .is_none_or(|(toolkit, driver)| number(driver) < number(toolkit));
     let (version, of) = match (toolkit, driver) {
-        (_, Some(driver)) if older => (driver, "driver"),
-        (Some(toolkit), _) => (toolkit, "toolkit"),
-        (None, _) => return None,
+        (Some(toolkit), Some(driver)) if number(toolkit) <= number(driver) => (toolkit, "toolkit"),
+        (_, Some(driver)) => (driver, "driver"),
+        (Some(toolkit), None) => (toolkit, "toolkit"),
+        (None, None) => return None,
     };
     let feature = format!("cuda-{}{:02}0", version.major, version.minor);
     Some(format!(

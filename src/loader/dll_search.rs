@@ -172,10 +172,8 @@ pub fn first_in(sysroot: Sysroot<'_>, dirs: &[PathBuf], file: &str) -> Option<Pa
 /// Returns the unchanged entries of PATH: for the loader, quotation marks belong to the name.
 fn entries(host: &Host) -> Vec<PathBuf> {
     let path = host.env.get(Variable::Path).unwrap_or_default();
-    path.to_string_lossy()
-        .split(';')
-        .map(PathBuf::from)
-        .collect()
+    let path = path.to_string_lossy();
+    path.split(';').map(PathBuf::from).collect()
 }
 
 /// Returns the directories of CUDA's DLLs. Windows does not search them, but the program's installer can copy the DLLs.

@@ -1,10 +1,9 @@
 //! Checks for another cuDNN that the program may load instead of the linked one. The build's environment is only
 //! evidence of the program's.
 
-use crate::model::candidate::{Cudnn, Toolkit};
+use crate::model::candidate::Cudnn;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
 /// A directory of LD_LIBRARY_PATH that contains libraries of cuDNN.
@@ -33,7 +32,9 @@ pub enum PathFault<'a> {
     },
     /// A libnvrtc in LD_LIBRARY_PATH that is older than the toolkit.
     OlderNvrtc {
-        first: &'a Nvrtc,
+        /// The file with the name that cuDNN opens.
+        first: &'a Path,
+        release: Version,
         /// The toolkit's version.
         cuda: Version,
         /// The toolkit's library directory.
@@ -87,28 +88,6 @@ fn shadowed<'a>(
         library: cudnn.library.as_deref().filter(|_| !is_same)?,
         version: cudnn.linked_version(),
     })
-}
-
-/// The first libnvrtc in LD_LIBRARY_PATH.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nvrtc {
-    /// The file with the name that cuDNN opens.
-    pub file: PathBuf,
-    pub release: Version,
-}
-
-/// Returns the finding if cuDNN uses a libnvrtc that is older than the toolkit. A newer one supports all that an older
-/// one supports.
-pub fn nvrtc(cudnn: &Cudnn, toolkit: &Toolkit, first: &Nvrtc) -> Option<Finding> {
-    let cuda = toolkit.version?;
-    let compiles = |part: &SubLibraryFile| part.name == "engines_runtime_compiled";
-    // Since cuDNN 9 a separate sub-library compiles, which may be left out.
-    let left_out = cudnn.version()?.major >= 9 && !cudnn.parts.iter().any(compiles);
-    if left_out || first.release.major != cuda.major || first.release.minor >= cuda.minor {
-        return None;
-    }
-    let dir = toolkit.link_dirs.first().map(PathBuf::as_path);
-    Some(PathFault::OlderNvrtc { first, cuda, dir }.finding())
 }
 
 /// Like [`library_path`], but for Windows, which searches its own directory, `system`, and then PATH.

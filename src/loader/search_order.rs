@@ -76,20 +76,14 @@ pub fn before_cache(objects: &[Object], chain: &[usize], env: &LoaderEnv) -> Vec
 /// Returns `true` if the loader ignores an entry with `$ORIGIN` for a program that has more rights than its user. It is
 /// only allowed at the start, and in the program's own paths only if they point into the system directories.
 fn is_ignored(entry: &str, of_program: bool, dir: &Path, env: &LoaderEnv) -> bool {
-    let token = ["$ORIGIN", "${ORIGIN}"]
-        .iter()
-        .find_map(|token| Some((*token, entry.find(token)?)));
-    let Some((token, at)) = token else {
+    let mut tokens = ["$ORIGIN", "${ORIGIN}"].iter();
+    let Some((token, at)) = tokens.find_map(|token| Some((token, entry.find(token)?))) else {
         return false;
     };
     let is_separate = matches!(entry.as_bytes().get(token.len()), None | Some(b'/'));
-    let plain = normalized(dir);
-    let is_trusted = || {
-        system(env)
-            .iter()
-            .any(|place| plain.starts_with(&place.dir))
-    };
-    at > 0 || !is_separate || of_program && !is_trusted()
+    let (plain, system) = (normalized(dir), system(env));
+    let is_trusted = system.iter().any(|place| plain.starts_with(&place.dir));
+    at > 0 || !is_separate || of_program && !is_trusted
 }
 
 /// Removes `.` and `..` from a path lexically.

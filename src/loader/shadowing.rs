@@ -2,12 +2,14 @@
 
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::parts::{Named, SubLibraries};
-use crate::loader::path_shadowing::{Nvrtc, ShadowingLibrary};
+use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
@@ -22,9 +24,9 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     files::dedup(dirs.filter(|dir| host.is_inside(dir)))
 }
 
-/// Returns the libnvrtc in LD_LIBRARY_PATH with the name that this cuDNN opens, unless it is the toolkit's or its
-/// version is unknown.
-pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Nvrtc> {
+/// Returns the finding if cuDNN uses a libnvrtc in LD_LIBRARY_PATH that is older than the toolkit. A newer one supports
+/// all that an older one supports.
+pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Finding> {
     let sysroot = host.sysroot();
     let by_toolkit = toolkit.version.map(|version| version.major);
     // cuDNN opens the libnvrtc of its own CUDA first, and `libnvrtc.so` only if it does not exist.
@@ -37,7 +39,20 @@ pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Nvrtc> {
         return None;
     }
     let release = version_in(&real).or_else(|| builtins(dir))?;
-    Some(Nvrtc { file, release })
+    let cuda = toolkit.version?;
+    let compiles = |part: &SubLibraryFile| part.name == "engines_runtime_compiled";
+    // Since cuDNN 9 a separate sub-library compiles, which may be left out.
+    let left_out = cudnn.version()?.major >= 9 && !cudnn.parts.iter().any(compiles);
+    if left_out || release.major != cuda.major || release.minor >= cuda.minor {
+        return None;
+    }
+    let fault = PathFault::OlderNvrtc {
+        first: &file,
+        release,
+        cuda,
+        dir: toolkit.link_dirs.first().map(PathBuf::as_path),
+    };
+    Some(fault.finding())
 }
 
 /// Returns the version of the builtins in a directory. In a wheel, their file name contains the version, unlike

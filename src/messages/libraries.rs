@@ -42,14 +42,19 @@ impl PathFault<'_> {
                     .help(remedy)
                     .help(format!("or copy all DLLs of `{linked}` beside the program"))
             }
-            PathFault::OlderNvrtc { first, cuda, dir } => {
+            PathFault::OlderNvrtc {
+                first,
+                release,
+                cuda,
+                dir,
+            } => {
                 let before = dir.map(|own| format!(", or put `{}` before it", own.display()));
-                let (dir, release) = (directory(&first.file), first.release.short());
+                let (dir, release) = (directory(first), release.short());
                 hijack(format!(
                     "LD_LIBRARY_PATH leads cuDNN to the libnvrtc {release} in `{dir}`, and the toolkit is CUDA {}",
                     cuda.short()
                 ))
-                .with("first", first.file.display())
+                .with("first", first.display())
                 .with(
                     "reason",
                     "cuDNN compiles a part of its code when the program runs, and an older libnvrtc knows no GPU that came after it",

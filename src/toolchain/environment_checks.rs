@@ -39,8 +39,7 @@ pub fn cudnn_findings(
     let rivals = shadowing::libraries_in(shadowing::library_path(host), cudnn, host);
     findings.extend(path_shadowing::library_path(cudnn, &rivals));
     if let Some(toolkit) = built_with {
-        let first = shadowing::nvrtc(toolkit, cudnn, host);
-        findings.extend(first.and_then(|first| path_shadowing::nvrtc(cudnn, toolkit, &first)));
+        findings.extend(shadowing::nvrtc(toolkit, cudnn, host));
     }
     let by_rpath = config.link == Link::Dynamic && config.rpath;
     if let (Some(dir), true) = (&cudnn.link_dir, by_rpath) {
