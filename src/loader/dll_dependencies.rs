@@ -16,7 +16,6 @@ pub struct DllDependencies {
     pub lacks_zlib: bool,
     /// The compression library and its architecture, if it is not cuDNN's.
     pub foreign_zlib: Option<(PathBuf, &'static str)>,
-    /// Imported DLLs that were not found.
     pub missing_dlls: Vec<MissingDll>,
     /// Set if PATH is the PATH of the system that runs the program.
     pub path_known: bool,
@@ -26,7 +25,6 @@ pub struct DllDependencies {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingDll {
     pub part: PathBuf,
-    /// The file name of the DLL.
     pub dll: String,
 }
 
@@ -60,7 +58,6 @@ pub enum DllFault<'a> {
     /// Missing DLLs of cuDNN itself.
     MissingPart {
         needs: Vec<&'a MissingDll>,
-        /// The main library of cuDNN.
         library: &'a Path,
         dir: &'a Path,
     },

@@ -14,9 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// The directories in search order.
 pub struct DllSearchPath<'a> {
-    /// The view of their files.
     pub sysroot: Sysroot<'a>,
-    /// The system directory.
     pub system: Option<PathBuf>,
     /// The current directory, if it is the program's.
     pub current: Option<PathBuf>,

@@ -25,7 +25,6 @@ type Selected = (PathBuf, Result<Linkage, Defect>);
 /// The loaded files in the loader's order, and the missing libraries.
 #[derive(Clone, Debug, Default)]
 pub struct LoadGraph {
-    /// The loader's environment.
     pub env: LoaderEnv,
     /// The loaded files, the program first.
     pub objects: Vec<Object>,

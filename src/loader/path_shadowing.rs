@@ -16,7 +16,6 @@ pub struct ShadowingLibrary {
     pub main_library: bool,
     /// The files of its sub-libraries.
     pub parts: Vec<String>,
-    /// The version of the libraries.
     pub version: Option<Version>,
 }
 
@@ -35,28 +34,18 @@ pub enum PathFault<'a> {
         /// The file with the name that cuDNN opens.
         first: &'a Path,
         release: Version,
-        /// The toolkit's version.
         cuda: Version,
         /// The toolkit's library directory.
         dir: Option<&'a Path>,
     },
     /// A cuDNN below a directory of PATH.
-    BelowPath {
-        library: &'a Path,
-        /// The directory of PATH.
-        dir: &'a Path,
-    },
+    BelowPath { library: &'a Path, dir: &'a Path },
     /// An rpath to a conda environment's cuDNN, which also selects the environment's C++ library for the program.
-    CondaRpath {
-        link_dir: &'a Path,
-        /// The environment's C++ library.
-        cxx: &'a Path,
-    },
+    CondaRpath { link_dir: &'a Path, cxx: &'a Path },
 }
 
 /// The chosen cuDNN, and the one that programs find before it.
 pub struct Shadowed<'a> {
-    /// The other cuDNN.
     pub rival: &'a ShadowingLibrary,
     /// The chosen cuDNN's library.
     pub library: &'a Path,

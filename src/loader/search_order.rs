@@ -23,11 +23,9 @@ pub struct LoaderEnv {
     pub preloads: Vec<String>,
     /// Set if the program has more rights than its user.
     pub is_privileged: bool,
-    /// The built-in values of the loader.
     pub loader: Loader,
     /// The directories that Windows searches for DLLs.
     pub dll_dirs: Vec<PathBuf>,
-    /// Set if the CPU's levels are known.
     pub is_cpu_known: bool,
 }
 

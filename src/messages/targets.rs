@@ -43,7 +43,7 @@ impl RequestFault<'_> {
                 let headline = format!("{from} names no GPU target: its list is empty");
                 unknown(headline, &None)
             }
-            RequestProblem::NoGpu(instead, cause) => {
+            RequestProblem::NoGpu(instead) => {
                 let headline = format!("this machine shows no GPU, and {from} asks for `native`");
                 let mut finding = error(FindingId::NoGpu, headline).help(format!(
                     "set CUDNN_GUARD_ARCHS=\"{}\", or fewer of these",
@@ -51,7 +51,11 @@ impl RequestFault<'_> {
                 ));
                 let is_of_driver =
                     |cause: &&GpuQueryFault| !matches!(cause, GpuQueryFault::SmiNotRun(_));
-                if let Some(cause) = cause.filter(is_of_driver).map(GpuQueryFault::finding) {
+                if let Some(cause) = self
+                    .gpu_fault
+                    .filter(is_of_driver)
+                    .map(GpuQueryFault::finding)
+                {
                     finding.evidence.push(("driver", cause.summary));
                     finding.evidence.extend(cause.evidence);
                 }

@@ -9,9 +9,7 @@ const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
 /// The meaning of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NamedGpu {
-    /// All GPUs of a generation.
     Generation(Vec<ComputeCapability>),
-    /// One product.
     Product(ComputeCapability),
 }
 

@@ -21,7 +21,6 @@ type DriverAnswer = Result<Option<Vec<Device>>, GpuQueryFault>;
 /// A query for the GPUs of this machine that failed. A build needs no GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GpuQueryFault {
-    /// The driver does not answer.
     Silent(SilentDriver),
     /// The driver reports an error.
     #[cfg(not(feature = "cudarc"))]
@@ -31,8 +30,10 @@ pub enum GpuQueryFault {
     Cudarc(String),
     /// `nvidia-smi` did not run to completion.
     SmiNotRun(Finding),
-    /// `nvidia-smi` failed.
-    SmiFailed { program: PathBuf, output: String },
+    SmiFailed {
+        program: PathBuf,
+        output: String,
+    },
 }
 
 /// A driver that does not answer.

@@ -32,6 +32,8 @@ pub struct Selection {
 pub struct RequestFault<'a> {
     pub request: &'a TargetRequest,
     pub problem: RequestProblem<'a>,
+    /// The reason why no GPU is known.
+    pub gpu_fault: Option<&'a GpuQueryFault>,
 }
 
 /// The reason why a target list cannot be compiled for.
@@ -40,22 +42,12 @@ pub enum RequestProblem<'a> {
     /// A word that is not a target. If a comma stands for a point, the corrected number.
     UnknownWord(&'a str, Option<String>),
     Empty,
-    /// `native` on a machine without a GPU: targets to name instead, and why no GPU is known.
-    NoGpu(Vec<Target>, Option<&'a GpuQueryFault>),
+    /// `native` on a machine without a GPU: targets to name instead.
+    NoGpu(Vec<Target>),
     /// A target cannot be made through the PTX that the list names for it.
     Unsound(Gencode),
     /// nvcc cannot make these targets.
     Unsupported(&'a Compiler, Vec<Target>),
-}
-
-impl<'a> RequestFault<'a> {
-    /// Adds the reason why no GPU is known.
-    pub fn with_gpu_query(mut self, fault: Option<&'a GpuQueryFault>) -> Self {
-        if let RequestProblem::NoGpu(_, cause) = &mut self.problem {
-            *cause = fault;
-        }
-        self
-    }
 }
 
 /// A selection that differs from what the reader may expect.
@@ -81,18 +73,14 @@ pub fn select<'a>(
     compiler: Option<&'a Compiler>,
     gpus: &[Device],
 ) -> Result<Selection, RequestFault<'a>> {
-    match request {
-        Some(request) => wished(request, compiler, gpus),
-        None => Ok(default_targets(compiler, gpus, &|_| true)),
-    }
-}
-
-fn wished<'a>(
-    request: &'a TargetRequest,
-    compiler: Option<&'a Compiler>,
-    gpus: &[Device],
-) -> Result<Selection, RequestFault<'a>> {
-    let fault = |problem| RequestFault { request, problem };
+    let Some(request) = request else {
+        return Ok(default_targets(compiler, gpus, &|_| true));
+    };
+    let fault = |problem| RequestFault {
+        request,
+        problem,
+        gpu_fault: None,
+    };
     let words = request.words().map_err(|word| {
         let meant = with_point(&request.text, word);
         fault(RequestProblem::UnknownWord(word, meant))
@@ -116,7 +104,7 @@ fn wished<'a>(
             }
             Word::Native if gpus.is_empty() => {
                 let instead = with_ptx(majors(&known(compiler)));
-                return Err(fault(RequestProblem::NoGpu(instead, None)));
+                return Err(fault(RequestProblem::NoGpu(instead)));
             }
             Word::Native => {
                 for gpu in gpus {

@@ -6,7 +6,6 @@ use crate::targets::dialect::{self, Dialect, Word};
 /// A requested list of targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetRequest {
-    /// Its origin.
     pub from: ChosenBy,
     pub dialect: Dialect,
     /// The list as written.

@@ -9,7 +9,7 @@ use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::targets::gpus;
 use crate::targets::nvcc_support::Compiler;
-use crate::targets::select::{self, Selection};
+use crate::targets::select::{self, RequestFault, Selection};
 use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::Toolchain;
 use crate::toolchain::environment_checks::compiler_skew;
@@ -165,8 +165,8 @@ pub(crate) fn choose(
     }
     let mut selection = match request {
         Some(_) => select::select(request, compiler, &gpus).map_err(|fault| {
-            let fault = fault.with_gpu_query(gpu_fault.as_ref());
-            vec![fault.finding()]
+            let gpu_fault = gpu_fault.as_ref();
+            vec![RequestFault { gpu_fault, ..fault }.finding()]
         })?,
         None => select::default_targets(compiler, &gpus, is_served),
     };
@@ -198,9 +198,12 @@ mod tests {
             output: "no".to_string(),
         };
         let compiler = Compiler::from_table(None, Version::new(11, 8, 0));
-        let none = select::select(Some(&request), compiler.as_ref(), &[]).unwrap_err();
+        let none = RequestFault {
+            gpu_fault: Some(&fault),
+            ..select::select(Some(&request), compiler.as_ref(), &[]).unwrap_err()
+        };
         assert_eq!(
-            none.with_gpu_query(Some(&fault)).finding().to_string(),
+            none.finding().to_string(),
             "this machine shows no GPU, and the build script asks for `native`  [no-gpu]\n  \
              = help: set CUDNN_GUARD_ARCHS=\"sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90\", or fewer of these\n  \
              found       the build script: \"native\"\n  \

@@ -16,7 +16,6 @@ pub enum SubLibraryFault<'a> {
     /// Missing sub-libraries that a convolution needs.
     Missing {
         files: Vec<String>,
-        /// The command that installs the package again.
         reinstall: Option<String>,
     },
     /// An unusable sub-library that a convolution needs, with the command that reinstalls the package, if it helps.
