@@ -23,44 +23,36 @@ pub enum FileFault<'a> {
 
 /// Reads a text file. Invalid UTF-8 is replaced, because headers contain names of people.
 pub fn read(path: &Path) -> Result<String, Finding> {
-    read_all(path)
-        .map(text)
-        .map_err(|error| failed("read", path, &error))
+    bytes(path).map(text)
 }
 
 /// Reads a file.
-#[cfg(feature = "cli")]
 pub fn bytes(path: &Path) -> Result<Vec<u8>, Finding> {
-    read_all(path).map_err(|error| failed("read", path, &error))
-}
-
-fn read_all(path: &Path) -> io::Result<Vec<u8>> {
     let bytes = start(path, MAX_SIZE + 1)?;
     if bytes.len() as u64 > MAX_SIZE {
-        return Err(io::ErrorKind::FileTooLarge.into());
+        return Err(failed("read", path, &io::ErrorKind::FileTooLarge.into()));
     }
-    Ok(bytes)
-}
-
-fn start(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    #[cfg(test)]
-    opened::note(path);
-    let mut bytes = Vec::new();
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Reads the complete lines in the first `most` bytes of a file.
 pub fn read_start(path: &Path, most: u64) -> Result<String, Finding> {
-    let read = || {
-        let mut bytes = start(path, most)?;
-        if bytes.len() as u64 == most {
-            let end = bytes.iter().rposition(|byte| *byte == b'\n');
-            bytes.truncate(end.map_or(0, |end| end + 1));
-        }
-        Ok(text(bytes))
-    };
-    read().map_err(|error| failed("read", path, &error))
+    let mut bytes = start(path, most)?;
+    if bytes.len() as u64 == most {
+        let end = bytes.iter().rposition(|byte| *byte == b'\n');
+        bytes.truncate(end.map_or(0, |end| end + 1));
+    }
+    Ok(text(bytes))
+}
+
+fn start(path: &Path, most: u64) -> Result<Vec<u8>, Finding> {
+    #[cfg(test)]
+    opened::note(path);
+    let mut bytes = Vec::new();
+    match File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(failed("read", path, &error)),
+    }
 }
 
 fn text(bytes: Vec<u8>) -> String {

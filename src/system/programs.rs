@@ -75,7 +75,8 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
         .map_err(|error| cannot("start", invocation, &error))?;
     let stdout = drain(child.stdout.take().map(|stream| Box::new(stream) as Source));
     let stderr = drain(child.stderr.take().map(|stream| Box::new(stream) as Source));
-    let open = || stdout.is_open() || stderr.is_open();
+    // A reader thread shares the bytes until its stream ends.
+    let open = || Arc::strong_count(&stdout) > 1 || Arc::strong_count(&stderr) > 1;
     let waited = wait(&mut child, open, invocation, begun, deadline);
     // Children are allowed to outlive a program that exits normally: sccache leaves its server running.
     if !matches!(waited, Ok(Some(_))) {
@@ -85,8 +86,8 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
         let _ = child.wait();
         kill_all(&children);
     }
-    let text = |stream: &Stream| {
-        let bytes = stream.kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = |bytes: &Mutex<Vec<u8>>| {
+        let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     };
     match waited {
@@ -167,20 +168,9 @@ pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
 
 type Source = Box<dyn Read + Send>;
 
-/// The bytes read from an output stream. The reader thread shares them until the stream ends.
-struct Stream {
-    kept: Arc<Mutex<Vec<u8>>>,
-}
-
-impl Stream {
-    fn is_open(&self) -> bool {
-        Arc::strong_count(&self.kept) > 1
-    }
-}
-
 /// Reads a stream to its end in its own thread, because a program with a full pipe blocks. Wakes this thread at the
 /// end.
-fn drain(mut from: Option<Source>) -> Stream {
+fn drain(mut from: Option<Source>) -> Arc<Mutex<Vec<u8>>> {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&kept);
     let waiting = std::thread::current();
@@ -197,7 +187,7 @@ fn drain(mut from: Option<Source>) -> Stream {
         drop(sink);
         waiting.unpark();
     });
-    Stream { kept }
+    kept
 }
 
 /// Returns the children of a process that it has not waited for.

@@ -6,7 +6,6 @@ use crate::runtime::facts::finding::Finding;
 use crate::system::Host;
 use crate::system::freshness::build_stamp;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// Archives the objects as `lib<name>.a` in `out_dir`, unless it already contains these objects.
 pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> Result<(), Finding> {
@@ -35,7 +34,6 @@ pub fn create(name: &str, objects: &[PathBuf], host: &Host, out_dir: &Path) -> R
         .objects(objects)
         .try_compile(name)
         .map_err(|error| ToolFailure::Archive(name, error).finding())?;
-    // Only this build script writes the objects, and it is done. So they are stable, however new they are.
-    stamp.write(objects, SystemTime::now() + Duration::from_secs(1));
+    stamp.write_own(objects);
     Ok(())
 }

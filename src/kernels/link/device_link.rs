@@ -10,7 +10,6 @@ use crate::system::freshness::build_stamp::Artifact;
 use crate::system::{files, programs};
 use crate::toolkit::nvcc_command;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// Returns the flags with `-rdc=true` in place of `-dc`, which also implies `-c`.
 pub fn renamed(flags: &[String]) -> Vec<String> {
@@ -73,7 +72,6 @@ pub fn link(
         let printed = ran.stdout + &ran.stderr;
         return Err(ToolFailure::DeviceLink(&command, printed).finding());
     }
-    // Only this build script writes the objects, and it is done. So they are stable, however new they are.
-    made.write(objects, SystemTime::now() + Duration::from_secs(1));
+    made.write_own(objects);
     Ok(output)
 }

@@ -13,7 +13,6 @@ use crate::runtime::facts::finding::Finding;
 use crate::system::{cargo, files, out_dir};
 use crate::targets::select::Selection;
 use crate::toolkit::nvcc_command::Product;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
@@ -75,27 +74,17 @@ impl Kernels<'_> {
     /// Writes the module. Without CUDA its constants are empty, so that the crate still compiles.
     fn write_module(&self, name: &str, product: Product, made: &[PathBuf]) -> Result<(), Error> {
         let sources = self.sources(&mut Vec::new())?;
-        let text = |name: Option<&OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
         let each = made.len() / sources.len();
-        let mut constants = Vec::new();
+        let mut files: Vec<(&Path, Option<&Path>)> = Vec::new();
         for (place, output) in made.iter().enumerate() {
-            let target = Path::new(output.file_stem().unwrap_or_default()).extension();
-            constants.push(module::Constant {
-                source: &sources[place / each],
-                target: (product == Product::Cubin).then(|| text(target)),
-                file: Some(text(output.file_name())),
-            });
+            files.push((&sources[place / each], Some(output)));
         }
         if made.is_empty() && product != Product::Cubin {
             for source in &sources {
-                constants.push(module::Constant {
-                    source,
-                    target: None,
-                    file: None,
-                });
+                files.push((source, None));
             }
         }
-        let text = module::text(name, product == Product::Ptx, &constants)?;
+        let text = module::text(name, product, &files)?;
         let path = self.output_dir()?.join(format!("{name}.rs"));
         self.toolchain
             .written

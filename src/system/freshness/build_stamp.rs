@@ -17,7 +17,7 @@ use crate::system::freshness::{fingerprint, header_shadowing};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// A build output and its stamp.
 pub struct Artifact<'a> {
@@ -95,6 +95,12 @@ impl Artifact<'_> {
             // Without a stamp the output is only rebuilt.
             let _ = std::fs::write(self.stamp, text);
         }
+    }
+
+    /// Writes the stamp of an output that was made of files which only this build script writes. They are stable,
+    /// however new they are.
+    pub fn write_own(&self, read: &[PathBuf]) {
+        self.write(read, SystemTime::now() + Duration::from_secs(1));
     }
 
     /// Removes the stamp before the output is rebuilt.
