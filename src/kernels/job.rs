@@ -210,21 +210,19 @@ impl Job {
         let command = self.command(setup, &besides);
         let wrapper = setup.wrapper.as_ref();
         let wrapped = wrapper.and_then(|wrapper| Some((wrapper, wrapper.run(&command)?)));
-        match wrapped {
+        let failed = match wrapped {
             Some((_, output)) if output.success && files::is_file(&self.output) => {
-                Ok((command, output))
+                return Ok((command, output));
             }
-            None => Ok((command.clone(), programs::run_to_end(&command)?)),
-            Some((wrapper, failed)) => {
-                let mut output = programs::run_to_end(&command)?;
-                if output.success {
-                    let fault = wrapper.give_up(&self.source, &failed);
-                    let text = fault.map(|fault| format!("\n\n{}\n", fault.finding()));
-                    output.stderr += &text.unwrap_or_default();
-                }
-                Ok((command, output))
+            failed => failed,
+        };
+        let mut output = programs::run_to_end(&command)?;
+        if let (Some((wrapper, failed)), true) = (failed, output.success) {
+            if let Some(fault) = wrapper.give_up(&self.source, &failed) {
+                output.stderr += &format!("\n\n{}\n", fault.finding());
             }
         }
+        Ok((command, output))
     }
 
     /// Returns the files that the compilation read.

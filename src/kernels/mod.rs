@@ -75,7 +75,6 @@ pub struct Kernels<'a> {
 }
 
 /// A request for kernels that cannot be fulfilled.
-#[derive(Debug, PartialEq)]
 pub enum InvalidRequest<'a> {
     LibraryName(&'a str),
     /// A library, with a method that only applies to files which a program loads.

@@ -26,15 +26,15 @@ impl UndocumentedToolkit {
 impl NewerToolkitPtx {
     /// Returns the finding, a note if no GPU of this machine needs PTX.
     pub fn finding(&self) -> Finding {
-        let severity = if self.is_needed {
-            Severity::Warning
-        } else {
-            Severity::Note
+        let severity = match self.is_needed {
+            true => Severity::Warning,
+            false => Severity::Note,
         };
-        let first = self.first_driver;
-        let first = first.map(|release| format!("driver {release} and later ones"));
         let finding = self.ptx.finding(severity, "the toolkit writes");
-        finding.with_lines("taken by", first)
+        match self.first_driver {
+            Some(first) => finding.with("taken by", format!("driver {first} and later ones")),
+            None => finding,
+        }
     }
 }
 
@@ -54,12 +54,12 @@ impl ImageNeedsDriver<'_> {
                 None => "update the NVIDIA driver of the host".to_string(),
             })
             .help(format!("or take an image of CUDA {driver} or an older one"));
-        // Within a major, only PTX is incompatible.
-        match self.required.major == self.driver.major {
-            true => finding.help(format!(
-                "or start the container with {DISABLE}=1, if the program holds machine code for its GPU"
-            )),
-            false => finding,
+        if self.required.major != self.driver.major {
+            return finding;
         }
+        // Within a major, only PTX is incompatible.
+        finding.help(format!(
+            "or start the container with {DISABLE}=1, if the program holds machine code for its GPU"
+        ))
     }
 }

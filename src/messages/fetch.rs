@@ -105,16 +105,16 @@ impl FetchFault {
                 let command = |release: &String| format!("`cudnn-guard fetch {option} {release}`");
                 let commands: Vec<String> = names.iter().map(command).collect();
                 let (names, commands) = (names.join(" and "), commands.join(", or "));
-                let finding = failed(format!(
+                let mut finding = failed(format!(
                     "PyPI has no {what}; the nearest that it has {are} {names}"
                 ))
                 .help(format!("fetch what it has: {commands}"));
-                match other_cuda {
-                    Some(cuda) => finding.help(format!(
+                if let Some(cuda) = other_cuda {
+                    finding = finding.help(format!(
                         "or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {cuda} --cudnn {required}`"
-                    )),
-                    None => finding,
+                    ));
                 }
+                finding
             }
             Self::NoInstaller(without_pip) => failed("neither uv nor a Python with pip is on PATH")
                 .with_lines("no pip in", without_pip.iter().map(|path| path.display()))

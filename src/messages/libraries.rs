@@ -86,16 +86,10 @@ impl PathFault<'_> {
 }
 
 /// Returns the finding for a cuDNN that the program loads because of a variable.
-fn hijacked(
-    by: &str,
-    Shadowed {
-        rival,
-        library,
-        version,
-    }: &Shadowed<'_>,
-) -> Finding {
+fn hijacked(by: &str, shadowed: &Shadowed) -> Finding {
+    let (rival, library) = (shadowed.rival, shadowed.library);
     let (dir, file) = (rival.dir.display(), file_name(library));
-    let (theirs, ours) = (release(rival.version), release(*version));
+    let (theirs, ours) = (release(rival.version), release(shadowed.version));
     let (summary, first) = if rival.main_library {
         let summary = format!(
             "{by} leads the program to the cuDNN {theirs} in `{dir}`, and the program is linked to {ours}"
@@ -112,10 +106,10 @@ fn hijacked(
 }
 
 fn release(version: Option<Version>) -> String {
-    version.map_or_else(
-        || "of unknown release".into(),
-        |version| version.to_string(),
-    )
+    match version {
+        Some(version) => version.to_string(),
+        None => "of unknown release".into(),
+    }
 }
 
 fn directory(library: &Path) -> String {

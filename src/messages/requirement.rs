@@ -13,10 +13,9 @@ impl InvalidRequirement {
             Some(_) => format!("`.{method}({text:?})` is not a version requirement"),
             None => format!("no release can meet `.{method}({text:?})`"),
         };
-        let example = if *method == "cuda" {
-            ">=12.0"
-        } else {
-            ">=9.1, <10"
+        let example = match *method {
+            "cuda" => ">=12.0",
+            _ => ">=9.1, <10",
         };
         Finding::error(FindingId::ConfigInvalid, headline)
             .help(format!(
@@ -48,18 +47,17 @@ impl UnmetRequirement<'_> {
             .with_lines("owner", owner(candidate))
             .with_lines("also found", self.others.iter().map(|other| also(other)));
         let finding = if let Some(better) = self.better {
-            let activate = if better.via.is_inactive() {
-                "activate that environment, or "
-            } else {
-                ""
+            let activate = match better.via.is_inactive() {
+                true => "activate that environment, or ",
+                false => "",
             };
             let root = better.root().display();
             finding.help(format!("{activate}set {variable} to `{root}`"))
         } else {
-            let finding = match &self.install {
-                Some(command) => finding.help(format!("run `{command}`")),
-                None => finding,
-            };
+            let mut finding = finding;
+            if let Some(command) = &self.install {
+                finding = finding.help(format!("run `{command}`"));
+            }
             let required = format!("a {product} that meets `{text}`");
             finding.help(match candidate.request {
                 Some(_) => format!("set {} to a directory with {required}", candidate.via),

@@ -66,16 +66,14 @@ impl StaticLinkFault<'_> {
                     toolkit.root.display(),
                     missing.first().map_or("", String::as_str)
                 );
-                let finding = Finding::error(FindingId::PartialToolkit, headline);
-                let finding = match missing.len() {
-                    0 | 1 => finding,
-                    _ => finding.with("lacking", missing.join("\n")),
-                };
+                let mut finding = Finding::error(FindingId::PartialToolkit, headline);
+                if missing.len() > 1 {
+                    finding = finding.with("lacking", missing.join("\n"));
+                }
                 let dirs = toolkit.link_dirs.iter().map(|dir| dir.display());
-                let finding = if toolkit.link_dirs.is_empty() {
-                    finding.with("looked at", "no directory of libraries")
-                } else {
-                    finding.with_lines("looked at", dirs)
+                finding = match toolkit.link_dirs.is_empty() {
+                    true => finding.with("looked at", "no directory of libraries"),
+                    false => finding.with_lines("looked at", dirs),
                 };
                 match source {
                     Some(source) => finding.help(source.help()).help(format!("or {DYNAMIC}")),

@@ -21,13 +21,12 @@ impl RequestFault<'_> {
             Finding::error(id, headline).with("found", format!("{from}: {:?}", self.request.text))
         };
         let unknown = |headline, meant: &Option<String>| {
-            let finding = error(FindingId::ArchUnknown, headline);
-            let finding = match meant {
-                Some(meant) => finding.help(format!(
+            let mut finding = error(FindingId::ArchUnknown, headline);
+            if let Some(meant) = meant {
+                finding = finding.help(format!(
                     "write `{meant}`, with a point, if that is what you mean"
-                )),
-                None => finding,
-            };
+                ));
+            }
             finding
                 .help(
                     "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
@@ -49,17 +48,15 @@ impl RequestFault<'_> {
                     "set CUDNN_GUARD_ARCHS=\"{}\", or fewer of these",
                     listed(instead)
                 ));
-                let is_of_driver =
-                    |cause: &&GpuQueryFault| !matches!(cause, GpuQueryFault::SmiNotRun(_));
-                if let Some(cause) = self
-                    .gpu_fault
-                    .filter(is_of_driver)
-                    .map(GpuQueryFault::finding)
-                {
-                    finding.evidence.push(("driver", cause.summary));
-                    finding.evidence.extend(cause.evidence);
+                match self.gpu_fault {
+                    None | Some(GpuQueryFault::SmiNotRun(_)) => finding,
+                    Some(cause) => {
+                        let cause = cause.finding();
+                        finding.evidence.push(("driver", cause.summary));
+                        finding.evidence.extend(cause.evidence);
+                        finding
+                    }
                 }
-                finding
             }
             RequestProblem::Unsound(Gencode { target, via }) => {
                 let headline = format!("{target} cannot be made through {via}, as {from} asks");
@@ -229,13 +226,12 @@ impl GpuQueryFault {
                     .help("run `nvidia-smi` to see what it says")
             }
             Self::SmiNotRun(cause) => {
-                let finding = cause.clone();
-                let finding = match cause.id == FindingId::ProgramTimeout {
-                    true => finding.help(
+                let mut finding = cause.clone();
+                if cause.id == FindingId::ProgramTimeout {
+                    finding = finding.help(
                         "or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart",
-                    ),
-                    false => finding,
-                };
+                    );
+                }
                 finding.help("or set CUDNN_GUARD_ARCHS, and the driver is not asked")
             }
             Self::SmiFailed { program, output } => {

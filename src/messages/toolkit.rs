@@ -120,10 +120,10 @@ impl MissingDependency {
         let file = self.library.file_name().unwrap_or_default();
         let (library, needs) = (file.to_string_lossy(), &self.needs);
         let root = toolkit.root.display();
-        let release = toolkit.version.map_or_else(
-            || "of CUDA".into(),
-            |version| format!("of CUDA {}", version.short()),
-        );
+        let release = match toolkit.version {
+            Some(version) => format!("of CUDA {}", version.short()),
+            None => "of CUDA".into(),
+        };
         let headline = match (&self.beside, self.symbols.first()) {
             (Some(_), symbol) => {
                 let symbol = symbol.map_or("", String::as_str);
@@ -131,9 +131,7 @@ impl MissingDependency {
                     "`{library}` {release} calls `{symbol}`, which the `{needs}` beside it does not have: they are of different releases"
                 )
             }
-            (None, _) => {
-                format!("`{library}` {release} needs `{needs}`, which is not in `{root}`")
-            }
+            (None, _) => format!("`{library}` {release} needs `{needs}`, which is not in `{root}`"),
         };
         let stem = needs.split(".so").next().unwrap_or_default();
         Finding::warning(FindingId::PartialToolkit, headline)
@@ -152,25 +150,16 @@ impl NvccHeaderSkew<'_> {
         let (nvcc, headers) = (self.nvcc_version.short(), self.header_version.short());
         let headline =
             format!("nvcc is of CUDA {nvcc}, and the headers that it would read are of {headers}");
-        let finding = Finding::error(FindingId::NvccHeaderSkew, headline)
+        let mut finding = Finding::error(FindingId::NvccHeaderSkew, headline)
             .with("nvcc", self.nvcc.display())
             .with("header", self.header.display())
-            .with_lines(
-                "also found",
-                self.others.iter().map(|other| other.display()),
-            );
-        let is_wheel = self.nvcc.to_string_lossy().contains("/nvidia/cu1");
-        let finding = match is_wheel {
-            true => {
-                let packages = ["cuda-nvcc", "cuda-crt", "cuda-runtime", "nvvm"];
-                let packages = packages.map(|name| format!("'nvidia-{name}=={nvcc}.*'"));
-                let packages = packages.join(" ");
-                finding.help(format!(
-                    "bring the wheels to one release: `pip install {packages}`"
-                ))
-            }
-            false => finding,
-        };
+            .with_lines("also found", self.others.iter().map(|one| one.display()));
+        if self.nvcc.to_string_lossy().contains("/nvidia/cu1") {
+            finding = finding.help(format!(
+                "bring the wheels to one release: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \
+                 'nvidia-cuda-crt=={nvcc}.*' 'nvidia-cuda-runtime=={nvcc}.*' 'nvidia-nvvm=={nvcc}.*'`"
+            ));
+        }
         finding
             .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
             .help(format!(

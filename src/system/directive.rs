@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A `cargo::…` line.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Directive {
     /// `rerun-if-changed`: an existing regular file, because cargo always reruns for a missing one.
     RerunIfChanged(PathBuf),
@@ -35,7 +35,7 @@ pub enum Directive {
 }
 
 /// The argument of `rustc-link-lib`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Library {
     /// A shared library by its short name: `-lcudnn`.
     Dynamic(String),

@@ -28,7 +28,7 @@ const CLOSED_TICK: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A program's output.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// Set if the exit status is 0.
     pub success: bool,

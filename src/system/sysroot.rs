@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// A view of files and directories. With a root, absolute links are relative to the root.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Sysroot<'a> {
     /// The root of the image.
     pub root: Option<&'a Path>,

@@ -5,7 +5,7 @@ use crate::toolkit::nvcc_command::{Plan, Product, all_flags};
 use std::path::Path;
 
 /// The program that writes the dependency file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DepfileSource {
     /// nvcc, which runs the preprocessor of the host compiler once more for the list.
     Nvcc,

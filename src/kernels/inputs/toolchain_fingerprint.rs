@@ -1,7 +1,7 @@
 //! The fingerprint of nvcc, the programs that it runs, and the variables that affect them.
 
 use crate::model::environment::Variable;
-use crate::model::platform::{Os, Platform};
+use crate::model::platform::Os;
 use crate::system::freshness::fingerprint;
 use crate::system::programs::on_path;
 use crate::system::{Host, files};
@@ -37,7 +37,14 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let mut programs = vec![nvcc.clone()];
     let mut add_all = |dir: &Path| {
         for name in BESIDE_NVCC {
-            programs.push(dir.join(program(name, &builder)));
+            // The other names are of programs, with `.exe` on Windows.
+            let is_file = name.ends_with(".profile") || name.ends_with(".bc");
+            let name = if is_file {
+                name.into()
+            } else {
+                builder.program(name)
+            };
+            programs.push(dir.join(name));
         }
     };
     let own = nvcc.parent().unwrap_or(&nvcc);
@@ -70,13 +77,4 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
         read.push(own.or(host.env.os_var(name)).unwrap_or_default());
     }
     format!("{states}\n{flags:?}\n{read:?}")
-}
-
-/// Returns `../nvvm/bin/cicc.exe` on Windows. A name with an extension is not a program.
-fn program(name: &str, platform: &Platform) -> String {
-    if name.ends_with(".profile") || name.ends_with(".bc") {
-        name.to_string()
-    } else {
-        platform.program(name)
-    }
 }

@@ -16,7 +16,6 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// A compilation that failed.
-#[derive(Clone, Copy)]
 pub struct Failure<'a> {
     /// The output of nvcc and its host compiler.
     pub output: &'a str,
