@@ -128,11 +128,12 @@ fn same_version_command(of_headers: &Owner, of_library: &Owner, headers_newer: b
     if cuda != own_cuda {
         return format!("sudo apt install {kind}{own_cuda}={}", of_library.version);
     }
-    let version = if headers_newer {
-        &of_headers.version
+    let newer = if headers_newer {
+        of_headers
     } else {
-        &of_library.version
+        of_library
     };
+    let version = &newer.version;
     format!("sudo apt install {library}={version} {headers}={version}")
 }
 

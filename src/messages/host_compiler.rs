@@ -52,10 +52,9 @@ impl HostCompilerFault<'_> {
             }
             HostCompilerFault::Headers(header, names, glibc, cuda) => {
                 let (glibc, header) = (glibc.short(), header.display());
-                let fixed = if names.contains(&"rsqrt") {
-                    "13.2"
-                } else {
-                    "13.0"
+                let fixed = match names.contains(&"rsqrt") {
+                    true => "13.2",
+                    false => "13.0",
                 };
                 let names = names.join("`, `");
                 let headline = format!(

@@ -185,20 +185,17 @@ impl InspectionFault<'_> {
             Self::NoDll(missing, is_path_known) => {
                 let (name, user) = (&missing.name, file_name(&missing.needed_by));
                 let is_later = missing.need == LoadPhase::Later;
-                let (verb, when) = if is_later {
-                    ("loads", " when it first calls it")
-                } else {
-                    ("needs", "")
+                let (verb, when) = match is_later {
+                    true => ("loads", " when it first calls it"),
+                    false => ("needs", ""),
                 };
-                let lack = if *is_path_known {
-                    "is not where Windows looks for it"
-                } else {
-                    "does not lie beside the program"
+                let lack = match is_path_known {
+                    true => "is not where Windows looks for it",
+                    false => "does not lie beside the program",
                 };
-                let id = if name.to_ascii_lowercase().starts_with("cudnn") {
-                    FindingId::CudnnNotLoadable
-                } else {
-                    FindingId::LibraryNotFound
+                let id = match name.to_ascii_lowercase().starts_with("cudnn") {
+                    true => FindingId::CudnnNotLoadable,
+                    false => FindingId::LibraryNotFound,
                 };
                 let severity = Severity::error_if(*is_path_known && !is_later);
                 let summary = format!("`{user}` {verb} `{name}`{when}, which {lack}");
@@ -232,10 +229,9 @@ impl UnresolvedCudnn<'_> {
     pub fn finding(&self) -> Finding {
         let names = self.names.join(" or ");
         let is_dll = matches!(self.request, Request::Dll);
-        let (places, path) = if is_dll {
-            ("looked in", "PATH where the program runs")
-        } else {
-            ("looked at", "LD_LIBRARY_PATH")
+        let (places, path) = match is_dll {
+            true => ("looked in", "PATH where the program runs"),
+            false => ("looked at", "LD_LIBRARY_PATH"),
         };
         let summary = match &self.request {
             Request::Dll => format!("this program opens {names}, which Windows does not find"),

@@ -180,22 +180,19 @@ impl LeftOut {
             }
             Unreadable::Package(file, fault) => (file.display(), fault),
         };
-        match fault {
-            PackageFault::InvalidAnswer => {
-                format!("`{shown}`: what pkg-config says of it cannot be read")
-            }
-            PackageFault::NotInstalled => {
-                format!("`{shown}`: pkg-config, which reads it, is not installed")
-            }
+        let reason = match fault {
+            PackageFault::InvalidAnswer => ": what pkg-config says of it cannot be read".into(),
+            PackageFault::NotInstalled => ": pkg-config, which reads it, is not installed".into(),
             PackageFault::NotRun(error) => {
-                format!("`{shown}`: pkg-config, which reads it, cannot be run: {error}")
+                format!(": pkg-config, which reads it, cannot be run: {error}")
             }
             PackageFault::Refused(output) => {
                 let output = output.as_deref().unwrap_or("it does not say why");
-                format!("`{shown}`, which pkg-config refuses: {output}")
+                format!(", which pkg-config refuses: {output}")
             }
-            PackageFault::Other(error) => format!("`{shown}`: {error}"),
-        }
+            PackageFault::Other(error) => format!(": {error}"),
+        };
+        format!("`{shown}`{reason}")
     }
 }
 

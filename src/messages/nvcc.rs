@@ -210,10 +210,8 @@ impl FailureCause<'_> {
                 nvcc.display()
             ),
             FailureCause::InToolkit(header, root) => {
-                format!(
-                    "set CUDA_HOME to `{}`, which has `{header}`",
-                    root.display()
-                )
+                let root = root.display();
+                format!("set CUDA_HOME to `{root}`, which has `{header}`")
             }
             FailureCause::MissingHeader(header, package, release) => {
                 let release = package_suffix(*release);

@@ -16,10 +16,9 @@ impl PartialToolkit<'_> {
     pub fn finding(&self) -> Finding {
         let lacks = self.toolkit.missing_components();
         let cpu = &self.platform.cpu;
-        let target = if self.is_cross {
-            format!(" for {cpu}")
-        } else {
-            String::new()
+        let target = match self.is_cross {
+            true => format!(" for {cpu}"),
+            false => String::new(),
         };
         let missing = lacks.join(" and no ");
         let headline = format!("{} has no {missing}{target}", named(self.candidate));
@@ -105,10 +104,8 @@ impl LibraryFault<'_> {
                 .into();
         }
         let release = package_suffix(version);
-        let (debian, fedora) = (
-            format!("`{name}-dev{release}`"),
-            format!("`{name}-devel{release}`"),
-        );
+        let debian = format!("`{name}-dev{release}`");
+        let fedora = format!("`{name}-devel{release}`");
         format!("install {}", by_distribution(&debian, &fedora))
     }
 }
@@ -222,10 +219,10 @@ pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str],
     }
     if os == Os::Windows {
         // Components of NVIDIA's installer: `cuda_12.9.1_windows.exe -s nvcc_12.9`.
-        let release = toolkit
-            .version
-            .map(|version| format!("_{}", version.short()));
-        let release = release.unwrap_or_default();
+        let release = match toolkit.version {
+            Some(version) => format!("_{}", version.short()),
+            None => String::new(),
+        };
         let parts = names(&format!("nvcc{release}"), &format!("cudart{release}"));
         return parts + " with NVIDIA's installer";
     }

@@ -154,12 +154,9 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
 
 /// Returns the name for messages: `CUDA 12.9`.
 fn name_of(toolkit: Option<&Toolkit>) -> String {
-    match toolkit {
-        Some(Toolkit {
-            version: Some(version),
-            ..
-        }) => format!("CUDA {}", version.short()),
-        Some(toolkit) => format!("the CUDA at `{}`", toolkit.root.display()),
+    match toolkit.map(|toolkit| (toolkit, toolkit.version)) {
+        Some((_, Some(version))) => format!("CUDA {}", version.short()),
+        Some((toolkit, None)) => format!("the CUDA at `{}`", toolkit.root.display()),
         None => "this CUDA".to_string(),
     }
 }

@@ -47,13 +47,17 @@ pub enum Source {
 }
 
 impl Patterns {
-    pub fn sources(self) -> impl Iterator<Item = Source> {
-        self.0.into_iter().map(|path| match path.to_str() {
-            Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
-                Source::Pattern(text.to_string())
-            }
-            _ => Source::File(path),
-        })
+    pub fn sources(self) -> Vec<Source> {
+        let mut sources = Vec::new();
+        for path in self.0 {
+            sources.push(match path.to_str() {
+                Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
+                    Source::Pattern(text.to_string())
+                }
+                _ => Source::File(path),
+            });
+        }
+        sources
     }
 }
 
@@ -68,8 +72,7 @@ impl Kernels<'_> {
             match source {
                 Source::File(path) => sources.push(path.clone()),
                 Source::Pattern(pattern) => {
-                    lines.extend(self.watch_dir(pattern));
-                    for path in matching(pattern)? {
+                    for path in self.matching(pattern, lines)? {
                         if !self.is_excluded(&path)? {
                             sources.push(path);
                         }
@@ -125,26 +128,26 @@ impl Kernels<'_> {
                 Source::File(path) => {
                     return Err(InvalidRequest::MissingPath(&path, "watches").finding());
                 }
-                Source::Pattern(pattern) => {
-                    lines.extend(self.watch_dir(&pattern));
-                    watched.extend(matching(&pattern)?);
-                }
+                Source::Pattern(pattern) => watched.extend(self.matching(&pattern, lines)?),
             }
         }
         watched.retain(|path| files::is_file(path));
         let watched = files::dedup(watched.into_iter());
-        lines.extend(watched.iter().cloned().map(Directive::RerunIfChanged));
+        for path in &watched {
+            lines.push(Directive::RerunIfChanged(path.clone()));
+        }
         Ok(watched)
     }
-}
 
-/// Returns the files that match a pattern; none is an error.
-fn matching(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
-    let found = files::glob(pattern)?;
-    if found.is_empty() {
-        return Err(InvalidRequest::NoMatch(pattern).finding());
+    /// Returns the files that match a pattern, and has cargo watch its directory. No match is an error.
+    fn matching(&self, pattern: &str, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
+        lines.extend(self.watch_dir(pattern));
+        let found = files::glob(pattern)?;
+        if found.is_empty() {
+            return Err(InvalidRequest::NoMatch(pattern).finding());
+        }
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// Returns the path relative to the package, if it is inside the package.

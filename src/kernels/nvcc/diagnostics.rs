@@ -155,9 +155,8 @@ impl<'a> Failure<'a> {
 
     fn missing_header(&self) -> Option<FailureCause<'a>> {
         let header = self.output.lines().find_map(absent_header)?;
-        let (_, wheel) = HEADERS
-            .iter()
-            .find(|(start, _)| header.starts_with(start))?;
+        let mut known = HEADERS.iter();
+        let (_, wheel) = known.find(|(start, _)| header.starts_with(start))?;
         let has = |toolkit: &&&Toolkit| {
             let mut dirs = toolkit.include_dirs.iter();
             toolkit.nvcc.is_some() && dirs.any(|dir| files::is_file(&dir.join(header)))
@@ -179,12 +178,10 @@ impl<'a> Failure<'a> {
         let release = self.release.filter(|release| release.major >= 13)?;
         let top = self.nvcc.parent()?.parent()?;
         let is_wheels = top.parent().is_some_and(|up| up.ends_with("nvidia"));
-        let version = if OF_RELEASE.contains(&wheel) {
-            format!("=={}.*", release.short())
-        } else {
-            String::new()
-        };
-        is_wheels.then(|| format!("{wheel}{version}"))
+        is_wheels.then(|| match OF_RELEASE.contains(&wheel) {
+            true => format!("{wheel}=={}.*", release.short()),
+            false => wheel.to_string(),
+        })
     }
 
     fn missing_compiler(&self) -> Option<FailureCause<'a>> {
@@ -192,8 +189,7 @@ impl<'a> Failure<'a> {
         let missing = missing_compiler(self.output, &choice, self.env)?;
         // Otherwise Debian's own search for a compiler may have failed.
         let is_absent = self.output.contains("No such file or directory");
-        let windows = self.output.contains(NO_CL);
-        let is_cause = windows || is_absent && choice != Choice::Nobody;
+        let is_cause = self.output.contains(NO_CL) || is_absent && choice != Choice::Nobody;
         is_cause.then_some(FailureCause::HostCompiler(missing))
     }
 }
