@@ -125,22 +125,19 @@ impl Guard<'_> {
         if let Some(error) = &toolchain.absent {
             return toolchain.write_guard(absent(error, &toolchain.host), self.standalone);
         }
-        let config = &toolchain.config;
+        let link = toolchain.config.link;
         let Some(requirement) = toolchain.requirements.cudnn.clone() else {
             return Err(InvalidGuard::NoRequirement.finding().into());
         };
-        let runtime = config.link == Link::Runtime;
-        let loader = self.loader.unwrap_or(match config.link {
-            Link::Dynamic => Loader::Linked,
-            Link::Static => Loader::Static,
-            Link::Runtime => Loader::Dlopen,
-        });
-        let policy = self.policy.unwrap_or(if runtime {
-            Policy::Requirement
-        } else {
-            Policy::Compatible
-        });
-        contradiction(config.link, loader, policy)?;
+        let runtime = link == Link::Runtime;
+        let (usual_loader, usual_policy) = match link {
+            Link::Dynamic => (Loader::Linked, Policy::Compatible),
+            Link::Static => (Loader::Static, Policy::Compatible),
+            Link::Runtime => (Loader::Dlopen, Policy::Requirement),
+        };
+        let loader = self.loader.unwrap_or(usual_loader);
+        let policy = self.policy.unwrap_or(usual_policy);
+        contradiction(link, loader, policy)?;
         let cudnn = toolchain.cudnn().filter(|_| !runtime);
         let with = cudnn.and_then(|cudnn| cudnn.version());
         let from = with.filter(|_| policy != Policy::Requirement);

@@ -291,9 +291,9 @@ impl Kernels<'_> {
     }
 
     fn output_dir(&self) -> Result<PathBuf, Finding> {
-        let named = self.toolchain.host.env.os_var("OUT_DIR");
-        let path = named.map(PathBuf::from);
-        path.ok_or_else(|| InvalidRequest::NoOutDir.finding())
+        let path = self.toolchain.host.env.os_var("OUT_DIR");
+        let path = path.ok_or_else(|| InvalidRequest::NoOutDir.finding())?;
+        Ok(PathBuf::from(path))
     }
 }
 

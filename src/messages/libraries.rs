@@ -13,11 +13,10 @@ impl PathFault<'_> {
         let hijack = |summary: String| Finding::warning(FindingId::LibraryPathHijack, summary);
         match self {
             PathFault::LibraryPath(shadowed) => {
-                let reason = if shadowed.rival.main_library {
-                    "the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the system's \
-                     directories"
-                } else {
-                    "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself"
+                let reason = match shadowed.rival.main_library {
+                    true => "the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the \
+                             system's directories",
+                    false => "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself",
                 };
                 hijacked("LD_LIBRARY_PATH", shadowed)
                     .with("reason", reason)

@@ -167,11 +167,7 @@ impl ToolFailure<'_> {
                     .with("reason", error)
                     .help("install an archiver: `ar` of binutils, or name one in the variable AR")
             }
-            ToolFailure::Wrapper {
-                program,
-                source,
-                output,
-            } => {
+            ToolFailure::Wrapper(program, source, output) => {
                 let (program, source) = (program.display(), source.display());
                 let headline = format!(
                     "`{program}` fails where nvcc alone compiles `{source}`: these kernels are compiled without it"

@@ -9,11 +9,9 @@ use std::path::{Path, PathBuf};
 pub enum Directive {
     /// `rerun-if-changed`: an existing regular file, because cargo always reruns for a missing one.
     RerunIfChanged(PathBuf),
-    /// `rerun-if-env-changed`
     RerunIfEnvChanged(String),
     /// `rustc-link-search=native=…`
     LinkSearch(PathBuf),
-    /// `rustc-link-lib`
     LinkLib(Library),
     /// An rpath through `rustc-link-arg`: for every program, test and shared library of this package, but not of
     /// others. Two lines for a directory with a comma, at which `-Wl` would be split.
@@ -26,7 +24,6 @@ pub enum Directive {
     CheckCfg(&'static str),
     /// `metadata`: dependents of a `links` crate read it as `DEP_<LINKS>_<KEY>`.
     Metadata(String, String),
-    /// `warning`
     Warning(String),
     /// `error`: fails the build.
     Error(String),

@@ -32,9 +32,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Output {
     /// Set if the exit status is 0.
     pub success: bool,
-    /// The standard output; invalid UTF-8 is replaced.
+    /// Invalid UTF-8 is replaced.
     pub stdout: String,
-    /// The standard error.
     pub stderr: String,
 }
 

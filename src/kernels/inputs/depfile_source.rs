@@ -19,10 +19,10 @@ impl DepfileSource {
     pub fn choose(plan: &Plan, depfile: &Path, env: &Environment) -> Self {
         let is_single_target = matches!(plan.product, Product::Ptx | Product::Cubin);
         // nvcc passes these flags to a shell and splits them at commas.
-        let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+        let is_special = |c: char| !c.is_alphanumeric() && !"/._-+".contains(c);
         let is_plain = depfile
             .to_str()
-            .is_some_and(|text| text.chars().all(is_plain));
+            .is_some_and(|text| !text.contains(is_special));
         // The flags may already request a list, perhaps in another format.
         let flags = all_flags(&plan.flags, env);
         let is_requested = flags.iter().any(|flag| flag.contains("-M"));

@@ -54,13 +54,8 @@ pub enum ToolFailure<'a> {
     DeviceLink(&'a Invocation, String),
     /// The archiver, with the name of the library.
     Archive(&'a str, cc::Error),
-    /// A wrapper, with a file that nvcc itself compiles.
-    Wrapper {
-        program: &'a Path,
-        /// The file that it was to compile.
-        source: &'a Path,
-        output: String,
-    },
+    /// A wrapper, with a file that nvcc itself compiles, and the wrapper's output.
+    Wrapper(&'a Path, &'a Path, String),
     /// nvcc, with the path where its `cicc` is missing.
     #[cfg(feature = "cli")]
     NoCicc(&'a Path, PathBuf, FailureCause<'a>),

@@ -17,11 +17,10 @@ impl NvccWrapper {
     /// do not support nvcc.
     pub fn of(env: &Environment) -> Option<Self> {
         let of_rustc = env.os_var("RUSTC_WRAPPER").map(Path::new);
-        let of_rustc =
-            of_rustc.filter(|path| path.file_stem().is_some_and(|stem| stem == "sccache"));
-        let named = env.get(Variable::GuardNvccWrapper).map(PathBuf::from);
+        let is_sccache = |path: &&Path| path.file_stem().is_some_and(|stem| stem == "sccache");
+        let named = env.get(Variable::GuardNvccWrapper).map(Path::new);
         Some(Self {
-            program: named.or(of_rustc.map(Path::to_path_buf))?,
+            program: named.or(of_rustc.filter(is_sccache))?.to_path_buf(),
             has_failed: AtomicBool::new(false),
         })
     }
@@ -53,11 +52,8 @@ impl NvccWrapper {
         if self.has_failed.swap(true, Ordering::Relaxed) {
             return None;
         }
-        Some(ToolFailure::Wrapper {
-            program: &self.program,
-            source,
-            output: format!("{}{}", output.stdout, output.stderr),
-        })
+        let output = format!("{}{}", output.stdout, output.stderr);
+        Some(ToolFailure::Wrapper(&self.program, source, output))
     }
 }
 

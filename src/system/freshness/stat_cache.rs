@@ -33,7 +33,6 @@ struct Known {
 pub struct File {
     /// The path as it was queried.
     pub path: PathBuf,
-    /// Set for regular files.
     pub is_regular: bool,
     /// The modification time.
     pub changed: SystemTime,
