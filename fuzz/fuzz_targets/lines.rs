@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use cudnn_guard::fuzzing::directive::{Directive, Library, Values};
+use cudnn_guard::fuzzing::directive::{Directive, Library};
 use cudnn_guard::fuzzing::{Environment, path_encoding};
 use cudnn_guard::runtime::facts::finding::{Finding, printable};
 use cudnn_guard::runtime::facts::finding_id::FindingId;
@@ -36,7 +36,7 @@ fn directives(text: &str, path: &Path) {
         Directive::Rpath(path.into()),
         Directive::LinkArg(own()),
         Directive::Cfg("cudnn_major".into(), Some(own())),
-        Directive::CheckCfg("cudnn_major".into(), Values::Any),
+        Directive::CheckCfg("cudnn_major, values(any())"),
         Directive::Metadata("rpath".into(), own()),
         Directive::Warning(own()),
         Directive::Error(own()),

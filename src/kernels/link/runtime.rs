@@ -35,7 +35,10 @@ impl Runtime<'_> {
             for dir in self.link_dirs {
                 lines.push(Directive::LinkSearch(dir.clone()));
             }
-            lines.push(Directive::LinkLib(self.shared()));
+            lines.push(Directive::LinkLib(match self.os {
+                Os::Windows => Library::Dynamic("cudart".into()),
+                _ => self.shared(),
+            }));
         }
         if !is_windows {
             for library in ["stdc++", "rt", "dl", "pthread"] {

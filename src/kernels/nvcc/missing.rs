@@ -23,10 +23,9 @@ pub enum UnusableToolkit<'a> {
 /// Returns `true` if this toolkit is a wheel of CUDA 11 or 12. These have one directory per component,
 /// `nvidia/cuda_runtime`. The wheels of CUDA 13 share `nvidia/cu13`.
 pub fn is_old_wheel(root: &Path) -> bool {
-    let mut parts = root
-        .components()
-        .map(|part| part.as_os_str().to_string_lossy());
-    parts.any(|part| part == "nvidia") && !parts.any(|part| part.starts_with("cu1"))
+    let mut parts = root.iter();
+    parts.any(|part| part == "nvidia")
+        && !parts.any(|part| part.as_encoded_bytes().starts_with(b"cu1"))
 }
 
 /// Returns the fault if a program for Windows cannot be linked with nvcc's host code: nvcc runs on another system, or
