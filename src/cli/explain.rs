@@ -1,36 +1,120 @@
-//! `cudnn-guard explain`: explains a finding, how to check it by hand, and how to fix it.
+//! `cudnn-guard explain`: explains a finding or a message, how to check it by hand, and how to fix it.
 
+use crate::cli::known_messages::{Explanation, explanations};
 use crate::cli::{page, terminal};
+use crate::report::layout::wrapped;
 use clap::{ArgMatches, Command};
+use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 use strsim::levenshtein;
 
+/// The number of bytes of standard input that are read.
+const MOST_INPUT: u64 = 16 << 20;
+
 pub fn command() -> Command {
-    let help = "What stands in brackets behind the headline; without it, all are listed";
+    let help = "The id in brackets after a headline, or a message [default: the messages in standard input, \
+                or a list of all findings]";
     Command::new("explain")
-        .about("Tells what a finding means, how to see it by hand and how to mend it")
-        .after_help("Example:\n  cudnn-guard explain cudnn-not-found")
+        .about("Tells what a finding or a message means, how to see it by hand and how to mend it")
+        .after_help(
+            "Exit codes: 0 explained, 2 nothing is known about the id or the messages.\n\n\
+             Examples:\n  \
+             cudnn-guard explain cudnn-not-found\n  \
+             cudnn-guard explain \"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH\"\n  \
+             cargo build 2>&1 | cudnn-guard explain",
+        )
         .arg(terminal::operand("id", "ID", help))
 }
 
-/// Prints one text, or the list. Exit code: 2 for an unknown id.
+/// Prints the page of a finding, the explanations of messages, or the list. Exit code: 2 if nothing is known.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let Some(word) = arguments.get_one::<String>("id") else {
-        terminal::show(list());
-        return ExitCode::SUCCESS;
-    };
-    let word = word.trim_matches(['[', ']']).to_ascii_lowercase();
-    match page::all().find(|(id, _)| *id == word) {
-        Some((id, text)) => {
-            let text = page::laid_out(text, terminal::columns());
-            terminal::show(terminal::heading(id) + &text);
-            ExitCode::SUCCESS
-        }
-        None => {
-            terminal::show_on_stderr(unknown(&word));
-            ExitCode::from(2)
-        }
+    match arguments.get_one::<String>("id") {
+        Some(argument) => explain_argument(argument),
+        None => match input() {
+            Some(text) => explain_messages(&text, false),
+            None => {
+                terminal::show(list());
+                ExitCode::SUCCESS
+            }
+        },
     }
+}
+
+fn explain_argument(argument: &str) -> ExitCode {
+    let word = argument.trim_matches(['[', ']']).to_ascii_lowercase();
+    if let Some(page) = page_of(&word) {
+        terminal::show(page);
+        return ExitCode::SUCCESS;
+    }
+    if is_message(argument) && nearest(&word).is_empty() {
+        return explain_messages(argument, true);
+    }
+    terminal::show_on_stderr(unknown(&word));
+    ExitCode::from(2)
+}
+
+/// Explains the messages in a text. A page follows if `with_page` is set and one finding explains them all.
+fn explain_messages(text: &str, with_page: bool) -> ExitCode {
+    let found = explanations(text);
+    if found.is_empty() {
+        terminal::show_on_stderr(nothing_known(text));
+        return ExitCode::from(2);
+    }
+    let page = match &*found {
+        [only] if with_page => only.finding.and_then(page_of),
+        _ => None,
+    };
+    let blocks: Vec<String> = found.iter().map(|it| block(it, page.is_none())).collect();
+    let page = page.map(|page| format!("\n{page}")).unwrap_or_default();
+    terminal::show(blocks.join("\n") + &page);
+    ExitCode::SUCCESS
+}
+
+fn block(explanation: &Explanation, with_pointer: bool) -> String {
+    let columns = terminal::columns();
+    let cause = wrapped(&explanation.cause, 2, columns);
+    let help = wrapped(&explanation.help, 10, columns);
+    let mut block = format!("{}\n  {cause}\n  = help: {help}\n", explanation.line);
+    if let Some(id) = explanation.finding.filter(|_| with_pointer) {
+        block += &format!("  see         cudnn-guard explain {id}\n");
+    }
+    block
+}
+
+fn nothing_known(text: &str) -> String {
+    let subject = match text.trim().lines().count() {
+        1 => "this message",
+        _ => "these messages",
+    };
+    format!(
+        "nothing is known about {subject}\n  \
+         = help: run `cudnn-guard doctor` to check this machine\n  \
+         = help: run `cudnn-guard inspect PROGRAM` to check a program that fails to start\n"
+    )
+}
+
+/// Returns the beginning of standard input, or `None` if it is a terminal, closed or empty.
+fn input() -> Option<String> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    // What was read before an error is explained.
+    let _ = stdin.lock().take(MOST_INPUT).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// Returns `true` if an argument has characters that no id has, as messages do.
+fn is_message(argument: &str) -> bool {
+    argument.contains(|c: char| c.is_whitespace() || "_.:/\\\"'`".contains(c))
+}
+
+fn page_of(word: &str) -> Option<String> {
+    let (id, text) = page::all().find(|(id, _)| *id == word)?;
+    let text = page::laid_out(text, terminal::columns());
+    Some(terminal::heading(id) + &text)
 }
 
 fn list() -> String {

@@ -7,6 +7,7 @@ mod explain;
 pub(crate) mod fetch;
 mod init;
 mod inspect;
+mod known_messages;
 mod manual;
 mod page;
 mod run;

@@ -2,8 +2,9 @@
 
 use cudnn_guard::FindingId;
 use std::fs;
+use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Every text of `docs/findings.md`, with its heading.
 fn texts() -> Vec<String> {
@@ -209,4 +210,139 @@ fn an_unknown_one_is_answered_with_the_nearest() {
          = help: run `cudnn-guard explain driver-missing`\n  \
          = help: run `cudnn-guard explain` to see all of them\n",
     );
+}
+
+/// Gives a text to standard input.
+fn explain_input(input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("explain")
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("cudnn-guard runs");
+    // It does not read what is beyond its limit.
+    let _ = child.stdin.take().expect("a pipe").write_all(input);
+    child.wait_with_output().expect("cudnn-guard ends")
+}
+
+const NOTHING_KNOWN: &str = "  = help: run `cudnn-guard doctor` to check this machine\n  \
+     = help: run `cudnn-guard inspect PROGRAM` to check a program that fails to start\n";
+
+#[test]
+fn a_message_is_explained_with_the_page_of_its_finding() {
+    let page = explain(&["parts-mixed"]).stdout;
+    let explained = format!(
+        "\
+CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH
+  The loaded sub-libraries of cuDNN are of different versions.
+  = help: remove the other cuDNN from LD_LIBRARY_PATH (PATH on Windows), or
+          install one version completely
+
+{}",
+        String::from_utf8_lossy(&page)
+    );
+    must_print(
+        &explain(&["CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH"]),
+        0,
+        &explained,
+        "",
+    );
+}
+
+#[test]
+fn a_message_without_a_finding_is_explained_alone() {
+    let explained = "\
+Unsupported cuda toolkit version: `13.4`. Please raise a github issue.
+  The build script of cudarc has a fixed list of CUDA versions, and 13.4 is not
+  in it.
+  = help: update cudarc, or set CUDARC_CUDA_VERSION to a version that it knows,
+          `CUDARC_CUDA_VERSION=13000` for CUDA 13 for example
+";
+    let message = "Unsupported cuda toolkit version: `13.4`. Please raise a github issue.";
+    must_print(&explain(&[message]), 0, explained, "");
+}
+
+#[test]
+fn the_messages_of_a_log_are_explained_the_most_specific_first() {
+    let log = b"   Compiling app v0.1.0 (/home/me/app)
+error: linking with `cc` failed: exit status: 1
+  |
+  = note:  \"cc\" \"-m64\" \"/tmp/rustcX/symbols.o\" \"-lcudnn\" \"-lcudart\"
+  = note: /usr/bin/ld: cannot find -lcudnn: No such file or directory\r
+          /usr/bin/ld: cannot find -lcudart: No such file or directory
+          collect2: error: ld returned 1 exit status
+\x1b[1mnvcc fatal   :\x1b[0m Unsupported gpu architecture '\xe2\x80\xaecompute_\xff120'
+error: could not compile `app` (bin \"app\") due to 1 previous error
+";
+    let explained = "\
+nvcc fatal   : Unsupported gpu architecture 'compute_\u{fffd}120'
+  This nvcc does not compile for `compute_\u{fffd}120`. Every CUDA supports a range of
+  GPUs, and this one is newer or older.
+  = help: remove this target from the list, or install a CUDA that supports it:
+          Blackwell needs 12.8 or later, and 12.9 is the last for 5.0 to 7.2
+  see         cudnn-guard explain arch-unsupported-by-nvcc
+
+= note: /usr/bin/ld: cannot find -lcudnn: No such file or directory
+  The linker does not find `libcudnn.so`: no cuDNN is in the searched
+  directories, or only `libcudnn.so.9` as in NVIDIA's wheels.
+  = help: install cuDNN with its development files, or set CUDNN_PATH to a
+          directory that contains it
+  see         cudnn-guard explain cudnn-not-found
+
+/usr/bin/ld: cannot find -lcudart: No such file or directory
+  The linker does not find `libcudart`, which belongs to the development parts
+  of the CUDA toolkit.
+  = help: install the development packages of the toolkit, or set CUDA_HOME to a
+          complete toolkit
+  see         cudnn-guard explain partial-toolkit
+";
+    must_print(&explain_input(log), 0, explained, "");
+}
+
+#[test]
+fn nothing_is_known_about_a_valid_log() {
+    let log = b"   Compiling app v0.1.0 (/home/me/app)
+     Running `rustc --crate-name app -L /opt/cudnn/lib -l dylib:+verbatim=libcudnn.so.9 -lcudart -lcuda`
+warning: app@0.1.0: linked to /opt/cudnn/lib/libcudnn.so.9 and libcuda.so.1, compiled for sm_120
+    Finished `release` profile [optimized] target(s) in 1m 10s
+";
+    let stderr = format!("nothing is known about these messages\n{NOTHING_KNOWN}");
+    must_print(&explain_input(log), 2, "", &stderr);
+    let stderr = format!("nothing is known about this message\n{NOTHING_KNOWN}");
+    must_print(&explain(&["segmentation fault, \u{1b}[2J"]), 2, "", &stderr);
+    must_print(&explain(&["/usr/lib/libcudnn.so.9"]), 2, "", &stderr);
+}
+
+#[test]
+fn an_id_with_a_space_or_a_typo_is_no_message() {
+    let stderr = "there is no finding `driver mising`\n  \
+         = help: run `cudnn-guard explain driver-missing`\n  \
+         = help: run `cudnn-guard explain` to see all of them\n";
+    must_print(&explain(&["Driver mising"]), 2, "", stderr);
+}
+
+#[test]
+fn an_empty_input_lists_all() {
+    let listed = explain(&[]);
+    for input in [&b""[..], b"\n \n"] {
+        must_print(
+            &explain_input(input),
+            0,
+            &String::from_utf8_lossy(&listed.stdout),
+            "",
+        );
+    }
+}
+
+/// The last line is beyond the limit.
+#[test]
+fn an_input_is_read_up_to_a_limit() {
+    let mut input = b"warning: unused\n".repeat(1 << 20);
+    input.extend(b"cannot find -lcudnn\n");
+    let stderr = format!("nothing is known about these messages\n{NOTHING_KNOWN}");
+    must_print(&explain_input(&input), 2, "", &stderr);
+    let read = explain_input(&input[2 * b"warning: unused\n".len()..]);
+    assert_eq!(read.status.code(), Some(0), "{read:?}");
 }

@@ -1,0 +1,235 @@
+//! Messages of cuDNN, CUDA, loaders, linkers and frameworks, and the findings that explain them.
+
+use crate::cli::terminal;
+use crate::model::text::pattern::pattern;
+use regex::Regex;
+
+const TABLE: &str = include_str!("../../build-support/compat/messages.txt");
+/// The number of characters of a line that are compared with the table.
+const LINE: usize = 4096;
+/// The number of explanations of one input.
+const MOST: usize = 3;
+
+/// A line of the input, and what the table knows about it.
+#[derive(Debug, PartialEq)]
+pub struct Explanation {
+    pub line: String,
+    pub finding: Option<&'static str>,
+    pub cause: String,
+    pub help: String,
+}
+
+/// A row of the table.
+struct Row {
+    finding: &'static str,
+    /// A text in each line that the pattern matches.
+    contains: &'static str,
+    pattern: Regex,
+    cause: &'static str,
+    help: &'static str,
+    #[cfg(test)]
+    example: &'static str,
+    #[cfg(test)]
+    source: &'static str,
+}
+
+impl Row {
+    fn parse(text: &'static str) -> Option<Self> {
+        let value = |name| text.lines().find_map(|line| line.strip_prefix(name));
+        Some(Row {
+            finding: value("finding  ")?,
+            contains: value("contains ")?,
+            pattern: pattern(value("pattern  ")?),
+            cause: value("cause    ")?,
+            help: value("help     ")?,
+            #[cfg(test)]
+            example: value("example  ")?,
+            #[cfg(test)]
+            source: value("source   ")?,
+        })
+    }
+
+    /// Returns the explanation of a line if the row matches.
+    fn explain(&self, line: &str) -> Option<Explanation> {
+        if !line.contains(self.contains) {
+            return None;
+        }
+        let groups = self.pattern.captures(line)?;
+        let filled = |text: &str| {
+            (1..groups.len()).fold(text.to_string(), |text, number| {
+                let group = groups.get(number).map_or("", |group| group.as_str());
+                text.replace(&format!("{{{number}}}"), group)
+            })
+        };
+        Some(Explanation {
+            line: line.trim().to_string(),
+            finding: Some(self.finding).filter(|id| *id != "-"),
+            cause: filled(self.cause),
+            help: filled(self.help),
+        })
+    }
+}
+
+/// Returns the rows of the table, the most specific first.
+fn rows() -> impl Iterator<Item = Row> {
+    TABLE.trim_end().split("\n\n").filter_map(Row::parse)
+}
+
+/// Returns the explanations of a text, in the order of the table: at most [`MOST`], and one for each finding.
+///
+/// Each line is explained by the first row that matches it. Lines are made printable before they are compared.
+pub fn explanations(text: &str) -> Vec<Explanation> {
+    let text = anstream::adapter::strip_str(text).to_string();
+    let text = terminal::harmless_lines(&text);
+    let rows: Vec<Row> = rows().filter(|row| text.contains(row.contains)).collect();
+    let mut found: Vec<Option<Explanation>> = rows.iter().map(|_| None).collect();
+    for line in text.lines() {
+        let end = line.char_indices().nth(LINE).map_or(line.len(), |at| at.0);
+        let line = &line[..end];
+        let mut numbered = rows.iter().enumerate();
+        let first = numbered.find_map(|(row, it)| Some((row, it.explain(line)?)));
+        if let Some((row, explanation)) = first {
+            found[row].get_or_insert(explanation);
+        }
+    }
+    let mut shown: Vec<Explanation> = Vec::new();
+    for explanation in found.into_iter().flatten() {
+        let is_new = |shown: &Explanation| shown.finding != explanation.finding;
+        if explanation.finding.is_none() || shown.iter().all(is_new) {
+            shown.push(explanation);
+        }
+    }
+    shown.truncate(MOST);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FindingId;
+
+    #[test]
+    fn every_row_is_complete() {
+        assert_eq!(rows().count(), TABLE.matches("\nfinding  ").count());
+        let verbs = "add build compile copy create disable end install link remove restart run set start update use";
+        for row in rows() {
+            let (example, help) = (row.example, row.help);
+            let is_id = row.finding == "-" || FindingId::parse(row.finding).is_some();
+            assert!(is_id, "{example}: {}", row.finding);
+            let verb = help.split(' ').next().unwrap();
+            assert!(verbs.split(' ').any(|it| it == verb), "{example}: {help}");
+            assert!(
+                row.cause.ends_with('.') && !help.ends_with('.'),
+                "{example}"
+            );
+            assert!(row.source.len() > 4 && row.contains.len() > 2, "{example}");
+            let all = format!("{}{help}", row.cause);
+            assert_eq!(all.matches('`').count() % 2, 0, "{example}");
+            for group in 1..10 {
+                let is_used = all.contains(&format!("{{{group}}}"));
+                assert!(!is_used || group < row.pattern.captures_len(), "{example}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_example_is_explained_by_its_own_row() {
+        for row in rows() {
+            let first = rows().find(|other| other.explain(row.example).is_some());
+            assert_eq!(first.map(|row| row.example), Some(row.example));
+            let explained = row.explain(row.example).unwrap();
+            let all = explained.cause + &explained.help;
+            assert!(!all.contains(['{', '}']) && !all.contains("``"), "{all}");
+        }
+    }
+
+    #[test]
+    fn reported_messages_are_explained() {
+        let reports = include_str!("../../fixtures/messages.txt").lines();
+        let reports: Vec<&str> = reports.filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(reports.len(), 55);
+        for report in reports {
+            let [finding, source, message] = report.split('\t').collect::<Vec<_>>()[..] else {
+                panic!("{report}");
+            };
+            let explained = explanations(message);
+            let first = explained.first().map(|it| it.finding.unwrap_or("-"));
+            assert_eq!(first, Some(finding), "{message}");
+            assert!(TABLE.contains(source), "{source}");
+        }
+    }
+
+    #[test]
+    fn groups_stand_in_cause_and_help() {
+        let line =
+            "  F0101 Loaded runtime CuDNN library: 8.5.0 but source was compiled with: 8.6.0.";
+        assert_eq!(
+            explanations(line),
+            [Explanation {
+                line: line.trim().to_string(),
+                finding: Some("cudnn-version-mismatch"),
+                cause: "The program was built with cuDNN 8.6.0, and an older cuDNN or one of another major, 8.5.0, was \
+                        loaded."
+                    .to_string(),
+                help: "install cuDNN 8.6.0 or later of the same major, or remove the directory of cuDNN 8.5.0 from \
+                       LD_LIBRARY_PATH"
+                    .to_string(),
+            }]
+        );
+    }
+
+    #[test]
+    fn a_line_has_one_explanation_also_when_it_comes_again() {
+        let line = "Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared object file\n";
+        let line = line.replace("infer.so.8", "infer.so.8")
+            + "libcudnn_cnn_infer.so.8: undefined symbol: a, version libcudnn.so.8\n";
+        let text = line.repeat(3);
+        let ids: Vec<_> = explanations(&text)
+            .into_iter()
+            .map(|it| it.finding)
+            .collect();
+        assert_eq!(ids, [Some("cudnn-aborted"), Some("parts-mixed")]);
+    }
+
+    #[test]
+    fn at_most_three_are_explained_and_each_finding_once() {
+        let text = "cannot find -lcudnn\ncannot open input file 'cudnn.lib'\ncuda.h: No such file or directory\n\
+                    LNK1181: cannot open input file 'cudnn.lib'\nUnsupported gpu architecture 'compute_120'\n\
+                    unsupported GNU version!\n";
+        let ids: Vec<_> = explanations(text)
+            .into_iter()
+            .map(|it| it.finding)
+            .collect();
+        assert_eq!(
+            ids,
+            [
+                Some("host-compiler-unsupported"),
+                Some("cudnn-not-found"),
+                Some("arch-unsupported-by-nvcc")
+            ]
+        );
+    }
+
+    #[test]
+    fn a_line_is_compared_up_to_a_limit() {
+        let message = "CUDNN_STATUS_NOT_INITIALIZED";
+        let long = format!("{}{message}", "ü".repeat(LINE - message.len()));
+        assert_eq!(explanations(&long).len(), 1);
+        assert!(explanations(&format!("ü{long}")).is_empty());
+    }
+
+    #[test]
+    fn what_is_shown_of_a_line_is_printable() {
+        // Colored by gcc, turned around, and written by PowerShell as UTF-16.
+        let line = "\u{1b}[01m/usr/bin/ld\u{1b}[K: cannot\u{202e} find\u{7} -lcudnn\u{1b}[0m";
+        assert_eq!(
+            explanations(line)[0].line,
+            "/usr/bin/ld: cannot find -lcudnn"
+        );
+        let wide: String = "cannot find -lcudnn"
+            .chars()
+            .flat_map(|c| [c, '\0'])
+            .collect();
+        assert_eq!(explanations(&wide)[0].line, "cannot find -lcudnn");
+    }
+}
