@@ -180,15 +180,10 @@ mod tests {
 
     #[test]
     fn a_line_has_one_explanation_also_when_it_comes_again() {
-        let line = "Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared object file\n";
-        let line = line.replace("infer.so.8", "infer.so.8")
-            + "libcudnn_cnn_infer.so.8: undefined symbol: a, version libcudnn.so.8\n";
-        let text = line.repeat(3);
-        let ids: Vec<_> = explanations(&text)
-            .into_iter()
-            .map(|it| it.finding)
-            .collect();
-        assert_eq!(ids, [Some("cudnn-aborted"), Some("parts-mixed")]);
+        let line = "nvcc fatal: Unsupported gpu architecture 'compute_No CUDA devices found.'\n";
+        let found = explanations(&line.repeat(3));
+        let ids: Vec<_> = found.iter().map(|it| it.finding).collect();
+        assert_eq!(ids, [Some("no-gpu")]);
     }
 
     #[test]
