@@ -25,14 +25,33 @@ pub fn contains(lock: &str, name: &str, version: &str) -> bool {
     packages(lock).any(|package| (package.name, package.version) == (name, version))
 }
 
-struct Package<'a> {
-    name: &'a str,
-    version: &'a str,
-    is_published: bool,
+/// A package of a `Cargo.lock`.
+pub(super) struct Package<'a> {
+    pub(super) name: &'a str,
+    pub(super) version: &'a str,
+    pub(super) is_published: bool,
+    #[cfg(feature = "cli")]
+    text: &'a str,
+}
+
+#[cfg(feature = "cli")]
+impl Package<'_> {
+    /// Returns `true` if it depends on this package. The version is in the lock only if there are several.
+    pub(super) fn requires(&self, other: &Package) -> bool {
+        let mut lines = self.text.lines();
+        lines.any(|line| {
+            let dependency = line
+                .strip_prefix(" \"")
+                .and_then(|line| line.split('"').next());
+            let mut words = dependency.unwrap_or_default().split(' ');
+            words.next() == Some(other.name)
+                && words.next().is_none_or(|version| version == other.version)
+        })
+    }
 }
 
 /// Parses the packages of a `Cargo.lock`, each of which begins with the name and the version.
-fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
+pub(super) fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
     let packages = lock.split("[[package]]").skip(1);
     packages.filter_map(|package| {
         let mut lines = package.trim_start().lines();
@@ -41,6 +60,8 @@ fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
             name: value("name = \"")?,
             version: value("version = \"")?,
             is_published: lines.any(|line| line.starts_with("source = \"registry+")),
+            #[cfg(feature = "cli")]
+            text: package,
         })
     })
 }

@@ -5,6 +5,8 @@
 //! `runtime::messages`, in the same form.
 
 mod build_script;
+#[cfg(feature = "cli")]
+mod cudarc;
 mod cudnn;
 mod environment;
 #[cfg(feature = "cli")]

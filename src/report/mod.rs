@@ -15,6 +15,8 @@ pub mod text;
 
 #[cfg(feature = "cli")]
 use crate::compat::cudarc;
+#[cfg(feature = "cli")]
+use crate::compat::cudarc_sources::{self, OldCudarc};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit, chosen};
 use crate::model::found_via::FoundVia;
 #[cfg(feature = "cli")]
@@ -95,6 +97,14 @@ impl Toolchain {
             };
         if is_this && self.config.root.is_none() {
             report.machine = Some(machine::ask(self, &mut report.findings));
+        }
+        if let Some(toolkit) = self.toolkit().and_then(|toolkit| toolkit.version) {
+            let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
+            let driver = driver.and_then(|driver| driver.cuda);
+            let too_old = cudarc_sources::too_old(&lock, &self.host.env, toolkit, driver);
+            report
+                .findings
+                .extend(too_old.iter().map(OldCudarc::finding));
         }
         report
     }

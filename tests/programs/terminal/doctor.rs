@@ -303,6 +303,49 @@ fn doctor_names_the_feature_of_cudarc_that_fits() {
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
 
+/// Its build script ends with "Unsupported cuda toolkit version" where nobody chooses another CUDA.
+#[test]
+fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
+    let root = folder("doctor-old-cudarc");
+    file(
+        &root,
+        "Cargo.lock",
+        "version = 4\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\ndependencies = [\n \"cudarc\",\n]\n\n\
+         [[package]]\nname = \"cudarc\"\nversion = \"0.16.6\"\nsource = \"registry+https://example.org\"\n",
+    );
+    let doctor = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.args(["doctor", "--root"]).arg(&root);
+        command.current_dir(&root).env_clear();
+        command.env("CARGO_HOME", root.join("cargo"));
+        text(&command.output().expect("cudnn-guard runs"))
+    };
+    file(&root, "Cargo.toml", "[package]\nname = \"app\"\n");
+    let sources = "cargo/registry/src/index-1/cudarc-0.16.6";
+    file(
+        &root,
+        &format!("{sources}/Cargo.toml"),
+        "[features]\ncuda-12090 = []\ncuda-version-from-build-system = []\n",
+    );
+    file(
+        &root,
+        &format!("{sources}/build.rs"),
+        "// CUDARC_CUDA_VERSION\npanic!(\"Unsupported cuda toolkit version: `{v}`\");\n",
+    );
+    assert!(!doctor().contains("supports CUDA up to"), "no toolkit");
+    usr_local(&root);
+    let said = doctor();
+    let wanted = "cudarc 0.16.6 supports CUDA up to 12.9, and the toolkit here is CUDA 13.0\n    \
+         [unknown-newer-version]\n      \
+         = help: set CUDARC_CUDA_VERSION=12090 for the build\n      \
+         = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
+         = help: update cudarc: `cargo update -p cudarc@0.16.6`\n      \
+         required    app 0.1.0\n";
+    assert!(said.contains(wanted), "{said}");
+    fs::remove_dir_all(root.join("cargo")).expect("removed");
+    assert!(!doctor().contains("supports CUDA up to"), "no sources");
+}
+
 /// CFG-11: what is there and may not be read is not missing.
 #[cfg(target_os = "linux")]
 #[test]
