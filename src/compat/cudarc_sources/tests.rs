@@ -124,6 +124,7 @@ fn a_cudarc_that_does_not_know_the_toolkit() {
     assert_eq!(found(Some(cuda(11, 0))), old(update));
     // A newer one that supports the toolkit is named, and one that does not is not.
     world.cudarc("0.19.0", &["cuda-13010"], &build_script);
+    world.cudarc("0.15.0", &["cuda-13050"], &build_script);
     assert_eq!(found(None), old(&(choice(12090) + update)));
     world.cudarc("0.19.20", &["cuda-13050"], &build_script);
     let newer = "  = help: update to cudarc 0.19.20, which supports this CUDA\n";
