@@ -276,13 +276,14 @@ pub fn is_jit_only<'a>(names: impl Iterator<Item = &'a str>) -> bool {
 pub fn words() -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for major in majors::CUDNN {
-        let first = words.len();
+        let mut names: Vec<&str> = Vec::new();
         for one in of_major(*major) {
             if !words.contains(&one.name) {
-                let after = words[first..].partition_point(|word| *word < one.name);
-                words.insert(first + after, one.name);
+                names.push(one.name);
             }
         }
+        names.sort_unstable();
+        words.append(&mut names);
     }
     words
 }
