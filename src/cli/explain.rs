@@ -15,7 +15,9 @@ pub fn command() -> Command {
     let help = "The id in brackets after a headline, or a message [default: the messages in standard input, \
                 or a list of all findings]";
     Command::new("explain")
-        .about("Tells what a finding or a message means, how to see it by hand and how to mend it")
+        .about(
+            "Explains what a finding or a message means, how to check it by hand and how to fix it",
+        )
         .after_help(
             "Exit codes: 0 explained, 2 nothing is known about the id or the messages.\n\n\
              Examples:\n  \
@@ -102,6 +104,11 @@ fn input() -> Option<String> {
     let mut bytes = Vec::new();
     // What was read before an error is explained.
     let _ = stdin.lock().take(MOST_INPUT).read_to_end(&mut bytes);
+    if bytes.len() as u64 == MOST_INPUT {
+        let mebibytes = MOST_INPUT >> 20;
+        let note = format!("only the first {mebibytes} MiB of the input were read\n");
+        terminal::show_on_stderr(note);
+    }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     (!text.trim().is_empty()).then_some(text)
 }

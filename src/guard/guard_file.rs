@@ -5,6 +5,7 @@ use crate::guard::InvalidGuard;
 use crate::guard::text::text;
 use crate::model::gencode::Gencode;
 use crate::model::guard_state::GuardState;
+use crate::model::target_list;
 use crate::runtime::facts::built::Built;
 use crate::system::{Host, files};
 use crate::toolchain::Toolchain;
@@ -20,10 +21,7 @@ impl Toolchain {
     /// Records the targets of compiled kernels, and updates a guard that is already written.
     pub(crate) fn compiled(&self, gencodes: &[Gencode]) -> Result<(), Error> {
         for Gencode { target, .. } in gencodes {
-            let known = &mut self.guard.borrow_mut().targets;
-            if let Err(place) = known.binary_search(target) {
-                known.insert(place, *target);
-            }
+            target_list::add(&mut self.guard.borrow_mut().targets, *target);
         }
         self.update_guard()
     }

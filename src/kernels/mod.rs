@@ -82,8 +82,8 @@ pub enum InvalidRequest<'a> {
     ModuleName(&'a str),
     /// A module, and the name that two of its constants would share.
     SameConstant(&'a str, String, [&'a Path; 2]),
-    /// A path that does not exist, and what build.rs does with it: `compiles`, `watches`.
-    MissingPath(&'a Path, &'static str),
+    /// A path of `file`, `files` or `watch` that does not exist. `true` if it is to be compiled.
+    MissingPath(&'a Path, bool),
     NoMatch(&'a str),
     NoSource,
     /// Only files that `exclude` matches.

@@ -1,6 +1,7 @@
 //! A cudarc that does not know the toolkit.
 
 use crate::compat::cudarc_sources::{BY_NVCC, CHOICE, OldCudarc, feature, number};
+use crate::messages::phrases::with_alternatives;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 
@@ -12,24 +13,24 @@ impl OldCudarc {
             self.newest.short(),
             self.toolkit.short()
         );
-        let mut finding = Finding::warning(FindingId::UnknownNewerVersion, headline);
+        let mut helps = Vec::new();
         if let Some(cuda) = self.choice {
             if self.has_variable {
-                let number = number(cuda);
-                finding = finding.help(format!("set {CHOICE}={number} for the build"));
+                helps.push(format!("set {CHOICE}={} for the build", number(cuda)));
             }
             let feature = feature(cuda);
-            finding = finding.help(format!(
+            helps.push(format!(
                 "enable the feature `{feature}` of cudarc {release} in Cargo.toml"
             ));
         }
-        finding = finding.help(match self.update {
-            Some(newer) => format!("update to cudarc {newer}, which supports this CUDA"),
-            None => format!("update cudarc: `cargo update -p cudarc@{release}`"),
+        helps.push(match self.update {
+            Some(newer) => format!("require cudarc {newer}, which supports this CUDA"),
+            None => "require a newer cudarc, or a newer version of what requires it".into(),
         });
-        finding
-            .with_lines("required", &self.required_by)
-            .with("matters", format!("if `{BY_NVCC}` is enabled"))
-            .with("read", self.sources.join("Cargo.toml").display())
+        let finding = Finding::warning(FindingId::UnknownNewerVersion, headline)
+            .with_lines("required by", &self.required_by)
+            .with("condition", format!("the feature `{BY_NVCC}` is enabled"))
+            .with("sources", self.sources.display());
+        with_alternatives(finding, helps)
     }
 }

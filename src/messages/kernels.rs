@@ -31,8 +31,9 @@ impl InvalidRequest<'_> {
                 second.display()
             ))
             .help("rename one of the two files, or compile it in a call with another module"),
-            InvalidRequest::MissingPath(path, verb) => {
+            InvalidRequest::MissingPath(path, is_compiled) => {
                 let path = path.display();
+                let verb = if *is_compiled { "compiles" } else { "watches" };
                 invalid(&format!("`{path}` is not there, which build.rs {verb}"))
                     .help("correct the path in build.rs: it is relative to the package")
             }

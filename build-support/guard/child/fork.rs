@@ -4,7 +4,7 @@ use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::process_lock::pause;
 use crate::runtime::child::task::Task;
-use crate::runtime::system::platform;
+use crate::runtime::system::platform::{self, PollFd};
 use std::ffi::{c_int, c_short, c_ulong, c_void};
 use std::io::{Error, ErrorKind};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -52,13 +52,6 @@ unsafe extern "C" {
     fn read(fd: c_int, into: *mut c_void, size: usize) -> isize;
     fn write(fd: c_int, from: *const c_void, size: usize) -> isize;
     fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
-}
-
-#[repr(C)]
-struct PollFd {
-    fd: c_int,
-    events: c_short,
-    revents: c_short,
 }
 
 /// The pipe for the signal handler of a child.

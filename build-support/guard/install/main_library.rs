@@ -236,7 +236,7 @@ fn open(
                     let need = Need::Opened(search_path.to(path));
                     return Err(UnusableFile::new(path, &defect, need).finding());
                 }
-                Err(defect) => unfit = Some((path.clone(), defect)),
+                Err(defect) => unfit = file.take().map(|path| (path, defect)),
                 Ok(_) => usable = true,
             }
         }
@@ -262,11 +262,8 @@ fn open(
             Err(message) => {
                 // The loader's message begins with the library that it did not find.
                 let named = message.split(": ").next().unwrap_or_default();
-                if let (true, None, Some(path)) = (usable, &refused, file) {
-                    if !Path::new(named).ends_with(name) {
-                        refused = Some((path, message.clone()));
-                    }
-                }
+                let file = file.filter(|_| !Path::new(named).ends_with(name));
+                refused = refused.or(file.map(|path| (path, message.clone())));
                 messages.push(message);
             }
         }

@@ -83,7 +83,7 @@ impl Kernels<'_> {
         let sources = files::dedup(sources.into_iter());
         for path in &sources {
             if !files::is_file(path) {
-                return Err(InvalidRequest::MissingPath(path, "compiles").finding());
+                return Err(InvalidRequest::MissingPath(path, true).finding());
             }
             lines.push(Directive::RerunIfChanged(path.clone()));
         }
@@ -126,7 +126,7 @@ impl Kernels<'_> {
                 }
                 Source::File(path) if files::is_file(&path) => watched.push(path),
                 Source::File(path) => {
-                    return Err(InvalidRequest::MissingPath(&path, "watches").finding());
+                    return Err(InvalidRequest::MissingPath(&path, false).finding());
                 }
                 Source::Pattern(pattern) => watched.extend(self.matching(&pattern, lines)?),
             }

@@ -341,7 +341,9 @@ fn an_empty_input_lists_all() {
 fn an_input_is_read_up_to_a_limit() {
     let mut input = b"warning: unused\n".repeat(1 << 20);
     input.extend(b"cannot find -lcudnn\n");
-    let stderr = format!("nothing is known about these messages\n{NOTHING_KNOWN}");
+    let stderr = format!(
+        "only the first 16 MiB of the input were read\nnothing is known about these messages\n{NOTHING_KNOWN}"
+    );
     must_print(&explain_input(&input), 2, "", &stderr);
     let read = explain_input(&input[2 * b"warning: unused\n".len()..]);
     assert_eq!(read.status.code(), Some(0), "{read:?}");

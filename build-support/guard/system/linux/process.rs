@@ -24,11 +24,12 @@ unsafe extern "C" {
     fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
 
+/// A file descriptor to wait for, as `poll(2)` takes it.
 #[repr(C)]
-struct PollFd {
-    fd: c_int,
-    events: c_short,
-    revents: c_short,
+pub struct PollFd {
+    pub fd: c_int,
+    pub events: c_short,
+    pub revents: c_short,
 }
 
 /// Takes and releases the loader's two locks, for opening and for listing libraries.
