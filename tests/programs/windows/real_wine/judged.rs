@@ -105,7 +105,11 @@ impl Start {
 
     /// What it prints in the end.
     pub fn told(&self, windows: &Windows) -> Value {
-        let ran = self.run(windows, &[]).exits_with(0);
+        let mut ran = self.run(windows, &[]).exits_with(0);
+        // Wine sometimes fails to start a process with ERROR_INTERNAL_ERROR, and starts it the next time.
+        if ran.stdout.contains("(os error 1359)") {
+            ran = self.run(windows, &[]).exits_with(0);
+        }
         let last = ran.stdout.lines().last().unwrap_or_default();
         serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {}", ran.text()))
     }
