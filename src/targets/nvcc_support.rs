@@ -103,3 +103,12 @@ impl Compiler {
         }
     }
 }
+
+/// Returns the machine code targets of a compiler. Default: those of the newest known version.
+pub fn known(compiler: Option<&Compiler>) -> Vec<Target> {
+    let newest = || Compiler::from_table(None, nvcc_table::newest());
+    match compiler {
+        Some(compiler) => compiler.codes.clone(),
+        None => newest().map(|compiler| compiler.codes).unwrap_or_default(),
+    }
+}

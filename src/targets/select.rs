@@ -12,8 +12,8 @@ use crate::runtime::facts::finding::Finding;
 use crate::targets::dialect::Word;
 use crate::targets::gpu_names;
 use crate::targets::gpus::GpuQueryFault;
-use crate::targets::nvcc_support::Compiler;
-use crate::targets::target_lists::{add_all, known, machine, majors, ptx, with_ptx};
+use crate::targets::nvcc_support::{Compiler, known};
+use crate::targets::target_lists::{add_all, machine, majors, ptx, with_ptx};
 use crate::targets::target_request::TargetRequest;
 
 /// The targets of a build.

@@ -3,17 +3,6 @@
 use crate::model::target_list::add;
 use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
-use crate::targets::nvcc_support::Compiler;
-use crate::targets::nvcc_table;
-
-/// Returns the machine code targets of a compiler. Default: those of the newest known version.
-pub fn known(compiler: Option<&Compiler>) -> Vec<Target> {
-    let newest = || Compiler::from_table(None, nvcc_table::newest());
-    match compiler {
-        Some(compiler) => compiler.codes.clone(),
-        None => newest().map(|compiler| compiler.codes).unwrap_or_default(),
-    }
-}
 
 /// Adds the targets that are not in the list yet.
 pub fn add_all(targets: &mut Vec<Target>, more: &[Target]) {
