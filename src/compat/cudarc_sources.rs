@@ -19,6 +19,33 @@ const MAX_FILE: u64 = 1 << 18;
 const MAX_REGISTRIES: usize = 16;
 const MAX_VERSIONS: usize = 32;
 
+/// A cudarc in `Cargo.lock`, with its sources in cargo's registry.
+pub(super) struct LockedCudarc {
+    pub(super) release: String,
+    pub(super) sources: PathBuf,
+    manifest: String,
+    pub(super) build_script: String,
+    /// The packages that require it: `candle-core 0.9.1`.
+    pub(super) required_by: Vec<String>,
+    /// The manifests of these packages.
+    manifests: Vec<String>,
+}
+
+impl LockedCudarc {
+    /// Returns the names of its features that begin with this prefix.
+    pub(super) fn features(&self, prefix: &str) -> Vec<&str> {
+        let mut found = features(&self.manifest);
+        found.retain(|name| name.starts_with(prefix));
+        found
+    }
+
+    /// Returns `true` if a package that requires it enables, or can enable, a feature that meets the condition.
+    pub(super) fn is_enabled(&self, feature: &dyn Fn(&str) -> bool) -> bool {
+        let mut manifests = self.manifests.iter();
+        manifests.any(|text| text.split(['"', '\'', '/']).any(feature))
+    }
+}
+
 /// A cudarc in `Cargo.lock` whose build script refuses the toolkit.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OldCudarc {
@@ -46,28 +73,15 @@ pub fn number(cuda: Version) -> String {
     format!("{}{:02}0", cuda.major, cuda.minor)
 }
 
-/// Returns every cudarc of a `Cargo.lock` that refuses the toolkit. Nothing is known of one without sources in cargo's
-/// registry, or that a package without a known manifest requires, and nothing is wrong with one whose CUDA version is
-/// chosen by a feature or the variable.
-pub fn too_old(
-    lock: &str,
-    env: &Environment,
-    toolkit: Version,
-    driver: Option<Version>,
-) -> Vec<OldCudarc> {
+/// Returns every cudarc of a `Cargo.lock`. One without sources in cargo's registry is left out, and one that a package
+/// without a known manifest requires.
+pub(super) fn locked(lock: &str, env: &Environment) -> Vec<LockedCudarc> {
     let registries = registries(env);
     let cudarcs = packages(lock).filter(|one| one.name == "cudarc" && one.is_published);
-    let judge = |cudarc: Package| {
+    let read_one = |cudarc: Package| {
         let sources = unpacked(&registries, &cudarc)?;
-        let cudas = supported(&read(&sources.join("Cargo.toml"))?)?;
-        let build_script = read(&sources.join("build.rs"))?;
-        let has_variable = build_script.contains(CHOICE);
-        let newest = *cudas.last()?;
-        let is_chosen = has_variable && env.os_var(CHOICE).is_some();
-        if !build_script.contains(REFUSAL) || !is_older(newest, toolkit) || is_chosen {
-            return None;
-        }
         let requiring: Vec<_> = packages(lock).filter(|one| one.requires(&cudarc)).collect();
+        let mut all = Vec::new();
         for one in &requiring {
             let dirs = match one.is_published {
                 true => Vec::from_iter(unpacked(&registries, one)),
@@ -76,29 +90,58 @@ pub fn too_old(
             let manifests = dirs.iter().filter_map(|dir| read(&dir.join("Cargo.toml")));
             let manifests: Vec<_> = manifests.collect();
             let name = format!("name = \"{}\"", one.name);
-            let is_found = manifests.iter().any(|text| text.contains(&name));
-            if !is_found || manifests.iter().any(|text| chooses(text)) {
+            if !manifests.iter().any(|text| text.contains(&name)) {
                 return None;
             }
+            all.extend(manifests);
+        }
+        let names = requiring.iter();
+        Some(LockedCudarc {
+            release: cudarc.version.to_string(),
+            manifest: read(&sources.join("Cargo.toml"))?,
+            build_script: read(&sources.join("build.rs"))?,
+            sources,
+            required_by: names
+                .map(|one| format!("{} {}", one.name, one.version))
+                .collect(),
+            manifests: all,
+        })
+    };
+    cudarcs.take(MAX_VERSIONS).filter_map(read_one).collect()
+}
+
+/// Returns every cudarc of a `Cargo.lock` that refuses the toolkit. Nothing is wrong with one whose CUDA version is
+/// chosen by a feature or the variable.
+pub fn too_old(
+    lock: &str,
+    env: &Environment,
+    toolkit: Version,
+    driver: Option<Version>,
+) -> Vec<OldCudarc> {
+    let judge = |cudarc: LockedCudarc| {
+        let cudas = supported(&cudarc.manifest)?;
+        let has_variable = cudarc.build_script.contains(CHOICE);
+        let newest = *cudas.last()?;
+        let is_chosen = has_variable && env.os_var(CHOICE).is_some()
+            || cudarc.is_enabled(&|feature| cuda(feature).is_some());
+        if !cudarc.build_script.contains(REFUSAL) || !is_older(newest, toolkit) || is_chosen {
+            return None;
         }
         let mut usable = cudas.iter().rev();
         Some(OldCudarc {
-            release: cudarc.version.to_string(),
             newest,
             toolkit,
             choice: usable
                 .find(|cuda| driver.is_none_or(|driver| !is_older(driver, **cuda)))
                 .copied(),
             has_variable,
-            required_by: requiring
-                .iter()
-                .map(|one| format!("{} {}", one.name, one.version))
-                .collect(),
-            update: update(&registries, cudarc.version, toolkit),
-            sources,
+            required_by: cudarc.required_by,
+            update: update(&registries(env), &cudarc.release, toolkit),
+            sources: cudarc.sources,
+            release: cudarc.release,
         })
     };
-    cudarcs.take(MAX_VERSIONS).filter_map(judge).collect()
+    locked(lock, env).into_iter().filter_map(judge).collect()
 }
 
 /// Returns the directories of cargo's registries, in which each package is a directory.
@@ -150,19 +193,26 @@ fn update(registries: &[PathBuf], release: &str, toolkit: Version) -> Option<Ver
     newer.max()
 }
 
-fn read(path: &Path) -> Option<String> {
+pub(super) fn read(path: &Path) -> Option<String> {
     let is_file = files::is_file(path);
     is_file.then(|| files::read_start(path, MAX_FILE).ok())?
 }
 
+/// Returns the names of the features in a manifest.
+fn features(manifest: &str) -> Vec<&str> {
+    let mut lines = manifest.lines().map(str::trim);
+    if lines.all(|line| line != "[features]") {
+        return Vec::new();
+    }
+    let names = lines.take_while(|line| !line.starts_with('['));
+    names
+        .filter_map(|line| Some(line.split_once('=')?.0.trim()))
+        .collect()
+}
+
 /// Returns the CUDA versions for which a manifest has features, in ascending order; none if nvcc is never run.
 fn supported(manifest: &str) -> Option<Vec<Version>> {
-    let mut lines = manifest.lines().map(str::trim);
-    lines.find(|line| *line == "[features]")?;
-    let names = lines.take_while(|line| !line.starts_with('['));
-    let names: Vec<_> = names
-        .filter_map(|line| Some(line.split_once('=')?.0.trim()))
-        .collect();
+    let names = features(manifest);
     let mut cudas: Vec<_> = names.iter().filter_map(|name| cuda(name)).collect();
     cudas.sort();
     names.contains(&BY_NVCC).then_some(cudas)
@@ -173,12 +223,6 @@ fn cuda(feature: &str) -> Option<Version> {
     let digits = feature.strip_prefix("cuda-")?;
     let number: u32 = digits.parse().ok().filter(|_| digits.len() == 5)?;
     Some(Version::new(number / 1000, number % 1000 / 10, 0))
-}
-
-/// Returns `true` if a manifest enables, or can enable, a feature of cudarc that chooses a CUDA version.
-fn chooses(manifest: &str) -> bool {
-    let words = manifest.split(['"', '\'', '/']);
-    words.into_iter().any(|word| cuda(word).is_some())
 }
 
 fn is_older(version: Version, than: Version) -> bool {

@@ -3,6 +3,8 @@
 pub mod cargo_lock;
 pub mod cudarc;
 #[cfg(feature = "cli")]
+pub mod cudarc_cudnn;
+#[cfg(feature = "cli")]
 pub mod cudarc_sources;
 #[cfg(feature = "cli")]
 pub mod fitting;

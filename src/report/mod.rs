@@ -16,6 +16,8 @@ pub mod text;
 #[cfg(feature = "cli")]
 use crate::compat::cudarc;
 #[cfg(feature = "cli")]
+use crate::compat::cudarc_cudnn::{self, CudarcCudnn};
+#[cfg(feature = "cli")]
 use crate::compat::cudarc_sources::{self, OldCudarc};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit, chosen};
 use crate::model::found_via::FoundVia;
@@ -105,6 +107,12 @@ impl Toolchain {
             report
                 .findings
                 .extend(too_old.iter().map(OldCudarc::finding));
+        }
+        if let Some(cudnn) = self.cudnn() {
+            let refusals = cudarc_cudnn::refusals(&lock, &self.host.env, cudnn, platform.os);
+            report
+                .findings
+                .extend(refusals.iter().map(CudarcCudnn::finding));
         }
         report
     }

@@ -346,6 +346,63 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     assert!(!doctor().contains("supports CUDA up to"), "no sources");
 }
 
+/// It opens `libcudnn.so` only, and the wheel has no file of this name.
+#[cfg(target_os = "linux")]
+#[test]
+fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
+    let root = folder("doctor-cudarc-names");
+    let manifest = "[package]\nname = \"app\"\n[dependencies]\ncudarc = { version = \"0.16\", features = [\"cudnn\"] }\n";
+    file(&root, "Cargo.toml", manifest);
+    file(
+        &root,
+        "Cargo.lock",
+        "version = 4\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\ndependencies = [\n \"cudarc\",\n]\n\n\
+         [[package]]\nname = \"cudarc\"\nversion = \"0.16.6\"\nsource = \"registry+https://example.org\"\n",
+    );
+    let sources = "cargo/registry/src/index-1/cudarc-0.16.6";
+    for (path, text) in [
+        ("Cargo.toml", "[features]\ncudnn = []\n"),
+        ("build.rs", "fn main() {}\n"),
+        (
+            "src/lib.rs",
+            "fn get_lib_name_candidates(lib_name: &str) -> Vec<String> {\n    \
+             [std::format!(\"{DLL_PREFIX}{lib_name}{DLL_SUFFIX}\")]\n}\n",
+        ),
+    ] {
+        file(&root, &format!("{sources}/{path}"), text);
+    }
+    let wheel = crate::support::builds::wheel(&root.join("venv"), 12, (9, 10, 2));
+    let doctor = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command
+            .args(["doctor", "--link", "runtime"])
+            .current_dir(&root);
+        command.env_clear().env("CARGO_HOME", root.join("cargo"));
+        command.env("CUDNN_PATH", &wheel);
+        text(&command.output().expect("cudnn-guard runs"))
+    };
+    let said = doctor();
+    let command = format!("ln -s libcudnn.so.9 {}/lib/libcudnn.so", wheel.display());
+    // Without the line breaks of the terminal, which depend on the path of the clone.
+    let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for wanted in [
+        "cudarc 0.16.6 does not open `libcudnn.so.9`, the only name of cuDNN in its directory [cudnn-not-loadable]",
+        "= help: or require cudarc 0.19.2 or later, which opens `libcudnn.so.9`",
+    ] {
+        assert!(line.contains(wanted), "{said}");
+    }
+    assert!(line.contains(&format!("= help: run `{command}`")), "{said}");
+    assert!(
+        Command::new("sh")
+            .args(["-c", &command])
+            .status()
+            .expect("sh")
+            .success()
+    );
+    let said = doctor();
+    assert!(!said.contains("does not open"), "{said}");
+}
+
 /// CFG-11: what is there and may not be read is not missing.
 #[cfg(target_os = "linux")]
 #[test]
