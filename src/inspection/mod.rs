@@ -1,6 +1,7 @@
 //! The inspection of a compiled program.
 
 pub mod fault;
+pub mod interpreter;
 pub mod json;
 pub mod loader_env;
 pub mod preflight;
@@ -11,6 +12,7 @@ pub mod windows;
 use crate::config::Config;
 use crate::error::Error;
 use crate::inspection::fault::InspectionFault;
+use crate::inspection::interpreter::MissingInterpreter;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
@@ -131,6 +133,10 @@ impl Inspection {
             let reason = "the program is loaded by musl, with which no cuDNN works";
             self.unknown.push(reason.into());
             return Vec::new();
+        }
+        let (program, cpu) = (&self.input.program, &self.linkage.cpu);
+        if let Some(missing) = MissingInterpreter::detect(program, loader, cpu, root) {
+            return vec![missing.finding()];
         }
         let ground = self.ground(root, host);
         let mut graph = LoadGraph::resolve(&self.input.program, self.linkage.clone(), ground);

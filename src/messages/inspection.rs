@@ -4,6 +4,7 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{
     FoundFile, InspectionFault, Install, LibrarySource, Reach, Request, UnresolvedCudnn,
 };
+use crate::inspection::interpreter::MissingInterpreter;
 use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::loader::main_library::cudnn_major;
 use crate::model::linkage::LoadPhase;
@@ -203,6 +204,26 @@ impl InspectionFault<'_> {
                     .with("looked in", missing.searched.join("\n"))
                     .help(PUT_ON_PATH)
             }
+        }
+    }
+}
+
+impl MissingInterpreter<'_> {
+    pub fn finding(&self) -> Finding {
+        let (program, interpreter) = (self.program.display(), self.interpreter);
+        match &self.musl {
+            Some(musl) => Finding::error(
+                FindingId::LibraryNotFound,
+                format!("`{program}` is built for glibc, but the C library of this system is musl"),
+            )
+            .with("loader", format!("{interpreter} does not exist"))
+            .with("musl", musl.display())
+            .help("run the program in an image with glibc, such as Debian's or Ubuntu's: CUDA and cuDNN need glibc too"),
+            None => Finding::error(
+                FindingId::LibraryNotFound,
+                format!("the loader that `{program}` names, `{interpreter}`, does not exist"),
+            )
+            .help("build the program on this system, or run it in the environment that it was built in"),
         }
     }
 }

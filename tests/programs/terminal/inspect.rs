@@ -6,6 +6,7 @@ mod made {
 }
 pub mod escapes;
 pub mod image;
+pub mod interpreter;
 pub mod openers;
 pub mod programs;
 pub mod search;

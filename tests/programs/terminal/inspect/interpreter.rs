@@ -1,0 +1,77 @@
+//! The loader that a program names.
+
+use super::image::Image;
+use crate::support::run;
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Writes an empty file into the image.
+fn touch(image: &Image, path: &str) {
+    let file = image.at(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, "").unwrap();
+}
+
+#[test]
+fn a_program_for_glibc_on_a_system_with_musl() {
+    let image = Image::new("musl");
+    let interpreter = "/lib64/ld-linux.so";
+    let flag = format!("-Wl,--dynamic-linker={interpreter}");
+    image.program(&[], &[&flag, "-pie"]);
+    // A root without any loader may be a part of a system.
+    let silent = || {
+        let ran = image.flat(&[]);
+        ran.does_not_say("C library").does_not_say("does not exist")
+    };
+    silent();
+    let musl = format!("lib/ld-musl-{ARCH}.so.1");
+    touch(&image, &musl);
+    let ran = image.inspect(&[]).exits_with(1);
+    let said = image.said(&ran);
+    let wanted = format!(
+        "  ✗ `/app/app` is built for glibc, but the C library of this system is musl  [library-not-found]\n      \
+         = help: run the program in an image with glibc, such as Debian's or Ubuntu's: CUDA and cuDNN need glibc too\n      \
+         loader      {interpreter} does not exist\n      \
+         musl        /{musl}\n"
+    );
+    assert!(said.starts_with(&wanted), "{said}");
+    // A layer of compatibility, such as Alpine's `gcompat`, has a loader of this name.
+    touch(&image, interpreter.trim_start_matches('/'));
+    silent();
+}
+
+#[test]
+fn a_loader_that_this_system_does_not_have() {
+    let image = Image::new("loader");
+    let interpreter = image.at("store/ld-linux.so");
+    let flag = format!("-Wl,--dynamic-linker={}", interpreter.display());
+    image.program(&[], &[&flag, "-pie"]);
+    let program = image.at("app/app");
+    let inspect = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        let mut ran = run(command.arg("inspect").arg(&program).env_clear());
+        let words: Vec<&str> = ran.stdout.split_whitespace().collect();
+        ran.stdout = words.join(" ");
+        ran
+    };
+    // The system says the same of the program, without the name of the loader.
+    let error = Command::new(&program).status().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    let wanted = format!(
+        "✗ the loader that `{}` names, `{}`, does not exist [library-not-found] = help: build the program on this \
+         system, or run it in the environment that it was built in",
+        program.display(),
+        interpreter.display()
+    );
+    inspect().exits_with(1).says(&wanted);
+    fs::create_dir_all(interpreter.parent().unwrap()).unwrap();
+    let own = if Path::new("/lib64/ld-linux-x86-64.so.2").exists() {
+        "/lib64/ld-linux-x86-64.so.2"
+    } else {
+        "/lib/ld-linux-aarch64.so.1"
+    };
+    std::os::unix::fs::symlink(own, &interpreter).unwrap();
+    inspect().does_not_say("does not exist");
+}
