@@ -2,6 +2,7 @@
 
 use crate::kernels::inputs::depfile_source::DepfileSource;
 use crate::kernels::inputs::sources::within;
+use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{Failure, ToolFailure};
 use crate::kernels::nvcc::wrapper::OBJECTS_OWN_FOLDER;
 use crate::kernels::setup::Setup;
@@ -38,6 +39,20 @@ pub struct JobOutput {
     pub warnings: String,
     pub command: String,
     pub time: Duration,
+}
+
+/// A compilation that failed.
+#[derive(Debug)]
+pub enum JobFailure {
+    /// With an error message.
+    Reported(Finding),
+    Died(Death),
+}
+
+impl From<Finding> for JobFailure {
+    fn from(finding: Finding) -> Self {
+        Self::Reported(finding)
+    }
 }
 
 impl Job {
@@ -152,7 +167,7 @@ impl Job {
         )
     }
 
-    pub fn make(&self, setup: &Setup, threads: usize) -> Result<JobOutput, Finding> {
+    pub fn make(&self, setup: &Setup, threads: usize) -> Result<JobOutput, JobFailure> {
         let (how, search) = (self.how(setup), self.search(setup));
         let stamp = self.made(&how, &search);
         stamp.remove();
@@ -169,6 +184,11 @@ impl Job {
             output = self.run(setup, DepfileSource::Nvcc, threads)?.1;
             files = self.listed();
         }
+        if !output.success {
+            if let Some(death) = Death::detect(&command, &output) {
+                return Err(JobFailure::Died(death));
+            }
+        }
         let printed = output.stdout + &output.stderr;
         if !output.success || !files::is_file(&self.output) {
             let failure = Failure {
@@ -180,7 +200,7 @@ impl Job {
                 others: &setup.others,
             };
             let fault = ToolFailure::Compilation(&self.source, &command, &printed, failure.cause());
-            return Err(fault.finding());
+            return Err(fault.finding().into());
         }
         if !files.is_empty() {
             files.extend(setup.plan.watched.iter().cloned());

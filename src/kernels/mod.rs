@@ -25,6 +25,7 @@ pub mod link {
     pub mod device_link;
     pub mod runtime;
 }
+pub mod memory_limit;
 pub mod min_capability;
 pub mod nvcc;
 pub mod options;
@@ -43,20 +44,22 @@ use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::{Directive, Library};
 use crate::system::freshness::stat_cache::{File, StatCache};
-use crate::system::{cargo, job_pool};
+use crate::system::{cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Product;
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use durations::Durations;
 use inputs::sources::Source;
-use job::{Job, JobOutput};
+use job::{Job, JobFailure, JobOutput};
 use link::runtime::Runtime;
 use link::{archive, device_link};
+use nvcc::death;
 use setup::Setup;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Kernels to compile, from [`Toolchain::kernels`].
 #[derive(Clone, Debug)]
@@ -310,14 +313,32 @@ fn run_outdated(
     let mut durations = Durations::read(jobs[0].dir().join("durations"));
     let mut stale = durations.longest_first(jobs);
     stale.retain(|place| fresh[*place].is_none());
+    let available = memory::available();
+    let each = memory_limit::per_thread(&setup.search);
+    let threads = memory_limit::threads(job_pool::cpus(), available, each, &setup.host.env);
+    let running = AtomicUsize::new(0);
     let anew = job_pool::in_parallel(
         &stale,
+        threads,
         |place| jobs[*place].breadth(setup),
-        |place, threads| jobs[*place].make(setup, threads),
+        |place, threads| {
+            running.fetch_add(1, Ordering::SeqCst);
+            let mut output = jobs[*place].make(setup, threads);
+            let jobs = running.fetch_sub(1, Ordering::SeqCst);
+            if let Err(JobFailure::Died(death)) = &mut output {
+                (death.jobs, death.available) = (jobs, available);
+            }
+            output
+        },
     );
     let mut made: Vec<(usize, _)> = Vec::new();
     for (at, output) in anew {
         let before = made.partition_point(|(place, _)| *place < stale[at]);
+        let output = match output {
+            Ok(output) => Ok(output),
+            Err(JobFailure::Reported(finding)) => Err(finding),
+            Err(JobFailure::Died(first)) => death::retry(&first, &jobs[stale[at]], setup),
+        };
         made.insert(before, (stale[at], output));
     }
     let mut ran = Vec::new();

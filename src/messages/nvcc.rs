@@ -1,5 +1,6 @@
 //! nvcc: missing, refused or failed.
 
+use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
 use crate::model::candidate::Found;
@@ -8,6 +9,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc::MissingTemporaryDirectory;
 use crate::toolkit::package_names::package_suffix;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 impl UnusableToolkit<'_> {
@@ -156,6 +158,7 @@ impl ToolFailure<'_> {
                 finding.help.extend(cause.help());
                 finding
             }
+            ToolFailure::Died(source, first, second) => died(source, first, *second),
             ToolFailure::DeviceLink(command, output) => {
                 Finding::error(id, "nvcc could not link the device code of these kernels")
                     .with("command", command)
@@ -191,6 +194,90 @@ impl ToolFailure<'_> {
             }
         }
     }
+}
+
+/// Returns the error of a compilation that died twice, or the warning if the second one succeeded.
+fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -> Finding {
+    let (id, file) = (FindingId::NvccFailed, source.display());
+    let last = second.map_or(first, |(death, _)| death);
+    let fate = last.fate();
+    let Some((second, cache)) = second else {
+        let headline = format!("nvcc {fate} while it compiled `{file}`; the second try succeeded");
+        let finding = Finding::warning(id, headline).with("first", first);
+        return match first.jobs {
+            0 | 1 => finding,
+            jobs => finding.help(format!(
+                "run `cargo build -j {}` to compile fewer files at a time",
+                jobs / 2
+            )),
+        };
+    };
+    let headline = format!("nvcc {fate} while it compiled `{file}`, also when it ran alone");
+    let finding = Finding::error(id, headline);
+    let finding = match (cache, second.signal, second.available) {
+        (Some(nvcc), ..) => finding.help(format!(
+            "set NVCC to the full path of nvcc itself: `{}` is a compiler cache",
+            nvcc.display()
+        )),
+        (_, Some(9 | 0xC000_0017 | 0xC000_012D), available) => {
+            let enough = match available {
+                Some(bytes) => format!("{} were not enough", gibibytes(bytes)),
+                None => "it was not enough".to_string(),
+            };
+            finding
+                .help(format!(
+                    "give this machine or container more memory: {enough}"
+                ))
+                .help(format!("split `{file}` into files with fewer kernels"))
+        }
+        (_, Some(_), _) => finding
+            .help("install another version of the CUDA toolkit: this nvcc crashes")
+            .help(format!("split `{file}` into files with fewer kernels")),
+        (_, None, _) => finding.help("run the command in a terminal to see how nvcc ends"),
+    };
+    finding
+        .with("first", first)
+        .with("second", second)
+        .with("command", &second.command)
+}
+
+impl Death {
+    fn fate(&self) -> &'static str {
+        match self.signal {
+            Some(9) => "was killed",
+            // STATUS_NO_MEMORY and STATUS_COMMITMENT_LIMIT
+            Some(0xC000_0017 | 0xC000_012D) => "ran out of memory",
+            Some(_) => "crashed",
+            None => "failed without any output",
+        }
+    }
+}
+
+/// The numbers of a death: `signal 9 in cicc, 12 compilations at a time, 3.1 GiB of memory available before`.
+impl fmt::Display for Death {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.signal {
+            Some(code) if code > 64 => write!(f, "exception 0x{code:08X}")?,
+            Some(signal) => write!(f, "signal {signal}")?,
+            None => f.write_str("no output")?,
+        }
+        if let Some(program) = &self.program {
+            write!(f, " in {program}")?;
+        }
+        match self.jobs {
+            0 | 1 => f.write_str(", 1 compilation")?,
+            jobs => write!(f, ", {jobs} compilations at a time")?,
+        }
+        if let Some(bytes) = self.available {
+            write!(f, ", {} of memory available before", gibibytes(bytes))?;
+        }
+        Ok(())
+    }
+}
+
+fn gibibytes(bytes: u64) -> String {
+    let tenths = bytes / (1 << 20) * 10 / 1024;
+    format!("{}.{} GiB", tenths / 10, tenths % 10)
 }
 
 impl FailureCause<'_> {

@@ -11,19 +11,24 @@ const TICK: Duration = Duration::from_millis(10);
 /// The time to wait for tokens that make an item faster. Another build uses tokens that are not available at once.
 const PATIENCE: Duration = Duration::from_millis(30);
 
+/// Returns the number of CPUs that this process may use.
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Calls `work` for every item. Returns each result with the index of its item, in the order of completion.
 ///
 /// One thread is always allowed. Every further thread requires a token from cargo (or from make above it), so that not
 /// more threads run than `cargo build -j` allows.
 ///
-/// `breadth` returns how many threads the work for an item can use. The second argument of `work` is how many it may
+/// `threads` is the limit of this machine. `breadth` returns how many threads the work for an item can use. The second argument of `work` is how many it may
 /// use: more than one if there are more tokens than items.
 pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
+    threads: usize,
     breadth: impl Fn(&T) -> usize + Sync,
     work: impl Fn(&T, usize) -> R + Sync,
 ) -> Vec<(usize, R)> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let flags = std::env::var_os("CARGO_MAKEFLAGS");
     let server = JobServer::inherited(flags.as_deref(), threads - 1);
     spread(items, threads, &server, PATIENCE, &breadth, &work)
@@ -132,6 +137,7 @@ mod tests {
         let done = Mutex::new(0);
         let mut results = in_parallel(
             &(0..20).collect::<Vec<u64>>(),
+            cpus(),
             |_| 1,
             |item, threads| {
                 *done.lock().unwrap() += 1;
@@ -144,7 +150,7 @@ mod tests {
         let all = (0..20).map(|item| (item, (item * item) as u64));
         assert_eq!(results, all.collect::<Vec<_>>());
         assert_eq!(*done.lock().unwrap(), 20);
-        assert!(in_parallel(&[0; 0], |_| 9, |item, _| *item).is_empty());
+        assert!(in_parallel(&[0; 0], 4, |_| 9, |item, _| *item).is_empty());
     }
 
     /// Returns the number of threads for each item if all run at the same time.

@@ -17,6 +17,7 @@ pub mod freshness {
 pub mod job_pool;
 pub mod job_server;
 pub mod library_file;
+pub mod memory;
 pub mod out_dir;
 pub mod path_encoding;
 pub mod probe_cache;

@@ -7,6 +7,8 @@ use std::fmt::Display;
 use std::io::{Read, Write};
 #[cfg(target_os = "linux")]
 use std::os::unix::process::CommandExt;
+#[cfg(unix)]
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -32,6 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Output {
     /// Set if the exit status is 0.
     pub success: bool,
+    /// The signal that ended the program, or a program of which it passes on the exit status; on Windows the code of the
+    /// exception.
+    pub signal: Option<u32>,
     /// Invalid UTF-8 is replaced.
     pub stdout: String,
     pub stderr: String,
@@ -92,6 +97,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
     match waited {
         Ok(Some(status)) => Ok(Output {
             success: status.success(),
+            signal: signal(status),
             stdout: text(&stdout),
             stderr: text(&stderr),
         }),
@@ -102,6 +108,23 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
         }
         Err(error) => Err(cannot("wait for", invocation, &error)),
     }
+}
+
+/// Returns the signal of a program. A shell exits with 128 plus the signal of its command.
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<u32> {
+    let by_shell = || status.code()?.checked_sub(128);
+    let signal = status.signal().or_else(by_shell)?;
+    u32::try_from(signal)
+        .ok()
+        .filter(|signal| (1..=31).contains(signal))
+}
+
+/// Returns the exception of a program, a status of the severity "error" of Windows itself.
+#[cfg(not(unix))]
+fn signal(status: ExitStatus) -> Option<u32> {
+    let code = u32::from_ne_bytes(status.code()?.to_ne_bytes());
+    (code >> 28 == 0xC).then_some(code)
 }
 
 /// Waits for the program and for the end of its streams. Returns `None` after the deadline.
@@ -291,10 +314,21 @@ mod tests {
             output,
             Output {
                 success: false,
+                signal: None,
                 stdout: "out\n".to_string(),
                 stderr: "err\n".to_string()
             }
         );
+        for (script, signal) in [
+            ("kill -9 $$", Some(9)),
+            ("sh -c 'kill -11 $$'; exit $?", Some(11)),
+            ("exit 255", None),
+            ("exit 128", None),
+            ("exit 1", None),
+        ] {
+            let output = run(&shell(script), Duration::from_secs(5)).unwrap();
+            assert_eq!((output.success, output.signal), (false, signal), "{script}");
+        }
         assert!(run_to_end(&shell("cat")).unwrap().success, "input is empty");
     }
 

@@ -1,7 +1,7 @@
 //! Kernels with a fake host compiler.
 
 use crate::host_compiler::compiler_choice::{Choice, VisualStudio, ccbin};
-use crate::kernels::job::Job;
+use crate::kernels::job::{Job, JobFailure};
 use crate::kernels::setup::Setup;
 use crate::kernels::tests::package::Package;
 use crate::model::platform::Platform;
@@ -406,7 +406,10 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     let fresh = |setup| jobs[0].fresh(setup, &StatCache::default()).is_some();
     assert!(fresh(&one) && !fresh(&other), "another SDK, other headers");
     package.write("src/a.cu", "mistake");
-    let error = jobs[0].make(&one, 1).err().unwrap().to_string();
+    let Err(JobFailure::Reported(error)) = jobs[0].make(&one, 1) else {
+        panic!("nvcc reports an error")
+    };
+    let error = error.to_string();
     let printed = "\n  works in    the developer prompt of Visual Studio: it was given that PATH, LIB and INCLUDE\n";
     assert!(
         error.contains(expected) && error.contains(printed),

@@ -3,6 +3,7 @@
 use crate::host_compiler::compiler_choice::{
     Choice, MissingHostCompiler, NO_CL, choice, missing as missing_compiler,
 };
+use crate::kernels::nvcc::death::Death;
 use crate::model::candidate::Toolkit;
 use crate::model::environment::Environment;
 use crate::model::invocation::Invocation;
@@ -50,6 +51,9 @@ pub enum FailureCause<'a> {
 pub enum ToolFailure<'a> {
     /// nvcc, with the file, the command, its output and the cause.
     Compilation(&'a Path, &'a Invocation, &'a str, FailureCause<'a>),
+    /// nvcc, which ended without an error message, with the file, the first death, and the second one, unless the second
+    /// try succeeded. The path is an nvcc that is a compiler cache.
+    Died(&'a Path, &'a Death, Option<(&'a Death, Option<&'a Path>)>),
     /// nvcc, when it links device code, with the command and its output.
     DeviceLink(&'a Invocation, String),
     /// The archiver, with the name of the library.

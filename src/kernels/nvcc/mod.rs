@@ -1,5 +1,6 @@
 //! Running nvcc, and explaining its failures.
 
+pub mod death;
 pub mod diagnostics;
 pub mod missing;
 pub mod wrapper;

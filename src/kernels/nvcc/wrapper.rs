@@ -3,6 +3,7 @@
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
+use crate::system::files;
 use crate::system::programs::{self, Output};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,9 +42,8 @@ impl NvccWrapper {
         };
         let output = programs::run_to_end(&command);
         Some(output.unwrap_or_else(|finding| Output {
-            success: false,
-            stdout: String::new(),
             stderr: finding.to_string(),
+            ..Output::default()
         }))
     }
 
@@ -59,3 +59,13 @@ impl NvccWrapper {
 
 /// The flag that makes nvcc put its temporary files beside the object.
 pub const OBJECTS_OWN_FOLDER: &str = "--objdir-as-tempdir";
+
+/// Returns `true` if this nvcc is a link to ccache or sccache, or a script that runs one.
+pub fn is_compiler_cache(nvcc: &Path) -> bool {
+    let real = files::canonical(nvcc, None).unwrap_or_else(|_| nvcc.to_path_buf());
+    let is_link = real
+        .file_stem()
+        .is_some_and(|stem| stem == "ccache" || stem == "sccache");
+    let script = || files::read_start(&real, 4096).ok();
+    is_link || script().is_some_and(|text| text.starts_with("#!") && text.contains("ccache"))
+}

@@ -1,0 +1,74 @@
+//! The number of compilations that the available memory allows.
+
+use crate::model::environment::Environment;
+use crate::system::files;
+use std::path::PathBuf;
+
+/// The memory that one thread of nvcc may need, in bytes: twice what the largest file of candle-kernels 0.11.1 needs,
+/// or thrice (0.6 GiB), so that usual machines compile a file on each CPU.
+const USUAL: u64 = 2 << 30;
+
+/// Like [`USUAL`], but for kernels on CUTLASS. Measured with nvcc 13.5 and one target: PEAK GiB for
+/// `flash_fwd_hdim128_bf16_sm80.cu` of candle-flash-attn 0.11.1.
+const WITH_CUTLASS: u64 = 4 << 30;
+
+/// Returns the memory that one thread of nvcc may need, by the libraries in the header search path.
+pub fn per_thread(search_path: &[PathBuf]) -> u64 {
+    let header = |dir: &PathBuf| dir.join("cutlass").join("cutlass.h");
+    match search_path.iter().any(|dir| files::is_file(&header(dir))) {
+        true => WITH_CUTLASS,
+        false => USUAL,
+    }
+}
+
+/// Returns how many threads may compile at a time: one for each CPU, unless the memory is too small for them. A number
+/// that the user passed to cargo is not lowered.
+pub fn threads(cpus: usize, available: Option<u64>, each: u64, env: &Environment) -> usize {
+    let jobs = env.var("NUM_JOBS").and_then(|jobs| jobs.parse().ok());
+    let is_chosen = jobs.is_some_and(|jobs: usize| jobs != cpus);
+    match available {
+        Some(bytes) if !is_chosen && env.var("CARGO_BUILD_JOBS").is_none() => {
+            let most = usize::try_from(bytes / each).unwrap_or(cpus);
+            cpus.min(most).max(1)
+        }
+        _ => cpus,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_limits_the_threads_that_nobody_chose() {
+        let threads = |cpus, gibibytes: Option<u64>, env: &[(&str, &str)]| {
+            let env = env
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.into()));
+            let bytes = gibibytes.map(|number| number << 30);
+            super::threads(cpus, bytes, USUAL, &Environment::new(env))
+        };
+        let default = [("NUM_JOBS", "16")];
+        for (available, expected) in [(0, 1), (1, 1), (5, 2), (31, 15), (32, 16), (500, 16)] {
+            assert_eq!(threads(16, Some(available), &default), expected);
+            assert_eq!(threads(16, Some(available), &[]), expected);
+        }
+        assert_eq!(threads(16, None, &default), 16);
+        // `cargo build -j 8`, which the job server limits.
+        assert_eq!(threads(16, Some(5), &[("NUM_JOBS", "8")]), 16);
+        let variable = [("NUM_JOBS", "16"), ("CARGO_BUILD_JOBS", "16")];
+        assert_eq!(threads(16, Some(5), &variable), 16);
+    }
+
+    #[test]
+    fn kernels_on_cutlass_need_more() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-cutlass-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("cutlass")).unwrap();
+        let search_path = [PathBuf::from("/nowhere"), dir.clone()];
+        let before = per_thread(&search_path);
+        std::fs::write(dir.join("cutlass/cutlass.h"), "").unwrap();
+        let after = per_thread(&search_path);
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!((before, after), (USUAL, WITH_CUTLASS));
+    }
+}
