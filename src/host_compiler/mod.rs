@@ -3,6 +3,7 @@
 pub mod compiler_choice;
 pub mod headers;
 pub mod limits;
+pub mod msvc_preprocessor;
 pub mod query;
 
 #[cfg(test)]

@@ -336,6 +336,11 @@ const KNOWN: &[(&str, &str)] = &[
         "build in the developer prompt of another MSVC toolset",
     ),
     (
+        "MSVC/cl.exe with traditional preprocessor is used",
+        "add `-Xcompiler=/Zc:preprocessor` to NVCC_APPEND_FLAGS, or `.flag(\"-Xcompiler=/Zc:preprocessor\")` in build.rs: the C++ \
+         headers of this CUDA accept no other preprocessor",
+    ),
+    (
         "cudnn.h: No such file or directory",
         "ask for cuDNN in build.rs, so that its headers are found: `.cudnn(\">=9\")`",
     ),

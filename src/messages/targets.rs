@@ -8,6 +8,7 @@ use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::targets::gpus::{GpuQueryFault, SilentDriver};
+use crate::targets::miscompiled::Miscompiled;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
 use crate::targets::select::{RequestFault, RequestProblem, SelectionNote};
@@ -194,6 +195,21 @@ impl UnlistedTargets<'_> {
             }
         };
         finding.with_lines("taken", taken)
+    }
+}
+
+impl Miscompiled {
+    pub fn finding(&self) -> Finding {
+        let (cuda, target) = (self.cuda.short(), self.target);
+        let headline = format!("nvcc of CUDA {cuda} is known to compile wrong code for {target}");
+        Finding::warning(FindingId::KnownBadRelease, headline)
+            .help(format!(
+                "set CUDNN_GUARD_ARCHS=\"{}\": {} runs on the same GPUs",
+                listed(&self.instead),
+                self.replacement
+            ))
+            .with("chosen by", self.chosen_by)
+            .with("reported", self.source)
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod dialect;
 pub mod gpu_names;
 pub mod gpus;
+pub mod miscompiled;
 pub mod nvcc_support;
 pub mod nvcc_table;
 pub mod nvidia_smi;

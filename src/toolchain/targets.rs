@@ -8,6 +8,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::targets::gpus;
+use crate::targets::miscompiled;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::select::{self, RequestFault, Selection};
 use crate::targets::target_request::{self, TargetRequest};
@@ -96,6 +97,11 @@ impl Toolchain {
         let mut selection = chosen.map_err(Error::new)?;
         findings.append(&mut selection.findings);
         selection.findings = findings;
+        let cuda = self.toolkit().and_then(|toolkit| toolkit.version);
+        let wrong = cuda.and_then(|cuda| miscompiled::check(cuda, &selection));
+        selection
+            .findings
+            .extend(wrong.map(|wrong| wrong.finding()));
         if let Some(cudnn) = self.cudnn() {
             let (targets, by) = (selection.list.targets(), selection.chosen_by);
             let unserved = rules::targets(cudnn, &targets, by, &self.host.platform);

@@ -11,7 +11,10 @@ use crate::host_compiler::compiler_choice::{Choice, choice};
 use crate::host_compiler::compiler_choice::{ccbin, missing};
 use crate::host_compiler::headers::contradictions;
 use crate::host_compiler::limits::Make;
-use crate::host_compiler::{HostCompilerCheck, HostCompilerFault, limits, query};
+use crate::host_compiler::{
+    HostCompilerCheck, HostCompilerFault, limits, msvc_preprocessor, query,
+};
+use crate::kernels::setup::include_dirs;
 use crate::model::candidate::Toolkit;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -51,6 +54,21 @@ pub fn host_compiler(
         (None, Some(release)) => limits::for_cuda(release).unwrap_or_default(),
         (None, None) => limits::Limits::default(),
     };
+    if compiler.make == Make::Msvc {
+        let mut search_path = include_dirs(&plan.flags);
+        search_path.extend(
+            toolkit
+                .into_iter()
+                .flat_map(|toolkit| toolkit.include_dirs.clone()),
+        );
+        let mut headers = msvc_preprocessor::headers(&search_path).into_iter();
+        let header = headers.find_map(|header| files::read(&header).ok());
+        let flags = all_flags(&plan.flags, &machine.env);
+        if msvc_preprocessor::is_refused(&compiler, &header.unwrap_or_default(), &flags) {
+            plan.flags
+                .extend(msvc_preprocessor::CONFORMING.map(String::from));
+        }
+    }
     let choice = choice(&machine.env, &plan.flags);
     let misfit = limits.misfit(compiler.make, compiler.number());
     let alternatives = match misfit {

@@ -417,6 +417,39 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     );
 }
 
+/// CUDA 13.2 and later refuse the preprocessor that Microsoft's compiler uses by default.
+#[test]
+fn microsofts_compiler_gets_the_flag_that_cuda_requires() {
+    let package = package("cl-1944");
+    let header = "cuda/include/cccl/cuda/std/__cccl/preprocessor.h";
+    let macro_name = "CCCL_IGNORE_MSVC_TRADITIONAL_PREPROCESSOR_WARNING";
+    let flag = " -Xcompiler /Zc:preprocessor";
+    package.compile_with(&toolchain(&package, &[])).0.unwrap();
+    assert!(!package.calls()[0].contains(flag));
+    package.write("src/a.cu", "other\n");
+    package.write(
+        header,
+        &format!("#if !defined({macro_name})\n#  error old\n#endif\n"),
+    );
+    package.compile_with(&toolchain(&package, &[])).0.unwrap();
+    assert!(package.calls()[0].ends_with(flag));
+    // Nothing has changed.
+    package.compile_with(&toolchain(&package, &[])).0.unwrap();
+    assert_eq!(package.calls(), [""; 0]);
+    // The user decided.
+    let own = [("NVCC_APPEND_FLAGS", "-Xcompiler=/Zc:preprocessor-")];
+    package.compile_with(&toolchain(&package, &own)).0.unwrap();
+    assert!(!package.calls()[0].contains(flag));
+    // A header of the package comes before the toolkit's.
+    package.write("src/cuda/std/__cccl/preprocessor.h", "#pragma once\n");
+    let mut package = package;
+    package
+        .flags
+        .push(format!("-I{}", package.path("src").display()));
+    package.compile_with(&toolchain(&package, &[])).0.unwrap();
+    assert!(!package.calls()[0].contains(flag));
+}
+
 /// nvcc for Windows needs cl.exe for host code, but not for device code.
 #[test]
 fn a_program_that_microsofts_linker_does_not_link_gets_device_code_alone() {

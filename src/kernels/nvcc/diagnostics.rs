@@ -307,6 +307,21 @@ mod tests {
         );
     }
 
+    /// With MSVC 19.44 and CUDA 13.2.
+    #[test]
+    fn a_preprocessor_that_cuda_refuses() {
+        helps(
+            "cuda/std/__cccl/preprocessor.h(23): fatal error C1189: #error: MSVC/cl.exe with traditional preprocessor is used.",
+            "add `-Xcompiler=/Zc:preprocessor` to NVCC_APPEND_FLAGS",
+        );
+        // Visual Studio itself is too new.
+        helps(
+            "host_config.h(153): fatal error C1189: #error: -- unsupported Microsoft Visual Studio version! Only the versions \
+             between 2017 and 2022 (inclusive) are supported!",
+            "build in the developer prompt of another MSVC toolset",
+        );
+    }
+
     /// CMP-05
     #[test]
     fn a_cpp_library_that_cuda_cannot_compile() {

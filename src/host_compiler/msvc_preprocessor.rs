@@ -1,0 +1,97 @@
+//! The traditional preprocessor of Microsoft's compiler, its default, which the C++ headers of CUDA 13.2 refuse.
+
+use crate::host_compiler::HostCompiler;
+use crate::host_compiler::limits::Make;
+use std::path::{Path, PathBuf};
+
+/// The arguments of nvcc that select the other preprocessor.
+pub const CONFORMING: [&str; 2] = ["-Xcompiler", "/Zc:preprocessor"];
+
+/// The first `_MSC_VER` with this flag: Visual Studio 2019 16.5.
+const FIRST: u32 = 1925;
+
+/// A macro that makes these headers accept any preprocessor.
+const ACCEPTED: &str = "CCCL_IGNORE_MSVC_TRADITIONAL_PREPROCESSOR_WARNING";
+
+/// Returns the paths of the header that checks the preprocessor, in the order of the header search path.
+pub fn headers(search_path: &[PathBuf]) -> Vec<PathBuf> {
+    let name = Path::new("cuda/std/__cccl/preprocessor.h");
+    let mut headers = Vec::new();
+    for dir in search_path {
+        headers.extend([dir.join(name), dir.join("cccl").join(name)]);
+    }
+    headers
+}
+
+/// Returns `true` if this compiler needs [`CONFORMING`] for this text of the header, and none of these flags of nvcc
+/// decides otherwise.
+pub fn is_refused(compiler: &HostCompiler, header: &str, flags: &[String]) -> bool {
+    let supports = compiler.make == Make::Msvc && compiler.number() >= FIRST;
+    let decides = |flag: &String| {
+        let names = ["Zc:preprocessor", "experimental:preprocessor", ACCEPTED];
+        names.iter().any(|name| flag.contains(name))
+    };
+    supports && !flags.iter().any(decides) && refuses(header)
+}
+
+/// Returns `true` if the first directive after the condition is `#error`. CUDA 13.1 only prints a message, and 13.0
+/// checks nothing.
+fn refuses(header: &str) -> bool {
+    let Some((_, rest)) = header.split_once(ACCEPTED) else {
+        return false;
+    };
+    let mut directives = rest
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('#'));
+    directives
+        .next()
+        .is_some_and(|first| first.trim_start().starts_with("error"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::facts::version::Version;
+
+    /// The form of the check in CUDA 13.2 and later.
+    const REFUSES: &str = "#ifndef A_H\n#define A_H\n#if defined(_MSC_VER) && !defined(__clang__)\n\
+        #  if (!defined(_MSVC_TRADITIONAL) || _MSVC_TRADITIONAL == 1) \\\n    \
+        && !defined(CCCL_IGNORE_MSVC_TRADITIONAL_PREPROCESSOR_WARNING)\n\
+        #    error \\\nanother text\n#  endif\n#endif\n";
+
+    #[test]
+    fn the_header_the_compiler_and_the_flags_decide() {
+        let refused = |make, number: u32, header: &str, flags: &[&str]| {
+            let compiler = HostCompiler {
+                make,
+                release: Version::new(number / 100, number % 100, 0),
+                glibc: None,
+                host_config: None,
+            };
+            let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
+            is_refused(&compiler, header, &flags)
+        };
+        let other = ["-DN", "-Xcompiler", "/Zc:__cplusplus"];
+        for number in [1925, 1944, 1950, 2010] {
+            assert!(refused(Make::Msvc, number, REFUSES, &other), "{number}");
+        }
+        // Visual Studio 2019 16.4 does not have the flag.
+        assert!(!refused(Make::Msvc, 1924, REFUSES, &[]));
+        // clang-cl has one preprocessor.
+        assert!(!refused(Make::Clang, 2100, REFUSES, &[]));
+        for flags in [
+            &["-Xcompiler", "/Zc:preprocessor"][..],
+            &["-Xcompiler=/MD,/Zc:preprocessor"],
+            &["-Xcompiler", "-Zc:preprocessor-"],
+            &["-Xcompiler", "/experimental:preprocessor"],
+            &["-DCCCL_IGNORE_MSVC_TRADITIONAL_PREPROCESSOR_WARNING"],
+        ] {
+            assert!(!refused(Make::Msvc, 1944, REFUSES, flags), "{flags:?}");
+        }
+        // CUDA 13.1, and CUDA 12.9 and 13.0
+        let message = REFUSES.replace("error \\\nanother text", "pragma message( \"error\")");
+        for header in [&*message, "#define _CCCL_PP_EAT(...)\n#error\n", ""] {
+            assert!(!refused(Make::Msvc, 1944, header, &[]), "{header}");
+        }
+    }
+}
