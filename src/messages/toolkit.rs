@@ -56,6 +56,16 @@ impl LibraryFault<'_> {
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .help(format!("write `.libs([{close:?}])` in build.rs"))
             }
+            Missing::LinuxOnly(name) => {
+                let headline = format!(
+                    "NVIDIA does not ship the library `{name}` for Windows, which `.libs([{name:?}])` asks for"
+                );
+                Finding::error(FindingId::LibraryNotFound, headline)
+                    .help(format!(
+                        "call `.libs([{name:?}])` in build.rs only if CARGO_CFG_TARGET_OS is `linux`"
+                    ))
+                    .help("build without the cargo feature that needs this library")
+            }
             Missing::Library(name, package) => {
                 let headline = format!(
                     "CUDA at `{root}` has no library `{name}`, which `.libs([{name:?}])` asks for"

@@ -28,6 +28,9 @@ const PACKAGES: [(&[&str], &str, &str); 12] = [
     ),
 ];
 
+/// Libraries that NVIDIA ships only for Linux.
+const LINUX_ONLY: [&str; 5] = ["nccl", "nvshmem_host", "culibos", "cufile", "cufile_rdma"];
+
 /// A library of `.libs(..)` that is missing in the chosen toolkit, or its headers.
 pub struct LibraryFault<'a> {
     pub candidate: &'a Candidate,
@@ -43,6 +46,8 @@ pub struct LibraryFault<'a> {
 pub enum Missing<'a> {
     /// A misspelled name of a library, and the correct one.
     Misspelled(&'a str, &'static str),
+    /// A library that NVIDIA does not ship for Windows.
+    LinuxOnly(&'a str),
     /// A library, with its package.
     Library(&'a str, (&'static str, &'static str)),
     /// Headers, with their package.
@@ -54,6 +59,7 @@ pub enum Missing<'a> {
 pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option<Finding> {
     let close = |names: &[&'static str]| names.iter().copied().find(|known| is_close(known, name));
     let missing = match package(name) {
+        _ if platform.os == Os::Windows && LINUX_ONLY.contains(&name) => Missing::LinuxOnly(name),
         Some(package) => Missing::Library(name, package),
         None => Missing::Misspelled(name, PACKAGES.iter().find_map(|(names, ..)| close(names))?),
     };
