@@ -219,17 +219,18 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
             "set NVCC to the full path of nvcc itself: `{}` is a compiler cache",
             nvcc.display()
         )),
-        (_, Some(9 | 0xC000_0017 | 0xC000_012D), available) => {
-            let enough = match available {
-                Some(bytes) => format!("{} were not enough", gibibytes(bytes)),
-                None => "it was not enough".to_string(),
-            };
+        (_, Some(9), available) => {
+            let than = available.map(|bytes| format!(" than {}", gibibytes(bytes)));
             finding
                 .help(format!(
-                    "give this machine or container more memory: {enough}"
+                    "run `dmesg | grep -i 'killed process'`; if nvcc is there, give this machine or container more memory{}",
+                    than.unwrap_or_default()
                 ))
                 .help(format!("split `{file}` into files with fewer kernels"))
         }
+        (_, Some(0xC000_0017 | 0xC000_012D), _) => finding
+            .help("give this machine more memory or a larger page file")
+            .help(format!("split `{file}` into files with fewer kernels")),
         (_, Some(_), _) => finding
             .help("install another version of the CUDA toolkit: this nvcc crashes")
             .help(format!("split `{file}` into files with fewer kernels")),
@@ -334,6 +335,10 @@ const KNOWN: &[(&str, &str)] = &[
     (
         "unsupported Microsoft Visual Studio version!",
         "build in the developer prompt of another MSVC toolset",
+    ),
+    (
+        "ccache: error",
+        "set NVCC to the full path of nvcc itself: the program of this name runs a compiler cache",
     ),
     (
         "MSVC/cl.exe with traditional preprocessor is used",

@@ -1,6 +1,6 @@
 //! NVIDIA's nvcc with the gcc of this machine.
 
-use crate::host_compiler::{headers, limits};
+use crate::host_compiler::{HostCompiler, headers, limits, msvc_preprocessor};
 use crate::kernels::tests::package::Package;
 use crate::model::candidate::{Found, Toolkit};
 use crate::model::invocation::Invocation;
@@ -26,6 +26,25 @@ fn toolchain(package: &Package, nvcc: PathBuf, include: PathBuf, version: Versio
         ..Toolkit::default()
     }));
     toolchain
+}
+
+/// CUDA 13.2 and later refuse MSVC's traditional preprocessor, and 13.0 does not.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn the_preprocessor_that_cuda_refuses() {
+    let compiler = HostCompiler {
+        make: limits::Make::Msvc,
+        release: Version::new(19, 44, 0),
+        glibc: None,
+        host_config: None,
+    };
+    for (wheel, expected) in [("cuda-cu13", true), ("cuda-cu13-13.0", false)] {
+        let include = wheels().join(wheel).join("nvidia/cu13/include");
+        let mut headers = msvc_preprocessor::headers(&[include]).into_iter();
+        let header = headers.find_map(|header| std::fs::read_to_string(header).ok());
+        let refused = msvc_preprocessor::is_refused(&compiler, &header.unwrap(), &[]);
+        assert_eq!(refused, expected, "{wheel}");
+    }
 }
 
 /// CMP-04: CUDA 11.8 supports gcc 11, and this machine has a newer one.

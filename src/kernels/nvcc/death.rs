@@ -188,7 +188,7 @@ mod tests {
         let error = package.compile().0.unwrap_err();
         assert_eq!(package.calls().len(), 2);
         let start = "nvcc was killed while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
-                     = help: give this machine or container more memory: ";
+                     = help: run `dmesg | grep -i 'killed process'`; if nvcc is there, give this machine or container more memory than ";
         assert!(error.starts_with(start), "{error}");
         assert!(
             error.contains("\n  first       signal 9, 1 compilation, "),

@@ -307,6 +307,15 @@ mod tests {
         );
     }
 
+    /// sccache 0.16.0 with nvcc 13.5
+    #[test]
+    fn a_compiler_cache_in_place_of_nvcc() {
+        helps(
+            "sccache: error: Missing \"cubin\" file output",
+            "set NVCC to the full path",
+        );
+    }
+
     /// With MSVC 19.44 and CUDA 13.2.
     #[test]
     fn a_preprocessor_that_cuda_refuses() {

@@ -330,3 +330,33 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
         assert!(output.success, "{request:?}: {}", output.stderr);
     }
 }
+
+/// nvcc does not report the death of its `cicc` itself: its shell does.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn a_cicc_that_is_killed_once() {
+    let package = Package::new(&[("src/a.cu", "__global__ void k() {}\n")]);
+    let (copy, mark) = (package.path("copy"), package.path("killed"));
+    let text = |path: &Path| path.display().to_string();
+    // nvcc searches its programs beside its own file.
+    run("/bin/cp", vec!["-rs".into(), text(&real()), text(&copy)]);
+    for name in ["bin/nvcc", "nvvm/bin/cicc"] {
+        std::fs::remove_file(copy.join(name)).unwrap();
+    }
+    std::fs::copy(real().join("bin/nvcc"), copy.join("bin/nvcc")).unwrap();
+    let script = format!(
+        "#!/bin/sh\n[ -f {0} ] || {{ touch {0}; kill -9 $$; }}\nexec {1} \"$@\"\n",
+        mark.display(),
+        real().join("nvvm/bin/cicc").display()
+    );
+    package.write("cicc", &script);
+    let args = vec!["-m755".into(), text(&package.path("cicc"))];
+    run(
+        "/usr/bin/install",
+        [args, vec![text(&copy.join("nvvm/bin/cicc"))]].concat(),
+    );
+    let (result, lines) = package.compile_with(&of(&package, copy));
+    result.unwrap();
+    let warning = "cargo::warning=nvcc was killed while it compiled `./src/a.cu`; the second try succeeded  [nvcc-failed]";
+    assert!(lines.iter().any(|line| line == warning), "{lines:?}");
+}
