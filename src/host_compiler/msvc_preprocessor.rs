@@ -2,45 +2,39 @@
 
 use crate::host_compiler::HostCompiler;
 use crate::host_compiler::limits::Make;
-use std::path::{Path, PathBuf};
+use crate::system::files;
+use std::path::PathBuf;
 
 /// The arguments of nvcc that select the other preprocessor.
 pub const CONFORMING: [&str; 2] = ["-Xcompiler", "/Zc:preprocessor"];
 
-/// The first `_MSC_VER` with this flag: Visual Studio 2019 16.5.
-const FIRST: u32 = 1925;
-
 /// A macro that makes these headers accept any preprocessor.
 const ACCEPTED: &str = "CCCL_IGNORE_MSVC_TRADITIONAL_PREPROCESSOR_WARNING";
 
-/// Returns the paths of the header that checks the preprocessor, in the order of the header search path.
-pub fn headers(search_path: &[PathBuf]) -> Vec<PathBuf> {
-    let name = Path::new("cuda/std/__cccl/preprocessor.h");
-    let mut headers = Vec::new();
-    for dir in search_path {
-        headers.extend([dir.join(name), dir.join("cccl").join(name)]);
+/// Returns `true` if this compiler needs [`CONFORMING`] for the headers in this search path, and none of these flags of
+/// nvcc decides otherwise.
+pub fn is_refused(compiler: &HostCompiler, search_path: &[PathBuf], flags: &[String]) -> bool {
+    let names = ["Zc:preprocessor", "experimental:preprocessor", ACCEPTED];
+    let decides = |flag: &String| names.iter().any(|name| flag.contains(name));
+    // The flag is new in Visual Studio 2019 16.5.
+    if compiler.make != Make::Msvc || compiler.number() < 1925 || flags.iter().any(decides) {
+        return false;
     }
-    headers
-}
-
-/// Returns `true` if this compiler needs [`CONFORMING`] for this text of the header, and none of these flags of nvcc
-/// decides otherwise.
-pub fn is_refused(compiler: &HostCompiler, header: &str, flags: &[String]) -> bool {
-    let supports = compiler.make == Make::Msvc && compiler.number() >= FIRST;
-    let decides = |flag: &String| {
-        let names = ["Zc:preprocessor", "experimental:preprocessor", ACCEPTED];
-        names.iter().any(|name| flag.contains(name))
-    };
-    supports && !flags.iter().any(decides) && refuses(header)
+    for dir in search_path {
+        for dir in [dir, &dir.join("cccl")] {
+            if let Ok(text) = files::read(&dir.join("cuda/std/__cccl/preprocessor.h")) {
+                return refuses(&text);
+            }
+        }
+    }
+    false
 }
 
 /// Returns `true` if the first directive after the condition is `#error`. CUDA 13.1 only prints a message, and 13.0
 /// checks nothing.
 fn refuses(header: &str) -> bool {
-    let Some((_, rest)) = header.split_once(ACCEPTED) else {
-        return false;
-    };
-    let mut directives = rest
+    let after = header.split_once(ACCEPTED).map_or("", |(_, rest)| rest);
+    let mut directives = after
         .lines()
         .filter_map(|line| line.trim().strip_prefix('#'));
     directives
@@ -61,7 +55,12 @@ mod tests {
 
     #[test]
     fn the_header_the_compiler_and_the_flags_decide() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-cccl-{}", std::process::id()));
+        let cccl = dir.join("cccl/cuda/std/__cccl");
+        std::fs::create_dir_all(&cccl).unwrap();
+        let search_path = [PathBuf::from("/nowhere"), dir.clone()];
         let refused = |make, number: u32, header: &str, flags: &[&str]| {
+            std::fs::write(cccl.join("preprocessor.h"), header).unwrap();
             let compiler = HostCompiler {
                 make,
                 release: Version::new(number / 100, number % 100, 0),
@@ -69,7 +68,7 @@ mod tests {
                 host_config: None,
             };
             let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
-            is_refused(&compiler, header, &flags)
+            is_refused(&compiler, &search_path, &flags)
         };
         let other = ["-DN", "-Xcompiler", "/Zc:__cplusplus"];
         for number in [1925, 1944, 1950, 2010] {
@@ -93,5 +92,6 @@ mod tests {
         for header in [&*message, "#define _CCCL_PP_EAT(...)\n#error\n", ""] {
             assert!(!refused(Make::Msvc, 1944, header, &[]), "{header}");
         }
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -14,8 +14,8 @@ const WITH_CUTLASS: u64 = 4 << 30;
 
 /// Returns the memory that one thread of nvcc may need, by the libraries in the header search path.
 pub fn per_thread(search_path: &[PathBuf]) -> u64 {
-    let header = |dir: &PathBuf| dir.join("cutlass").join("cutlass.h");
-    match search_path.iter().any(|dir| files::is_file(&header(dir))) {
+    let has_cutlass = |dir: &PathBuf| files::is_file(&dir.join("cutlass").join("cutlass.h"));
+    match search_path.iter().any(has_cutlass) {
         true => WITH_CUTLASS,
         false => USUAL,
     }
@@ -24,12 +24,11 @@ pub fn per_thread(search_path: &[PathBuf]) -> u64 {
 /// Returns how many threads may compile at a time: one for each CPU, unless the memory is too small for them. A number
 /// that the user passed to cargo is not lowered.
 pub fn threads(cpus: usize, available: Option<u64>, each: u64, env: &Environment) -> usize {
-    let jobs = env.var("NUM_JOBS").and_then(|jobs| jobs.parse().ok());
-    let is_chosen = jobs.is_some_and(|jobs: usize| jobs != cpus);
+    let default = cpus.to_string();
+    let is_chosen = env.var("NUM_JOBS").is_some_and(|jobs| jobs != default);
     match available {
         Some(bytes) if !is_chosen && env.var("CARGO_BUILD_JOBS").is_none() => {
-            let most = usize::try_from(bytes / each).unwrap_or(cpus);
-            cpus.min(most).max(1)
+            usize::try_from(bytes / each).map_or(cpus, |most| most.clamp(1, cpus))
         }
         _ => cpus,
     }

@@ -316,11 +316,6 @@ fn run_outdated(
     let available = memory::available();
     let each = memory_limit::per_thread(&setup.search);
     let threads = memory_limit::threads(job_pool::cpus(), available, each, &setup.host.env);
-    if threads < job_pool::cpus().min(stale.len()) {
-        lines.push(Directive::Text(format!(
-            "cudnn-guard: compiles {threads} files at a time, since memory is short"
-        )));
-    }
     let running = AtomicUsize::new(0);
     let anew = job_pool::in_parallel(
         &stale,

@@ -199,86 +199,70 @@ impl ToolFailure<'_> {
 /// Returns the error of a compilation that died twice, or the warning if the second one succeeded.
 fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -> Finding {
     let (id, file) = (FindingId::NvccFailed, source.display());
-    let last = second.map_or(first, |(death, _)| death);
-    let fate = last.fate();
+    let fate = match second.map_or(first, |(death, _)| death).signal {
+        Some(9) => "was killed",
+        Some(NO_MEMORY | COMMITMENT_LIMIT) => "ran out of memory",
+        Some(_) => "crashed",
+        None => "failed without any output",
+    };
     let Some((second, cache)) = second else {
         let headline = format!("nvcc {fate} while it compiled `{file}`; the second try succeeded");
-        let finding = Finding::warning(id, headline).with("first", first);
-        return match first.jobs {
-            0 | 1 => finding,
-            jobs => finding.help(format!(
-                "run `cargo build -j {}` to compile fewer files at a time",
-                jobs / 2
-            )),
-        };
+        let mut finding = Finding::warning(id, headline).with("first", first);
+        if first.jobs > 1 {
+            let fewer = first.jobs / 2;
+            finding = finding.help(format!(
+                "run `cargo build -j {fewer}` to compile fewer files at a time"
+            ));
+        }
+        return finding;
     };
-    let headline = format!("nvcc {fate} while it compiled `{file}`, also when it ran alone");
-    let finding = Finding::error(id, headline);
-    let finding = match (cache, second.signal, second.available) {
-        (Some(nvcc), ..) => finding.help(format!(
+    let help = match (cache, second.signal) {
+        (Some(nvcc), _) => format!(
             "set NVCC to the full path of nvcc itself: `{}` is a compiler cache",
             nvcc.display()
-        )),
-        (_, Some(9), available) => {
-            let than = available.map(|bytes| format!(" than {}", gibibytes(bytes)));
-            finding
-                .help(format!(
-                    "run `dmesg | grep -i 'killed process'`; if nvcc is there, give this machine or container more memory{}",
-                    than.unwrap_or_default()
-                ))
-                .help(format!("split `{file}` into files with fewer kernels"))
+        ),
+        (_, Some(9)) => format!(
+            "run `dmesg | grep -i 'killed process'`; if nvcc is there, give this machine or container more memory, or split `{file}`"
+        ),
+        (_, Some(NO_MEMORY | COMMITMENT_LIMIT)) => {
+            format!("give this machine more memory or a larger page file, or split `{file}`")
         }
-        (_, Some(0xC000_0017 | 0xC000_012D), _) => finding
-            .help("give this machine more memory or a larger page file")
-            .help(format!("split `{file}` into files with fewer kernels")),
-        (_, Some(_), _) => finding
-            .help("install another version of the CUDA toolkit: this nvcc crashes")
-            .help(format!("split `{file}` into files with fewer kernels")),
-        (_, None, _) => finding.help("run the command in a terminal to see how nvcc ends"),
+        (_, Some(_)) => "install another version of the CUDA toolkit: this nvcc crashes".into(),
+        (_, None) => "run the command in a terminal to see how nvcc ends".into(),
     };
-    finding
-        .with("first", first)
-        .with("second", second)
-        .with("command", &second.command)
+    Finding::error(
+        id,
+        format!("nvcc {fate} while it compiled `{file}`, also when it ran alone"),
+    )
+    .help(help)
+    .with("first", first)
+    .with("second", second)
+    .with("command", &second.command)
+    .with_lines(
+        "nvcc says",
+        second.output.lines().filter(|line| !line.trim().is_empty()),
+    )
 }
 
-impl Death {
-    fn fate(&self) -> &'static str {
-        match self.signal {
-            Some(9) => "was killed",
-            // STATUS_NO_MEMORY and STATUS_COMMITMENT_LIMIT
-            Some(0xC000_0017 | 0xC000_012D) => "ran out of memory",
-            Some(_) => "crashed",
-            None => "failed without any output",
-        }
-    }
-}
+/// Windows' STATUS_NO_MEMORY and STATUS_COMMITMENT_LIMIT.
+const NO_MEMORY: u32 = 0xC000_0017;
+const COMMITMENT_LIMIT: u32 = 0xC000_012D;
 
-/// The numbers of a death: `signal 9 in cicc, 12 compilations at a time, 3.1 GiB of memory available before`.
+/// The numbers of a death: `signal 9, 12 compilations at a time, 3174 MiB of memory available before`.
 impl fmt::Display for Death {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.signal {
-            Some(code) if code > 64 => write!(f, "exception 0x{code:08X}")?,
+            Some(code @ 64..) => write!(f, "exception 0x{code:08X}")?,
             Some(signal) => write!(f, "signal {signal}")?,
             None => f.write_str("no output")?,
         }
-        if let Some(program) = &self.program {
-            write!(f, " in {program}")?;
+        let plural = if self.jobs == 1 { "" } else { "s" };
+        write!(f, ", {} compilation{plural} at a time", self.jobs)?;
+        match self.available {
+            Some(bytes) => write!(f, ", {} MiB of memory available before", bytes >> 20),
+            None => Ok(()),
         }
-        match self.jobs {
-            0 | 1 => f.write_str(", 1 compilation")?,
-            jobs => write!(f, ", {jobs} compilations at a time")?,
-        }
-        if let Some(bytes) = self.available {
-            write!(f, ", {} of memory available before", gibibytes(bytes))?;
-        }
-        Ok(())
     }
-}
-
-fn gibibytes(bytes: u64) -> String {
-    let tenths = bytes / (1 << 20) * 10 / 1024;
-    format!("{}.{} GiB", tenths / 10, tenths % 10)
 }
 
 impl FailureCause<'_> {

@@ -200,16 +200,15 @@ impl UnlistedTargets<'_> {
 
 impl Miscompiled {
     pub fn finding(&self) -> Finding {
-        let (cuda, target) = (self.cuda.short(), self.target);
-        let headline = format!("nvcc of CUDA {cuda} is known to compile wrong code for {target}");
+        let (target, instead) = (self.target, listed(&self.instead));
+        let headline = format!("nvcc of CUDA 13.2 is known to compile wrong code for {target}");
         Finding::warning(FindingId::KnownBadRelease, headline)
             .help(format!(
-                "set CUDNN_GUARD_ARCHS=\"{}\": {} runs on the same GPUs",
-                listed(&self.instead),
+                "set CUDNN_GUARD_ARCHS=\"{instead}\": {} runs on the same GPUs",
                 self.replacement
             ))
             .with("chosen by", self.chosen_by)
-            .with("reported", self.source)
+            .with("reported", "Dao-AILab/causal-conv1d#105")
     }
 }
 

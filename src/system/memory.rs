@@ -1,67 +1,46 @@
 //! The memory that is available to this process.
 
-#[cfg(target_os = "linux")]
 use crate::system::files;
-#[cfg(target_os = "linux")]
 use std::path::Path;
 
 /// Returns the available memory in bytes: the least that the machine and the control groups of this process leave.
-#[cfg(target_os = "linux")]
+/// `None` if it is unknown, as on Windows.
 pub fn available() -> Option<u64> {
     available_by(&|path| files::read(Path::new(path)).ok())
 }
 
-/// Returns `None`: only Linux reports it in files.
-#[cfg(not(target_os = "linux"))]
-pub const fn available() -> Option<u64> {
-    None
-}
-
-/// The directory of the control groups, and the names of the limit, of the usage and of the file cache, which the
-/// kernel frees on demand.
-#[cfg(any(test, target_os = "linux"))]
-type Layout = (&'static str, &'static str, &'static str, [&'static str; 2]);
-
-#[cfg(any(test, target_os = "linux"))]
-const V1: Layout = (
+/// The directory of the control groups, the limit, the usage, and the prefix in `memory.stat`.
+type Layout = [&'static str; 4];
+const V1: Layout = [
     "/sys/fs/cgroup/memory",
     "memory.limit_in_bytes",
     "memory.usage_in_bytes",
-    ["total_inactive_file", "total_active_file"],
-);
+    "total_",
+];
+const V2: Layout = ["/sys/fs/cgroup", "memory.max", "memory.current", ""];
 
-#[cfg(any(test, target_os = "linux"))]
-const V2: Layout = (
-    "/sys/fs/cgroup",
-    "memory.max",
-    "memory.current",
-    ["inactive_file", "active_file"],
-);
-
-#[cfg(any(test, target_os = "linux"))]
 fn available_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
-    let machine = read("/proc/meminfo").and_then(|text| value(&text, "MemAvailable:"));
-    let mut least = machine.map(|kibibytes| kibibytes.saturating_mul(1024));
+    let kibibytes = read("/proc/meminfo").and_then(|text| value(&text, "MemAvailable:"));
+    let mut least = kibibytes.map(|number| number.saturating_mul(1024));
     for line in read("/proc/self/cgroup").unwrap_or_default().lines() {
         // `0::/user.slice` of version 2, `4:memory:/docker/1f2e` of version 1.
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(mut group)) = (parts.next(), parts.next()) else {
-            continue;
-        };
-        let (dir, limit, usage, cached) = match controllers {
-            "" => V2,
-            "memory" => V1,
+        let parts: Vec<&str> = line.splitn(3, ':').collect();
+        let ([dir, limit, usage, prefix], mut group) = match parts[..] {
+            [_, "", group] => (V2, group),
+            [_, "memory", group] => (V1, group),
             _ => continue,
         };
-        // The limits of all groups above apply. In a container, these may be the only ones that exist.
+        // The limits of all groups above apply. In a container, only these may be visible.
         loop {
             group = group.trim_end_matches('/');
             let file = |name: &str| read(&format!("{dir}{group}/{name}"));
             let number = |name: &str| file(name)?.trim().parse::<u64>().ok();
             if let (Some(limit), Some(used)) = (number(limit), number(usage)) {
                 let stat = file("memory.stat").unwrap_or_default();
-                let [one, two] = cached.map(|name| value(&stat, name).unwrap_or_default());
-                let left = limit.saturating_sub(used.saturating_sub(one.saturating_add(two)));
+                // The kernel frees the file cache on demand.
+                let cached = |name| value(&stat, &format!("{prefix}{name}_file")).unwrap_or(0);
+                let used = used.saturating_sub(cached("active").saturating_add(cached("inactive")));
+                let left = limit.saturating_sub(used);
                 least = Some(least.map_or(left, |least| least.min(left)));
             }
             match group.rfind('/') {
@@ -74,15 +53,10 @@ fn available_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
 }
 
 /// Returns the number behind a name at the start of a line.
-#[cfg(any(test, target_os = "linux"))]
 fn value(text: &str, name: &str) -> Option<u64> {
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        if words.next() == Some(name) {
-            return words.next()?.parse().ok();
-        }
-    }
-    None
+    let is_it = |line: &&str| line.split_whitespace().next() == Some(name);
+    let line = text.lines().find(is_it)?;
+    line.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]

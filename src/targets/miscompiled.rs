@@ -1,63 +1,46 @@
 //! Targets for which a version of nvcc is known to compile wrong machine code.
 
-use crate::compat;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::add;
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::compute_capability::{ComputeCapability, Suffix, Target};
 use crate::runtime::facts::version::Version;
 use crate::targets::select::Selection;
 use crate::targets::target_lists::machine;
 
-const TABLE: &str = include_str!("../../build-support/compat/known-bad-nvcc.txt");
+/// B300 and GB300, and a target whose machine code these GPUs run, too.
+const B300: ComputeCapability = ComputeCapability::new(10, 3);
+const B200: ComputeCapability = ComputeCapability::new(10, 0);
 
-/// A target with wrong machine code.
+/// A target with wrong machine code, by CUDA 13.2: kernels of causal-conv1d, observed with V13.2.51.
+/// https://github.com/Dao-AILab/causal-conv1d/issues/105
 pub struct Miscompiled {
-    pub cuda: Version,
     pub target: Target,
-    pub replacement: Target,
     /// The targets with the replacement.
     pub instead: Vec<Target>,
+    pub replacement: Target,
     pub chosen_by: ChosenBy,
-    /// The report.
-    pub source: &'static str,
 }
 
 /// Returns the fault if this version of nvcc compiles wrong code for a selected target. PTX is not affected, since the
 /// driver compiles it.
 pub fn check(cuda: Version, selection: &Selection) -> Option<Miscompiled> {
-    let rows = compat::rows(TABLE, &|line| {
-        let [from, below, bad, good, source] = compat::columns(line)?;
-        let capability = |number: &str| Some(ComputeCapability::from_number(number.parse().ok()?));
-        let (from, below) = (Version::parse(from)?, Version::parse(below)?);
-        let applies = (from..below).contains(&cuda);
-        applies.then_some((capability(bad)?, capability(good)?, source))
-    });
-    for (bad, good, source) in rows {
-        let is_bad = |target: &Target| target.capability == bad && target.suffix == Suffix::None;
-        let targets = selection.list.targets();
-        let target = targets
-            .iter()
-            .find(|target| is_bad(target) && target.code == Code::Machine);
-        let Some(target) = target.copied() else {
-            continue;
-        };
-        let mut instead = Vec::new();
-        for mut target in targets {
-            if is_bad(&target) {
-                target.capability = good;
-            }
-            add(&mut instead, target);
-        }
-        return Some(Miscompiled {
-            cuda,
-            target,
-            replacement: machine(good),
-            instead,
-            chosen_by: selection.chosen_by,
-            source,
-        });
+    let targets = selection.list.targets();
+    if (cuda.major, cuda.minor) != (13, 2) || !targets.contains(&machine(B300)) {
+        return None;
     }
-    None
+    let mut instead = Vec::new();
+    for mut target in targets {
+        if target.capability == B300 && target.suffix == Suffix::None {
+            target.capability = B200;
+        }
+        add(&mut instead, target);
+    }
+    Some(Miscompiled {
+        target: machine(B300),
+        instead,
+        replacement: machine(B200),
+        chosen_by: selection.chosen_by,
+    })
 }
 
 #[cfg(test)]

@@ -54,20 +54,12 @@ pub fn host_compiler(
         (None, Some(release)) => limits::for_cuda(release).unwrap_or_default(),
         (None, None) => limits::Limits::default(),
     };
-    if compiler.make == Make::Msvc {
-        let mut search_path = include_dirs(&plan.flags);
-        search_path.extend(
-            toolkit
-                .into_iter()
-                .flat_map(|toolkit| toolkit.include_dirs.clone()),
-        );
-        let mut headers = msvc_preprocessor::headers(&search_path).into_iter();
-        let header = headers.find_map(|header| files::read(&header).ok());
-        let flags = all_flags(&plan.flags, &machine.env);
-        if msvc_preprocessor::is_refused(&compiler, &header.unwrap_or_default(), &flags) {
-            plan.flags
-                .extend(msvc_preprocessor::CONFORMING.map(String::from));
-        }
+    let mut search_path = include_dirs(&plan.flags);
+    search_path.extend_from_slice(toolkit.map_or(&[], |toolkit| &toolkit.include_dirs));
+    let flags = all_flags(&plan.flags, &machine.env);
+    if msvc_preprocessor::is_refused(&compiler, &search_path, &flags) {
+        plan.flags
+            .extend(msvc_preprocessor::CONFORMING.map(String::from));
     }
     let choice = choice(&machine.env, &plan.flags);
     let misfit = limits.misfit(compiler.make, compiler.number());

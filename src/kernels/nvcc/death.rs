@@ -13,8 +13,7 @@ use crate::system::programs::Output;
 #[derive(Debug)]
 pub struct Death {
     pub command: Invocation,
-    /// The program that died, if nvcc names it.
-    pub program: Option<String>,
+    pub output: String,
     /// The signal or, on Windows, the code of the exception. `None` if nvcc failed without any output.
     pub signal: Option<u32>,
     /// The number of compilations that ran at this time.
@@ -23,19 +22,24 @@ pub struct Death {
     pub available: Option<u64>,
 }
 
+/// Signals in the words of shells and gcc.
+const WORDS: [(&str, u32); 3] = [("Killed", 9), ("Segmentation fault", 11), ("Bus error", 7)];
+
 impl Death {
     /// Returns the death that the output of a failed nvcc shows.
     pub fn detect(command: &Invocation, output: &Output) -> Option<Self> {
-        let printed = format!("{}\n{}", output.stdout, output.stderr);
-        let (program, signal) = match (printed.lines().find_map(reported), output.signal) {
-            (Some((program, signal)), _) => (program.map(str::to_string), Some(signal)),
-            (None, Some(signal)) => (None, Some(signal)),
-            (None, None) if printed.trim().is_empty() => (None, None),
-            (None, None) => return None,
+        let printed = format!("{}{}", output.stdout, output.stderr);
+        let signal = printed.lines().find_map(reported).or(output.signal);
+        let is_death = match signal {
+            // SIGBUS, SIGKILL and SIGSEGV, and the exceptions of Windows except for Ctrl-C.
+            Some(signal) => {
+                matches!(signal, 7 | 9 | 11) || signal >> 28 == 0xC && signal != 0xC000_013A
+            }
+            None => printed.trim().is_empty(),
         };
-        signal.is_none_or(is_death).then(|| Self {
+        is_death.then(|| Self {
             command: command.clone(),
-            program,
+            output: printed,
             signal,
             jobs: 1,
             available: None,
@@ -43,34 +47,21 @@ impl Death {
     }
 }
 
-/// Returns `true` for SIGBUS, SIGKILL and SIGSEGV of Linux, and for exceptions of Windows except for Ctrl-C.
-fn is_death(signal: u32) -> bool {
-    matches!(signal, 7 | 9 | 11) || signal >> 28 == 0xC && signal != 0xC000_013A
-}
-
-/// Signals in the words of shells and gcc.
-const WORDS: [(&str, u32); 3] = [("Killed", 9), ("Segmentation fault", 11), ("Bus error", 7)];
-
-/// Returns the program and the signal in a line that reports a death:
-/// `nvcc error   : 'cicc' died due to signal 9 (Kill signal)`,
+/// Returns the signal in a line that reports a death: `nvcc error   : 'cicc' died due to signal 9 (Kill signal)`,
 /// `nvcc error   : 'cicc' died with status 0xC0000005 (ACCESS_VIOLATION)`,
 /// `gcc: fatal error: Killed signal terminated program cc1plus`, and `Killed` of the shell that nvcc uses.
-fn reported(line: &str) -> Option<(Option<&str>, u32)> {
-    if let Some((before, program)) = line.split_once(" signal terminated program ") {
-        let (_, signal) = WORDS.iter().find(|(word, _)| before.ends_with(word))?;
-        return Some((Some(program.trim()), *signal));
-    }
+fn reported(line: &str) -> Option<u32> {
+    let number = |words, radix| {
+        let (_, rest) = line.split_once(words)?;
+        u32::from_str_radix(rest.split_whitespace().next()?, radix).ok()
+    };
     let bare = line.trim().trim_end_matches(" (core dumped)");
-    if let Some((_, signal)) = WORDS.iter().find(|(word, _)| *word == bare) {
-        return Some((None, *signal));
-    }
-    let (before, after) = line.split_once("' died ")?;
-    let (_, program) = before.rsplit_once('\'')?;
-    let code = after.strip_prefix("with status 0x");
-    let number = code.or_else(|| after.strip_prefix("due to signal "))?;
-    let number = number.split_whitespace().next()?;
-    let radix = if code.is_some() { 16 } else { 10 };
-    Some((Some(program), u32::from_str_radix(number, radix).ok()?))
+    let is_in = |(word, _): &&(&str, u32)| {
+        bare == *word || line.contains(&format!(": {word} signal terminated program "))
+    };
+    number("' died due to signal ", 10)
+        .or_else(|| number("' died with status 0x", 16))
+        .or_else(|| WORDS.iter().find(is_in).map(|(_, signal)| *signal))
 }
 
 /// Runs a job again after all others have finished, since memory is the usual reason for a death.
@@ -85,9 +76,8 @@ pub fn retry(first: &Death, job: &Job, setup: &Setup) -> Result<JobOutput, Findi
         Err(JobFailure::Reported(finding)) => Err(finding),
         Err(JobFailure::Died(mut second)) => {
             second.available = available;
-            let nvcc = &setup.plan.nvcc;
-            let is_cache = second.signal.is_none() && is_compiler_cache(nvcc);
-            let cache = is_cache.then_some(&**nvcc);
+            let nvcc = &*setup.plan.nvcc;
+            let cache = (second.signal.is_none() && is_compiler_cache(nvcc)).then_some(nvcc);
             Err(ToolFailure::Died(&job.source, first, Some((&second, cache))).finding())
         }
     }
@@ -107,39 +97,34 @@ mod tests {
                 ..Output::default()
             };
             let death = Death::detect(&Invocation::default(), &output)?;
-            Some((death.program.unwrap_or_default(), death.signal))
+            Some(death.signal)
         };
-        let found = |program: &str, signal| Some((program.to_string(), signal));
-        for (text, program, signal) in [
+        for (text, signal) in [
             (
                 "nvcc error   : 'cicc' died due to signal 9 (Kill signal)",
-                "cicc",
                 9,
             ),
             (
                 "nvcc error   : 'cudafe++' died due to signal 11 (Invalid memory reference)\nnvcc error   : 'cudafe++' core dumped",
-                "cudafe++",
                 11,
             ),
             (
                 "nvcc error   : 'ptxas' died with status 0xC0000005 (ACCESS_VIOLATION)",
-                "ptxas",
                 0xC000_0005,
             ),
             (
                 "a.cu(1): warning #177-D: declared\ngcc: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.",
-                "cc1plus",
                 9,
             ),
             // nvcc 13.5 with dash as the shell; the status is 255 with several threads.
-            ("Killed\n", "", 9),
-            ("Segmentation fault (core dumped)", "", 11),
+            ("Killed\n", 9),
+            ("Segmentation fault (core dumped)", 11),
         ] {
-            assert_eq!(detect(text, None), found(program, Some(signal)), "{text}");
+            assert_eq!(detect(text, None), Some(Some(signal)), "{text}");
         }
-        assert_eq!(detect("", Some(9)), found("", Some(9)));
-        assert_eq!(detect("a.cu(1): warning\n", Some(7)), found("", Some(7)));
-        assert_eq!(detect(" \n", None), found("", None));
+        assert_eq!(detect("", Some(9)), Some(Some(9)));
+        assert_eq!(detect("a.cu(1): warning\n", Some(7)), Some(Some(7)));
+        assert_eq!(detect(" \n", None), Some(None));
         for text in [
             "a.cu(1): error: identifier \"Killed\" is undefined",
             "nvcc error   : 'cicc' died due to signal 2 (Interrupt)",
@@ -188,22 +173,18 @@ mod tests {
         let error = package.compile().0.unwrap_err();
         assert_eq!(package.calls().len(), 2);
         let start = "nvcc was killed while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
-                     = help: run `dmesg | grep -i 'killed process'`; if nvcc is there, give this machine or container more memory than ";
+                     = help: run `dmesg | grep -i 'killed process'`; if nvcc is there, give this machine or container more \
+                     memory, or split `./src/a.cu`\n  first       signal 9, 1 compilation at a time, ";
         assert!(error.starts_with(start), "{error}");
-        assert!(
-            error.contains("\n  first       signal 9, 1 compilation, "),
-            "{error}"
-        );
         package.write("src/a.cu", "// nvcc runs exit 1\n");
         let error = package.compile().0.unwrap_err();
         let start = "nvcc failed without any output while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
-                     = help: run the command in a terminal to see how nvcc ends\n  first       no output, 1 compilation, ";
+                     = help: run the command in a terminal to see how nvcc ends\n  first       no output, 1 compilation at a time, ";
         assert!(error.starts_with(start), "{error}");
         package.write("src/a.cu", "// nvcc runs kill -11 $$\n");
         let error = package.compile().0.unwrap_err();
         let start = "nvcc crashed while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
-                     = help: install another version of the CUDA toolkit: this nvcc crashes\n  \
-                     = help: split `./src/a.cu` into files with fewer kernels\n";
+                     = help: install another version of the CUDA toolkit: this nvcc crashes\n  first       signal 11, ";
         assert!(error.starts_with(start), "{error}");
         // A script in front of nvcc that runs a compiler cache.
         let script = "#!/bin/sh\n# ccache\nexit 1\n";

@@ -62,10 +62,9 @@ pub const OBJECTS_OWN_FOLDER: &str = "--objdir-as-tempdir";
 
 /// Returns `true` if this nvcc is a link to ccache or sccache, or a script that runs one.
 pub fn is_compiler_cache(nvcc: &Path) -> bool {
-    let real = files::canonical(nvcc, None).unwrap_or_else(|_| nvcc.to_path_buf());
-    let is_link = real
-        .file_stem()
-        .is_some_and(|stem| stem == "ccache" || stem == "sccache");
-    let script = || files::read_start(&real, 4096).ok();
-    is_link || script().is_some_and(|text| text.starts_with("#!") && text.contains("ccache"))
+    let real = files::canonical(nvcc, None).unwrap_or_default();
+    let text = files::read_start(&real, 4096).unwrap_or_default();
+    real.ends_with("ccache")
+        || real.ends_with("sccache")
+        || text.starts_with("#!") && text.contains("ccache")
 }
