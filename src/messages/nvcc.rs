@@ -199,54 +199,47 @@ impl ToolFailure<'_> {
 /// Returns the error of a compilation that died twice, or the warning if the second one succeeded.
 fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -> Finding {
     let (id, file) = (FindingId::NvccFailed, source.display());
-    let fate = match second.map_or(first, |(death, _)| death).signal {
-        Some(9) => "was killed",
-        Some(NO_MEMORY | COMMITMENT_LIMIT) => "ran out of memory",
-        Some(_) => "crashed",
-        None => "failed without any output",
+    let (fate, help) = match second.map_or(first, |(death, _)| death).signal {
+        // SIGKILL, STATUS_NO_MEMORY, STATUS_COMMITMENT_LIMIT
+        Some(9 | 0xC000_0017 | 0xC000_012D) => (
+            "was killed",
+            format!(
+                "give this machine or container more memory, or split `{file}` into smaller files"
+            ),
+        ),
+        Some(_) => (
+            "crashed",
+            "install another version of the CUDA toolkit".to_string(),
+        ),
+        None => (
+            "failed without any output",
+            "run the command in a terminal to see how nvcc ends".to_string(),
+        ),
     };
+    let headline = format!("nvcc {fate} while it compiled `{file}`");
     let Some((second, cache)) = second else {
-        let headline = format!("nvcc {fate} while it compiled `{file}`; the second try succeeded");
+        let headline = format!("{headline}; the second try succeeded");
         let mut finding = Finding::warning(id, headline).with("first", first);
         if first.jobs > 1 {
-            let fewer = first.jobs / 2;
+            let jobs = first.jobs / 2;
             finding = finding.help(format!(
-                "run `cargo build -j {fewer}` to compile fewer files at a time"
+                "run `cargo build -j {jobs}` to compile fewer files at a time"
             ));
         }
         return finding;
     };
-    let help = match (cache, second.signal) {
-        (Some(nvcc), _) => format!(
-            "set NVCC to the full path of nvcc itself: `{}` is a compiler cache",
-            nvcc.display()
-        ),
-        (_, Some(9)) => format!(
-            "run `dmesg | grep -i 'killed process'`; if nvcc is there, give this machine or container more memory, or split `{file}`"
-        ),
-        (_, Some(NO_MEMORY | COMMITMENT_LIMIT)) => {
-            format!("give this machine more memory or a larger page file, or split `{file}`")
-        }
-        (_, Some(_)) => "install another version of the CUDA toolkit: this nvcc crashes".into(),
-        (_, None) => "run the command in a terminal to see how nvcc ends".into(),
-    };
-    Finding::error(
-        id,
-        format!("nvcc {fate} while it compiled `{file}`, also when it ran alone"),
-    )
-    .help(help)
-    .with("first", first)
-    .with("second", second)
-    .with("command", &second.command)
-    .with_lines(
-        "nvcc says",
-        second.output.lines().filter(|line| !line.trim().is_empty()),
-    )
+    let nvcc = cache.map(|nvcc| {
+        let nvcc = nvcc.display();
+        format!("set NVCC to the full path of nvcc itself: `{nvcc}` is a compiler cache")
+    });
+    let printed = second.output.lines().filter(|line| !line.trim().is_empty());
+    Finding::error(id, format!("{headline}, also when it ran alone"))
+        .help(nvcc.unwrap_or(help))
+        .with("first", first)
+        .with("second", second)
+        .with("command", &second.command)
+        .with_lines("nvcc says", printed)
 }
-
-/// Windows' STATUS_NO_MEMORY and STATUS_COMMITMENT_LIMIT.
-const NO_MEMORY: u32 = 0xC000_0017;
-const COMMITMENT_LIMIT: u32 = 0xC000_012D;
 
 /// The numbers of a death: `signal 9, 12 compilations at a time, 3174 MiB of memory available before`.
 impl fmt::Display for Death {

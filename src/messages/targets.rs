@@ -200,12 +200,11 @@ impl UnlistedTargets<'_> {
 
 impl Miscompiled {
     pub fn finding(&self) -> Finding {
-        let (target, instead) = (self.target, listed(&self.instead));
-        let headline = format!("nvcc of CUDA 13.2 is known to compile wrong code for {target}");
+        let headline = "nvcc of CUDA 13.2 is known to compile wrong code for sm_103";
+        let instead = listed(&self.instead);
         Finding::warning(FindingId::KnownBadRelease, headline)
             .help(format!(
-                "set CUDNN_GUARD_ARCHS=\"{instead}\": {} runs on the same GPUs",
-                self.replacement
+                "set CUDNN_GUARD_ARCHS=\"{instead}\": sm_100 runs on the same GPUs"
             ))
             .with("chosen by", self.chosen_by)
             .with("reported", "Dao-AILab/causal-conv1d#105")

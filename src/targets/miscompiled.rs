@@ -7,17 +7,14 @@ use crate::runtime::facts::version::Version;
 use crate::targets::select::Selection;
 use crate::targets::target_lists::machine;
 
-/// B300 and GB300, and a target whose machine code these GPUs run, too.
+/// B300 and GB300.
 const B300: ComputeCapability = ComputeCapability::new(10, 3);
-const B200: ComputeCapability = ComputeCapability::new(10, 0);
 
-/// A target with wrong machine code, by CUDA 13.2: kernels of causal-conv1d, observed with V13.2.51.
+/// Machine code of CUDA 13.2 for [`B300`] with wrong results in kernels of causal-conv1d, observed with V13.2.51.
 /// https://github.com/Dao-AILab/causal-conv1d/issues/105
 pub struct Miscompiled {
-    pub target: Target,
-    /// The targets with the replacement.
+    /// The targets with `sm_100` instead, which runs on these GPUs, too.
     pub instead: Vec<Target>,
-    pub replacement: Target,
     pub chosen_by: ChosenBy,
 }
 
@@ -31,14 +28,12 @@ pub fn check(cuda: Version, selection: &Selection) -> Option<Miscompiled> {
     let mut instead = Vec::new();
     for mut target in targets {
         if target.capability == B300 && target.suffix == Suffix::None {
-            target.capability = B200;
+            target.capability = ComputeCapability::new(10, 0);
         }
         add(&mut instead, target);
     }
     Some(Miscompiled {
-        target: machine(B300),
         instead,
-        replacement: machine(B200),
         chosen_by: selection.chosen_by,
     })
 }
