@@ -12,7 +12,7 @@ use crate::system::programs::Output;
 /// An nvcc that ended without an error message.
 #[derive(Debug)]
 pub struct Death {
-    pub command: Invocation,
+    pub command: String,
     pub output: String,
     /// The signal or, on Windows, the code of the exception. `None` if nvcc failed without any output.
     pub signal: Option<u32>,
@@ -38,7 +38,7 @@ impl Death {
             None => printed.trim().is_empty(),
         };
         is_death.then(|| Self {
-            command: command.clone(),
+            command: command.to_string(),
             output: printed,
             signal,
             jobs: 1,
