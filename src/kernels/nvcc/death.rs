@@ -28,7 +28,7 @@ const WORDS: [(&str, u32); 3] = [("Killed", 9), ("Segmentation fault", 11), ("Bu
 impl Death {
     /// Returns the death that the output of a failed nvcc shows.
     pub fn detect(command: &Invocation, output: &Output) -> Option<Self> {
-        let printed = format!("{}{}", output.stdout, output.stderr);
+        let printed = format!("{}\n{}", output.stdout, output.stderr);
         let signal = printed.lines().find_map(reported).or(output.signal);
         let is_death = match signal {
             // SIGBUS, SIGKILL and SIGSEGV, and the exceptions of Windows except for Ctrl-C.
