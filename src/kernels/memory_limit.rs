@@ -5,8 +5,9 @@ use crate::system::files;
 use std::path::PathBuf;
 
 /// The memory that one thread of nvcc may need, in bytes. The files of candle-kernels 0.11.1 need 0.2 to 0.6 GiB with
-/// nvcc 13.5 and one target (`/usr/bin/time -v`). Most machines have more than this for each CPU.
-const USUAL: u64 = 2 << 30;
+/// nvcc 13.5 and one target (`/usr/bin/time -v`). A higher figure would slow down builds that have enough memory; a
+/// compilation that is killed is tried again.
+const USUAL: u64 = 1 << 30;
 
 /// Like [`USUAL`], but for kernels that use CUTLASS: `flash_fwd_hdim128_bf16_sm80.cu` of candle-flash-attn 0.11.1 with
 /// CUTLASS 4.2 needs 3.7 GiB, measured likewise.
@@ -48,7 +49,7 @@ mod tests {
             super::threads(cpus, bytes, USUAL, &Environment::new(env))
         };
         let default = [("NUM_JOBS", "16")];
-        for (available, expected) in [(0, 1), (1, 1), (5, 2), (31, 15), (32, 16), (500, 16)] {
+        for (available, expected) in [(0, 1), (1, 1), (5, 5), (15, 15), (16, 16), (500, 16)] {
             assert_eq!(threads(16, Some(available), &default), expected);
             assert_eq!(threads(16, Some(available), &[]), expected);
         }
