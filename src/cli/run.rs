@@ -2,7 +2,7 @@
 
 use crate::cli::terminal;
 use crate::system::programs::on_path;
-use crate::{Finding, Inspection, Severity};
+use crate::{Finding, FindingId, Inspection, Severity};
 use clap::{ArgMatches, Command, value_parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -48,7 +48,14 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     if let (Ok(inspection), true) = (Inspection::read(&program, None), mode != "off") {
         let is_error = |finding: &&Finding| finding.severity == Severity::Error;
         let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();
-        for finding in &errors {
+        // Libraries that a program opens later make it compute on the CPU silently.
+        let is_silent = |finding: &&Finding| {
+            let ids = [FindingId::CudaFlavourMismatch, FindingId::LibraryNotFound];
+            finding.severity == Severity::Warning && ids.contains(&finding.id)
+        };
+        let silent = inspection.findings().iter().filter(is_silent);
+        let silent = silent.filter(|_| inspection.has_gpu());
+        for finding in errors.iter().copied().chain(silent) {
             terminal::show_on_stderr(format!("{finding}\n  {:<12}{}\n\n", "see", finding.page()));
         }
         if !errors.is_empty() && mode != "warn" {

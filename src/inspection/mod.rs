@@ -4,6 +4,7 @@ pub mod fault;
 pub mod interpreter;
 pub mod json;
 pub mod loader_env;
+pub mod onnxruntime;
 pub mod preflight;
 pub mod text;
 pub mod undefined_symbols;
@@ -13,6 +14,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::interpreter::MissingInterpreter;
+use crate::inspection::onnxruntime::Provider;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
@@ -82,13 +84,15 @@ impl Inspection {
             inspection.lenient = lenient.find(|lenient| mode.trim() == *lenient);
         }
         inspection.input.allow = Config::new().allowed(&host.env);
-        let refused = match inspection.linkage.format {
+        let (refused, provider) = match inspection.linkage.format {
             Format::Elf => inspection.follow(root, &host),
-            Format::Pe => {
-                inspection.follow_dlls(root, &host);
-                Vec::new()
-            }
+            Format::Pe => (Vec::new(), inspection.follow_dlls(root, &host)),
         };
+        if let Some(provider) = provider {
+            let cudnn = inspection.input.cudnn.as_ref();
+            let found = provider.findings(cudnn, &inspection.config(root), &host);
+            inspection.findings.extend(found);
+        }
         if of_here && root.is_none() {
             inspection.ask();
         } else {
@@ -126,20 +130,24 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// Follows the loader's search, and returns the findings about files that it refuses.
-    fn follow(&mut self, root: Option<&Path>, host: &Host) -> Vec<Finding> {
+    /// Follows the loader's search, and returns the findings about files that it refuses, and the provider of ONNX
+    /// Runtime.
+    fn follow(&mut self, root: Option<&Path>, host: &Host) -> (Vec<Finding>, Option<Provider>) {
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
         if loader.contains("ld-musl") {
             let reason = "the program is loaded by musl, with which no cuDNN works";
             self.unknown.push(reason.into());
-            return Vec::new();
+            return (Vec::new(), None);
         }
         let (program, cpu) = (&self.input.program, &self.linkage.cpu);
         if let Some(missing) = MissingInterpreter::detect(program, loader, cpu, root) {
-            return vec![missing.finding()];
+            return (vec![missing.finding()], None);
         }
         let ground = self.ground(root, host);
         let mut graph = LoadGraph::resolve(&self.input.program, self.linkage.clone(), ground);
+        // A guard opens its cuDNN before ONNX Runtime does.
+        let has_guard = !self.input.guards.is_empty();
+        let early = (!has_guard).then(|| onnxruntime::load(&mut graph, host, true));
         if let Some(main_library) = self.main_library(&mut graph) {
             let object = graph.objects.get(main_library);
             self.input.via = object.and_then(|object| object.via.clone());
@@ -152,6 +160,7 @@ impl Inspection {
             });
             self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
         }
+        let provider = early.unwrap_or_else(|| onnxruntime::load(&mut graph, host, true));
         let is_image = root.is_some();
         let refused = undefined_symbols::findings(&graph, is_image);
         // Without a guard it is unknown whether the program uses cudarc, and an image gets the driver of its machine.
@@ -168,7 +177,7 @@ impl Inspection {
             ));
         }
         self.search_elsewhere(root, host);
-        refused
+        (refused, provider)
     }
 
     /// Returns the cuDNN that is loaded with the program, else the one that it opens. cudarc may open another one than
@@ -304,6 +313,11 @@ impl Inspection {
         } else {
             Verdict::Unknown
         }
+    }
+
+    /// Returns `true` if this machine has a GPU that the program can see.
+    pub(crate) fn has_gpu(&self) -> bool {
+        !self.input.gpus().is_empty()
     }
 
     pub fn findings(&self) -> &[Finding] {

@@ -2,6 +2,7 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::Inspection;
+use crate::inspection::onnxruntime::{self, Provider};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library;
@@ -23,8 +24,8 @@ use std::path::{Path, PathBuf};
 
 impl Inspection {
     /// Searches in Windows' order: the program's directory, the system directories, then PATH, which is known only on
-    /// Windows.
-    pub(super) fn follow_dlls(&mut self, root: Option<&Path>, host: &Host) {
+    /// Windows. Returns the provider of ONNX Runtime.
+    pub(super) fn follow_dlls(&mut self, root: Option<&Path>, host: &Host) -> Option<Provider> {
         let program = self.input.program.clone();
         let own = program.parent().unwrap_or(&program).to_path_buf();
         let path = DllSearchPath::of_program(host, own.clone());
@@ -33,7 +34,8 @@ impl Inspection {
             ..LoaderEnv::default()
         };
         ground.view.root = root.map(Path::to_path_buf);
-        let graph = LoadGraph::resolve(&program, self.linkage.clone(), ground);
+        let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), ground);
+        let provider = onnxruntime::load(&mut graph, host, path.known);
         self.input.objects = graph.objects;
         self.input.missing = graph.missing;
         self.input.path_known = path.known;
@@ -51,7 +53,7 @@ impl Inspection {
                 self.input.in_quotes = misplaced::in_quotes(&path.to_string_lossy(), &names);
             }
             self.search_elsewhere(root, host);
-            return;
+            return provider;
         };
         let dir = library.parent().unwrap_or(&library);
         self.input.found_via = found_via(dir, &path);
@@ -64,6 +66,7 @@ impl Inspection {
         let cudnn = main_library::dlls(&library, major, platform, &|name| path.file(name));
         self.input.dll_dependencies = Some(path.dependencies(&cudnn, None));
         self.input.cudnn = Some(cudnn);
+        provider
     }
 
     /// Returns the main library of a cuDNN that is loaded with the program.

@@ -20,6 +20,8 @@ mod libraries;
 mod linking;
 mod not_found;
 mod nvcc;
+#[cfg(feature = "cli")]
+mod onnxruntime;
 mod phrases;
 mod requirement;
 mod static_link;

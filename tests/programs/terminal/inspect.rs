@@ -9,6 +9,7 @@ pub mod image;
 pub mod interpreter;
 pub mod openers;
 pub mod programs;
+pub mod providers;
 pub mod search;
 pub mod surroundings;
 pub mod windows;

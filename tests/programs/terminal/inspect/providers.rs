@@ -1,0 +1,235 @@
+//! Programs with ONNX Runtime, whose provider for CUDA is a file of its own: without it, they compute on the CPU.
+
+use super::image::{Image, ids};
+use super::made::DllSpec;
+use crate::support::run;
+use std::fs;
+use std::process::Command;
+
+const PROVIDER: &str = "opt/ort/libonnxruntime_providers_cuda.so";
+const SHARED: &str = "opt/ort/libonnxruntime_providers_shared.so";
+/// The libraries of the real provider.
+const NEEDED: [&str; 3] = ["libcublasLt.so.12", "libcudart.so.12", "libcudnn.so.9"];
+
+/// An image with ONNX Runtime in `/opt/ort`, built for CUDA 12, and a program that is linked with it.
+fn image(name: &str) -> Image {
+    let image = Image::new(name);
+    let mut flags = vec!["-Wl,--no-as-needed"];
+    let paths = NEEDED.map(|name| format!("IMAGE/tmp/{name}"));
+    for name in NEEDED {
+        image.library(&format!("tmp/{name}"), "int nothing;", &[]);
+    }
+    flags.extend(paths.iter().map(String::as_str));
+    image.library(PROVIDER, "int nothing;", &flags);
+    image.library(SHARED, "int nothing;", &[]);
+    image.library("opt/ort/libonnxruntime.so.1", "int nothing;", &[]);
+    fs::remove_dir_all(image.at("tmp")).unwrap();
+    let library = "IMAGE/opt/ort/libonnxruntime.so.1";
+    image.program(&[], &[library, "-Wl,-rpath,/opt/ort"]);
+    image
+}
+
+/// A toolkit with this version in its header, and with the libraries of a provider for CUDA 12 if it is one.
+fn toolkit(image: &Image, dir: &str, version: u32) {
+    let header = image.at(dir).join("include/cuda.h");
+    fs::create_dir_all(header.parent().unwrap()).unwrap();
+    fs::write(&header, format!("#define CUDA_VERSION {version}\n")).unwrap();
+    let major = version / 1000;
+    for name in ["libcublasLt", "libcudart"] {
+        image.library(
+            &format!("{dir}/lib64/{name}.so.{major}"),
+            "int nothing;",
+            &[],
+        );
+    }
+}
+
+/// The findings about the provider, in one line each.
+fn about_provider(image: &Image) -> String {
+    let said = image.said(&image.inspect(&[]));
+    let mut blocks = said
+        .split("\n  \u{2013} ")
+        .map(|block| block.trim_start_matches("  \u{2013} "));
+    let about = blocks.find(|block| block.contains("onnxruntime_providers"));
+    let about = about.unwrap_or_default();
+    about.split("\n\n").next().unwrap().to_string()
+}
+
+/// trusty-tools#695, onnxruntime#21684: ONNX Runtime for CUDA 12 on a machine with CUDA 13 falls back silently.
+#[test]
+fn a_provider_for_another_cuda_major() {
+    let image = image("provider-other-major");
+    toolkit(&image, "usr/local/cuda", 13000);
+    image.cudnn("usr/local/cuda/lib64", 14);
+    let install = "= help: install the libraries of CUDA 12: `pip install --target ~/cuda12 \
+        'cuda-toolkit[cublas,cudart]==12.*' 'nvidia-cudnn-cu12==9.*'`, then \
+        `export LD_LIBRARY_PATH=$(echo ~/cuda12/nvidia/*/lib | tr ' ' :)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`\n";
+    let missing = "effect      ONNX Runtime computes on the CPU, and only logs the reason\n      \
+        not found   libcublasLt.so.12, libcudart.so.12, libcudnn.so.9\n      \
+        looked at   ";
+    let wanted = format!(
+        "`/{PROVIDER}` is built for CUDA 12, and CUDA and cuDNN here are for CUDA 13  [cuda-flavour-mismatch]\n      \
+        = help: use an ONNX Runtime that is built for CUDA 13\n      {install}      {missing}"
+    );
+    let about = about_provider(&image);
+    assert!(about.starts_with(&wanted), "{about}");
+    // The provider is no reason to end the program, which computes on the CPU.
+    image.inspect(&[]).exits_with(0);
+
+    // The toolkit of the right major is there too, off the loader's path.
+    toolkit(&image, "usr/local/cuda-12.8", 12080);
+    let about = about_provider(&image);
+    let wanted = format!(
+        "`/{PROVIDER}` is built for CUDA 12, and the cuDNN here is for CUDA 13  [cuda-flavour-mismatch]\n      \
+        = help: use an ONNX Runtime that is built for CUDA 13\n      \
+        = help: put `/usr/local/cuda-12.8/lib64` into LD_LIBRARY_PATH\n"
+    );
+    assert!(about.starts_with(&wanted), "{about}");
+
+    // With neither.
+    for dir in ["usr/local/cuda", "usr/local/cuda-12.8"] {
+        fs::remove_dir_all(image.at(dir)).unwrap();
+    }
+    let wanted = format!(
+        "`/{PROVIDER}` needs libcublasLt.so.12 and 2 more, which the loader does not find  [library-not-found]\n      \
+        {install}      {missing}"
+    );
+    let about = about_provider(&image);
+    assert!(about.starts_with(&wanted), "{about}");
+}
+
+/// Every library is found, and the cuDNN among them is for another CUDA.
+#[test]
+fn a_provider_whose_cudnn_is_for_another_cuda_major() {
+    let image = image("provider-other-cudnn");
+    toolkit(&image, "usr/lib", 12080);
+    fs::rename(image.at("usr/lib/lib64"), image.at("lib64")).unwrap();
+    image.cudnn("lib64", 14);
+    assert_eq!(
+        about_provider(&image),
+        format!(
+            "`/{PROVIDER}` is built for CUDA 12, and the cuDNN that the loader finds for it is for CUDA 13  \
+            [cuda-flavour-mismatch]\n      \
+            = help: install the cuDNN for CUDA 12, and put its directory first into LD_LIBRARY_PATH"
+        )
+    );
+}
+
+/// onnxruntime loads no provider without it.
+#[test]
+fn a_provider_without_the_library_of_all_providers() {
+    let image = image("provider-without-shared");
+    toolkit(&image, "usr", 12080);
+    fs::remove_file(image.at(SHARED)).unwrap();
+    let shared = "libonnxruntime_providers_shared.so";
+    let about = about_provider(&image);
+    let wanted = format!(
+        "`{shared}` is not beside `/{PROVIDER}`  [library-not-found]\n      \
+        = help: copy `{shared}` of the same ONNX Runtime into `/opt/ort`\n      \
+        effect      ONNX Runtime computes on the CPU, and only logs the reason"
+    );
+    assert!(about.starts_with(&wanted), "{about}");
+}
+
+/// Setups that look like the faulty ones.
+#[test]
+fn no_alarm_for_a_provider_that_loads_or_is_not_used() {
+    // A toolkit for CUDA 13 in the usual place, and the libraries of CUDA 12 where the loader looks.
+    let image = image("provider-sound");
+    toolkit(&image, "usr/local/cuda", 13000);
+    toolkit(&image, "opt/other", 12080);
+    fs::rename(image.at("opt/other/lib64"), image.at("lib64")).unwrap();
+    image.library("lib64/libcudnn.so.9", "int nothing;", &[]);
+    let about = || about_provider(&image);
+    assert_eq!(about(), "");
+    // An ONNX Runtime for the CPU has no provider.
+    fs::rename(image.at("lib64"), image.at("lib63")).unwrap();
+    assert!(about().contains("[cuda-flavour-mismatch]"));
+    fs::rename(image.at(PROVIDER), image.at("provider")).unwrap();
+    assert_eq!(about(), "");
+    // A provider beside a program that contains no ONNX Runtime, as in `target/debug`.
+    let beside = image.at("app/libonnxruntime_providers_cuda.so");
+    fs::copy(image.at("provider"), &beside).unwrap();
+    image.program(&[], &[]);
+    assert_eq!(about(), "");
+}
+
+/// The crate ort links ONNX Runtime into the program, or opens it where ORT_DYLIB_PATH says or beside the program.
+#[test]
+fn a_provider_of_a_program_with_ort() {
+    let image = image("provider-ort");
+    let program = |word: &str, flags: &[&str]| {
+        let code = format!("const char word[] = \"{word}\"; void _start(void) {{}}\n");
+        image.compile("app/app", &code, flags);
+    };
+    program("libonnxruntime_providers_cuda.so", &[]);
+    assert_eq!(about_provider(&image), "");
+    for name in [
+        "libonnxruntime_providers_cuda.so",
+        "libonnxruntime_providers_shared.so",
+    ] {
+        fs::copy(image.at("opt/ort").join(name), image.at("app").join(name)).unwrap();
+    }
+    let about = about_provider(&image);
+    let wanted = "`/app/libonnxruntime_providers_cuda.so` needs libcublasLt.so.12 and 2 more, ";
+    assert!(about.starts_with(wanted), "{about}");
+
+    program("ORT_DYLIB_PATH", &[]);
+    assert_eq!(about_provider(&image), "");
+    let library = image.at("opt/ort/libonnxruntime.so.1");
+    fs::copy(&library, image.at("app/libonnxruntime.so")).unwrap();
+    let about = about_provider(&image);
+    assert!(about.starts_with(wanted), "{about}");
+    fs::remove_file(image.at("app/libonnxruntime.so")).unwrap();
+
+    // The variable of this machine is meant without `--root` alone.
+    let inspect = |value: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command
+            .arg("inspect")
+            .arg("--json")
+            .arg(image.at("app/app"));
+        let ran = run(command.env_clear().env("ORT_DYLIB_PATH", value));
+        ran.stdout.contains("libonnxruntime_providers_cuda.so` ")
+    };
+    assert!(inspect(library.to_str().unwrap()));
+    assert!(inspect("../opt/ort/libonnxruntime.so.1"));
+    assert!(!inspect("/nowhere/libonnxruntime.so"));
+    program("another word", &[]);
+    assert!(!inspect(library.to_str().unwrap()));
+}
+
+/// Castwright#2534: beside a program for Windows, whose PATH is not known here.
+#[test]
+fn a_provider_of_a_program_for_windows() {
+    let image = Image::new("provider-windows");
+    fs::create_dir_all(image.at("app")).unwrap();
+    let dll = |name: &str, lines: &str| {
+        fs::write(
+            image.at("app").join(name),
+            DllSpec::from_lines(lines, "x86_64"),
+        )
+        .unwrap();
+    };
+    dll("app", "imports onnxruntime.dll one");
+    dll("onnxruntime.dll", "");
+    dll("onnxruntime_providers_shared.dll", "");
+    dll(
+        "onnxruntime_providers_cuda.dll",
+        "imports cublasLt64_12.dll one\nimports cudnn64_9.dll one",
+    );
+    assert_eq!(about_provider(&image), "");
+    fs::remove_file(image.at("app/onnxruntime_providers_shared.dll")).unwrap();
+    let about = about_provider(&image);
+    let wanted = "`onnxruntime_providers_shared.dll` is not beside `/app/onnxruntime_providers_cuda.dll`  [library-not-found]\n";
+    assert!(about.starts_with(wanted), "{about}");
+    // A cuDNN for another CUDA beside it.
+    dll("cudnn64_9.dll", "version 9.14.0");
+    dll(
+        "cudnn_graph64_9.dll",
+        "version 9.14.0\nimports cublasLt64_13.dll one",
+    );
+    dll("cublasLt64_12.dll", "");
+    let json = image.json();
+    assert!(ids(&json).contains(&"cuda-flavour-mismatch"), "{json}");
+}
