@@ -90,8 +90,9 @@ impl Inspection {
         };
         if let Some(provider) = provider {
             let cudnn = inspection.input.cudnn.as_ref();
-            let found = provider.findings(cudnn, &inspection.config(root), &host);
-            inspection.findings.extend(found);
+            let faults = provider.faults(cudnn, &inspection.config(root), &host);
+            let findings = faults.iter().map(|fault| fault.finding(&provider));
+            inspection.findings.extend(findings);
         }
         if of_here && root.is_none() {
             inspection.ask();

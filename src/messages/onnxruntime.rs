@@ -1,6 +1,6 @@
 //! An ONNX Runtime that would compute on the CPU.
 
-use crate::inspection::onnxruntime::ProviderFault;
+use crate::inspection::onnxruntime::{Provider, ProviderFault};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
@@ -8,134 +8,111 @@ use crate::toolkit::missing_library;
 
 const EFFECT: &str = "ONNX Runtime computes on the CPU, and only logs the reason";
 
-impl ProviderFault<'_> {
-    pub fn finding(&self) -> Finding {
-        let id = FindingId::LibraryNotFound;
-        match self {
-            Self::NoShared(provider, shared) => {
-                let dir = provider.parent().unwrap_or(provider).display();
-                let provider = provider.display();
-                let summary = format!("`{shared}` is not beside `{provider}`");
-                Finding::warning(id, summary)
+impl ProviderFault {
+    pub fn finding(&self, of: &Provider) -> Finding {
+        let path = of.path.display();
+        let own = of.cuda.unwrap_or_default();
+        let mismatch = |summary| Finding::warning(FindingId::CudaFlavourMismatch, summary);
+        let not_found = |summary| Finding::warning(FindingId::LibraryNotFound, summary);
+        let (dirs, toolkit, cudnn) = match self {
+            Self::NoShared(shared) => {
+                let dir = of.path.parent().unwrap_or(&of.path).display();
+                return not_found(format!("`{shared}` is not beside `{path}`"))
                     .help(format!(
                         "copy `{shared}` of the same ONNX Runtime into `{dir}`"
                     ))
-                    .with("effect", EFFECT)
+                    .with("effect", EFFECT);
             }
-            Self::OtherCudnn(provider, own, other) => {
-                let provider = provider.display();
-                let summary = format!(
-                    "`{provider}` is built for CUDA {own}, and the cuDNN that the loader finds for it is for CUDA {other}"
-                );
-                Finding::warning(FindingId::CudaFlavourMismatch, summary)
-                    .help(format!("install the cuDNN for CUDA {own}, and put its directory first into LD_LIBRARY_PATH"))
+            Self::OtherCudnn(other) => {
+                return mismatch(format!(
+                    "`{path}` is built for CUDA {own}, and the cuDNN that it loads is for CUDA {other}"
+                ))
+                .help(format!(
+                    "install the cuDNN for CUDA {own}, and put its directory first into LD_LIBRARY_PATH"
+                ));
             }
             Self::NoLibraries {
-                provider,
-                cuda,
-                missing,
                 dirs,
                 toolkit,
                 cudnn,
-                is_dll,
-            } => {
-                let names: Vec<&str> = missing.iter().map(|one| &*one.name).collect();
-                let provider = provider.display();
-                let here = match (toolkit, cudnn) {
-                    (Some(one), Some(other)) if one == other => {
-                        Some((format!("CUDA and cuDNN here are for CUDA {one}"), one))
-                    }
-                    (Some(one), _) => Some((format!("the CUDA here is CUDA {one}"), one)),
-                    (None, Some(one)) => Some((format!("the cuDNN here is for CUDA {one}"), one)),
-                    (None, None) => None,
+            } => (dirs, *toolkit, *cudnn),
+        };
+        let names: Vec<&str> = of.missing.iter().map(|one| &*one.name).collect();
+        let here = match (toolkit, cudnn) {
+            (Some(one), Some(other)) if one == other => "CUDA and cuDNN here are for",
+            (Some(_), _) => "the CUDA here is",
+            (None, _) => "the cuDNN here is for",
+        };
+        let (variable, finder) = match of.is_dll {
+            true => ("PATH", "Windows"),
+            false => ("LD_LIBRARY_PATH", "the loader"),
+        };
+        let mut finding = match toolkit.or(cudnn) {
+            Some(major) => mismatch(format!(
+                "`{path}` is built for CUDA {own}, and {here} CUDA {major}"
+            ))
+            .help(format!(
+                "use an ONNX Runtime that is built for CUDA {major}"
+            )),
+            None => {
+                let more = names.len().saturating_sub(1);
+                let more = if more == 0 {
+                    String::new()
+                } else {
+                    format!(" and {more} more")
                 };
-                let (path, finder) = match is_dll {
-                    true => ("PATH", "Windows"),
-                    false => ("LD_LIBRARY_PATH", "the loader"),
-                };
-                let mut finding = match (&here, cuda) {
-                    (Some((here, _)), Some(own)) => {
-                        let summary = format!("`{provider}` is built for CUDA {own}, and {here}");
-                        Finding::warning(FindingId::CudaFlavourMismatch, summary)
-                    }
-                    _ => {
-                        let first = names.first().copied().unwrap_or_default();
-                        let more = match names.len() {
-                            0 | 1 => String::new(),
-                            count => format!(" and {} more", count - 1),
-                        };
-                        let summary = format!(
-                            "`{provider}` needs {first}{more}, which {finder} does not find"
-                        );
-                        Finding::warning(FindingId::LibraryNotFound, summary)
-                    }
-                };
-                if let Some((_, major)) = here {
-                    finding = finding.help(format!(
-                        "use an ONNX Runtime that is built for CUDA {major}"
-                    ));
-                }
-                for dir in dirs {
-                    finding = finding.help(format!("put `{dir}` into {path}"));
-                }
-                if dirs.is_empty() {
-                    finding = finding.help(install(*cuda, &names, cudnn.is_some(), *is_dll));
-                }
-                let searched = missing.first().map(|one| one.searched.join("\n"));
-                finding
-                    .with("effect", EFFECT)
-                    .with("not found", names.join(", "))
-                    .with_lines("looked at", searched)
+                let first = names.first().copied().unwrap_or_default();
+                not_found(format!(
+                    "`{path}` needs {first}{more}, which {finder} does not find"
+                ))
             }
+        };
+        for dir in dirs {
+            finding = finding.help(format!("put `{dir}` into {variable}"));
         }
+        if dirs.is_empty() {
+            finding = finding.help(install(of, &names, cudnn.is_some()));
+        }
+        finding
+            .with("effect", EFFECT)
+            .with("not found", names.join(", "))
+            .with_lines(
+                "looked at",
+                of.missing.first().map(|one| one.searched.join("\n")),
+            )
     }
 }
 
 /// Returns the help to install these libraries from NVIDIA's wheels, which exist for each CUDA major.
-fn install(cuda: Option<u32>, files: &[&str], has_other_cudnn: bool, is_dll: bool) -> String {
-    let (mut extras, mut cudnn) = (Vec::new(), None);
+fn install(of: &Provider, files: &[&str], has_other_cudnn: bool) -> String {
+    let mut extras = Vec::new();
+    let mut cudnn = has_other_cudnn.then(String::new);
     for name in files.iter().filter_map(|file| LibraryName::read(file)) {
         if name.sub_library().is_some() {
-            cudnn = name.major();
+            cudnn = name.major().map(|major| format!("=={major}.*"));
         } else if let Some((_, wheel)) = missing_library::package(&name.name) {
             let extra = wheel.trim_start_matches("cuda-");
-            let extra = if extra == "runtime" { "cudart" } else { extra };
-            extras.push(extra);
+            extras.push(if extra == "runtime" { "cudart" } else { extra });
         }
     }
     extras.sort_unstable();
     extras.dedup();
-    let Some(cuda) = cuda.filter(|_| cudnn.is_some() || !extras.is_empty()) else {
+    let Some(cuda) = of.cuda.filter(|_| cudnn.is_some() || !extras.is_empty()) else {
         let first = files.first().copied().unwrap_or_default();
         return format!("install the package that has {first}");
     };
-    // Windows' own shell knows only double quotes.
-    let quote = if is_dll { '"' } else { '\'' };
     let mut wheels = String::new();
     if !extras.is_empty() {
-        wheels += &format!(
-            " {quote}cuda-toolkit[{}]=={cuda}.*{quote}",
-            extras.join(",")
-        );
+        wheels += &format!(" \"cuda-toolkit[{}]=={cuda}.*\"", extras.join(","));
     }
-    if let Some(major) = cudnn {
-        wheels += &format!(" {quote}nvidia-cudnn-cu{cuda}=={major}.*{quote}");
-    } else if has_other_cudnn {
-        wheels += &format!(" nvidia-cudnn-cu{cuda}");
+    if let Some(release) = cudnn {
+        wheels += &format!(" \"nvidia-cudnn-cu{cuda}{release}\"");
     }
-    let (own, path) = match is_dll {
-        true => (
-            "cuda",
-            format!("put the directories of its DLLs below `cuda{cuda}` on PATH"),
+    let pip = format!("install the libraries of CUDA {cuda}: `pip install --target");
+    match of.is_dll {
+        true => format!("{pip} cuda{cuda}{wheels}`, and put the directories of its DLLs on PATH"),
+        false => format!(
+            "{pip} ~/cuda{cuda}{wheels}`, then `export LD_LIBRARY_PATH=$(echo ~/cuda{cuda}/nvidia/*/lib | tr ' ' :)${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}`"
         ),
-        false => (
-            "~/cuda",
-            format!(
-                "`export LD_LIBRARY_PATH=$(echo ~/cuda{cuda}/nvidia/*/lib | tr ' ' :)${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}`"
-            ),
-        ),
-    };
-    format!(
-        "install the libraries of CUDA {cuda}: `pip install --target {own}{cuda}{wheels}`, then {path}"
-    )
+    }
 }
