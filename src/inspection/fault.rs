@@ -61,6 +61,8 @@ pub enum LibrarySource {
     Directory(String),
     /// The toolkits of these CUDA majors.
     Toolkit(String),
+    /// The wheel of the file that needs it, which has its own copy.
+    Wheel,
     /// A package of the system.
     Package,
 }

@@ -6,6 +6,7 @@ pub mod refused;
 
 use crate::inspection::fault::{InspectionFault, Request, UnresolvedCudnn};
 use crate::loader::dll_dependencies::DllDependencies;
+use crate::loader::main_library::is_bundled;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::platform::{Os, Platform};
@@ -222,7 +223,7 @@ impl PreflightInput {
         }
         for missing in &self.missing {
             let Missing { name, need, .. } = missing;
-            let is_cudnn = name.starts_with("libcudnn");
+            let is_cudnn = name.starts_with("libcudnn") && !is_bundled(name);
             if is_cudnn && *need != LoadPhase::Start {
                 // A missing main library is already reported, and missing sub-libraries are reported together.
                 continue;

@@ -14,12 +14,22 @@ use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// Returns the number in `libcudnn.so.9` or `cudnn64_9.dll`.
+/// Returns the number in `libcudnn.so.9` or `cudnn64_9.dll`, also under the name of a bundled copy.
 pub fn cudnn_major(name: &str) -> Option<u32> {
     match LibraryName::read(name)? {
         file if file.name == "cudnn" => file.major(),
+        file if file.name.starts_with("cudnn-") && is_bundled(name) => file.major(),
         _ => None,
     }
+}
+
+/// Returns `true` for a copy that auditwheel renamed for a wheel, after its hash: `libcudnn-74a4c495.so.9.1.0`.
+pub fn is_bundled(name: &str) -> bool {
+    let name = name
+        .split(".so")
+        .next()
+        .and_then(|stem| stem.rsplit_once('-'));
+    name.is_some_and(|(_, hash)| hash.len() == 8 && hash.bytes().all(|it| it.is_ascii_hexdigit()))
 }
 
 /// Returns the cuDNN major of a loaded object, by its SONAME or else by the name it was requested by.
@@ -58,6 +68,14 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
         if !needed.contains(&name.as_str()) {
             found.push((name, path));
         }
+    }
+    // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2: NVIDIA's loader of them checks no version.
+    if found.len() > 1
+        && library
+            .file_name()
+            .is_some_and(|it| is_bundled(&it.to_string_lossy()))
+    {
+        found.remove(0);
     }
     let mut cudnn = read(library, found, graph.env.view.root.as_deref(), platform);
     use_own_version(&mut cudnn, &file("graph"), platform);

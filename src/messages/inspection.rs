@@ -178,6 +178,9 @@ impl InspectionFault<'_> {
                     LibrarySource::Toolkit(cuda) => format!(
                         "install the libraries of CUDA {cuda}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
                     ),
+                    LibrarySource::Wheel => format!(
+                        "install the Python package of `{user}` again, which has a copy of its own under this name"
+                    ),
                     LibrarySource::Package => format!(
                         "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
                     ),
@@ -338,6 +341,13 @@ impl LoadedFiles<'_> {
                     foreign.summary += ", which no convolution uses";
                 }
                 finding = foreign;
+            }
+            (FindingId::PartsMissing, ..) if self.bundled.is_some() => {
+                // The package may never use cuDNN.
+                let major = number(&self.bundled);
+                finding.help = vec![format!(
+                    "install cuDNN{major}, and put its directory into LD_LIBRARY_PATH"
+                )];
             }
             (FindingId::PartsMissing, _, MissingFiles::Nowhere) => {
                 finding.severity = Severity::Error;

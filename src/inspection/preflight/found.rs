@@ -5,6 +5,7 @@ use crate::cudnn::consistency;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
+use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{Missing, Object};
 use crate::model::platform::Os;
@@ -49,6 +50,8 @@ pub struct RefusedRelease<'a> {
 /// The facts about the program for the findings about the files of its cuDNN.
 pub struct LoadedFiles<'a> {
     pub found_via: &'a str,
+    /// The major of a main library that is a copy in a wheel.
+    pub bundled: Option<u32>,
     pub missing: MissingFiles<'a>,
     /// The finding for sub-libraries of other versions from other directories.
     pub foreign: Option<Finding>,
@@ -118,6 +121,10 @@ impl PreflightInput {
         let found = consistency::findings(cudnn, &[]);
         let context = LoadedFiles {
             found_via: &self.found_via,
+            bundled: cudnn.library.as_deref().and_then(|library| {
+                let name = consistency::file_name(library);
+                cudnn_major(name).filter(|_| is_bundled(name))
+            }),
             missing: match later {
                 Some(place) => MissingFiles::Mounted(place),
                 None if self.platform.os == Os::Windows && !self.path_known => MissingFiles::OnPath,

@@ -5,6 +5,7 @@ use crate::inspection::fault::{
     Alternatives, FoundFile, InspectionFault, Install, LibrarySource, Reach,
 };
 use crate::inspection::preflight::{Other, PreflightInput};
+use crate::loader::main_library::is_bundled;
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::facts::built::Loader;
 use crate::runtime::facts::finding::Finding;
@@ -12,6 +13,7 @@ use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::not_found::installable;
+use crate::system::files;
 use crate::toolkit::dependencies;
 use std::path::Path;
 
@@ -113,9 +115,12 @@ impl PreflightInput {
         let other = self.others_of(&[name]).into_iter().find(is_it);
         let cuda = LibraryName::read(name).and_then(|file| file.major());
         let cuda = cuda.filter(|_| dependencies::is_of_toolkit(name));
+        let beside = missing.needed_by.with_file_name(name);
         let source = match (other, cuda) {
+            _ if files::is_file(&beside) => LibrarySource::Directory(self.dir(&beside)),
             (Some(other), _) => LibrarySource::Directory(self.dir(&other.path)),
             (None, Some(number)) => LibrarySource::Toolkit(cuda_of(name, number)),
+            (None, None) if is_bundled(name) => LibrarySource::Wheel,
             (None, None) => LibrarySource::Package,
         };
         let also_found = self.also_found(&[name], missing);

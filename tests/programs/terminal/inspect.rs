@@ -4,6 +4,7 @@
 mod made {
     include!("../../../src/system/library_file/made_dll.rs");
 }
+pub mod bundled;
 pub mod escapes;
 pub mod image;
 pub mod interpreter;

@@ -1,0 +1,95 @@
+//! A cuDNN that auditwheel put into a wheel, under a name with its hash, as in the wheels of CTranslate2.
+
+use super::image::{Image, ids};
+use serde_json::Value;
+use std::fs;
+
+const LIBS: &str = "opt/ctranslate2.libs";
+const COPY: &str = "libcudnn-74a4c495.so.9.1.0";
+
+/// A program that is linked with a library of a wheel, which needs this file of its own directory.
+fn image(name: &str, copy: &str) -> Image {
+    let image = Image::new(name);
+    let copy = format!("{LIBS}/{copy}");
+    image.library(&copy, "int cudnnGetVersion(void) { return 0; }", &[]);
+    let user = format!("{LIBS}/libctranslate2-bc15bf3f.so.4.5.0");
+    let flags = ["-Wl,--no-as-needed", &format!("IMAGE/{copy}")];
+    image.library(&user, "int nothing;", &flags);
+    let flags = [
+        &*format!("IMAGE/{user}"),
+        "-Wl,-rpath,/opt/ctranslate2.libs",
+    ];
+    image.program(&[], &flags);
+    image
+}
+
+/// OpenNMT/CTranslate2: `install cuDNN 9` brings no file of that name.
+#[test]
+fn a_bundled_copy_that_the_loader_does_not_find() {
+    let image = image("bundled-missing", COPY);
+    let help = |wanted: &str| {
+        let json = image.json();
+        let finding = &json["findings"][0];
+        assert_eq!(finding["id"], "library-not-found", "{json}");
+        assert_eq!(finding["help"], serde_json::json!([wanted]), "{json}");
+    };
+    help("put `/opt/ctranslate2.libs` into LD_LIBRARY_PATH");
+    image.inspect(&[]).exits_with(1);
+    // The help, done.
+    let dir = image.at(LIBS);
+    let ran = image.inspect_with(&["--json"], dir.to_str().unwrap());
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(!ids(&json).contains(&"library-not-found"), "{json}");
+
+    fs::rename(dir.join(COPY), dir.join("elsewhere")).unwrap();
+    let user = dir.join("libctranslate2-bc15bf3f.so.4.5.0");
+    help(&format!(
+        "install the Python package of `{}` again, which has a copy of its own under this name",
+        user.display()
+    ));
+}
+
+/// whisper-diarization#259: the copy is the main library, and the wheel has no other.
+#[test]
+fn a_bundled_copy_without_its_sub_libraries() {
+    let image = image("bundled-alone", COPY);
+    image.cudnn("opt/cudnn", 10);
+    fs::remove_file(image.at("opt/cudnn/libcudnn.so.9")).unwrap();
+    let inspect = |path: &str| {
+        let path = image.at(path);
+        let path = format!("{}:{}", image.at(LIBS).display(), path.display());
+        let ran = image.inspect_with(&["--json"], &path).exits_with(0);
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let json = inspect("nowhere");
+    assert_eq!(json["findings"][0]["id"], "parts-missing", "{json}");
+    let help = "install cuDNN 9, and put its directory into LD_LIBRARY_PATH";
+    assert_eq!(json["findings"][0]["help"], serde_json::json!([help]));
+    // The package may never use it.
+    assert_eq!(json["findings"][0]["severity"], "warning");
+    assert_eq!(json["cudnn"]["version"], "9.1.0");
+    // The help, done: a copy of 9.1.0 works with the sub-libraries of a later release.
+    let json = inspect("opt/cudnn");
+    assert_eq!(json["cudnn"]["version"], "9.10.0", "{json}");
+    for id in ["parts-missing", "parts-mixed", "cudnn-not-loadable"] {
+        assert!(!ids(&json).contains(&id), "{json}");
+    }
+}
+
+/// Names that look like it, and mean a cuDNN or another library.
+#[test]
+fn only_a_hash_makes_a_name_a_bundled_one() {
+    for name in [
+        "libcudnn.so.9",
+        "libcudnn-frontend.so.9",
+        "libcudnn-74a4c495f.so.9",
+    ] {
+        let image = image("bundled-name", name);
+        let ran = image.inspect(&["--json"]);
+        assert!(!ran.stdout.contains("install the Python package"), "{name}");
+        let dir = image.at(LIBS);
+        fs::remove_file(dir.join(name)).unwrap();
+        let ran = image.inspect(&["--json"]);
+        assert!(!ran.stdout.contains("install the Python package"), "{name}");
+    }
+}
