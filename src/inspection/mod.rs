@@ -1,5 +1,6 @@
 //! The inspection of a compiled program.
 
+pub mod executable_stack;
 pub mod fault;
 pub mod interpreter;
 pub mod json;
@@ -163,7 +164,8 @@ impl Inspection {
         }
         let provider = early.unwrap_or_else(|| onnxruntime::load(&mut graph, host, true));
         let is_image = root.is_some();
-        let refused = undefined_symbols::findings(&graph, is_image);
+        let mut refused = undefined_symbols::findings(&graph, is_image);
+        refused.extend(executable_stack::findings(&graph, host));
         // Without a guard it is unknown whether the program uses cudarc, and an image gets the driver of its machine.
         let is_used = !is_image && self.input.by_cudarc().is_some();
         let by_cudarc = undefined_symbols::by_cudarc(&mut graph, &self.input.program);

@@ -119,7 +119,7 @@ pub fn expand(entry: &str, origin: Option<&Path>, env: &LoaderEnv) -> Vec<(PathB
     expanded(entry.as_bytes(), origin.as_bytes(), &env.cpu, libs)
         .iter()
         .map(|path| PathBuf::from(String::from_utf8_lossy(path).into_owned()))
-        .filter(|path| env.view.root.is_none() || path.is_absolute())
+        .filter(|path| env.view.root.is_none() || starts_here || path.is_absolute())
         .map(|path| {
             let dir = match starts_here {
                 true => path.clone(),

@@ -33,6 +33,8 @@ pub struct Linkage {
     pub runpath: Option<String>,
     /// DF_1_NODEFLIB: the loader does not search the system directories for its libraries.
     pub nodeflib: bool,
+    /// PT_GNU_STACK with the flag to run its contents.
+    pub executable_stack: bool,
     pub interpreter: Option<String>,
     /// The symbol versions that it requires from other libraries, by file name.
     pub needed_versions: Vec<(String, Vec<String>)>,

@@ -8,6 +8,8 @@ use std::path::Path;
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
 const PT_INTERP: u64 = 3;
+const PT_GNU_STACK: u64 = 0x6474_e551;
+const PF_X: u64 = 1;
 /// The flags of a segment that is only read, and of a segment that is also run.
 const PF_R: u64 = 4;
 const PF_R_X: u64 = 5;
@@ -220,6 +222,12 @@ impl Elf {
             .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
     }
 
+    /// Returns `true` if it requires a stack whose contents can be run.
+    pub fn requires_executable_stack(&self) -> bool {
+        self.segment(PT_GNU_STACK)
+            .is_some_and(|stack| stack.flags & PF_X != 0)
+    }
+
     /// Returns the read-only data, if it has no more than `most` bytes. Some linkers put it beside the code.
     pub fn constants(&self, most: u64) -> Option<Vec<u8>> {
         // The segments of a valid file do not overlap.
@@ -267,7 +275,10 @@ impl Elf {
             if matches!(segment.kind, PT_LOAD | PT_DYNAMIC) {
                 self.reach = self.reach.max(segment.offset.saturating_add(segment.size));
             }
-            if matches!(segment.kind, PT_LOAD | PT_DYNAMIC | PT_INTERP) {
+            if matches!(
+                segment.kind,
+                PT_LOAD | PT_DYNAMIC | PT_INTERP | PT_GNU_STACK
+            ) {
                 segments.push(segment);
             }
         }

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+/// The end of glibc's message about a library that requires an executable stack, since 2.41.
+pub const EXECUTABLE_STACK: &str = "cannot enable executable stack as shared object requires";
+
 /// The loader's message about a library that it refuses.
 pub struct RefusedLibrary<'a> {
     pub words: Cow<'a, str>,
@@ -27,6 +30,8 @@ pub enum Refusal {
     OtherBuild(PathBuf, String, Option<(PathBuf, String)>),
     /// The loader does not find a library of this name for this file.
     MissingLibrary(PathBuf, String),
+    /// This file requires an executable stack.
+    ExecutableStack(String),
     /// The limit on open files is reached.
     TooManyFiles,
     /// This file is on this file system, from which nothing can be run.

