@@ -14,6 +14,8 @@ pub enum InspectionFault<'a> {
     WithoutCuda(&'a str, &'a str),
     /// A package that was built to be linked with cuDNN, in a program that is not.
     NotLinked(&'a str, &'a Path),
+    /// A program with libtorch that does not load this part of it for CUDA.
+    WithoutTorchCuda(&'a Path, &'a Path),
     /// Functions that a file calls but its library does not have. The library's name is without numbers.
     UndefinedFunctions {
         user: &'a Path,

@@ -4,6 +4,7 @@ pub mod executable_stack;
 pub mod fault;
 pub mod interpreter;
 pub mod json;
+pub mod libtorch;
 pub mod loader_env;
 pub mod onnxruntime;
 pub mod preflight;
@@ -166,6 +167,7 @@ impl Inspection {
         let is_image = root.is_some();
         let mut refused = undefined_symbols::findings(&graph, is_image);
         refused.extend(executable_stack::findings(&graph, host));
+        self.findings.extend(libtorch::finding(&graph));
         // Without a guard it is unknown whether the program uses cudarc, and an image gets the driver of its machine.
         let is_used = !is_image && self.input.by_cudarc().is_some();
         let by_cudarc = undefined_symbols::by_cudarc(&mut graph, &self.input.program);

@@ -105,7 +105,7 @@ fn file_name(kind: &str, is_dll: bool) -> String {
 }
 
 /// Returns `true` if the constants of a program contain this word, in one of the encodings of its system.
-fn contains(program: &Path, word: &str) -> bool {
+pub fn contains(program: &Path, word: &str) -> bool {
     let parts = match Binary::recognize(program) {
         Ok(Binary::Elf(elf)) => elf.constants(u64::MAX).into_iter().collect(),
         Ok(Binary::Pe(pe)) => pe.read_only(),

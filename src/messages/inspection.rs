@@ -53,6 +53,16 @@ impl InspectionFault<'_> {
                     .with("program", program.display())
                     .help("use a function of cuDNN in the program: linkers leave out libraries that nothing is used of")
             }
+            Self::WithoutTorchCuda(program, cuda) => {
+                let program = program.display();
+                let summary = format!(
+                    "`{program}` does not load libtorch_cuda.so, and libtorch computes on the CPU"
+                );
+                Finding::warning(FindingId::NotLoadedYet, summary)
+                    .help("link it: `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` in the program's build.rs")
+                    .with("there is", cuda.display())
+                    .with("reason", "linkers leave out libraries that nothing is used of")
+            }
             Self::UndefinedFunctions {
                 user,
                 library,

@@ -4,7 +4,6 @@ use crate::inspection::onnxruntime::{Provider, ProviderFault};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
-use crate::toolkit::missing_library;
 
 const EFFECT: &str = "ONNX Runtime computes on the CPU, and only logs the reason";
 
@@ -71,7 +70,7 @@ impl ProviderFault {
             finding = finding.help(format!("put `{dir}` into {variable}"));
         }
         if dirs.is_empty() {
-            finding = finding.help(install(of, &names, cudnn.is_some()));
+            finding = finding.help(install(of, &names));
         }
         finding
             .with("effect", EFFECT)
@@ -84,35 +83,30 @@ impl ProviderFault {
 }
 
 /// Returns the help to install these libraries from NVIDIA's wheels, which exist for each CUDA major.
-fn install(of: &Provider, files: &[&str], has_other_cudnn: bool) -> String {
-    let mut extras = Vec::new();
-    let mut cudnn = has_other_cudnn.then(String::new);
-    for name in files.iter().filter_map(|file| LibraryName::read(file)) {
-        if name.sub_library().is_some() {
-            cudnn = name.major().map(|major| format!("=={major}.*"));
-        } else if let Some((_, wheel)) = missing_library::package(&name.name) {
-            let extra = wheel.trim_start_matches("cuda-");
-            extras.push(if extra == "runtime" { "cudart" } else { extra });
-        }
-    }
-    extras.sort_unstable();
-    extras.dedup();
-    let Some(cuda) = of.cuda.filter(|_| cudnn.is_some() || !extras.is_empty()) else {
+fn install(of: &Provider, files: &[&str]) -> String {
+    let names = || files.iter().filter_map(|file| LibraryName::read(file));
+    let Some(cuda) = of
+        .cuda
+        .filter(|_| names().any(|it| it.name.starts_with("cu")))
+    else {
         let first = files.first().copied().unwrap_or_default();
         return format!("install the package that has {first}");
     };
-    let mut wheels = String::new();
-    if !extras.is_empty() {
-        wheels += &format!(" \"cuda-toolkit[{}]=={cuda}.*\"", extras.join(","));
+    let mut cudnn = format!("nvidia-cudnn-cu{cuda}");
+    if let Some(major) = names()
+        .find(|it| it.name == "cudnn")
+        .and_then(|it| it.major())
+    {
+        cudnn += &format!("=={major}.*");
     }
-    if let Some(release) = cudnn {
-        wheels += &format!(" \"nvidia-cudnn-cu{cuda}{release}\"");
-    }
+    let wheels = format!(
+        "cuda{cuda} \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]=={cuda}.*\" \"{cudnn}\"`"
+    );
     let pip = format!("install the libraries of CUDA {cuda}: `pip install --target");
     match of.is_dll {
-        true => format!("{pip} cuda{cuda}{wheels}`, and put the directories of its DLLs on PATH"),
+        true => format!("{pip} {wheels}, and put the directories of its DLLs on PATH"),
         false => format!(
-            "{pip} ~/cuda{cuda}{wheels}`, then `export LD_LIBRARY_PATH=$(echo ~/cuda{cuda}/nvidia/*/lib | tr ' ' :)${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}`"
+            "{pip} ~/{wheels}, then `export LD_LIBRARY_PATH=$(echo ~/cuda{cuda}/nvidia/*/lib | tr ' ' :)${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}`"
         ),
     }
 }

@@ -9,6 +9,7 @@ pub mod escapes;
 pub mod executable_stack;
 pub mod image;
 pub mod interpreter;
+pub mod libtorch;
 pub mod openers;
 pub mod programs;
 pub mod providers;

@@ -103,7 +103,8 @@ fn an_origin_below_a_relative_root() {
     image.program(&[], &["IMAGE/app/lib/liba.so.1", "-Wl,-rpath,$ORIGIN/lib"]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command
-        .args(["inspect", "--root", ".", "app/app"])
+        .args(["inspect", "--root", "inspect-relative-root"])
+        .arg("inspect-relative-root/app/app")
         .env_clear();
-    run(command.current_dir(&image.0)).exits_with(0);
+    run(command.current_dir(image.0.parent().unwrap())).exits_with(0);
 }

@@ -62,7 +62,7 @@ fn a_provider_for_another_cuda_major() {
     toolkit(&image, "usr/local/cuda", 13000);
     image.cudnn("usr/local/cuda/lib64", 14);
     let install = "= help: install the libraries of CUDA 12: `pip install --target ~/cuda12 \
-        \"cuda-toolkit[cublas,cudart]==12.*\" \"nvidia-cudnn-cu12==9.*\"`, then \
+        \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]==12.*\" \"nvidia-cudnn-cu12==9.*\"`, then \
         `export LD_LIBRARY_PATH=$(echo ~/cuda12/nvidia/*/lib | tr ' ' :)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`\n";
     let missing = "effect      ONNX Runtime computes on the CPU, and only logs the reason\n      \
         not found   libcublasLt.so.12, libcudart.so.12, libcudnn.so.9\n      \

@@ -1,0 +1,27 @@
+//! Programs with libtorch whose linker left out its part for CUDA, of which they name no function.
+
+use crate::inspection::fault::InspectionFault;
+use crate::inspection::onnxruntime::contains;
+use crate::loader::ldso::LoadGraph;
+use crate::model::linkage::LoadPhase;
+use crate::runtime::facts::finding::Finding;
+use crate::system::files;
+
+const CUDA: &str = "libtorch_cuda.so";
+
+/// Returns the finding for a program that does not load this part, which is beside the part for the CPU.
+pub fn finding(graph: &LoadGraph) -> Option<Finding> {
+    let program = graph.objects.first()?;
+    let cpu = graph
+        .objects
+        .iter()
+        .find(|it| it.name == "libtorch_cpu.so")?;
+    // Python loads all of libtorch for an extension.
+    let is_program = program.linkage.interpreter.is_some() && cpu.need == LoadPhase::Start;
+    let cuda = cpu.path.with_file_name(CUDA);
+    let is_left_out = is_program && graph.loaded(CUDA).is_none() && files::is_file(&cuda);
+    if !is_left_out || contains(&program.path, CUDA) {
+        return None;
+    }
+    Some(InspectionFault::WithoutTorchCuda(&program.path, &cuda).finding())
+}

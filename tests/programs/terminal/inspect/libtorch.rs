@@ -1,0 +1,70 @@
+//! Programs with libtorch: the linker leaves out its part for CUDA, of which they name no function.
+
+use super::image::Image;
+use std::fs;
+
+const CPU: &str = "IMAGE/opt/torch/libtorch_cpu.so";
+const CUDA: &str = "IMAGE/opt/torch/libtorch_cuda.so";
+
+fn image(name: &str) -> Image {
+    let image = Image::new(name);
+    image.library("opt/torch/libtorch_cpu.so", "int cpu;", &[]);
+    image.library("opt/torch/libtorch_cuda.so", "int cuda;", &[]);
+    image
+}
+
+fn program(image: &Image, libraries: &[&str]) {
+    let rpath = "-Wl,-rpath,/opt/torch";
+    image.program(&[], &[libraries, &[rpath]].concat());
+}
+
+/// LaurentMazare/tch-rs#980.
+#[test]
+fn a_program_without_the_part_for_cuda() {
+    let image = image("torch");
+    program(
+        &image,
+        &["-Wl,--as-needed", CUDA, "-Wl,--no-as-needed", CPU],
+    );
+    let wanted = "  \u{2013} `/app/app` does not load libtorch_cuda.so, and libtorch computes on the CPU  [not-loaded-yet]\n      \
+        = help: link it: `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` in the program's build.rs\n      \
+        there is    /opt/torch/libtorch_cuda.so\n      \
+        reason      linkers leave out libraries that nothing is used of\n";
+    let said = image.said(&image.inspect(&[]).exits_with(0));
+    assert!(said.contains(wanted), "{said}");
+    // The help, done.
+    let flags = "-Wl,--no-as-needed,-ltorch_cuda,--as-needed";
+    program(&image, &["-LIMAGE/opt/torch", CPU, flags]);
+    let said = image.inspect(&[]).stdout;
+    assert!(!said.contains("not-loaded-yet"), "{said}");
+}
+
+#[test]
+fn no_alarm_for_a_libtorch_that_needs_no_more() {
+    let silent = |image: &Image| {
+        let said = image.inspect(&[]).stdout;
+        assert!(!said.contains("not-loaded-yet"), "{said}");
+    };
+    // The library of libtorch itself brings both.
+    let image = image("torch-sound");
+    let both = ["-Wl,--no-as-needed", CPU, CUDA];
+    image.library("opt/torch/libtorch.so", "int nothing;", &both);
+    program(&image, &["IMAGE/opt/torch/libtorch.so"]);
+    silent(&image);
+    // A program that opens the part itself.
+    let code = "const char name[] = \"libtorch_cuda.so\"; void _start(void) {}\n";
+    let flags = ["-Wl,--no-as-needed", CPU, "-Wl,-rpath,/opt/torch"];
+    image.compile("app/app", code, &flags);
+    silent(&image);
+    // An extension of Python, which loads all of libtorch.
+    image.compile(
+        "app/app",
+        "int nothing;",
+        &[&flags[..], &["-shared"]].concat(),
+    );
+    silent(&image);
+    // A libtorch for the CPU.
+    fs::remove_file(image.at("opt/torch/libtorch_cuda.so")).unwrap();
+    program(&image, &[CPU]);
+    silent(&image);
+}
