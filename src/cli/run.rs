@@ -48,14 +48,9 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     if let (Ok(inspection), true) = (Inspection::read(&program, None), mode != "off") {
         let is_error = |finding: &&Finding| finding.severity == Severity::Error;
         let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();
-        // Libraries that a program opens later make it compute on the CPU silently.
-        let is_silent = |finding: &&Finding| {
-            let ids = [FindingId::CudaFlavourMismatch, FindingId::LibraryNotFound];
-            finding.severity == Severity::Warning && ids.contains(&finding.id)
-        };
-        let silent = inspection.findings().iter().filter(is_silent);
-        let silent = silent.filter(|_| inspection.has_gpu());
-        for finding in errors.iter().copied().chain(silent) {
+        // Such a program may compute on the CPU silently.
+        let is_shown = |it: &&Finding| is_error(it) || it.id == FindingId::CudaFlavourMismatch;
+        for finding in inspection.findings().iter().filter(is_shown) {
             terminal::show_on_stderr(format!("{finding}\n  {:<12}{}\n\n", "see", finding.page()));
         }
         if !errors.is_empty() && mode != "warn" {

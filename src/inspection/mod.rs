@@ -320,11 +320,6 @@ impl Inspection {
         }
     }
 
-    /// Returns `true` if this machine has a GPU that the program can see.
-    pub(crate) fn has_gpu(&self) -> bool {
-        !self.input.gpus().is_empty()
-    }
-
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }

@@ -30,14 +30,9 @@ pub enum ProviderFault {
     NoShared(String),
     /// The loader finds a cuDNN for this CUDA major.
     OtherCudnn(u32),
-    NoLibraries {
-        /// The directories on this machine that contain missing libraries.
-        dirs: Vec<String>,
-        /// The CUDA major of this machine's toolkits, if none is for the provider's.
-        toolkit: Option<u32>,
-        /// The CUDA major of this machine's cuDNN, if none is for the provider's.
-        cudnn: Option<u32>,
-    },
+    /// The directories of this machine that contain missing libraries, and the CUDA majors of its toolkits and its
+    /// cuDNN, if none is the provider's.
+    NoLibraries(Vec<String>, Option<u32>, Option<u32>),
 }
 
 /// Finds the provider of this program, and loads it into the graph as the program would. Without the search path where
@@ -58,11 +53,8 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
         None => return None,
     };
     let before = graph.missing.len();
-    let name = match is_dll {
-        true => provider.clone(),
-        false => format!("$ORIGIN/{provider}"),
-    };
-    let opened = graph.open(&name, opener, LoadPhase::Later);
+    let origin = if is_dll { "" } else { "$ORIGIN/" };
+    let opened = graph.open(&format!("{origin}{provider}"), opener, LoadPhase::Later);
     let mut missing = graph.missing.split_off(before);
     // A missing driver is reported once, with the machine.
     let is_driver = |name: &str| name == DRIVER_SO || name.eq_ignore_ascii_case(DRIVER_DLL);
@@ -86,13 +78,11 @@ fn opened(graph: &mut LoadGraph, program: &Path, library: &str, host: &Host) -> 
     if !files::is_file(&path) || !contains(program, ORT_DYLIB_PATH) {
         return None;
     }
-    let name = match graph.is_windows() {
-        true => library.into(),
-        false => format!("$ORIGIN/{}", named.unwrap_or(library)),
+    let name = match named {
+        Some(name) if name.starts_with('/') => name.into(),
+        _ if graph.is_windows() => library.into(),
+        _ => format!("$ORIGIN/{}", named.unwrap_or(library)),
     };
-    let name = named
-        .filter(|name| name.starts_with('/'))
-        .map_or(name, String::from);
     graph.open(&name, 0, LoadPhase::Later)
 }
 
@@ -184,10 +174,6 @@ impl Provider {
             Some(own) if is_cuda && !majors.contains(&own) => majors.first().copied(),
             _ => None,
         };
-        ProviderFault::NoLibraries {
-            toolkit: other(&toolkits),
-            cudnn: other(&cudnns),
-            dirs,
-        }
+        ProviderFault::NoLibraries(dirs, other(&toolkits), other(&cudnns))
     }
 }

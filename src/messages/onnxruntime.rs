@@ -30,11 +30,7 @@ impl ProviderFault {
                     "install the cuDNN for CUDA {own}, and put its directory first into LD_LIBRARY_PATH"
                 ));
             }
-            Self::NoLibraries {
-                dirs,
-                toolkit,
-                cudnn,
-            } => (dirs, *toolkit, *cudnn),
+            Self::NoLibraries(dirs, toolkit, cudnn) => (dirs, *toolkit, *cudnn),
         };
         let names: Vec<&str> = of.missing.iter().map(|one| &*one.name).collect();
         let here = match (toolkit, cudnn) {
@@ -54,16 +50,9 @@ impl ProviderFault {
                 "use an ONNX Runtime that is built for CUDA {major}"
             )),
             None => {
-                let more = names.len().saturating_sub(1);
-                let more = if more == 0 {
-                    String::new()
-                } else {
-                    format!(" and {more} more")
-                };
                 let first = names.first().copied().unwrap_or_default();
-                not_found(format!(
-                    "`{path}` needs {first}{more}, which {finder} does not find"
-                ))
+                let summary = format!("`{path}` needs {first}, which {finder} does not find");
+                not_found(summary)
             }
         };
         for dir in dirs {
@@ -72,13 +61,11 @@ impl ProviderFault {
         if dirs.is_empty() {
             finding = finding.help(install(of, &names));
         }
+        let searched = of.missing.first().map(|one| one.searched.join("\n"));
         finding
             .with("effect", EFFECT)
             .with("not found", names.join(", "))
-            .with_lines(
-                "looked at",
-                of.missing.first().map(|one| one.searched.join("\n")),
-            )
+            .with_lines("looked at", searched)
     }
 }
 

@@ -24,8 +24,36 @@ pub struct Misplaced {
     pub file: Option<PathBuf>,
     /// The reason why the loader does not search there.
     pub cause: Unsearched,
-    /// The value of LD_LIBRARY_PATH with which the loader finds the file, if it reads that variable for this program.
-    pub library_path: Option<String>,
+    /// The value of LD_LIBRARY_PATH with which the loader finds the file, if it reads that variable for this program, and
+    /// where the variable is set.
+    pub library_path: Option<(String, Starter)>,
+}
+
+/// The kind of program that started this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starter {
+    Shell,
+    /// sudo drops LD_LIBRARY_PATH, even with `-E`.
+    Sudo,
+    /// systemd starts a service with the variables of its unit.
+    Systemd,
+}
+
+impl Starter {
+    /// Returns the kind, if the variables leave no doubt. A shell that sudo or systemd started keeps theirs.
+    pub fn find() -> Self {
+        let variable = |name| std::env::var(name).unwrap_or_default();
+        let own = std::env::current_exe().unwrap_or_default();
+        let sudo = variable("SUDO_COMMAND");
+        let command = Path::new(sudo.split(' ').next().unwrap_or_default());
+        if variable("SYSTEMD_EXEC_PID") == std::process::id().to_string() {
+            Starter::Systemd
+        } else if command.file_name().is_some() && command.file_name() == own.file_name() {
+            Starter::Sudo
+        } else {
+            Starter::Shell
+        }
+    }
 }
 
 /// The reason why the loader does not search a directory.
@@ -37,6 +65,8 @@ pub enum Unsearched {
     Uncached(PathBuf),
     /// A variable names the directory, but the loader does not read it.
     Variable(&'static str, PathBuf),
+    /// PATH names the directory, but the loader does not read it.
+    Path,
     /// `cudnn-guard fetch` installed the library.
     Fetched,
     /// Nothing names the directory.

@@ -7,7 +7,7 @@ use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9, HiddenCudnn};
-use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Unsearched};
+use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
 use crate::runtime::loader::not_found::{MissingCudnn, NotFound, installable};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::LOADER;
@@ -148,6 +148,10 @@ impl Misplaced {
                 "{variable} is `{}`, and {LOADER} does not follow that variable",
                 value.display()
             ),
+            Unsearched::Path => {
+                "PATH names its directory, and the loader reads LD_LIBRARY_PATH in its place"
+                    .to_string()
+            }
             Unsearched::Fetched => {
                 format!("`cudnn-guard fetch` installed it, and {LOADER} does not look there")
             }
@@ -173,9 +177,16 @@ impl Misplaced {
                 "put `{}` into PATH without quotation marks: it needs none",
                 entry.replace('"', "")
             ),
-            (_, Some(value)) => format!(
+            (_, Some((value, Starter::Shell))) => format!(
                 "run `export LD_LIBRARY_PATH={}` before the program",
                 quoted(value)
+            ),
+            (_, Some((value, Starter::Sudo))) => format!(
+                "run `sudo env LD_LIBRARY_PATH={} PROGRAM`: sudo drops the variable of your shell",
+                quoted(value)
+            ),
+            (_, Some((value, Starter::Systemd))) => format!(
+                "write `Environment=\"LD_LIBRARY_PATH={value}\"` below `[Service]` of the unit, and run `systemctl daemon-reload`"
             ),
             (_, None) if cfg!(windows) => format!("put `{dir}` into PATH where the program runs"),
             (_, None) => format!("name `{dir}` in /etc/ld.so.conf, and run `ldconfig` as root"),

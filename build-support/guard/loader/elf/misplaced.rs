@@ -3,7 +3,7 @@
 use crate::runtime::binary::ld_so_cache;
 use crate::runtime::loader::elf::search_list::lib_folders;
 use crate::runtime::loader::misplaced::{
-    EntryFault, Misplaced, Unsearched, by_variable, first_loadable, is_loadable,
+    EntryFault, Misplaced, Starter, Unsearched, by_variable, first_loadable, is_loadable,
 };
 use crate::runtime::system;
 use crate::runtime::system::platform;
@@ -44,7 +44,12 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
         let file = prefixes.find_map(|prefix| below(Path::new(prefix), names));
         Some((file?, Unsearched::Unnamed))
     };
-    if let Some((file, cause)) = by_variable(&|dir| below(dir, names)).or_else(by_prefix) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut path: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    path.retain(|dir| dir.is_absolute());
+    let in_path = first_loadable(&path, names).map(|file| (file, Unsearched::Path));
+    let by_variable = || by_variable(&|dir| below(dir, names));
+    if let Some((file, cause)) = in_path.or_else(by_variable).or_else(by_prefix) {
         let mut value = folder(&file).display().to_string();
         if !library_path.is_empty() {
             value = format!("{value}:{library_path}");
@@ -126,7 +131,7 @@ fn led_by(file: PathBuf, cause: Unsearched, value: String) -> Misplaced {
     Misplaced {
         file: Some(file),
         cause,
-        library_path: (!platform::is_privileged()).then_some(value),
+        library_path: (!platform::is_privileged()).then(|| (value, Starter::find())),
     }
 }
 

@@ -167,6 +167,70 @@ fn an_environment_that_is_active() {
     );
 }
 
+/// Windows finds DLLs through PATH.
+#[test]
+fn a_directory_in_path() {
+    let folder = cudnn_in("opt/lib");
+    let path = format!("/usr/bin:{}", folder.file("opt/lib").display());
+    is_mended(
+        &folder,
+        &[("LD_LIBRARY_PATH", ""), ("PATH", &path)],
+        "opt/lib/libcudnn.so.9",
+        "HERE/opt/lib",
+        "PATH names its directory, and the loader reads LD_LIBRARY_PATH in its place",
+    );
+    // An entry without the library, and a relative one.
+    let path = format!("/usr/bin:{}:opt/lib", folder.text());
+    let ran = run_in(
+        &folder.0,
+        "startup",
+        &folder.0,
+        &[("LD_LIBRARY_PATH", ""), ("PATH", &path)],
+    );
+    assert!(!ran.stderr.contains("PATH names"), "{}", ran.stderr);
+}
+
+/// sudo drops LD_LIBRARY_PATH, and systemd knows no variable of a shell: an `export` in one is no help.
+#[test]
+fn the_variable_is_set_where_the_program_is_started() {
+    let conda = cudnn_in("conda/lib");
+    let program = command("startup", &conda.0);
+    let name = Path::new(program.get_program()).file_name().unwrap();
+    let name = name.to_str().unwrap();
+    let help = |script: &str, variables: &[(&str, &str)]| {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", script, "sh"]).arg(program.get_program());
+        shell.args(program.get_args()).env_clear();
+        let own = program
+            .get_envs()
+            .map(|(name, value)| (name, value.unwrap()));
+        shell.envs(own).env("LD_LIBRARY_PATH", "");
+        shell.env("CONDA_PREFIX", conda.file("conda"));
+        let said = shell.envs(variables.iter().copied()).output().unwrap();
+        let said = String::from_utf8(said.stderr).unwrap();
+        let help = said
+            .lines()
+            .find_map(|line| line.strip_prefix("  = help: "));
+        let help = help.unwrap_or_else(|| panic!("{said}"));
+        help.replace(conda.text(), "HERE")
+    };
+    let sudo = format!("/opt/{name} an argument");
+    assert_eq!(
+        help("exec \"$@\"", &[("SUDO_COMMAND", &sudo)]),
+        "run `sudo env LD_LIBRARY_PATH=HERE/conda/lib PROGRAM`: sudo drops the variable of your shell"
+    );
+    assert_eq!(
+        help("export SYSTEMD_EXEC_PID=$$; exec \"$@\"", &[]),
+        "write `Environment=\"LD_LIBRARY_PATH=HERE/conda/lib\"` below `[Service]` of the unit, and run `systemctl daemon-reload`"
+    );
+    // A shell of sudo's, and a terminal that systemd started.
+    let export = "run `export LD_LIBRARY_PATH=HERE/conda/lib` before the program";
+    let shell = [("SUDO_COMMAND", "/bin/bash"), ("INVOCATION_ID", "0a1b")];
+    assert_eq!(help("exec \"$@\"", &shell), export);
+    let terminal = [("SYSTEMD_EXEC_PID", "1"), ("SUDO_COMMAND", "")];
+    assert_eq!(help("exec \"$@\"", &terminal), export);
+}
+
 /// What `cudnn-guard fetch` installed, in the place that a variable names and in the one that it takes by itself.
 #[test]
 fn what_was_fetched() {
