@@ -92,6 +92,8 @@ pub enum EntryFault {
     Quoted,
     /// The entry begins with this word, which only a shell expands.
     Unexpanded(&'static str),
+    /// The entry is relative, and does not exist in the working directory.
+    Relative,
     /// The entry is several directories without colons between them.
     Joined,
 }

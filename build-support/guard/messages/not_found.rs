@@ -204,6 +204,7 @@ impl EntryFault {
             EntryFault::Above => "is a directory above it, and the loader looks no deeper",
             EntryFault::Beside => "is another directory beside it",
             EntryFault::Absent => "is not there",
+            EntryFault::Relative => "is relative, and the working directory has no such directory",
             EntryFault::Quoted => {
                 "has quotation marks, which the loader takes for a part of the name"
             }

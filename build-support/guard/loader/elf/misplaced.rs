@@ -166,6 +166,8 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<EntryFault>) {
         EntryFault::Unexpanded(token)
     } else if dirs.len() != 1 || dirs.first().is_some_and(|dir| dir != entry) {
         EntryFault::Joined
+    } else if !entry.starts_with(['/', '$']) {
+        EntryFault::Relative
     } else {
         return (dirs, None);
     };

@@ -294,6 +294,26 @@ cudnn-guard: unknown: libcudnn.so.9 cannot be loaded  [cudnn-not-loadable]
     );
 }
 
+/// A relative entry means another directory wherever the program is started.
+#[test]
+fn a_relative_entry() {
+    let folder = cudnn_in("opt/lib");
+    let start = |dir: &str| {
+        let gpu_and_path = [GPU, ("LD_LIBRARY_PATH", "opt/lib")];
+        run_in(&folder.file(dir), "startup", &folder.0, &gpu_and_path)
+    };
+    let said = start("opt").stderr;
+    assert!(
+        said.contains(
+            "  = help: write each directory of LD_LIBRARY_PATH out in full, with colons between them\n"
+        ),
+        "{said}"
+    );
+    let reason = "\n  reason      the entry `opt/lib` of LD_LIBRARY_PATH is relative, and the working directory has no such directory\n";
+    assert!(said.contains(reason), "{said}");
+    assert_eq!(start("").stderr, "");
+}
+
 #[test]
 fn a_directory_that_ldconfig_does_not_know_yet() {
     let cudnn = cudnn_in("lib");
