@@ -18,7 +18,9 @@ pub fn findings(graph: &LoadGraph, host: &Host) -> Vec<Finding> {
     let mut libcs = graph.objects.iter().filter(|it| it.name == "libc.so.6");
     let tunables = host.env.var("GLIBC_TUNABLES").unwrap_or_default();
     let tunables = tunables.split(':').filter(|_| host.root.is_none());
-    let allowed = tunables.filter_map(|one| one.strip_prefix(TUNABLE)).last();
+    let allowed = tunables
+        .filter_map(|one| one.strip_prefix(TUNABLE))
+        .next_back();
     // A library that is inspected itself is opened by another program.
     let program = graph.objects.first().map(|it| &it.linkage);
     let is_program = program.is_some_and(|it| it.interpreter.is_some());

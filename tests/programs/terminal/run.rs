@@ -92,3 +92,49 @@ fn a_script_is_started_and_what_is_not_there_is_told() {
         "cudnn-guard: there is no program \"no-such-program\"\n"
     );
 }
+
+/// ONNX Runtime would compute on the CPU and only log it: that is printed, and no reason to refuse the start.
+#[test]
+fn a_program_whose_provider_does_not_load_is_started() {
+    let (program, lib) = linked("run-provider");
+    let dir = lib.with_file_name("toolkit");
+    let compile = |code: &str, into: &Path, flags: &[&str]| {
+        let source = lib.join("code.c");
+        fs::write(&source, code).unwrap();
+        fs::create_dir_all(into.parent().unwrap()).unwrap();
+        let mut cc = Command::new("cc");
+        cc.arg(&source).args(["-shared", "-fPIC", "-o"]).arg(into);
+        assert!(cc.args(flags).status().unwrap().success());
+    };
+    let cublas = lib.join("libcublasLt.so.12");
+    compile("int x;", &cublas, &["-Wl,-soname,libcublasLt.so.12"]);
+    let needs = ["-Wl,--no-as-needed", cublas.to_str().unwrap()];
+    let provider = lib.join("libonnxruntime_providers_cuda.so");
+    compile("int y;", &provider, &needs);
+    let shared = lib.join("libonnxruntime_providers_shared.so");
+    compile("int z;", &shared, &[]);
+    fs::remove_file(&cublas).unwrap();
+    let onnxruntime = lib.join("libonnxruntime.so.1");
+    compile("int r;", &onnxruntime, &["-Wl,-soname,libonnxruntime.so.1"]);
+    let needs = ["-Wl,--no-as-needed", onnxruntime.to_str().unwrap()];
+    let own = ["-Wl,-soname,libown.so.1"];
+    compile(
+        "int own(void) { return 1; }",
+        &lib.join("libown.so.1"),
+        &[&own[..], &needs].concat(),
+    );
+    fs::create_dir_all(dir.join("include")).unwrap();
+    fs::write(dir.join("include/cuda.h"), "#define CUDA_VERSION 13000\n").unwrap();
+    compile("int c;", &dir.join("lib64/libcudart.so.13"), &[]);
+
+    let variables: [(&str, &Path); 2] = [("LD_LIBRARY_PATH", &lib), ("CUDA_HOME", &dir)];
+    let started = run(&program, &["a"], &variables);
+    must_exit(&started, 7);
+    assert_eq!(text(&started), "a\n");
+    let said = String::from_utf8(started.stderr).unwrap();
+    let wanted = format!(
+        "`{}` is built for CUDA 12, and the CUDA here is CUDA 13  [cuda-flavour-mismatch]\n",
+        provider.display()
+    );
+    assert!(said.starts_with(&wanted), "{said}");
+}

@@ -1,6 +1,6 @@
 //! Programs with ONNX Runtime, whose provider for CUDA is a file of its own: without it, they compute on the CPU.
 
-use super::image::{Image, ids};
+use super::image::{Image, ids, linked};
 use super::made::DllSpec;
 use crate::support::run;
 use std::fs;
@@ -113,6 +113,28 @@ fn a_provider_whose_cudnn_is_for_another_cuda_major() {
             = help: install the cuDNN for CUDA 12, and put its directory first into LD_LIBRARY_PATH"
         )
     );
+}
+
+/// A guard opens its cuDNN through the program's RUNPATH, and the provider takes the one that is loaded.
+#[test]
+fn a_provider_takes_the_cudnn_of_the_guard() {
+    let image = image("provider-guard");
+    toolkit(&image, "usr/lib", 12080);
+    fs::rename(image.at("usr/lib/lib64"), image.at("lib64")).unwrap();
+    image.cudnn("opt/cudnn", 14);
+    let program = |records: &[&str]| {
+        let library = "IMAGE/opt/ort/libonnxruntime.so.1";
+        let rpath = "-Wl,--enable-new-dtags,-rpath,/opt/ort:/opt/cudnn";
+        image.program(records, &[library, rpath]);
+    };
+    program(&[]);
+    let about = about_provider(&image);
+    let wanted = format!("`/{PROVIDER}` needs libcudnn.so.9, which the loader does not find  ");
+    assert!(about.starts_with(&wanted), "{about}");
+    program(&[&linked("9.14.0").replace("loader linked", "loader dlopen")]);
+    let about = about_provider(&image);
+    let wanted = "and the cuDNN that it loads is for CUDA 13  [cuda-flavour-mismatch]\n";
+    assert!(about.contains(wanted), "{about}");
 }
 
 /// onnxruntime loads no provider without it.
