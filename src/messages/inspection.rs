@@ -17,6 +17,7 @@ use crate::runtime::loader::library_names::HiddenCudnn;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::NotFound;
 use crate::runtime::system::names::DRIVER_SO;
+use crate::toolkit::package_names;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -191,9 +192,12 @@ impl InspectionFault<'_> {
                     LibrarySource::Wheel => format!(
                         "install the Python package of `{user}` again, which has a copy of its own under this name"
                     ),
-                    LibrarySource::Package => format!(
-                        "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
-                    ),
+                    LibrarySource::Package => match package_names::of_gcc(name) {
+                        Some(package) => format!("install {package}"),
+                        None => format!(
+                            "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
+                        ),
+                    },
                 })
             }
             Self::NoDll(missing, is_path_known) => {

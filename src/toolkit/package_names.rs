@@ -11,6 +11,17 @@ pub fn by_distribution(debian: &str, fedora: &str) -> String {
     format!("{debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)")
 }
 
+/// Returns the package of a library of GCC, which slim images are missing.
+#[cfg(feature = "cli")]
+pub fn of_gcc(file: &str) -> Option<String> {
+    Some(match file {
+        "libgomp.so.1" => by_distribution("libgomp1", "libgomp"),
+        "libstdc++.so.6" => by_distribution("libstdc++6", "libstdc++"),
+        "libgcc_s.so.1" => by_distribution("libgcc-s1", "libgcc"),
+        _ => return None,
+    })
+}
+
 /// Returns the suffix of NVIDIA's packages: `-12-8`.
 pub fn package_suffix(version: Option<Version>) -> String {
     version.map_or_else(String::new, |version| {

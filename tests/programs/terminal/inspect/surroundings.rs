@@ -337,3 +337,23 @@ fn a_program_with_more_rights_than_its_user() {
     fs::write(image.at("etc/ld.so.conf"), "/usr/local/cuda/lib64\n").unwrap();
     with(rpath, &["chown", "65534"]).exits_with(0).says(sound);
 }
+
+/// Mesh-LLM/mesh-llm#931: a slim image without a library of GCC.
+#[test]
+fn a_library_of_gcc_has_its_package_named() {
+    let image = Image::new("slim");
+    let help = |name: &str, wanted: &str| {
+        let path = format!("tmp/{name}");
+        image.library(&path, "int nothing;", &[]);
+        image.program(&[], &[&format!("IMAGE/{path}")]);
+        fs::remove_file(image.at(&path)).unwrap();
+        let finding = &image.json()["findings"][0];
+        assert_eq!(finding["id"], "library-not-found");
+        assert_eq!(finding["help"], serde_json::json!([wanted]));
+    };
+    let wanted = "install libgomp1 (Debian, Ubuntu) or libgomp (Fedora, RHEL)";
+    help("libgomp.so.1", wanted);
+    let other =
+        "install the package that has libgomp-x.so.1, or put its directory into LD_LIBRARY_PATH";
+    help("libgomp-x.so.1", other);
+}
