@@ -27,7 +27,8 @@ impl Inspection {
     /// Windows. Returns the provider of ONNX Runtime.
     pub(super) fn follow_dlls(&mut self, root: Option<&Path>, host: &Host) -> Option<Provider> {
         let program = self.input.program.clone();
-        let own = program.parent().unwrap_or(&program).to_path_buf();
+        let own = program.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let own = own.unwrap_or(Path::new(".")).to_path_buf();
         let path = DllSearchPath::of_program(host, own.clone());
         let mut ground = LoaderEnv {
             dll_dirs: path.directories(),

@@ -26,9 +26,10 @@ impl ProviderFault {
                 return mismatch(format!(
                     "`{path}` is built for CUDA {own}, and the cuDNN that it loads is for CUDA {other}"
                 ))
-                .help(format!(
-                    "install the cuDNN for CUDA {own}, and put its directory first into LD_LIBRARY_PATH"
-                ));
+                .help(match of.is_dll {
+                    true => format!("copy the DLLs of the cuDNN for CUDA {own} beside the program"),
+                    false => format!("install the cuDNN for CUDA {own}, and put its directory first into LD_LIBRARY_PATH"),
+                });
             }
             Self::NoLibraries(dirs, toolkit, cudnn) => (dirs, *toolkit, *cudnn),
         };

@@ -254,4 +254,10 @@ fn a_provider_of_a_program_for_windows() {
     dll("cublasLt64_12.dll", "");
     let json = image.json();
     assert!(ids(&json).contains(&"cuda-flavour-mismatch"), "{json}");
+    // Named from its own directory.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command.args(["inspect", "app"]).env_clear();
+    let said = run(command.current_dir(image.at("app"))).stdout;
+    let help = "= help: copy the DLLs of the cuDNN for CUDA 12 beside the program";
+    assert!(said.contains(help), "{said}");
 }
