@@ -1,7 +1,8 @@
-//! A library that exists but that the loader cannot map into this process: not enough memory, too many open files, or a
-//! file system from which nothing may be run. glibc's message for the first and the last is the same.
+//! A library that exists but that the loader cannot map into this process: not enough memory, too many open files, a
+//! file system from which nothing may be run, or an executable stack. glibc's message for the first and the third is
+//! the same.
 
-use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
+use crate::runtime::loader::refused_library::{EXECUTABLE_STACK, Refusal, RefusedLibrary};
 use crate::runtime::system::{by_system, proc};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ pub fn find<'a>(
     if message.contains(TOO_MANY_FILES) {
         return Some(failure(Refusal::TooManyFiles));
     }
-    if !WORDS.iter().any(|known| message.contains(known)) {
+    let is_stack = message.contains(EXECUTABLE_STACK);
+    if !is_stack && !WORDS.iter().any(|known| message.contains(known)) {
         return None;
     }
     let named = message.split(": ").next()?;
@@ -52,6 +54,9 @@ pub fn find<'a>(
         Some(path) => path.display().to_string(),
         None => named.to_string(),
     };
+    if is_stack {
+        return Some(failure(Refusal::ExecutableStack(file)));
+    }
     let mounts = proc::text("self/mountinfo").unwrap_or_default();
     let real = path.and_then(|path| path.canonicalize().ok());
     let mounted = real.and_then(|real| noexec_mount(&mounts, &real));

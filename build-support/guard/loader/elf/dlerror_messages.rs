@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::map_failures;
-use crate::runtime::loader::refused_library::{EXECUTABLE_STACK, Refusal, RefusedLibrary};
+use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::names::DRIVER;
 use std::path::Path;
 
@@ -20,8 +20,6 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
         }
     } else if let Some(name) = skewed_library(words) {
         Refusal::OtherBuild(file.into(), name.to_string(), None)
-    } else if words.contains(EXECUTABLE_STACK) {
-        Refusal::ExecutableStack(named.to_string())
     } else if file == path || !words.contains("cannot open shared object file") {
         Refusal::Unknown(path.into())
     } else {
