@@ -44,13 +44,21 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
     let library = file_name("", is_dll);
     let is_library = |name: &str| name.to_ascii_lowercase().starts_with(&library);
     let linked = graph.objects.iter().position(|it| is_library(&it.name));
-    let opener = match linked.or_else(|| opened(graph, &path, &library, host)) {
-        Some(index) => index,
-        // A program that contains ONNX Runtime names the provider.
-        None if files::is_file(&path.with_file_name(&provider)) => {
-            contains(&path, &provider).then_some(0)?
+    let variable = host.env.var(ORT_DYLIB_PATH);
+    let named = variable.filter(|_| graph.env.view.root.is_none());
+    let named = named.map(|named| path.with_file_name(named));
+    let is_beside = named.is_none() && files::is_file(&path.with_file_name(&library));
+    let opener = match (linked, named.filter(|named| files::is_file(named))) {
+        (Some(index), _) => index,
+        (None, Some(named)) if contains(&path, ORT_DYLIB_PATH) => {
+            graph.open(&named.display().to_string(), 0, LoadPhase::Later)?
         }
-        None => return None,
+        // The program contains ONNX Runtime, or opens the one beside it.
+        _ if files::is_file(&path.with_file_name(&provider)) => {
+            let is_opened = is_beside && contains(&path, ORT_DYLIB_PATH);
+            (is_opened || contains(&path, &provider)).then_some(0)?
+        }
+        _ => return None,
     };
     let before = graph.missing.len();
     let origin = if is_dll { "" } else { "$ORIGIN/" };
@@ -68,22 +76,6 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
         cuda: needed.find_map(|name| cuda_major(name)),
         missing,
     })
-}
-
-/// Opens the library that a program with the crate ort opens: the file of its variable, or the one beside the program.
-fn opened(graph: &mut LoadGraph, program: &Path, library: &str, host: &Host) -> Option<usize> {
-    let variable = host.env.var(ORT_DYLIB_PATH);
-    let named = variable.filter(|_| graph.env.view.root.is_none());
-    let path = program.with_file_name(named.unwrap_or(library));
-    if !files::is_file(&path) || !contains(program, ORT_DYLIB_PATH) {
-        return None;
-    }
-    let name = match named {
-        Some(name) if name.starts_with('/') => name.into(),
-        _ if graph.is_windows() => library.into(),
-        _ => format!("$ORIGIN/{}", named.unwrap_or(library)),
-    };
-    graph.open(&name, 0, LoadPhase::Later)
 }
 
 /// Returns the name of a file of ONNX Runtime.

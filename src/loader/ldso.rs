@@ -70,7 +70,7 @@ impl LoadGraph {
     }
 
     /// Returns `true` for a Windows program, for which names ignore case.
-    pub fn is_windows(&self) -> bool {
+    fn is_windows(&self) -> bool {
         let program = self.objects.first();
         program.is_some_and(|program| program.linkage.format == Format::Pe)
     }
