@@ -44,12 +44,20 @@ pub fn known_bad() -> Vec<KnownBad> {
     rows(KNOWN_BAD, &|line| {
         let [from, below, good, when, rest] = columns(line)?;
         let (operation, what) = rest.split_once(' ')?;
+        let gpus = when
+            .strip_prefix("sm-")
+            .and_then(|gpus| gpus.split_once('-'));
+        let gpus = gpus.map(|(first, last)| (first.parse(), last.parse()));
+        let (first_gpu, last_gpu) = gpus.unwrap_or((Ok(0), Ok(u32::MAX)));
         Some(KnownBad {
             from: Version::parse(from)?,
             below: Version::parse(below)?,
-            good: Version::parse(good)?,
+            good: Version::parse(good),
             cublas: when.strip_prefix("cublas-").and_then(Version::parse),
             operation: (operation != "any").then(|| operation.to_string()),
+            partial: when == "some" || when.starts_with("sm-"),
+            first_gpu: first_gpu.ok()?,
+            last_gpu: last_gpu.ok()?,
             what: what.to_string(),
         })
     })

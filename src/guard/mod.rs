@@ -93,9 +93,9 @@ impl Guard<'_> {
     }
 
     /// Adds what the program uses besides convolutions: sub-libraries of cuDNN (`adv`, without which a program may
-    /// silently fall back to the CPU), and operations that some versions compute incorrectly (`conv3d-bf16`). If such a
-    /// sub-library is missing, the program stops. A version with a known bug in the operation stops the build and the
-    /// program.
+    /// silently fall back to the CPU), and operations that some versions compute incorrectly (`attention`,
+    /// `conv3d-bf16`, `conv3d-tf32`). If such a sub-library is missing, the program stops. A version with a known bug in
+    /// the operation stops the build and the program; if only some shapes or GPUs show the bug, it is a warning.
     pub fn needs<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
         self.built.needs.extend(words.into_iter().map(Into::into));
         self
@@ -156,7 +156,7 @@ impl Guard<'_> {
         let mut built = Built {
             cudnn: with,
             cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
-            tables: tables(platform, from.unwrap_or(requirement.from), cuda),
+            tables: tables(platform, from.unwrap_or(requirement.from), cuda, needs),
             cuda,
             requirement: Some(requirement),
             policy,

@@ -13,6 +13,7 @@ pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidG
     for row in rows {
         operations.extend(row.operation.as_deref());
     }
+    operations.sort_unstable();
     operations.dedup();
     let known = [sub_libraries::words(), operations.clone()].concat();
     let word = words.iter().find(|word| !known.contains(&word.as_str()))?;
@@ -51,7 +52,7 @@ mod tests {
              = help: name in build.rs what stands here, and leave out the rest: it needs no name\n  \
              parts       adv, cnn, engines_precompiled, engines_runtime_compiled, graph, heuristic, ops, adv_infer, \
              adv_train, cnn_infer, cnn_train, ops_infer, ops_train\n  \
-             operations  conv3d-bf16"
+             operations  attention, conv3d-bf16, conv3d-tf32"
         );
         assert_eq!(message(&["adv", "conv3d-bf16", "cnn_train"]), None);
     }
@@ -70,11 +71,50 @@ mod tests {
             findings(&["adv", "conv3d-bf16"], 10),
             [
                 "error: cuDNN 9.10.0 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this \
-              program uses  [known-bad-release]\n  = help: install cuDNN 9.13.0 or a later one"
+              program uses  [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
             ]
         );
         assert_eq!(findings(&["adv"], 10), [""; 0]);
         assert_eq!(findings(&["conv3d-bf16"], 7), [""; 0]);
-        assert_eq!(findings(&["conv3d-bf16"], 13), [""; 0]);
+        assert!(findings(&["conv3d-bf16"], 14)[0].starts_with("warning: cuDNN 9.14.0 is known"));
+        assert_eq!(findings(&["conv3d-bf16"], 15), [""; 0]);
+    }
+
+    /// Faults of particular shapes are warnings, and faults of particular GPUs are only known on the machine.
+    #[test]
+    fn attention_that_may_be_bad_is_a_warning_for_a_program_that_uses_it() {
+        let findings = |version: &str, given: &[&str]| -> Vec<String> {
+            let version = Version::parse(version).unwrap();
+            let findings = known_bad(&words(given), &compat::known_bad(), version).into_iter();
+            findings
+                .map(|finding| format!("{}: {finding}", finding.severity))
+                .collect()
+        };
+        assert_eq!(
+            findings("9.23.1", &["attention"]),
+            [
+                "warning: cuDNN 9.23.1 is known to compute NaN and infinity in MXFP8 attention, and this program uses \
+                 attention  [known-bad-release]\n  = help: install cuDNN 9.23.2 or a later one"
+            ]
+        );
+        assert_eq!(
+            findings("9.13.1", &["attention"]),
+            [
+                "warning: cuDNN 9.13.1 is known to find no plan for some attention with dropout, and this program uses \
+                 attention  [known-bad-release]\n  = help: install cuDNN 9.14.0 or a later one"
+            ]
+        );
+        assert_eq!(
+            findings("9.15.0", &["conv3d-tf32"]),
+            [
+                "warning: cuDNN 9.15.0 is known to compute wrong numbers in some three-dimensional TF32 convolutions, \
+                 and this program uses conv3d-tf32  [known-bad-release]\n  = help: check the results: no version is \
+                 known to be without this fault"
+            ]
+        );
+        for sound in ["9.10.2", "9.14.0", "9.20.0", "9.23.2", "9.26.0", "9.28.0"] {
+            assert_eq!(findings(sound, &["attention"]), [""; 0], "{sound}");
+        }
+        assert_eq!(findings("9.23.1", &["adv"]), [""; 0]);
     }
 }

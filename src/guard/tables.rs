@@ -6,12 +6,20 @@ use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 
 /// Returns the rows for a program that may load cuDNN from this version on. Earlier versions of its major are left out,
-/// since the program refuses them.
-pub fn tables(platform: &Platform, from: Version, cuda: Option<Version>) -> Tables {
+/// since the program refuses them, and so are partial faults of operations that it does not need.
+pub fn tables(
+    platform: &Platform,
+    from: Version,
+    cuda: Option<Version>,
+    needs: &[String],
+) -> Tables {
     let mut gpus = compat::gpus(&platform.cpu);
     gpus.retain(|row| row.last.major >= from.major);
     let mut known_bad = compat::known_bad();
-    known_bad.retain(|row| row.below.major >= from.major);
+    known_bad.retain(|row| {
+        let is_needed = row.operation.iter().any(|word| needs.contains(word));
+        row.below.major >= from.major && (is_needed || !row.partial)
+    });
     Tables {
         gpus,
         known_bad,
@@ -29,17 +37,20 @@ mod tests {
     fn a_program_carries_the_rows_of_its_own_major_and_processor() {
         let platform = Platform::from_triple("aarch64-unknown-linux-gnu");
         let cuda = Version::new(12, 6, 0);
-        let rows = tables(&platform, Version::new(9, 1, 0), Some(cuda));
+        let rows = tables(&platform, Version::new(9, 1, 0), Some(cuda), &[]);
         let gpus: Vec<(Version, u32)> = rows.gpus.iter().map(|row| (row.last, row.cuda)).collect();
         assert_eq!(
             gpus,
             [(Version::new(9, 10, 2), 12), (Version::new(9, 28, 0), 13)]
         );
         assert_eq!(rows.known_bad.len(), 3);
+        let needs = ["conv3d-tf32".to_string()];
+        let rows_of_need = tables(&platform, Version::new(9, 1, 0), Some(cuda), &needs);
+        assert_eq!(rows_of_need.known_bad.len(), 4);
         assert_eq!(rows.drivers[0], (11, "450.80.02".to_string()));
         assert_eq!(rows.ptx, Some(Version::new(12, 5, 0)));
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
-        let rows = |major| tables(&platform, Version::new(major, 0, 0), None);
+        let rows = |major| tables(&platform, Version::new(major, 0, 0), None, &[]);
         let count = |major| rows(major).gpus.len();
         assert_eq!((count(8), count(9), count(10)), (14, 11, 0));
         assert_eq!(rows(9).ptx, None);

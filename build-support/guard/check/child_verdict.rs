@@ -10,6 +10,7 @@ use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::devices;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::built::{Built, Loader};
+use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -146,7 +147,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
 }
 
 /// Adds the tables' findings about the loaded version.
-pub fn release(report: &mut Report, built: &Built, gpus: Option<usize>) {
+pub fn release(report: &mut Report, built: &Built, gpus: Option<&[ComputeCapability]>) {
     let Some(version) = report.release() else {
         return;
     };
@@ -174,7 +175,11 @@ fn devices(
     cudnn_cuda_major: Option<u32>,
 ) -> bool {
     let count = report.device_count();
-    release(report, built, Some(count));
+    let mut gpus = Vec::new();
+    for device in report.driver.iter().flat_map(|driver| &driver.devices) {
+        gpus.push(device.capability);
+    }
+    release(report, built, Some(&gpus));
     let Some(driver) = report.driver.as_ref() else {
         return false;
     };

@@ -41,12 +41,17 @@ pub struct KnownBad {
     pub from: Version,
     /// The first version that is not known to have the fault.
     pub below: Version,
-    /// The first version that is known to be without the fault.
-    pub good: Version,
+    /// The first version that is known to be without the fault, if any is.
+    pub good: Option<Version>,
     /// The first cuBLAS with which the fault occurs, if it only occurs on several GPUs beside cuBLAS.
     pub cublas: Option<Version>,
     /// The only operation with the fault, if not all have it: `conv3d-bf16`.
     pub operation: Option<String>,
+    /// `true` if the fault depends on more than the version and the operation: on the shapes or the GPU.
+    pub partial: bool,
+    /// The first and the last GPU with the fault, as in `sm_90`; 0 and [`u32::MAX`] for all.
+    pub first_gpu: u32,
+    pub last_gpu: u32,
     /// The effect, as it reads after "is known to".
     pub what: String,
 }

@@ -178,12 +178,12 @@ impl Cudnn {
 }
 
 /// Returns the known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is `None` if the
-/// number of GPUs is not known yet.
+/// GPUs are not known yet. A partial fault counts only if the program uses the operation, and if a known GPU shows it.
 pub fn known_bad<'a>(
     rows: &'a [KnownBad],
     cudnn: Version,
     cublas: Option<Version>,
-    gpus: Option<usize>,
+    gpus: Option<&[ComputeCapability]>,
     needs: &[String],
 ) -> Vec<KnownBadRelease<'a>> {
     let mut faults = Vec::new();
@@ -192,16 +192,28 @@ pub fn known_bad<'a>(
             continue;
         }
         if let Some(from) = row.cublas {
-            let several = gpus.is_none_or(|gpus| gpus > 1);
+            let several = gpus.is_none_or(|gpus| gpus.len() > 1);
             if !several || cublas.is_none_or(|cublas| cublas < from) {
                 continue;
             }
+        }
+        let range = row.first_gpu..=row.last_gpu;
+        let is_affected = |gpu: &ComputeCapability| range.contains(&gpu.number());
+        if row.first_gpu > 0 && !gpus.unwrap_or_default().iter().any(is_affected) {
+            continue;
+        }
+        let is_used = row
+            .operation
+            .as_ref()
+            .is_some_and(|operation| needs.contains(operation));
+        if row.partial && !is_used {
+            continue;
         }
         faults.push(KnownBadRelease {
             cudnn,
             row,
             impact: match &row.operation {
-                Some(operation) if needs.contains(operation) => Impact::Used,
+                Some(_) if is_used => Impact::Used,
                 Some(_) => Impact::Possible,
                 None if row.cublas.is_some() && gpus.is_none() => Impact::Possible,
                 None => Impact::General,

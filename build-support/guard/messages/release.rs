@@ -5,16 +5,24 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::judge::rules::{Impact, KnownBadRelease, NewerRelease};
 
 impl KnownBadRelease<'_> {
-    /// Returns the finding, an error only if the program uses the operation.
+    /// Returns the finding, an error only if the program uses the operation and every use shows the fault.
     pub fn finding(&self) -> Finding {
+        let operation = self.row.operation.as_deref().unwrap_or_default();
         let (severity, used) = match self.impact {
-            Impact::Used => (Severity::Error, ", which this program uses"),
-            Impact::General => (Severity::Warning, ""),
-            Impact::Possible => (Severity::Note, ""),
+            Impact::Used if self.row.partial => (
+                Severity::Warning,
+                format!(", and this program uses {operation}"),
+            ),
+            Impact::Used => (Severity::Error, ", which this program uses".to_string()),
+            Impact::General => (Severity::Warning, String::new()),
+            Impact::Possible => (Severity::Note, String::new()),
         };
         let headline = format!("cuDNN {} is known to {}{used}", self.cudnn, self.row.what);
-        Finding::new(FindingId::KnownBadRelease, severity, headline)
-            .help(format!("install cuDNN {} or a later one", self.row.good))
+        let help = match self.row.good {
+            Some(good) => format!("install cuDNN {good} or a later one"),
+            None => "check the results: no version is known to be without this fault".to_string(),
+        };
+        Finding::new(FindingId::KnownBadRelease, severity, headline).help(help)
     }
 }
 

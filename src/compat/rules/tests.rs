@@ -56,7 +56,7 @@ fn a_release_that_is_known_to_be_bad_is_named() {
         of_both(&toolkit(12, 8), &cudnn(9, 10, 2, 12)),
         [
             "note: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions  \
-          [known-bad-release]\n  = help: install cuDNN 9.13.0 or a later one"
+          [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
         ]
     );
     let enumerations = of_both(&toolkit(12, 9), &cudnn(9, 10, 0, 12));
@@ -225,4 +225,58 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
     assert_eq!(judged((12, 5), &ptx, (12, 6)).len(), 0);
     assert_eq!(judged((12, 10), &ptx, (12, 9)).len(), 0);
     assert_eq!(judged((13, 0), &ptx, (12, 9)).len(), 0);
+}
+
+/// A fault of particular GPUs is a warning for a program that uses the operation on such a GPU.
+#[test]
+fn attention_is_bad_on_the_gpus_that_show_it() {
+    let rows = compat::known_bad();
+    let told = |cudnn, gpus: &[(u32, u32)], needs: &str| {
+        let gpus: Vec<ComputeCapability> = gpus
+            .iter()
+            .map(|(major, minor)| ComputeCapability::new(*major, *minor))
+            .collect();
+        let needs = [needs.to_string()];
+        rules::known_bad(
+            &rows,
+            Version::parse(cudnn).unwrap(),
+            None,
+            Some(&gpus),
+            &needs,
+        )
+        .iter()
+        .map(|fault| format!("{}: {}", fault.finding().severity, fault.finding()))
+        .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told("9.20.0", &[(8, 9), (10, 0)], "attention"),
+        [
+            "warning: cuDNN 9.20.0 is known to compute wrong numbers in attention of a single query on GPUs of compute \
+             capability 10 and 11, and this program uses attention  [known-bad-release]\n  = help: install cuDNN 9.25.1 \
+             or a later one"
+        ]
+    );
+    for (cudnn, gpu, count) in [
+        ("9.19.0", (10, 3), 1),
+        ("9.25.0", (11, 0), 1),
+        ("9.20.0", (12, 0), 0),
+        // One fault in attention of FP8, and for 10.7 the missing plan as well.
+        ("9.24.1", (10, 0), 1),
+        ("9.24.1", (8, 9), 0),
+        ("9.25.1", (10, 0), 0),
+        ("9.18.1", (10, 0), 0),
+        ("9.26.0", (9, 0), 1),
+        ("9.26.1", (9, 0), 0),
+        ("9.24.1", (10, 7), 2),
+        ("9.25.1", (10, 7), 0),
+        ("9.26.0", (8, 9), 0),
+    ] {
+        assert_eq!(
+            told(cudnn, &[gpu], "attention").len(),
+            count,
+            "{cudnn} {gpu:?}"
+        );
+        assert_eq!(told(cudnn, &[gpu], "adv"), [""; 0], "{cudnn} {gpu:?}");
+    }
+    assert_eq!(told("9.20.0", &[], "attention"), [""; 0]);
 }

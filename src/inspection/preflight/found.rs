@@ -9,7 +9,9 @@ use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{Missing, Object};
 use crate::model::platform::Os;
+use crate::runtime::driver::query::Device;
 use crate::runtime::facts::built::Built;
+use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
@@ -94,11 +96,13 @@ impl PreflightInput {
             return;
         };
         let gpus = self.driver.as_ref().filter(|driver| driver.cuda.is_some());
-        let gpus = gpus.map(|driver| driver.devices.len());
+        let capability = |device: &Device| device.capability;
+        let gpus: Option<Vec<ComputeCapability>> =
+            gpus.map(|driver| driver.devices.iter().map(capability).collect());
         let needs = self.guards.iter().flat_map(|guard| &guard.needs);
         let needs: Vec<String> = needs.cloned().collect();
         let rows = compat::known_bad();
-        let bad = rules::known_bad(&rows, version, None, gpus, &needs);
+        let bad = rules::known_bad(&rows, version, None, gpus.as_deref(), &needs);
         let bad = bad.iter().filter(|one| one.impact != Impact::Possible);
         findings.extend(bad.map(KnownBadRelease::finding));
     }

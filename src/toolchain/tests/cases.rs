@@ -113,7 +113,7 @@ fn what_is_false_is_found() {
             "`LIB/libcudnn.so.9`, which is not there",
             "LIB/libcudnn.so.9 is there",
         ),
-        ("x\n  = help: install cuDNN 9.13.0 or a later one", ""),
+        ("x\n  = help: install cuDNN 9.15.0 or a later one", ""),
         (
             "x\n  = help: install cuDNN 9.13.9 or a later one",
             "9.13.9 is in no table",

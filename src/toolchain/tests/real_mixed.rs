@@ -91,7 +91,7 @@ fn headers_of_another_release_are_noticed() {
          library     $T/lib/libcudnn.so.9\n              \
          9.10.2 in libcudnn_graph.so.9, by its cudnn_graph_version\n\
          note: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions  [known-bad-release]\n  \
-         = help: install cuDNN 9.13.0 or a later one\n"
+         = help: install cuDNN 9.15.0 or a later one\n"
     );
 }
 

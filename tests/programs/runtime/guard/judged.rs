@@ -249,17 +249,21 @@ fn known_bad_releases_are_bad_where_it_shows() {
     let rows = [KnownBad {
         from: release("9.0.0"),
         below: release("9.10.1"),
-        good: release("9.10.1"),
+        good: Some(release("9.10.1")),
         cublas: Some(release("12.9")),
         operation: None,
+        partial: false,
+        first_gpu: 0,
+        last_gpu: u32::MAX,
         what: "compute wrong numbers on several GPUs beside cuBLAS 12.9 or later".into(),
     }];
-    let told = |cudnn, cublas: &str, gpus| {
+    let h100 = [ComputeCapability::new(9, 0), ComputeCapability::new(9, 0)];
+    let told = |cudnn, cublas: &str, gpus: Option<usize>| {
         rules::known_bad(
             &rows,
             release(cudnn),
             Some(release(cublas)),
-            gpus,
+            gpus.map(|count| &h100[..count]),
             &["any".into()],
         )
         .iter()
@@ -283,13 +287,19 @@ fn known_bad_releases_are_bad_where_it_shows() {
         operation: Some("conv3d-bf16".into()),
         ..rows[0].clone()
     }];
-    let noted = rules::known_bad(&one, release("9.8.0"), None, Some(1), &["adv".into()]);
+    let noted = rules::known_bad(
+        &one,
+        release("9.8.0"),
+        None,
+        Some(&h100[..1]),
+        &["adv".into()],
+    );
     assert_eq!(noted[0].finding().severity, Severity::Note);
     let used = rules::known_bad(
         &one,
         release("9.8.0"),
         None,
-        Some(1),
+        Some(&h100[..1]),
         &["conv3d-bf16".into()],
     );
     assert_eq!(used[0].finding().severity, Severity::Error);

@@ -233,9 +233,12 @@ pub fn tables() -> Tables {
         known_bad: vec![KnownBad {
             from: of_9(14, 0),
             below: of_9(14, 1),
-            good: of_9(15, 0),
+            good: Some(of_9(15, 0)),
             cublas: None,
             operation: None,
+            partial: false,
+            first_gpu: 0,
+            last_gpu: u32::MAX,
             what: "add up wrongly".into(),
         }],
         drivers: vec![(12, "525.60.13".into()), (13, "580.65.06".into())],
