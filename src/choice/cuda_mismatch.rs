@@ -23,6 +23,8 @@ pub struct CudaMismatch<'a> {
     pub compatible_cudnn: Option<&'a Candidate>,
     /// The package of the cuDNN, and the command that installs it for the toolkit's CUDA.
     pub package: Option<(&'a Owner, String)>,
+    /// The command that keeps the wheel for the toolkit's CUDA, if another has overwritten its files.
+    pub overwritten: Option<String>,
 }
 
 impl CheckContext<'_> {
@@ -61,6 +63,10 @@ impl CheckContext<'_> {
         };
         let package = owner(cudnn)
             .and_then(|owner| Some((owner, self.install_command(owner.installer, cuda)?)));
+        let wheels = cudnn.cudnn().map(|cudnn| &*cudnn.files.wheels);
+        let wheels = wheels.unwrap_or_default();
+        let mut kept = wheels.iter();
+        let kept = kept.find(|wheel| wheel.cuda_major() == Some(cuda));
         let fault = CudaMismatch {
             toolkit,
             cudnn,
@@ -69,6 +75,7 @@ impl CheckContext<'_> {
             compatible_toolkit: compatible(Kind::Toolkit),
             compatible_cudnn: compatible(Kind::Cudnn),
             package,
+            overwritten: kept.map(|kept| kept.reinstall_wheel(wheels)),
         };
         Some(fault.finding())
     }

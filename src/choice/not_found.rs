@@ -87,9 +87,10 @@ impl CheckContext<'_> {
     /// NVIDIA's packages.
     fn install(&self, kind: Kind) -> Option<(Installer, String)> {
         let cuda = self.best(Kind::Toolkit)?.version()?.major;
+        let venv = self.env.path(Variable::VirtualEnv);
         let installer = match kind {
             Kind::Toolkit => return None,
-            _ if self.env.get(Variable::VirtualEnv).is_some() => Installer::Pip,
+            _ if venv.is_some() => Installer::of_environment(&venv?),
             _ if self.env.get(Variable::CondaPrefix).is_some() => Installer::Conda,
             _ if self.has_nvidia_packages() => Installer::Apt,
             _ => return None,
@@ -127,7 +128,7 @@ impl CheckContext<'_> {
     fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
         for cudnn in self.scan.candidates.iter().filter_map(Candidate::cudnn) {
             let owner = cudnn.owner.as_deref();
-            let owner = owner.filter(|owner| owner.installer == Installer::Pip);
+            let owner = owner.filter(|owner| owner.installer.is_for_wheels());
             if let (Some(owner), None, Kind::Cudnn) = (owner, &cudnn.library, kind) {
                 return Some((owner, &cudnn.root));
             }

@@ -18,7 +18,7 @@ use crate::cudnn::no_library::{archives, obstacle};
 use crate::cudnn::parts::SubLibraries;
 use crate::model::candidate::{Cudnn, LinkName};
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::{Installer, Owner};
+use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
@@ -97,10 +97,17 @@ fn header(dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, Pat
 
 /// Adds the facts about the libraries and their packages.
 fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
-    let owner = package_owner::find(&cudnn, sysroot);
+    let mut wheels = Owner::of_wheels(&cudnn.root);
+    let wheel = if wheels.len() == 1 {
+        wheels.pop()
+    } else {
+        None
+    };
+    let owner = wheel.or_else(|| package_owner::find(&cudnn, sysroot));
+    cudnn.files.wheels = wheels;
     let wheel = owner
         .as_ref()
-        .filter(|owner| owner.installer == Installer::Pip);
+        .filter(|owner| owner.installer.is_for_wheels());
     let by_wheel = wheel.and_then(Owner::cuda_major);
     let (found, whole, closed) = match &cudnn.library {
         Some(library) => parts::beside(library, sysroot, platform),

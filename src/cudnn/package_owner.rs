@@ -20,13 +20,12 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the package that contains a cuDNN. None if two packages of one installer have overwritten each other.
+/// Returns the package that contains a cuDNN, if it is no wheel. None if two packages of one installer have overwritten
+/// each other.
 pub fn find(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     // Users install `cudnn`; its dependency `libcudnn` contains the libraries.
     let conda = || Owner::of_conda(environment(&cudnn.root), &["cudnn", "libcudnn"]);
-    Owner::of_wheel(&cudnn.root)
-        .or_else(conda)
-        .or_else(|| debian(cudnn.library.as_deref()?, sysroot))
+    conda().or_else(|| debian(cudnn.library.as_deref()?, sysroot))
 }
 
 /// Returns the Debian package of the headers if their version differs from the library's: apt may upgrade one of both.

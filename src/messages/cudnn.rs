@@ -55,6 +55,11 @@ impl CudaMismatch<'_> {
             let at = usize::from(self.compatible_toolkit.is_some());
             if let Some((owner, command)) = &self.package {
                 helps.insert(at, package_for_cuda(owner, theirs, command));
+            } else if let Some(command) = &self.overwritten {
+                helps.insert(
+                    at,
+                    format!("keep only the wheel for CUDA {theirs}: `{command}`"),
+                );
             }
         }
         with_alternatives(finding, helps)
@@ -65,8 +70,9 @@ impl CudaMismatch<'_> {
 /// old one has to be removed first.
 fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
     match owner.installer {
-        Installer::Pip => format!(
-            "install the wheel for CUDA {cuda} in its place: `pip uninstall -y {} && {command}`",
+        Installer::Pip | Installer::Uv => format!(
+            "install the wheel for CUDA {cuda} in its place: `{} {} && {command}`",
+            owner.installer.uninstall(),
             owner.name
         ),
         Installer::Conda => format!("install the build for CUDA {cuda}: `{command}`"),
@@ -244,6 +250,22 @@ impl SubLibraryFault<'_> {
                 Finding::error(FindingId::PartsMixed, headline)
                     .with_lines("lacking", cudnn.files.unresolved.iter().map(unresolved))
                     .help(MixedFolder::replace_all(all_files(cudnn), &dir))
+            }
+            Self::SeveralWheels(wheels) => {
+                let named = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
+                let names: Vec<String> = wheels.iter().map(named).collect();
+                let headline = format!(
+                    "the wheels {} have overwritten each other's files in `{dir}`",
+                    names.join(" and ")
+                );
+                let mut finding = Finding::warning(FindingId::DuplicateCudnn, headline)
+                    .with_lines("files from", names.first());
+                for (place, wheel) in wheels.iter().enumerate() {
+                    let start = if place == 0 { "keep" } else { "or keep" };
+                    let command = wheel.reinstall_wheel(wheels);
+                    finding = finding.help(format!("{start} {}: `{command}`", wheel.name));
+                }
+                finding
             }
             Self::DifferentCopies(first) => {
                 let headline = format!(

@@ -116,10 +116,10 @@ impl NoUsableCandidate<'_> {
                 "install a {product} for {cpu}, and set {variable} to its directory"
             ));
         }
-        help.extend(self.emptied.map(|(owner, _)| {
-            let (name, version) = (&owner.name, &owner.version);
-            format!("bring them back: `pip install --force-reinstall --no-deps {name}=={version}`")
-        }));
+        help.extend(
+            self.emptied
+                .map(|(owner, _)| format!("bring them back: `{}`", owner.reinstall_wheel(&[]))),
+        );
         let is_in_image = nvidia_image::without_headers(context.env).is_some();
         if is_in_image {
             help.push(development_image(match kind {
@@ -159,7 +159,9 @@ impl NoUsableCandidate<'_> {
             _ if self.on_library_path.is_some() || !context.is_native() => vec![set, fetch],
             Some((installer, command)) => {
                 let place = match installer {
-                    Installer::Pip | Installer::Conda => "into the active environment",
+                    Installer::Pip | Installer::Uv | Installer::Conda => {
+                        "into the active environment"
+                    }
                     Installer::Apt => "from NVIDIA's packages",
                 };
                 vec![format!("install it {place}: `{command}`"), set, fetch]

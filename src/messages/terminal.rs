@@ -49,8 +49,9 @@ impl NotOpened<'_> {
             ));
         }
         match cudnn.owner.as_deref().map(|owner| owner.installer) {
-            Some(Installer::Pip) => finding.help(format!(
-                "install what belongs beside the wheel: `pip install {packages}`"
+            Some(installer @ (Installer::Pip | Installer::Uv)) => finding.help(format!(
+                "install what belongs beside the wheel: `{} install {packages}`",
+                installer.pip()
             )),
             Some(Installer::Conda) => finding.help(format!(
                 "install what belongs beside it: `conda install -c conda-forge {packages} cuda-version={cuda}`"

@@ -115,6 +115,8 @@ pub struct Files {
     pub unversioned_header: Option<PathBuf>,
     /// A header that includes a missing header of cuDNN, and the missing header's name.
     pub missing_header: Option<(PathBuf, String)>,
+    /// The wheels that have overwritten each other's files, the one that most of the files are from first.
+    pub wheels: Vec<Owner>,
     /// The Debian package of the headers, if their version differs from the library's.
     pub header_owner: Option<Owner>,
     /// The reason why the file in the library's place cannot be used.

@@ -13,7 +13,7 @@ impl Installer {
         let name = match self {
             _ if !majors::CUDA.contains(&cuda) => return None,
             Installer::Apt => format!("libcudnn{newest}-dev-cuda-{cuda}"),
-            Installer::Pip => format!("nvidia-cudnn-cu{cuda}"),
+            Installer::Pip | Installer::Uv => format!("nvidia-cudnn-cu{cuda}"),
             Installer::Conda => "cudnn".into(),
         };
         let package = Owner {
@@ -26,7 +26,7 @@ impl Installer {
                 None
             }
             Installer::Apt => Some(format!("sudo apt install {}", package.name)),
-            Installer::Pip => package.install(from, below),
+            Installer::Pip | Installer::Uv => package.install(from, below),
             Installer::Conda => {
                 let command = package.install(from, below)?;
                 Some(format!("{command} cuda-version={cuda}"))
@@ -55,7 +55,9 @@ impl Owner {
         let requirement = format!("'{}{}'", self.name, range.join(","));
         match self.installer {
             Installer::Conda => Some(format!("conda install -c conda-forge {requirement}")),
-            Installer::Pip => Some(format!("pip install {requirement}")),
+            Installer::Pip | Installer::Uv => {
+                Some(format!("{} install {requirement}", self.installer.pip()))
+            }
             Installer::Apt => None,
         }
     }
@@ -64,7 +66,7 @@ impl Owner {
     /// package `libcudnn9-cuda-13`, 12 for the Debian package version `8.9.2.26-1+cuda12.2`.
     pub fn cuda_major(&self) -> Option<u32> {
         let in_name = match self.installer {
-            Installer::Pip => "-cu",
+            Installer::Pip | Installer::Uv => "-cu",
             Installer::Apt => "-cuda-",
             Installer::Conda => return None,
         };
@@ -78,7 +80,7 @@ impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.installer {
             Installer::Conda => "conda package",
-            Installer::Pip => "Python package",
+            Installer::Pip | Installer::Uv => "Python package",
             Installer::Apt => "Debian package",
         };
         write!(f, "{kind} {} {}", self.name, self.version)

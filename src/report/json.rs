@@ -78,7 +78,7 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
 fn owner_json(owner: &Owner) -> Json {
     let installer = match owner.installer {
         Installer::Conda => "conda",
-        Installer::Pip => "pip",
+        Installer::Pip | Installer::Uv => "pip",
         Installer::Apt => "apt",
     };
     Json::object(&[

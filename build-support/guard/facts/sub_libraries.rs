@@ -250,6 +250,12 @@ pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
     found
 }
 
+/// Returns `true` if this version opens a sub-library that it does not contain. It uses one from elsewhere if that can
+/// be opened, and then rejects it with status 1002.
+pub fn opens_absent_part(version: Version) -> bool {
+    (version.major, version.minor) == (9, 20)
+}
+
 /// Returns the sub-libraries that a forward convolution opens; none if the major is unknown. With `jit_only`, only
 /// those that `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` leaves.
 pub fn needed(release: Version, jit_only: bool) -> Vec<&'static str> {

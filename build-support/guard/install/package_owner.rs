@@ -1,7 +1,7 @@
 //! The package that contains an installed cuDNN, from the records of its installer.
 
 use crate::runtime::facts::version::Version;
-use crate::runtime::install::package_record::{MOST_ENTRIES, read};
+use crate::runtime::install::package_record::{MOST_ENTRIES, parse, read};
 use std::path::{Path, PathBuf};
 
 /// The directory in which dpkg lists the files of each package.
@@ -12,10 +12,48 @@ pub const LISTS: &str = "var/lib/dpkg/info";
 pub enum Installer {
     /// conda, mamba and the like.
     Conda,
-    /// pip, uv and the like.
+    /// pip.
     Pip,
+    /// uv, whose environments do not contain pip.
+    Uv,
     /// apt.
     Apt,
+}
+
+impl Installer {
+    /// Returns the installer of this Python environment, at most three directories above: uv writes its version into
+    /// `pyvenv.cfg`.
+    pub fn of_environment(folder: &Path) -> Self {
+        for above in folder.ancestors().take(4) {
+            if let Some(config) = read(&above.join("pyvenv.cfg")) {
+                if config.lines().any(|line| line.starts_with("uv = ")) {
+                    return Self::Uv;
+                }
+            }
+        }
+        Self::Pip
+    }
+
+    /// Returns `true` if it installs wheels.
+    pub fn is_for_wheels(self) -> bool {
+        matches!(self, Self::Pip | Self::Uv)
+    }
+
+    /// Returns the command of an installer of wheels.
+    pub fn pip(self) -> &'static str {
+        match self {
+            Self::Uv => "uv pip",
+            _ => "pip",
+        }
+    }
+
+    /// Returns the command that removes wheels without a question.
+    pub fn uninstall(self) -> &'static str {
+        match self {
+            Self::Uv => "uv pip uninstall",
+            _ => "pip uninstall -y",
+        }
+    }
 }
 
 /// The package that contains a cuDNN, from the record of its installer.
@@ -32,13 +70,54 @@ impl Owner {
     /// Returns the wheel that contains this directory, from the only record beside it:
     /// `nvidia_cudnn_cu13-9.14.0.64.dist-info` beside `nvidia/cudnn`. `None` if two wheels have overwritten each other.
     pub fn of_wheel(root: &Path) -> Option<Self> {
-        let wheel = only(wheels(root))?;
-        let (name, version) = wheel.file_stem()?.to_str()?.split_once('-')?;
-        Some(Self {
-            installer: Installer::Pip,
-            name: name.replace('_', "-"),
-            version: version.to_string(),
-        })
+        only(Self::of_wheels(root))
+    }
+
+    /// Returns the wheels that contain this directory. Of several, which have overwritten each other's files, the first
+    /// is the one that most of the files are from.
+    pub fn of_wheels(root: &Path) -> Vec<Self> {
+        let mut owners: Vec<(usize, Self)> = Vec::new();
+        for wheel in wheels(root) {
+            let stem = wheel.file_stem().and_then(|stem| stem.to_str());
+            let Some((name, version)) = stem.and_then(|stem| stem.split_once('-')) else {
+                continue;
+            };
+            let record = read(&wheel.join("RECORD")).unwrap_or_default();
+            let mut intact = 0;
+            for (dir, place) in [("lib", "nvidia/cudnn/lib"), ("bin", "nvidia/cudnn/bin")] {
+                for (file, size) in parse(&record, place) {
+                    let found = std::fs::metadata(root.join(dir).join(file));
+                    intact += usize::from(found.is_ok_and(|found| found.len() == size));
+                }
+            }
+            let owner = Self {
+                installer: Installer::of_environment(wheel.parent().unwrap_or(root)),
+                name: name.replace('_', "-"),
+                version: version.to_string(),
+            };
+            let place = owners
+                .iter()
+                .take_while(|(more, _)| *more >= intact)
+                .count();
+            let later = owners.split_off(place);
+            owners.push((intact, owner));
+            owners.extend(later);
+        }
+        owners.into_iter().map(|(_, owner)| owner).collect()
+    }
+
+    /// Returns the command that installs this wheel again, after all others that share its files are removed.
+    pub fn reinstall_wheel(&self, all: &[Self]) -> String {
+        let (pip, name, version) = (self.installer.pip(), &self.name, &self.version);
+        if all.len() < 2 {
+            return format!("{pip} install --force-reinstall --no-deps {name}=={version}");
+        }
+        let mut remove = self.installer.uninstall().to_string();
+        for one in all {
+            remove.push(' ');
+            remove.push_str(&one.name);
+        }
+        format!("{remove} && {pip} install --no-deps {name}=={version}")
     }
 
     /// Returns the package of one of these names that this conda environment records: `cudnn-9.3.0.75-h1.json`.
@@ -74,6 +153,7 @@ pub fn wheels(root: &Path) -> Vec<PathBuf> {
             found.push(site.join(format!("{stem}.dist-info")));
         }
     }
+    found.sort();
     found
 }
 
@@ -87,16 +167,14 @@ pub fn debian_packages(lists: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<String
     packages
 }
 
-/// Returns the command that reinstalls the package whose cuDNN is in this directory, if there is only one: a wheel, a
-/// conda package or a Debian package.
+/// Returns the command that reinstalls the package whose cuDNN is in this directory: a wheel, a conda package or a
+/// Debian package. Of several wheels that have overwritten each other, one is kept; of other packages, there may be one.
 pub fn reinstall_command(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let prefix = folder.parent()?;
-    if let Some(wheel) = Owner::of_wheel(prefix) {
-        return Some(format!(
-            "pip install --force-reinstall --no-deps {}=={}",
-            wheel.name, wheel.version
-        ));
+    let wheels = Owner::of_wheels(prefix);
+    if let Some(kept) = wheels.first() {
+        return Some(kept.reinstall_wheel(&wheels));
     }
     // From cuDNN 9 on, `cudnn` is a metapackage, and `libcudnn` contains the files.
     if let Some(package) = Owner::of_conda(prefix, &["libcudnn", "cudnn"]) {
@@ -115,12 +193,14 @@ pub fn reinstall_command(folder: &Path) -> Option<String> {
 /// within the major.
 pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
-    let wheel = Owner::of_wheel(folder.parent()?)?.name;
-    if !wheel.ends_with(&format!("-cu{cuda}")) {
+    let Owner {
+        installer, name, ..
+    } = Owner::of_wheel(folder.parent()?)?;
+    if !name.ends_with(&format!("-cu{cuda}")) {
         return None;
     }
-    let (from, next) = (release.short(), release.major + 1);
-    Some(format!("pip install '{wheel}>={from},<{next}'"))
+    let (pip, from, next) = (installer.pip(), release.short(), release.major + 1);
+    Some(format!("{pip} install '{name}>={from},<{next}'"))
 }
 
 /// Like [`reinstall_command`], but for Debian packages only, whose lists of files are in the directory `lists`.

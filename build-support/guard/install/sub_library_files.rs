@@ -184,7 +184,8 @@ impl SubLibraries {
         }
         let has_own = parts.list.iter().any(|part| part.name == TENSOR_IR);
         let file = file_name::of_part(TENSOR_IR, major);
-        let release = release.filter(|release| !has_own && opens_absent_part(*release));
+        let release =
+            release.filter(|release| !has_own && sub_libraries::opens_absent_part(*release));
         if let Some((release, path)) = release.and_then(|one| Some((one, lookup.search(&file)?))) {
             let image = Image::open(&path).ok();
             let version = image.and_then(|image| detector.part(&image, TENSOR_IR, &path));
@@ -258,12 +259,6 @@ impl SubLibraries {
         file.defect = image.err();
         self.list.push(file);
     }
-}
-
-/// Returns `true` if this version opens a sub-library that it does not contain. It uses one from elsewhere if that can
-/// be opened, and then rejects it with status 1002.
-fn opens_absent_part(version: Version) -> bool {
-    (version.major, version.minor) == (9, 20)
 }
 
 /// Returns the names of the sub-libraries in a directory, sorted.

@@ -3,10 +3,11 @@
 use crate::cudnn::consistency::{all_files, is_dll, library_dir, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
-use crate::model::owner::Installer;
+use crate::model::owner::{Installer, Owner};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::cudnn_file;
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
 use std::path::Path;
@@ -26,6 +27,8 @@ pub enum SubLibraryFault<'a> {
     SeveralDirectories,
     /// A sub-library that imports functions from another, which does not define them.
     Unresolved(&'a Unresolved),
+    /// Wheels that have overwritten each other's files.
+    SeveralWheels(&'a [Owner]),
     /// Different builds of one sub-library.
     DifferentCopies(&'a Copies),
     /// Equal files instead of links to one file.
@@ -35,13 +38,14 @@ pub enum SubLibraryFault<'a> {
 /// Returns the findings about the sub-libraries.
 pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
-    let unresolved = cudnn.files.unresolved.first();
+    let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
     let mut findings = Vec::new();
     findings.extend(obstructed(cudnn).map(finding));
     findings.extend(missing(cudnn, elsewhere).map(finding));
     findings.extend(not_linked(cudnn).map(finding));
     findings.extend(mixed(cudnn).or_else(|| several_directories(cudnn).map(finding)));
-    findings.extend(unresolved.map(SubLibraryFault::Unresolved).map(finding));
+    findings.extend(unresolved(cudnn).map(finding));
+    findings.extend(wheels.map(SubLibraryFault::SeveralWheels).map(finding));
     findings.extend(copies(cudnn).map(finding));
     findings
 }
@@ -117,6 +121,21 @@ pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
 /// Returns the sub-libraries, if they are of different versions.
 pub(super) fn mixed_versions(cudnn: &Cudnn) -> Option<MixedVersions<'_>> {
     MixedVersions::new(cudnn.parts.iter().collect(), cudnn.library_version?, None)
+}
+
+/// Returns the first sub-library that imports functions from another, which does not define them. A leftover of a later
+/// version counts only if this version opens it.
+fn unresolved(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
+    let is_opened = |one: &&Unresolved| {
+        let part = cudnn.parts.iter().find(|part| part.path == one.part);
+        let Some((part, version)) = part.zip(cudnn.library_version) else {
+            return true;
+        };
+        let own = sub_libraries::of_release(version);
+        sub_libraries::opens_absent_part(version) || own.iter().any(|own| own.name == part.name)
+    };
+    let mut unresolved = cudnn.files.unresolved.iter();
+    unresolved.find(is_opened).map(SubLibraryFault::Unresolved)
 }
 
 /// Returns the fault of links into several directories, unless all versions are known.
