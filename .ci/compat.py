@@ -13,7 +13,7 @@ patch releases ship that of the release before, so that its build-id tells none.
 cudnn-gpus.txt: every wheel gives one row, of the device code that serves a GPU in all its core parts, as the headers in
 their fatbins tell it; the release next to it with the same code takes it into its own row.
 
-By hand, after a release: toolkits.txt from cuDNN's support matrix, drivers.txt from CUDA's release notes and `ptxas
+By hand, after a release: drivers.txt from CUDA's release notes and `ptxas
 --help`, known-bad.txt from reports. `cargo test rules::compat` sees that every row is whole.
 """
 

@@ -21,7 +21,6 @@ use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
 
 const GPUS: &str = include_str!("../../build-support/compat/cudnn-gpus.txt");
-const TOOLKITS: &str = include_str!("../../build-support/compat/toolkits.txt");
 const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
 const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
 
@@ -61,17 +60,6 @@ pub fn known_bad() -> Vec<KnownBad> {
             what: what.to_string(),
         })
     })
-}
-
-/// Returns the newest toolkit for which this cuDNN is documented. For an undocumented version, the next one counts.
-pub fn newest_toolkit(cudnn: Version, cuda_major: u32) -> Option<Version> {
-    let next = rows(TOOLKITS, &|line| {
-        let [release, cuda, _, last] = columns(line)?;
-        let of_major = cuda.parse() == Ok(cuda_major);
-        Some((Version::parse(release)?, Version::parse(last)?))
-            .filter(|(release, _)| of_major && *release >= cudnn)
-    });
-    Some(next.into_iter().min()?.1)
 }
 
 /// Returns the newest cuDNN in the tables.

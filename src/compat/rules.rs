@@ -23,14 +23,6 @@ use crate::runtime::judge::rules::{Gpu, SupportGap};
 use crate::runtime::judge::rules::{NewerPtx, NewerRelease, UnsupportedGpu};
 use crate::runtime::judge::{gpu_support, rules};
 
-/// A toolkit that is newer than the documentation of its cuDNN.
-pub struct UndocumentedToolkit {
-    pub cuda: Version,
-    pub cudnn: Version,
-    /// The newest toolkit in the documentation of this cuDNN.
-    pub newest: Version,
-}
-
 /// A toolkit whose PTX the driver of this machine does not support.
 pub struct NewerToolkitPtx {
     /// The PTX of the toolkit, and the driver.
@@ -59,11 +51,6 @@ pub fn releases(
     let newest_cudnn = compat::newest_cudnn(&platform.cpu);
     findings.extend(newer(NewerRelease::Cudnn, version, newest_cudnn));
     findings.extend(newer(NewerRelease::Cuda, cuda, compat::newest_cuda()));
-    let cuda_major = cudnn.and_then(|cudnn| cudnn.cuda_major);
-    if let (Some(version), Some(cuda), Some(cuda_major)) = (version, cuda, cuda_major) {
-        let fault = undocumented(version, cuda, cuda_major);
-        findings.extend(fault.map(|fault| fault.finding()));
-    }
     findings
 }
 
@@ -75,17 +62,6 @@ fn newer(
     let (found, known) = (found?, known?);
     let is_newer = (found.major, found.minor) > (known.major, known.minor);
     is_newer.then(|| fault(found, known).finding())
-}
-
-/// Returns the fault of a toolkit that is newer than the cuDNN's documentation.
-fn undocumented(cudnn: Version, cuda: Version, cuda_major: u32) -> Option<UndocumentedToolkit> {
-    let newest = compat::newest_toolkit(cudnn, cuda_major)?;
-    let is_newer = cuda.major == cuda_major && cuda.minor > newest.minor;
-    is_newer.then_some(UndocumentedToolkit {
-        cuda,
-        cudnn,
-        newest,
-    })
 }
 
 /// Returns warnings about target GPUs that the cuDNN does not support. The kernels may run without cuDNN, or with

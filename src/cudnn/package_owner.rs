@@ -62,16 +62,41 @@ fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     })
 }
 
+/// Returns the directory of the wheels with this toolkit: the parent of `nvidia/cu13`, where one or more wheels are, or of
+/// `nvidia`, where each wheel has its own directory.
+fn site_packages(root: &Path) -> Option<&Path> {
+    if root.ends_with("nvidia") {
+        return root.parent();
+    }
+    root.parent()
+        .filter(|parent| parent.ends_with("nvidia"))?
+        .parent()
+}
+
+/// Returns the command that installs the wheels of this toolkit again.
+pub fn reinstall_toolkit(root: &Path) -> Option<String> {
+    let site = site_packages(root)?;
+    let pip = Installer::of_environment(site).pip();
+    let mut command = format!("{pip} install --force-reinstall --no-deps");
+    let mut wheels = matching(site, "nvidia_", "-", ".dist-info");
+    wheels.sort();
+    let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
+    let mut is_empty = true;
+    for wheel in &wheels {
+        let stem = wheel.file_stem().and_then(|stem| stem.to_str());
+        if let Some((name, version)) = stem.and_then(|stem| stem.split_once('-')) {
+            if !name.starts_with("nvidia_cudnn") && stem?.chars().all(is_known) {
+                command += &format!(" {}=={version}", name.replace('_', "-"));
+                is_empty = false;
+            }
+        }
+    }
+    (!is_empty).then_some(command)
+}
+
 /// Returns the records of the packages that contain the toolkit in this directory.
 pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
-    // `nvidia/cu13` for one or more wheels, or `nvidia` with one directory for each.
-    let site = if root.ends_with("nvidia") {
-        root.parent()
-    } else {
-        let parent = root.parent().filter(|parent| parent.ends_with("nvidia"));
-        parent.and_then(Path::parent)
-    };
-    let wheels = site.map(|site| matching(site, "nvidia_cuda_", "", ".dist-info"));
+    let wheels = site_packages(root).map(|site| matching(site, "nvidia_cuda_", "", ".dist-info"));
     let mut found = wheel_records(wheels.unwrap_or_default());
     found.extend(conda_records(root, "cuda-", ""));
     found.retain(|path| files::is_file(path));

@@ -2,26 +2,9 @@
 
 #[cfg(feature = "cli")]
 use crate::compat::image_driver::{DISABLE, ImageNeedsDriver, REQUIRE};
-use crate::compat::rules::{NewerToolkitPtx, UndocumentedToolkit};
+use crate::compat::rules::NewerToolkitPtx;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-
-impl UndocumentedToolkit {
-    /// Returns the note. It is not an error, since minor versions of CUDA are compatible.
-    pub fn finding(&self) -> Finding {
-        let (cuda, newest) = (self.cuda.short(), self.newest.short());
-        let headline = format!(
-            "the toolkit is CUDA {cuda}, and cuDNN {} is documented for CUDA {newest} at most",
-            self.cudnn
-        );
-        Finding::note(FindingId::UnknownNewerVersion, headline)
-            .with(
-                "but",
-                "within one CUDA major every toolkit serves every cuDNN",
-            )
-            .help("install a newer cuDNN, if something does not work that should")
-    }
-}
 
 impl NewerToolkitPtx {
     /// Returns the finding, a note if no GPU of this machine needs PTX.

@@ -30,8 +30,9 @@ impl NoUsableCandidate<'_> {
         };
         let (context, product) = (self.context, self.kind.product());
         let (platform, cpu) = (context.platform, &context.platform.cpu);
-        let finding = match (self.obstructed(), self.foreign, self.emptied) {
-            (Some((_, obstacle)), ..) => {
+        let obstructed = self.obstructed().map(|(_, obstacle)| obstacle);
+        let finding = match (obstructed.or(self.dangling()), self.foreign, self.emptied) {
+            (Some(obstacle), ..) => {
                 Finding::error(id, format!("no {product} can be used: {obstacle}"))
             }
             (_, Some((one, theirs)), _) => {
@@ -77,11 +78,23 @@ impl NoUsableCandidate<'_> {
         cudnns.find_map(|one| Some((one, one.files.obstacle.as_ref()?)))
     }
 
+    /// Returns the link to a toolkit that does not exist, if no other toolkit was found.
+    fn dangling(&self) -> Option<&Obstacle> {
+        let mut left_out = self.context.scan.left_out.iter();
+        left_out.find_map(|one| match &one.reason {
+            Unreadable::Dangling(met) if one.kind == self.kind && self.found.is_empty() => {
+                Some(met)
+            }
+            _ => None,
+        })
+    }
+
     /// Returns a line for each place that a compiler or a record points to but that could not be used.
     fn left_out(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for one in &self.context.scan.left_out {
-            if one.kind == self.kind {
+            let is_headline = matches!(one.reason, Unreadable::Dangling(_));
+            if one.kind == self.kind && !(is_headline && self.dangling().is_some()) {
                 lines.push(one.line());
             }
         }
@@ -116,9 +129,11 @@ impl NoUsableCandidate<'_> {
                 "install a {product} for {cpu}, and set {variable} to its directory"
             ));
         }
+        // The help for a link whose target is gone installs its package again.
+        let is_gone = obstructed.is_some_and(|(_, met)| met.is_gone());
+        let emptied = self.emptied.filter(|_| !is_gone);
         help.extend(
-            self.emptied
-                .map(|(owner, _)| format!("bring them back: `{}`", owner.reinstall_wheel(&[]))),
+            emptied.map(|(owner, _)| format!("bring them back: `{}`", owner.reinstall_wheel(&[]))),
         );
         let is_in_image = nvidia_image::without_headers(context.env).is_some();
         if is_in_image {
@@ -156,6 +171,8 @@ impl NoUsableCandidate<'_> {
         };
         let fetch = fetch(context, "without root");
         help.extend(match &self.install {
+            // An installer does not install a package again whose record exists.
+            _ if is_gone && self.emptied.is_some() => vec![set, fetch],
             _ if self.on_library_path.is_some() || !context.is_native() => vec![set, fetch],
             Some((installer, command)) => {
                 let place = match installer {
@@ -181,6 +198,7 @@ impl LeftOut {
                 return fault.finding().summary + &output.unwrap_or_default();
             }
             Unreadable::Package(file, fault) => (file.display(), fault),
+            Unreadable::Dangling(met) => return met.to_string(),
         };
         let reason = match fault {
             PackageFault::InvalidAnswer => ": what pkg-config says of it cannot be read".into(),

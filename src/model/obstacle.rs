@@ -29,6 +29,11 @@ impl Obstacle {
         }
     }
 
+    /// Returns `true` if it is a link to a file that does not exist.
+    pub fn is_gone(&self) -> bool {
+        matches!(self.defect, Defect::SymlinkLoop | Defect::Dangling(_))
+    }
+
     /// Returns `true` if permissions are missing.
     pub fn is_closed(&self) -> bool {
         matches!(self.defect, Defect::Closed(_) | Defect::Forbidden)

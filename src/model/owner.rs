@@ -123,6 +123,10 @@ mod tests {
             .unwrap(),
             "pip install 'nvidia-cudnn-cu12<10.0'"
         );
+        assert_eq!(
+            command(Installer::Uv, "nvidia-cudnn-cu12", None).unwrap(),
+            "uv pip install 'nvidia-cudnn-cu12>=9.13'"
+        );
         assert_eq!(command(Installer::Apt, "libcudnn9-cuda-12", None), None);
         // Without the last number, pip answers that what is here is new enough.
         assert_eq!(

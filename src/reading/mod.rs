@@ -8,11 +8,13 @@ use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
+use crate::model::obstacle::Obstacle;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
 use crate::reading::unusable_variables::{
     LeftOut, Unreadable, Unusable, unusable, without_host_compiler,
 };
+use crate::runtime::binary::defect::Defect;
 use crate::search::search_step::{Place, Step, Tree};
 use crate::search::{install_layout, pkg_config};
 use crate::system::sysroot::Sysroot;
@@ -227,6 +229,9 @@ impl<'a> Reader<'a> {
             if !is_read && step.kind == Kind::Cudnn && !install_layout::has_cuda_dirs(tree) {
                 self.emptied_wheel(step, &top);
             }
+            if !is_read && step.kind == Kind::Toolkit {
+                self.dangling_toolkit(tree, &top, sysroot);
+            }
         }
     }
 
@@ -241,6 +246,23 @@ impl<'a> Reader<'a> {
             ..Cudnn::default()
         });
         self.reject(emptied, step.via.clone(), Rejection::Emptied);
+    }
+
+    /// Adds a toolkit whose header is a link into a cache that was cleaned.
+    fn dangling_toolkit(&mut self, tree: &Tree, top: &Path, sysroot: Sysroot) {
+        let mut headers = files::below(top, &tree.include).into_iter();
+        let met = headers.find_map(|dir| sysroot.obstacle(&dir.join("cuda.h")));
+        if let Some(
+            met @ Obstacle {
+                defect: Defect::Dangling(_),
+                ..
+            },
+        ) = met
+        {
+            let command = package_owner::reinstall_toolkit(top);
+            let help = command.map(|command| format!("install its wheels again: `{command}`"));
+            self.leave_out(Kind::Toolkit, Unreadable::Dangling(met), help);
+        }
     }
 
     /// Adds a directory that does not exist although a record names it.

@@ -44,6 +44,8 @@ pub enum Unreadable {
     Nvcc(NvccFault),
     /// A .pc file.
     Package(PathBuf, PackageFault),
+    /// A header of a toolkit, which is a link to a file that does not exist.
+    Dangling(Obstacle),
 }
 
 /// Returns the variables that name a place without an installation.

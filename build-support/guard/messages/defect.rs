@@ -3,6 +3,7 @@
 use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::package_owner;
 use std::fmt;
 use std::path::Path;
 
@@ -106,7 +107,10 @@ impl Defect {
                  when it runs"
             ),
             Defect::Dangling(_) | Defect::SymlinkLoop => {
-                format!("remove that link, and install cuDNN in `{dir}` again")
+                match package_owner::reinstall_command(folder) {
+                    Some(command) => format!("install its package again: `{command}`"),
+                    None => format!("remove that link, and install cuDNN in `{dir}` again"),
+                }
             }
             Defect::Directory => format!(
                 "remove that directory, and install cuDNN in `{dir}`: docker makes one where it is to mount a file \

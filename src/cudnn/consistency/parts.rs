@@ -4,7 +4,6 @@ use crate::cudnn::consistency::{all_files, is_dll, library_dir, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::cudnn_file;
 use crate::runtime::facts::sub_libraries;
@@ -79,8 +78,7 @@ fn obstructed(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let needed = missing_parts(cudnn);
     let mut met = cudnn.files.part_obstacles.iter();
     let (_, obstacle) = met.find(|(file, _)| needed.contains(file))?;
-    let is_gone = matches!(obstacle.defect, Defect::SymlinkLoop | Defect::Dangling(_));
-    let reinstall = is_gone.then(|| reinstall(cudnn)).flatten();
+    let reinstall = obstacle.is_gone().then(|| reinstall(cudnn)).flatten();
     Some(SubLibraryFault::Unusable(obstacle, reinstall))
 }
 

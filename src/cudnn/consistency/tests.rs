@@ -137,6 +137,29 @@ fn undefined_functions_are_named() {
     );
 }
 
+/// What an uninstalled wheel of a later release left behind is not opened.
+#[test]
+fn undefined_functions_of_a_leftover_do_not_count() {
+    let with_leftover = |version| {
+        let mut one = cudnn(version);
+        let path = PathBuf::from("/opt/dnn/lib/libcudnn_engines_tensor_ir.so.9");
+        let name = "engines_tensor_ir";
+        one.parts
+            .push(SubLibraryFile::new(name, path.clone(), None, false));
+        one.files.unresolved = vec![Unresolved {
+            part: path,
+            sibling: "/opt/dnn/lib/libcudnn_graph.so.9".into(),
+            symbols: vec!["a".into()],
+        }];
+        let findings = findings(&one, &[]);
+        let mixed = |finding: &&Finding| finding.summary.contains("needs what");
+        findings.iter().filter(mixed).count()
+    };
+    assert_eq!(with_leftover((9, 10, 2)), 0);
+    assert_eq!(with_leftover((9, 20, 0)), 1, "9.20 opens it");
+    assert_eq!(with_leftover((9, 22, 0)), 1);
+}
+
 #[test]
 fn a_library_that_nothing_can_open_is_of_no_use() {
     let mut one = cudnn((9, 14, 0));

@@ -25,18 +25,16 @@ const ABSENT: [&str; 8] = [
 ];
 
 /// Phrases before a version that is from NVIDIA's documents, not from a file.
-const DOCUMENTED: [&str; 5] = [
+const DOCUMENTED: [&str; 4] = [
     "install cuDNN ",
     "up to cuDNN ",
     "beside cuBLAS ",
-    "documented for CUDA ",
     "is newer than ",
 ];
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 3] = [
     include_str!("../../../../build-support/compat/build-ids.txt"),
     include_str!("../../../../build-support/compat/known-bad.txt"),
     include_str!("../../../../build-support/compat/nvcc-targets.txt"),
-    include_str!("../../../../build-support/compat/toolkits.txt"),
 ];
 
 /// A file system, and versions from other sources.

@@ -312,13 +312,60 @@ fn a_wheel_that_is_too_old_is_upgraded_by_pip() {
     assert_eq!(help("9.28.0"), serde_json::Value::Null);
 }
 
+/// uv's environments do not contain pip.
+#[test]
+fn the_commands_are_those_of_the_installer_of_the_environment() {
+    let venv = Folder::new();
+    let packages = venv.file("lib/python3.12/site-packages");
+    std::fs::create_dir_all(&packages).unwrap();
+    let (from, lib) = (site("9.14.0"), packages.join(LIB));
+    for path in ["nvidia", "nvidia_cudnn_cu13-9.14.0.42.dist-info"] {
+        std::fs::rename(from.file(path), packages.join(path)).unwrap();
+    }
+    let commands = || {
+        let upgrade = package_owner::upgrade_command(&lib, 13, Version::new(9, 28, 0));
+        (
+            package_owner::reinstall_command(&lib).unwrap(),
+            upgrade.unwrap(),
+        )
+    };
+    let of_pip = (
+        "pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.42".to_string(),
+        "pip install 'nvidia-cudnn-cu13>=9.28,<10'".to_string(),
+    );
+    assert_eq!(commands(), of_pip);
+    for (config, is_uv) in [
+        ("home = /usr/bin\nversion = 3.12.3\n", false),
+        ("home = /opt/uv = x/bin\nuv = 0.13.9\n", true),
+        ("home = /opt/uv = x/bin\nprompt = uv\n", false),
+    ] {
+        std::fs::write(venv.file("pyvenv.cfg"), config).unwrap();
+        let (reinstall, upgrade) = commands();
+        assert_eq!(reinstall == format!("uv {}", of_pip.0), is_uv, "{config}");
+        assert_eq!(upgrade == format!("uv {}", of_pip.1), is_uv, "{config}");
+    }
+    record(&from, "cu12", "9.10.2.42", "");
+    let second = "nvidia_cudnn_cu12-9.10.2.42.dist-info";
+    std::fs::rename(from.file(second), packages.join(second)).unwrap();
+    std::fs::write(venv.file("pyvenv.cfg"), "uv = 0.13.9\n").unwrap();
+    assert_eq!(
+        package_owner::reinstall_command(&lib).unwrap(),
+        "uv pip uninstall nvidia-cudnn-cu13 nvidia-cudnn-cu12 && uv pip install --no-deps nvidia-cudnn-cu13==9.14.0.42"
+    );
+}
+
 #[test]
 fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
     let site = site("9.14.0");
     let of = |folder: &Path| package_owner::reinstall_command(folder);
     assert!(of(&site.file(LIB)).is_some());
-    install(&site, "cu12", "9.14.0");
-    assert_eq!(of(&site.file(LIB)), None);
+    // A second wheel has overwritten the files of the first, of which one is left.
+    install(&site, "cu12", "9.10.2");
+    let command = "pip uninstall -y nvidia-cudnn-cu12 nvidia-cudnn-cu13 && pip install --no-deps nvidia-cudnn-cu12==9.10.2.42";
+    assert_eq!(of(&site.file(LIB)).as_deref(), Some(command));
+    install(&site, "cu13", "9.14.0");
+    let command = "pip uninstall -y nvidia-cudnn-cu13 nvidia-cudnn-cu12 && pip install --no-deps nvidia-cudnn-cu13==9.14.0.42";
+    assert_eq!(of(&site.file(LIB)).as_deref(), Some(command));
     for (prefix, records, command) in [
         (
             "conda",
