@@ -8,6 +8,8 @@ use crate::model::candidate::{Candidate, Found};
 use crate::model::kind::Kind;
 use crate::model::owner::Owner;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::install::package_owner;
+use std::path::Path;
 
 /// A toolkit and a cuDNN that are for different CUDA majors.
 pub struct CudaMismatch<'a> {
@@ -23,7 +25,7 @@ pub struct CudaMismatch<'a> {
     pub compatible_cudnn: Option<&'a Candidate>,
     /// The package of the cuDNN, and the command that installs it for the toolkit's CUDA.
     pub package: Option<(&'a Owner, String)>,
-    /// The command that keeps the wheel for the toolkit's CUDA, if another has overwritten its files.
+    /// The help to keep the wheel for the toolkit's CUDA, if another has overwritten its files.
     pub overwritten: Option<String>,
 }
 
@@ -63,10 +65,8 @@ impl CheckContext<'_> {
         };
         let package = owner(cudnn)
             .and_then(|owner| Some((owner, self.install_command(owner.installer, cuda)?)));
-        let wheels = cudnn.cudnn().map(|cudnn| &*cudnn.files.wheels);
-        let wheels = wheels.unwrap_or_default();
-        let mut kept = wheels.iter();
-        let kept = kept.find(|wheel| wheel.cuda_major() == Some(cuda));
+        let library = cudnn.cudnn().and_then(|cudnn| cudnn.library.as_deref());
+        let folder = library.and_then(Path::parent);
         let fault = CudaMismatch {
             toolkit,
             cudnn,
@@ -75,7 +75,7 @@ impl CheckContext<'_> {
             compatible_toolkit: compatible(Kind::Toolkit),
             compatible_cudnn: compatible(Kind::Cudnn),
             package,
-            overwritten: kept.map(|kept| kept.reinstall_wheel(wheels)),
+            overwritten: folder.and_then(|folder| package_owner::keep_help(folder, cuda)),
         };
         Some(fault.finding())
     }

@@ -5,6 +5,7 @@ use crate::cudnn::parts::{Named, SubLibraries};
 use crate::loader::ldso::LoadGraph;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Object};
+use crate::model::owner::Owner;
 use crate::model::platform::Platform;
 use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use crate::runtime::facts::sub_libraries::{self, CudaLibrary};
@@ -147,7 +148,10 @@ fn read(library: PathBuf, found: Named, root: Option<&Path>, platform: &Platform
         library: Some(library),
         ..Cudnn::default()
     };
-    SubLibraries::open(found, sysroot, platform).describe(cudnn)
+    let mut cudnn = SubLibraries::open(found, sysroot, platform).describe(cudnn);
+    let wheels = cudnn.root.parent().map(Owner::of_wheels);
+    cudnn.files.wheels = wheels.filter(|wheels| wheels.len() > 1).unwrap_or_default();
+    cudnn
 }
 
 /// Replaces the version if it comes from another cuDNN's sub-libraries.

@@ -55,11 +55,8 @@ impl CudaMismatch<'_> {
             let at = usize::from(self.compatible_toolkit.is_some());
             if let Some((owner, command)) = &self.package {
                 helps.insert(at, package_for_cuda(owner, theirs, command));
-            } else if let Some(command) = &self.overwritten {
-                helps.insert(
-                    at,
-                    format!("keep only the wheel for CUDA {theirs}: `{command}`"),
-                );
+            } else if let Some(help) = &self.overwritten {
+                helps.insert(at, help.clone());
             }
         }
         with_alternatives(finding, helps)

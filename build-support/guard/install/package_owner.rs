@@ -189,6 +189,15 @@ pub fn reinstall_command(folder: &Path) -> Option<String> {
     debian_command(&folder, &Path::new("/").join(LISTS))
 }
 
+/// Returns the help to keep only the wheel for this CUDA, if another one has overwritten its files in this directory.
+pub fn keep_help(folder: &Path, cuda: u32) -> Option<String> {
+    let wheels = Owner::of_wheels(std::fs::canonicalize(folder).ok()?.parent()?);
+    let end = format!("-cu{cuda}");
+    let kept = wheels.iter().find(|wheel| wheel.name.ends_with(&end))?;
+    let command = kept.reinstall_wheel(&wheels);
+    (wheels.len() > 1).then(|| format!("keep only the wheel for CUDA {cuda}: `{command}`"))
+}
+
 /// Returns the command that upgrades the wheel whose cuDNN for this CUDA is in this directory, to this version or later
 /// within the major.
 pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<String> {

@@ -6,6 +6,7 @@ use crate::runtime::check::pin::ChangedFile;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
+use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::file_name;
 
@@ -103,7 +104,8 @@ impl MainLibrary {
     pub fn explain_cuda_mismatch(&self, mut finding: Finding, cuda: u32) -> Finding {
         let required = format!("the cuDNN for CUDA {cuda}");
         finding.evidence = self.evidence();
-        finding.help = vec![self.origin.help(self.folder(), &required)];
+        let help = package_owner::keep_help(self.folder(), cuda);
+        finding.help = vec![help.unwrap_or_else(|| self.origin.help(self.folder(), &required))];
         finding
     }
 }

@@ -21,6 +21,7 @@ use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::install::mixed_sub_libraries::{
     self, Foreign, ForeignSubLibraries, LastingFolder,
 };
+use crate::runtime::install::package_owner;
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
@@ -270,7 +271,14 @@ impl PreflightInput {
         }
         let cuda = cudnn.cuda_major;
         let mismatch = cuda.and_then(|major| program_rules::cuda_major(guard, major));
-        findings.extend(mismatch.map(|fault| fault.finding()));
+        if let Some(fault) = mismatch {
+            let mut finding = fault.finding();
+            let dir = library.parent().unwrap_or(library);
+            if let Some(help) = package_owner::keep_help(dir, fault.built_with) {
+                finding.help = vec![help];
+            }
+            findings.push(finding);
+        }
     }
 
     /// Adds the findings about driver and GPUs.

@@ -359,10 +359,16 @@ fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
     let site = site("9.14.0");
     let of = |folder: &Path| package_owner::reinstall_command(folder);
     assert!(of(&site.file(LIB)).is_some());
+    assert_eq!(package_owner::keep_help(&site.file(LIB), 13), None);
     // A second wheel has overwritten the files of the first, of which one is left.
     install(&site, "cu12", "9.10.2");
     let command = "pip uninstall -y nvidia-cudnn-cu12 nvidia-cudnn-cu13 && pip install --no-deps nvidia-cudnn-cu12==9.10.2.42";
     assert_eq!(of(&site.file(LIB)).as_deref(), Some(command));
+    let kept = |cuda| package_owner::keep_help(&site.file(LIB), cuda);
+    let help = "keep only the wheel for CUDA 13: `pip uninstall -y nvidia-cudnn-cu12 nvidia-cudnn-cu13 && pip install \
+                --no-deps nvidia-cudnn-cu13==9.14.0.42`";
+    assert_eq!(kept(13).as_deref(), Some(help));
+    assert_eq!(kept(11), None);
     install(&site, "cu13", "9.14.0");
     let command = "pip uninstall -y nvidia-cudnn-cu13 nvidia-cudnn-cu12 && pip install --no-deps nvidia-cudnn-cu13==9.14.0.42";
     assert_eq!(of(&site.file(LIB)).as_deref(), Some(command));
