@@ -8,7 +8,7 @@ use crate::model::linkage::{LoadPhase, Object};
 use crate::model::owner::Owner;
 use crate::model::platform::Platform;
 use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
-use crate::runtime::facts::sub_libraries::{self, CudaLibrary};
+use crate::runtime::facts::sub_libraries::{self, CudaLibrary, TENSOR_IR};
 use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::system::library_file::Binary;
@@ -64,6 +64,15 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
             let path = graph.objects.get(index).map(|part| part.path.clone());
             found.extend(path.map(|path| (name.to_string(), path)));
         }
+    }
+    let is_beside = beside.iter().any(|(name, _)| name == TENSOR_IR);
+    if sub_libraries::opens_absent_part(version) && !is_beside {
+        // It works without this file, which is not missing then.
+        let missing = graph.missing.len();
+        let index = graph.open(&file(TENSOR_IR), main_library, LoadPhase::Part);
+        graph.missing.truncate(missing);
+        let part = index.and_then(|index| graph.objects.get(index));
+        found.extend(part.map(|part| (TENSOR_IR.to_string(), part.path.clone())));
     }
     for (name, path) in beside {
         if !needed.contains(&name.as_str()) {

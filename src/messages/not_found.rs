@@ -314,10 +314,23 @@ impl MissingHeaders<'_> {
             let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
             dir.starts_with(prefix)
         });
+        let owner = cudnn.owner.as_deref();
+        let libraries_alone =
+            owner.filter(|owner| owner.installer == Installer::Conda && owner.name == "libcudnn");
         let install = if let Some((_, wheel)) = wheel {
+            let site = cudnn.root.ancestors().nth(2).unwrap_or(&cudnn.root);
+            let pip = Installer::of_environment(site).pip();
             format!(
-                "install the wheel again: `pip install --force-reinstall {wheel}-cu{cuda_major}`"
+                "install the wheel again: `{pip} install --force-reinstall {wheel}-cu{cuda_major}`"
             )
+        } else if let Some(owner) = libraries_alone {
+            let headers = format!("libcudnn-dev={}", owner.version);
+            match at("/.pixi/") {
+                true => format!("install the headers: `pixi add {headers}`"),
+                false => {
+                    format!("install the headers: `conda install -c conda-forge {headers}`")
+                }
+            }
         } else if is_conda {
             format!("install them: `conda install -c conda-forge cudnn cuda-version={cuda_major}`")
         } else if at("/usr/lib/") && at("-linux-gnu") {

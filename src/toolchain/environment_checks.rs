@@ -2,6 +2,8 @@
 
 use crate::config::{Config, Link};
 use crate::cudnn::consistency::{self, NvccHeaderSkew};
+#[cfg(feature = "cli")]
+use crate::cudnn::parts::SubLibraries;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::PathFault;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
@@ -9,6 +11,12 @@ use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
+#[cfg(feature = "cli")]
+use crate::runtime::facts::{library_name::cudnn_file, sub_libraries, sub_libraries::TENSOR_IR};
+#[cfg(feature = "cli")]
+use crate::runtime::install::sub_library_files::StraySubLibrary;
+#[cfg(feature = "cli")]
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
@@ -38,6 +46,8 @@ pub fn cudnn_findings(
     }
     let rivals = shadowing::libraries_in(shadowing::library_path(host), cudnn, host);
     findings.extend(path_shadowing::library_path(cudnn, &rivals));
+    #[cfg(feature = "cli")]
+    findings.extend(stray_sub_library(cudnn, host));
     if let Some(toolkit) = built_with {
         findings.extend(shadowing::nvrtc(toolkit, cudnn, host));
     }
@@ -59,16 +69,53 @@ fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
     if missing.is_empty() {
         return missing;
     }
-    // ld.so.cache contains the paths, each after a zero byte.
-    let root = host.root.as_deref().unwrap_or(Path::new("/"));
-    let is_system = host.is_target() || host.root.is_some();
-    let cache = is_system.then(|| files::read(&root.join("etc/ld.so.cache")).ok());
-    let cache = cache.flatten().unwrap_or_default();
+    let cache = loader_cache(host);
     missing.retain(|file| {
         dirs.iter().any(|dir| files::is_file(&dir.join(file)))
             || cache.contains(&format!("/{file}\0"))
     });
     missing
+}
+
+/// Returns the text of ld.so.cache, which contains the paths, each after a zero byte.
+fn loader_cache(host: &Host) -> String {
+    let root = host.root.as_deref().unwrap_or(Path::new("/"));
+    let is_system = host.is_target() || host.root.is_some();
+    let cache = is_system.then(|| files::read(&root.join("etc/ld.so.cache")).ok());
+    cache.flatten().unwrap_or_default()
+}
+
+/// Returns the finding if this version opens a sub-library that it does not contain, and if the loader finds one of
+/// another version.
+#[cfg(feature = "cli")]
+fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
+    let release = cudnn.library_version?;
+    let is_own = cudnn.parts.iter().any(|part| part.name == TENSOR_IR);
+    if is_own || host.platform.os != Os::Linux || !sub_libraries::opens_absent_part(release) {
+        return None;
+    }
+    let file = cudnn_file(TENSOR_IR, release.major, false);
+    let mut dirs = shadowing::library_path(host).into_iter();
+    let (path, origin) = match dirs.find(|dir| files::is_file(&dir.join(&file))) {
+        Some(dir) => (dir.join(&file), LoadOrigin::LibraryPath(dir)),
+        None => {
+            let cache = loader_cache(host);
+            let end = format!("/{file}");
+            let path = cache.split('\0').find(|path| path.ends_with(&end))?;
+            (path.into(), LoadOrigin::Cache)
+        }
+    };
+    let named = vec![(TENSOR_IR.to_string(), path.clone())];
+    let opened = SubLibraries::open(named, host.sysroot(), &host.platform);
+    let version = opened.files.first()?.sourced_version()?;
+    let stray = StraySubLibrary {
+        folder: cudnn.link_dir.as_deref()?,
+        release,
+        path: &path,
+        version,
+        origin,
+    };
+    (version.0 != release).then(|| stray.finding())
 }
 
 /// Returns the DLLs that Windows would load in place of those of this cuDNN, or in addition to them.

@@ -97,7 +97,7 @@ pub const ALL: &[SubLibrary] = &[
         .with_optional_archive(3),
     // Without it, the first descriptor of a convolution fails with status 1008. It composes the name of its libcudart,
     // and also accepts `libcudart.so`.
-    of_9("engines_tensor_ir", UsedFor::Convolution)
+    of_9(TENSOR_IR, UsedFor::Convolution)
         .since(9, 21)
         .opening(&[CudaLibrary::Cudart]),
     of_9("adv", UsedFor::Other)
@@ -249,6 +249,9 @@ pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
     }
     found
 }
+
+/// A sub-library of 9.21 or later, which 9.20 already opens.
+pub const TENSOR_IR: &str = "engines_tensor_ir";
 
 /// Returns `true` if this version opens a sub-library that it does not contain. It uses one from elsewhere if that can
 /// be opened, and then rejects it with status 1002.

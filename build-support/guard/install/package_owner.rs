@@ -214,9 +214,14 @@ pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<Str
 
 /// Like [`reinstall_command`], but for Debian packages only, whose lists of files are in the directory `lists`.
 pub fn debian_command(folder: &Path, lists: &Path) -> Option<String> {
-    let library = format!("{}/libcudnn.so.", folder.to_str()?);
-    let package = only(debian_packages(lists, &|list| list.contains(&library)))?;
+    let package = debian_package(folder, lists)?;
     Some(format!("sudo apt install --reinstall {package}"))
+}
+
+/// Returns the only Debian package whose cuDNN is in this directory.
+pub fn debian_package(folder: &Path, lists: &Path) -> Option<String> {
+    let library = format!("{}/libcudnn.so.", folder.to_str()?);
+    only(debian_packages(lists, &|list| list.contains(&library)))
 }
 
 /// Returns the names in a directory with this start, a number after it, and this end, which is removed. They become

@@ -19,9 +19,6 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// A sub-library of 9.21 or later, which 9.20 already opens.
-const TENSOR_IR: &str = "engines_tensor_ir";
-
 /// The sub-libraries of a cuDNN, from its files.
 #[derive(Clone, Debug, Default)]
 pub struct SubLibraries {
@@ -182,13 +179,17 @@ impl SubLibraries {
                 parts.findings.push(file.finding());
             }
         }
-        let has_own = parts.list.iter().any(|part| part.name == TENSOR_IR);
-        let file = file_name::of_part(TENSOR_IR, major);
+        let has_own = parts
+            .list
+            .iter()
+            .any(|part| part.name == sub_libraries::TENSOR_IR);
+        let file = file_name::of_part(sub_libraries::TENSOR_IR, major);
         let release =
             release.filter(|release| !has_own && sub_libraries::opens_absent_part(*release));
         if let Some((release, path)) = release.and_then(|one| Some((one, lookup.search(&file)?))) {
             let image = Image::open(&path).ok();
-            let version = image.and_then(|image| detector.part(&image, TENSOR_IR, &path));
+            let version =
+                image.and_then(|image| detector.part(&image, sub_libraries::TENSOR_IR, &path));
             if let Some(version) = version.filter(|(version, _)| *version != release) {
                 let stray = StraySubLibrary {
                     folder,

@@ -7,6 +7,7 @@ use crate::runtime::facts::sub_libraries::ZLIB;
 #[cfg(windows)]
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
+use crate::runtime::install::package_owner::{self, LISTS};
 use crate::runtime::install::sub_library_files::{MissingSubLibraries, StraySubLibrary};
 #[cfg(windows)]
 use crate::runtime::install::zlib::MissingZlib;
@@ -65,8 +66,16 @@ impl StraySubLibrary<'_> {
             .with("elsewhere", file)
             .with("by way of", &self.origin)
             .help("install cuDNN 9.21 or a later one, which brings its own");
+        let folder = self.path.parent().unwrap_or(self.path);
+        let package = || package_owner::debian_package(folder, &Path::new("/").join(LISTS));
         match &self.origin {
             LoadOrigin::LibraryPath(entry) => finding.help(format!("or {}", remove_entry(entry))),
+            LoadOrigin::Cache | LoadOrigin::System(_) => match package() {
+                Some(name) => finding.help(format!(
+                    "or remove the package that it is from: `sudo apt remove {name}`"
+                )),
+                None => finding,
+            },
             _ => finding,
         }
     }

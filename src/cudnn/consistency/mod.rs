@@ -167,8 +167,13 @@ fn is_jit_only(cudnn: &Cudnn) -> bool {
 /// Marks the sub-libraries that a convolution opens.
 pub fn mark_needed(cudnn: &mut Cudnn) {
     let needed = needed(cudnn);
+    let opens_absent = cudnn
+        .library_version
+        .is_some_and(sub_libraries::opens_absent_part);
     for part in &mut cudnn.parts {
-        part.needed = part.name == "cudnn" || needed.contains(&&*part.name);
+        let is_needed = needed.contains(&&*part.name);
+        let is_absent = opens_absent && part.name == sub_libraries::TENSOR_IR;
+        part.needed = part.name == "cudnn" || is_needed || is_absent;
     }
 }
 

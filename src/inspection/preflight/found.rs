@@ -15,6 +15,7 @@ use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
@@ -24,6 +25,7 @@ use crate::runtime::install::mixed_sub_libraries::{
 use crate::runtime::install::package_owner;
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::sub_library_files::StraySubLibrary;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -185,6 +187,20 @@ impl PreflightInput {
         let folder = library.parent()?;
         let mut foreign = self.foreign(cudnn, folder);
         foreign.retain(|part| part.version.is_some_and(|version| version != release));
+        if let ([stray], true) = (&*foreign, sub_libraries::opens_absent_part(release)) {
+            let part = cudnn.parts.iter().find(|part| part.path == stray.path);
+            let part = part.filter(|part| part.name == TENSOR_IR);
+            if let Some(version) = part.and_then(SubLibraryFile::sourced_version) {
+                let stray = StraySubLibrary {
+                    folder,
+                    release,
+                    path: stray.path,
+                    version,
+                    origin: stray.origin.clone(),
+                };
+                return Some(stray.finding());
+            }
+        }
         let fault = ForeignSubLibraries {
             release: Some(release),
             folder,

@@ -501,3 +501,42 @@ int open64(const char *path, int flags, ...) {
     );
     assert_eq!(doctor(Path::new("")), "");
 }
+
+/// SUB-08: what only later releases contain is found in LD_LIBRARY_PATH.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn doctor_finds_the_absent_sub_library_of_9_20_elsewhere() {
+    use std::os::unix::fs::symlink;
+    let root = folder("stray");
+    let part = "libcudnn_engines_tensor_ir.so.9";
+    library(&root, &format!("other/{part}.23.2"));
+    symlink(format!("{part}.23.2"), root.join("other").join(part)).unwrap();
+    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
+    let doctor = |minor: u32, variable: &str| {
+        let dnn = root.join(minor.to_string());
+        for part in [""].into_iter().chain(needed.split(' ')) {
+            let short = format!("libcudnn{part}.so.9");
+            let full = format!("{short}.{minor}.0");
+            library(&dnn, &format!("lib/{full}"));
+            let _ = symlink(full, dnn.join("lib").join(short));
+        }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command
+            .args(["doctor", "--link", "runtime"])
+            .env("CUDNN_PATH", &dnn);
+        text(&command.env(variable, root.join("other")).output().unwrap())
+    };
+    let said = doctor(20, "LD_LIBRARY_PATH");
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (lib, other) = (root.join("20/lib"), root.join("other"));
+    let told = format!(
+        "cuDNN 9.20.0 at `{}` comes without {part}, and finds that of 9.23.2 elsewhere [parts-mixed] \
+         = help: install cuDNN 9.21 or a later one, which brings its own \
+         = help: or take `{}` out of LD_LIBRARY_PATH",
+        lib.display(),
+        other.display()
+    );
+    assert!(flat.contains(&told), "{said}");
+    assert!(!doctor(20, "OTHER").contains("tensor_ir"));
+    assert!(!doctor(14, "LD_LIBRARY_PATH").contains("tensor_ir"));
+}

@@ -419,3 +419,39 @@ fn a_third_release_in_ld_library_path_goes_with_the_wrong_one() {
         .exits_with(1)
         .says("[parts-mixed]");
 }
+
+/// SUB-08: 9.20 opens a sub-library that only later versions contain. Without any it works.
+#[test]
+fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
+    let file = "libcudnn_engines_tensor_ir.so.9";
+    for (minor, is_stray) in [(20, true), (14, false)] {
+        let image = Image::new(&format!("stray-{minor}"));
+        image.cudnn("opt/lib", minor);
+        let library = "IMAGE/opt/lib/libcudnn.so.9";
+        image.program(&[], &[library, "-Wl,-rpath,/opt/lib"]);
+        image.inspect(&[]).does_not_say("tensor_ir");
+        image.library(&format!("other/{file}.23.2"), "int nothing;", &[]);
+        std::os::unix::fs::symlink(format!("{file}.23.2"), image.at(&format!("other/{file}")))
+            .unwrap();
+        let other = image.at("other");
+        let ran = image
+            .inspect_with(&[], other.to_str().unwrap())
+            .exits_with(0);
+        if !is_stray {
+            ran.does_not_say("tensor_ir");
+            continue;
+        }
+        let said = image.said(&ran);
+        assert!(
+            said.contains(&format!(
+                "  \u{2013} cuDNN 9.20.0 at `/opt/lib` comes without {file}, and finds that of 9.23.2 elsewhere  [parts-mixed]\n      \
+                 = help: install cuDNN 9.21 or a later one, which brings its own\n      \
+                 = help: or take `/other` out of LD_LIBRARY_PATH\n      \
+                 found via   the program's RUNPATH, its entry `/opt/lib`\n      \
+                 elsewhere   /other/{file}, by its file name\n      \
+                 by way of   LD_LIBRARY_PATH, its entry `/other`\n"
+            )),
+            "{said}"
+        );
+    }
+}
