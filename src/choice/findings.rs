@@ -6,6 +6,7 @@ use crate::choice::pair::{defect, is_offered};
 use crate::choice::requirement::Requirement;
 use crate::choice::variable_findings::{UnusableVariable, VariableFault};
 use crate::cudnn::consistency;
+use crate::cudnn::headers;
 use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::Environment;
 use crate::model::found_via::FoundVia;
@@ -13,7 +14,7 @@ use crate::model::kind::Kind;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
 use crate::model::rejection::Rejection;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, quoted};
 
 /// A candidate that the build cannot use.
 pub enum CandidateFault<'a> {
@@ -31,7 +32,7 @@ pub struct UnmetRequirement<'a> {
     pub others: Vec<&'a Candidate>,
     /// Another candidate that meets the requirement.
     pub better: Option<&'a Candidate>,
-    /// The command that installs a version that meets the requirement.
+    /// The command that installs or selects a version that meets the requirement.
     pub install: Option<String>,
 }
 
@@ -153,12 +154,18 @@ impl CheckContext<'_> {
             is_offered(other, self.platform) && other.version().is_some_and(admits)
         };
         let install = |owner: &Owner| owner.install(requirement.from, requirement.below);
+        let header = candidate.cudnn().and_then(|cudnn| cudnn.header.as_deref());
+        let other = header.and_then(|header| {
+            let other = headers::alternative(header, &|version| requirement.admits(version))?;
+            let other = quoted(&other.to_string_lossy());
+            Some(format!("sudo update-alternatives --set libcudnn {other}"))
+        });
         let fault = UnmetRequirement {
             requirement,
             candidate,
             others,
             better: found.iter().copied().find(meets),
-            install: owner(candidate).and_then(install),
+            install: other.or_else(|| owner(candidate).and_then(install)),
         };
         fault.finding()
     }

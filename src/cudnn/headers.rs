@@ -35,6 +35,21 @@ fn version_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     })
 }
 
+/// Returns the main header of another version beside this one. NVIDIA's packages of several majors can be installed, and
+/// `update-alternatives` selects one.
+pub fn alternative(header: &Path, admits: &dyn Fn(Version) -> bool) -> Option<PathBuf> {
+    let is_versioned = |name: &str| name.starts_with("cudnn_version_v") && name.ends_with(".h");
+    let dir = header.parent()?;
+    is_versioned(header.file_name()?.to_str()?).then_some(())?;
+    let others = files::list_named(dir, &is_versioned).ok()?;
+    others.into_iter().find_map(|other| {
+        let version = version_header::cudnn(&files::read(&other).ok()?)?;
+        let main = other.file_name()?.to_str()?.replace("version_", "");
+        let main = dir.join(main);
+        (admits(version) && files::is_file(&main)).then_some(main)
+    })
+}
+
 /// Returns the first missing header that this header of cuDNN includes, directly or not, after the header that includes
 /// it. A compiler searches the directory of the including header, then those that it is given.
 pub(super) fn missing_include(
