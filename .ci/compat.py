@@ -166,15 +166,21 @@ def numbers(release: str) -> list[int]:
 
 
 def lacking(rows: dict[tuple[str, str], set[str]]) -> list[str]:
-    """The wheels of the index of whose release no build is known."""
+    """The wheels of the index that no row knows: neither a build of its release, nor the GPUs of that and its CUDA."""
     known = {release for releases in rows.values() for release in releases}
+    gpus = [line.split(" ")[:3] for line in GPUS.read_text().splitlines() if not line.startswith("#")]
+
+    def is_known(cuda: str, release: str) -> bool:
+        within = lambda row: row[2] == cuda and numbers(row[0]) <= numbers(release) <= numbers(row[1])
+        return release in known and any(map(within, gpus))
+
     found = []
     for cuda in ("11", "12", "13"):
         name = f"nvidia-cudnn-cu{cuda}"
         command = [sys.executable, "-m", "pip", "index", "versions", name]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         versions = re.search(r"^Available versions: (.*)$", said, re.MULTILINE).group(1).split(", ")
-        found += [f"{name}=={version}" for version in versions if ".".join(version.split(".")[:3]) not in known]
+        found += [f"{name}=={version}" for version in versions if not is_known(cuda, version.rsplit(".", 1)[0])]
     return found
 
 

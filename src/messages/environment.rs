@@ -4,6 +4,7 @@
 use crate::compat::image_driver::{DISABLE, ImageNeedsDriver, REQUIRE};
 use crate::compat::rules::NewerToolkitPtx;
 use crate::runtime::facts::finding::{Finding, Severity};
+#[cfg(feature = "cli")]
 use crate::runtime::facts::finding_id::FindingId;
 
 impl NewerToolkitPtx {
