@@ -64,8 +64,10 @@ fn between_builds_only_common_targets_are_known() {
         ("9.10.1", 12, "6.1", GpuSupport::Yes),
         ("9.12.0", 12, "6.1", GpuSupport::No),
         ("9.12.0", 12, "12.1", GpuSupport::Yes),
-        // A build for CUDA 11 lost its PTX somewhere on the way.
-        ("9.5.1", 11, "12.0", GpuSupport::Unknown),
+        // The builds for CUDA 11 lost their PTX between 9.7.1 and 9.8.0.
+        ("9.7.1", 11, "12.0", GpuSupport::ByPtx),
+        ("9.7.2", 11, "12.0", GpuSupport::Unknown),
+        ("9.8.0", 11, "12.0", GpuSupport::No),
         // Newer than all: what is served stays so, what was left behind stays behind, what is to come may have come.
         ("9.99.0", 13, "9.0", GpuSupport::Yes),
         ("9.99.0", 13, "7.0", GpuSupport::No),

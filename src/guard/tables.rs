@@ -52,7 +52,7 @@ mod tests {
         let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
         let rows = |major| tables(&platform, Version::new(major, 0, 0), None, &[]);
         let count = |major| rows(major).gpus.len();
-        assert_eq!((count(8), count(9), count(10)), (14, 11, 0));
+        assert_eq!((count(8), count(9), count(10)), (15, 12, 0));
         assert_eq!(rows(9).ptx, None);
     }
 }

@@ -77,12 +77,14 @@ impl Owner {
     /// is the one that most of the files are from.
     pub fn of_wheels(root: &Path) -> Vec<Self> {
         let mut owners: Vec<(usize, Self)> = Vec::new();
-        for wheel in wheels(root) {
+        let wheels = wheels(root);
+        for wheel in &wheels {
             let stem = wheel.file_stem().and_then(|stem| stem.to_str());
             let Some((name, version)) = stem.and_then(|stem| stem.split_once('-')) else {
                 continue;
             };
-            let record = read(&wheel.join("RECORD")).unwrap_or_default();
+            let record = (wheels.len() > 1).then(|| read(&wheel.join("RECORD")));
+            let record = record.flatten().unwrap_or_default();
             let mut intact = 0;
             for (dir, place) in [("lib", "nvidia/cudnn/lib"), ("bin", "nvidia/cudnn/bin")] {
                 for (file, size) in parse(&record, place) {

@@ -30,6 +30,8 @@ pub struct CudaMajorMismatch {
     pub loaded: u32,
     /// The CUDA major of the cuDNN that the program was built with.
     pub built_with: u32,
+    /// The help to keep only the wheel for that CUDA, if another has overwritten its files.
+    pub keep: Option<String>,
 }
 
 /// A driver that supports only an older CUDA major than the one that is needed.
@@ -116,7 +118,11 @@ fn check_requirement(
 /// Returns the fault of a loaded cuDNN that was built for this CUDA major.
 pub fn cuda_major(built: &Built, loaded: u32) -> Option<CudaMajorMismatch> {
     let built_with = built.cudnn_cuda_major?;
-    (built_with != loaded).then_some(CudaMajorMismatch { loaded, built_with })
+    (built_with != loaded).then_some(CudaMajorMismatch {
+        loaded,
+        built_with,
+        keep: None,
+    })
 }
 
 /// Returns the fault of a driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a major,

@@ -69,12 +69,14 @@ fn or_later(with: Version) -> String {
 impl CudaMajorMismatch {
     /// Returns the warning about the loaded cuDNN.
     pub fn finding(&self) -> Finding {
-        let Self { loaded, built_with } = self;
+        let (loaded, built_with) = (self.loaded, self.built_with);
         let headline = format!(
             "loaded cuDNN is for CUDA {loaded}, and this program was built with one for CUDA {built_with}"
         );
-        Finding::warning(FindingId::CudaFlavourMismatch, headline)
-            .help(format!("install the cuDNN for CUDA {built_with}"))
+        Finding::warning(FindingId::CudaFlavourMismatch, headline).help(match &self.keep {
+            Some(keep) => keep.clone(),
+            None => format!("install the cuDNN for CUDA {built_with}"),
+        })
     }
 }
 

@@ -151,7 +151,7 @@ fn what_was_read_outranks_the_table() {
             texts_for(&pruned, 86),
             [format!(
                 "warning: cuDNN 9.{release}.0 for CUDA 12 no longer serves NVIDIA X, whose compute capability is 8.6  \
-                 [arch-dropped-by-cudnn]\n  = help: install cuDNN 9.11.1 for CUDA 12, the last that is known to serve it"
+                 [arch-dropped-by-cudnn]\n  = help: install cuDNN 9.12.0 for CUDA 12, the last that is known to serve it"
             )]
         );
         let list = [machine(86), machine(90)];

@@ -287,13 +287,10 @@ impl PreflightInput {
         }
         let cuda = cudnn.cuda_major;
         let mismatch = cuda.and_then(|major| program_rules::cuda_major(guard, major));
-        if let Some(fault) = mismatch {
-            let mut finding = fault.finding();
+        if let Some(mut fault) = mismatch {
             let dir = library.parent().unwrap_or(library);
-            if let Some(help) = package_owner::keep_help(dir, fault.built_with) {
-                finding.help = vec![help];
-            }
-            findings.push(finding);
+            fault.keep = package_owner::keep_help(dir, fault.built_with);
+            findings.push(fault.finding());
         }
     }
 
