@@ -97,14 +97,9 @@ impl Owner {
                 name: name.replace('_', "-"),
                 version: version.to_string(),
             };
-            let place = owners
-                .iter()
-                .take_while(|(more, _)| *more >= intact)
-                .count();
-            let later = owners.split_off(place);
             owners.push((intact, owner));
-            owners.extend(later);
         }
+        owners.sort_by(|(one, _), (other, _)| other.cmp(one));
         owners.into_iter().map(|(_, owner)| owner).collect()
     }
 
