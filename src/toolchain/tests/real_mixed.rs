@@ -149,3 +149,33 @@ fn parts_of_far_releases_lack_what_they_need_of_each_other() {
     assert!(lacking((new, "cnn"), (old, "graph")) > 5);
     assert!(lacking((new, "engines_precompiled"), (old, "graph")) > 5);
 }
+
+/// The files in place are those of the wheel that was installed last.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn the_wheel_that_overwrote_the_other_is_named_first() {
+    let (twelve, thirteen) = (
+        ("cudnn-cu12-9.10", "nvidia_cudnn_cu12-9.10.2.21"),
+        ("cudnn-cu13-9.14", "nvidia_cudnn_cu13-9.14.0.64"),
+    );
+    let warning = "nvidia-cudnn-cu13 9.14.0.64 and nvidia-cudnn-cu12 9.10.2.21 have overwritten each other's files";
+    for (last, is_thirteen) in [(thirteen, true), (twelve, false)] {
+        let dir = mixed("overwritten", last.0, &[], "");
+        let site = dir.with_extension("site");
+        let _ = std::fs::remove_dir_all(&site);
+        std::fs::create_dir_all(site.join("nvidia")).unwrap();
+        let cudnn = site.join("nvidia/cudnn");
+        std::fs::rename(&dir, &cudnn).unwrap();
+        for (set, wheel) in [twelve, thirteen] {
+            let info = format!("{wheel}.dist-info");
+            std::fs::create_dir(site.join(&info)).unwrap();
+            let record = wheels().join(set).join(&info).join("RECORD");
+            std::fs::copy(record, site.join(&info).join("RECORD")).unwrap();
+        }
+        let messages = messages_about(&cudnn);
+        assert_eq!(messages.contains(warning), is_thirteen, "{messages}");
+        assert!(messages.contains("[duplicate-cudnn]"), "{messages}");
+        assert!(!messages.contains("error: "), "{messages}");
+        std::fs::remove_dir_all(&site).unwrap();
+    }
+}

@@ -455,3 +455,34 @@ fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
         );
     }
 }
+
+/// The files are those of one wheel, and complete.
+#[test]
+fn wheels_that_overwrote_each_other_are_named() {
+    let image = Image::new("two-wheels");
+    let site = "opt/venv/lib/python3.12/site-packages";
+    let lib = format!("{site}/nvidia/cudnn/lib");
+    image.cudnn(&lib, 14);
+    let library = format!("IMAGE/{lib}/libcudnn.so.9");
+    let built = linked("9.14.0").replace("cudnn-cuda 13", "cudnn-cuda 12");
+    image.program(&[&built], &[&library, &format!("-Wl,-rpath,/{lib}")]);
+    let wheel = |name: &str| {
+        let info = image.at(&format!("{site}/{name}.dist-info"));
+        fs::create_dir_all(&info).unwrap();
+        fs::write(info.join("RECORD"), "").unwrap();
+    };
+    fs::write(image.at("opt/venv/pyvenv.cfg"), "uv = 0.13.9\n").unwrap();
+    wheel("nvidia_cudnn_cu12-9.14.0.64");
+    image.inspect(&[]).does_not_say("overwritten");
+    wheel("nvidia_cudnn_cu13-9.14.0.64");
+    let both = "uv pip uninstall nvidia-cudnn-cu12 nvidia-cudnn-cu13 && uv pip install --no-deps nvidia-cudnn-";
+    let ran = image.flat(&[]).says(&format!(
+        "[cuda-flavour-mismatch] = help: keep only the wheel for CUDA 12: `{both}cu12==9.14.0.64`"
+    ));
+    ran.says(&format!(
+        "the wheels nvidia-cudnn-cu12 9.14.0.64 and nvidia-cudnn-cu13 9.14.0.64 have overwritten each other's files in \
+         `{}` [duplicate-cudnn] = help: keep nvidia-cudnn-cu12: `{both}cu12==9.14.0.64` = help: or keep \
+         nvidia-cudnn-cu13: `{both}cu13==9.14.0.64`",
+        image.at(&lib).display()
+    ));
+}
