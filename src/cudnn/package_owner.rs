@@ -4,6 +4,8 @@
 use crate::model::candidate::Cudnn;
 use crate::model::owner::{Installer, Owner};
 use crate::runtime::install::package_owner::{self, LISTS};
+#[cfg(feature = "cli")]
+use crate::runtime::install::package_record;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
@@ -62,15 +64,10 @@ fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     })
 }
 
-/// Returns the directory of the wheels with this toolkit: the parent of `nvidia/cu13`, where one or more wheels are, or of
-/// `nvidia`, where each wheel has its own directory.
-fn site_packages(root: &Path) -> Option<&Path> {
-    if root.ends_with("nvidia") {
-        return root.parent();
-    }
-    root.parent()
-        .filter(|parent| parent.ends_with("nvidia"))?
-        .parent()
+/// Returns the directory that contains the directory `nvidia` of NVIDIA's wheels, from that directory or one below.
+fn site_packages(dir: &Path) -> Option<&Path> {
+    let mut above = dir.ancestors();
+    above.find(|dir| dir.ends_with("nvidia"))?.parent()
 }
 
 /// Returns the command that installs the wheels of this toolkit again.
@@ -92,6 +89,30 @@ pub fn reinstall_toolkit(root: &Path) -> Option<String> {
         }
     }
     (!is_empty).then_some(command)
+}
+
+/// Returns NVIDIA's wheel that contains this file, from the only record that lists the file with its size.
+#[cfg(feature = "cli")]
+pub fn wheel(file: &Path) -> Option<Owner> {
+    let (dir, name) = (file.parent()?, file.file_name()?.to_str()?);
+    let site = site_packages(dir)?;
+    let below = dir.strip_prefix(site).ok()?.to_str()?;
+    let mut records = matching(site, "nvidia_", "", ".dist-info");
+    records.retain(|record| {
+        let text = files::read(&record.join("RECORD")).unwrap_or_default();
+        let listed = package_record::parse(&text, below);
+        listed.contains(&(name.to_string(), files::size(file)))
+    });
+    let record = package_owner::only(records)?;
+    let (name, version) = record.file_stem()?.to_str()?.split_once('-')?;
+    // The name becomes part of a command.
+    let mut letters = name.chars();
+    let is_safe = letters.all(|one| one.is_ascii_alphanumeric() || one == '_');
+    is_safe.then(|| Owner {
+        installer: Installer::of_environment(site),
+        name: name.replace('_', "-"),
+        version: version.to_string(),
+    })
 }
 
 /// Returns the records of the packages that contain the toolkit in this directory.

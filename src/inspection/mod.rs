@@ -6,6 +6,8 @@ pub mod interpreter;
 pub mod json;
 pub mod libtorch;
 pub mod loader_env;
+pub mod mixed_libraries;
+pub mod nvrtc;
 pub mod onnxruntime;
 pub mod preflight;
 pub mod text;
@@ -16,6 +18,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::interpreter::MissingInterpreter;
+use crate::inspection::mixed_libraries::MixedLibraries;
 use crate::inspection::onnxruntime::Provider;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::ldso::LoadGraph;
@@ -165,9 +168,12 @@ impl Inspection {
         }
         let provider = early.unwrap_or_else(|| onnxruntime::load(&mut graph, host, true));
         let is_image = root.is_some();
+        nvrtc::open_builtins(&mut graph);
         let mut refused = undefined_symbols::findings(&graph, is_image);
         refused.extend(executable_stack::findings(&graph, host));
         self.findings.extend(libtorch::finding(&graph));
+        let mixed = mixed_libraries::find(&graph);
+        refused.extend(mixed.iter().map(MixedLibraries::finding));
         // Without a guard it is unknown whether the program uses cudarc, and an image gets the driver of its machine.
         let is_used = !is_image && self.input.by_cudarc().is_some();
         let by_cudarc = undefined_symbols::by_cudarc(&mut graph, &self.input.program);

@@ -5,6 +5,7 @@ pub mod found;
 pub mod refused;
 
 use crate::inspection::fault::{InspectionFault, Request, UnresolvedCudnn};
+use crate::inspection::nvrtc::{BUILTINS, MissingBuiltins};
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::loader::main_library::is_bundled;
 use crate::model::candidate::Cudnn;
@@ -19,6 +20,7 @@ use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::system::names::DRIVER_SO;
+use crate::system::sysroot::Sysroot;
 use std::path::PathBuf;
 
 /// Everything that is known about the program and the system where it will run.
@@ -236,6 +238,9 @@ impl PreflightInput {
                     unknown.push("there is no driver here".into());
                 }
                 InspectionFault::NoDriver(missing, self.root.is_some()).finding()
+            } else if name.starts_with(BUILTINS) {
+                let root = self.root.as_deref();
+                MissingBuiltins::new(missing, Sysroot { root }).finding()
             } else if is_cudnn {
                 let request = Request::Linked(&missing.needed_by);
                 self.no_cudnn(request, vec![name], missing, true)

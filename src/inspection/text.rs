@@ -151,7 +151,7 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     } else {
         format!("{found} found, not {}", names.join(", "))
     };
-    let mark = match inspection.mark(&[FindingId::LibraryNotFound]) {
+    let mark = match inspection.mark(&[FindingId::LibraryNotFound, FindingId::CudaLibrariesMixed]) {
         Mark::Tick if !names.is_empty() => Mark::Dash,
         mark => mark,
     };

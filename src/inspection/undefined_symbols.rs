@@ -7,6 +7,7 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::system::names::DRIVER_SO;
+use crate::toolkit::dependencies::is_of_toolkit;
 use std::path::Path;
 
 /// A limit above the size of constants in most programs.
@@ -41,6 +42,10 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
             else {
                 continue;
             };
+            // Libraries are compared by the versions of their functions.
+            if caller.linkage.soname.is_some() && is_of_toolkit(&library.name) {
+                continue;
+            }
             // The caller defines none of them itself.
             for object in loaded().filter(|object| object.path != caller.path) {
                 let Ok(file) = Elf::read(&object.path) else {

@@ -329,7 +329,7 @@ impl LoadGraph {
         Some(Ok((file, read)))
     }
 
-    fn sysroot(&self) -> Sysroot<'_> {
+    pub fn sysroot(&self) -> Sysroot<'_> {
         Sysroot {
             root: self.env.view.root.as_deref(),
         }

@@ -2,8 +2,11 @@
 //! evidence of the program's.
 
 use crate::model::candidate::Cudnn;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
+use crate::system::files;
+use crate::toolkit::dependencies::unmet_dependency;
 use std::path::{Path, PathBuf};
 
 /// A directory of LD_LIBRARY_PATH that contains libraries of cuDNN.
@@ -38,6 +41,9 @@ pub enum PathFault<'a> {
         /// The toolkit's library directory.
         dir: Option<&'a Path>,
     },
+    /// A CUDA library and its caller, of different releases; a function that the library does not define; and the
+    /// directory of LD_LIBRARY_PATH that contains one of the two. `true` if the program is linked to them.
+    MixedLibraries([&'a Path; 2], &'a str, &'a Path, bool),
     /// A cuDNN below a directory of PATH.
     BelowPath { library: &'a Path, dir: &'a Path },
     /// An rpath to a conda environment's cuDNN, which also selects the environment's C++ library for the program.
@@ -50,6 +56,24 @@ pub struct Shadowed<'a> {
     /// The chosen cuDNN's library.
     pub library: &'a Path,
     pub version: Option<Version>,
+}
+
+/// Returns the finding if LD_LIBRARY_PATH (`first`) selects an incompatible library instead of the one in `dirs`.
+pub fn mixed_libraries(
+    library: &Path,
+    is_linked: bool,
+    first: &[PathBuf],
+    dirs: &[PathBuf],
+) -> Option<Finding> {
+    let name = Elf::read(library).ok()?.soname()?;
+    let mut replaced = first.iter().map(|dir| dir.join(&name));
+    let replaced = replaced.find(|file| files::is_file(file));
+    let unmet = unmet_dependency(replaced.as_deref().unwrap_or(library), first, dirs)?;
+    let files = [unmet.beside.as_deref()?, &unmet.library];
+    let mut dirs = files.iter().filter_map(|file| file.parent());
+    let dir = dirs.find(|dir| first.iter().any(|one| one == dir))?;
+    let fault = PathFault::MixedLibraries(files, unmet.symbols.first()?, dir, is_linked);
+    Some(fault.finding())
 }
 
 /// Returns the finding if LD_LIBRARY_PATH replaces the chosen cuDNN or its sub-libraries.

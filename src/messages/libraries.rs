@@ -63,6 +63,18 @@ impl PathFault<'_> {
                     before.unwrap_or_default()
                 ))
             }
+            PathFault::MixedLibraries([library, caller], function, dir, is_linked) => {
+                let summary = format!(
+                    "LD_LIBRARY_PATH leads to CUDA libraries of two releases: {} calls {function}, which {} does not have",
+                    file_name(caller),
+                    file_name(library)
+                );
+                let severity = if *is_linked { Severity::Warning } else { Severity::Note };
+                Finding::new(FindingId::CudaLibrariesMixed, severity, summary)
+                    .help(format!("remove `{}` from LD_LIBRARY_PATH where the program runs", dir.display()))
+                    .with("caller", caller.display())
+                    .with("library", library.display())
+            }
             PathFault::BelowPath { library, dir } => {
                 let (file, own, dir) = (file_name(library), directory(library), dir.display());
                 let summary = format!(

@@ -6,6 +6,8 @@
 
 mod build_script;
 #[cfg(feature = "cli")]
+mod cuda_libraries;
+#[cfg(feature = "cli")]
 mod cudarc;
 mod cudnn;
 mod environment;

@@ -29,6 +29,13 @@ impl Sysroot<'_> {
         files::obstacle(path, self.root.filter(|root| path.starts_with(root)))
     }
 
+    /// Returns a path below the root as the image names it.
+    #[cfg(feature = "cli")]
+    pub fn inside(self, path: &Path) -> PathBuf {
+        let inside = self.root.and_then(|root| path.strip_prefix(root).ok());
+        inside.map_or_else(|| path.into(), |inside| Path::new("/").join(inside))
+    }
+
     /// Resolves the links in a path.
     pub fn canonical(self, path: &Path) -> PathBuf {
         files::real_path(path, self.root).unwrap_or_else(|_| path.to_path_buf())

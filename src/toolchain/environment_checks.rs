@@ -139,9 +139,15 @@ fn on_windows(
     findings
 }
 
-/// Returns the finding if a linked library needs symbols that the others do not define.
+/// Returns the finding if a library needs symbols that the others, or those in LD_LIBRARY_PATH, do not define.
 pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
-    if config.link != Link::Dynamic || host.platform.os != Os::Linux {
+    let first = shadowing::library_path(host);
+    // A program may open other libraries of the toolkit than it is linked to.
+    let opened = ["cusolver", "cusparse", "cublas"].map(String::from);
+    let is_linked = config.link == Link::Dynamic && !config.libs.is_empty();
+    let names = if is_linked { &config.libs[..] } else { &opened };
+    let is_static = config.link == Link::Static;
+    if host.platform.os != Os::Linux || is_static || !is_linked && first.is_empty() {
         return None;
     }
     // A distribution may have the needed libraries in the system's directories.
@@ -151,11 +157,19 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
         dirs.push(dir.into());
     }
     let dirs = files::dedup(dirs.into_iter());
-    let unmet = config.libs.iter().find_map(|name| {
-        let library = shared_file(toolkit, name, &host.platform)?;
-        dependencies::unmet_dependency(&library, &dirs)
-    })?;
-    Some(unmet.finding(toolkit))
+    for name in names {
+        let Some(library) = shared_file(toolkit, name, &host.platform) else {
+            continue;
+        };
+        if let Some(unmet) = dependencies::unmet_dependency(&library, &[], &dirs) {
+            return is_linked.then(|| unmet.finding(toolkit));
+        }
+        let mixed = path_shadowing::mixed_libraries(&library, is_linked, &first, &dirs);
+        if mixed.is_some() {
+            return mixed;
+        }
+    }
+    None
 }
 
 /// Returns the finding if the nvcc of a toolkit has another version than its headers.

@@ -37,9 +37,13 @@ pub fn is_of_toolkit(file: &str) -> bool {
     .contains(&stem)
 }
 
-/// Returns the first unmet dependency of this library, direct or not. A dependency is searched beside the library that
-/// needs it, then in `dirs`.
-pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDependency> {
+/// Returns the first unmet dependency of this library, direct or not. A dependency is searched in `first`, then beside
+/// the library that needs it, then in `dirs`.
+pub fn unmet_dependency(
+    library: &Path,
+    first: &[PathBuf],
+    dirs: &[PathBuf],
+) -> Option<MissingDependency> {
     let mut left = vec![library.to_path_buf()];
     let mut seen: Vec<PathBuf> = Vec::new();
     while let Some(path) = left.pop() {
@@ -53,7 +57,7 @@ pub fn unmet_dependency(library: &Path, dirs: &[PathBuf]) -> Option<MissingDepen
         };
         let imports = opened.named_imports();
         let own = path.parent().map(Path::to_path_buf);
-        let places: Vec<&PathBuf> = own.iter().chain(dirs).collect();
+        let places: Vec<&PathBuf> = first.iter().chain(&own).chain(dirs).collect();
         for needs in opened.needed() {
             if !is_of_toolkit(&needs) {
                 continue;
@@ -108,6 +112,7 @@ pub fn imported_from<'a>(imports: &'a [(String, Vec<u8>)], file: &str) -> IntoIt
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use crate::loader::path_shadowing::mixed_libraries;
     use crate::model::candidate::Toolkit;
     use crate::runtime::facts::version::Version;
     use std::process::Command;
@@ -176,10 +181,10 @@ mod tests {
         let made = Made::new("absent");
         let lt = made.library("libcublasLt.so.12", LT_NEW, &[]);
         let blas = made.library("libcublas.so.12", BLAS, &["libcublasLt.so.12"]);
-        assert_eq!(unmet_dependency(&blas, &[]), None);
+        assert_eq!(unmet_dependency(&blas, &[], &[]), None);
         std::fs::rename(&lt, made.0.join("libcublasLt.so.11")).unwrap();
         assert_eq!(
-            made.text(unmet_dependency(&blas, &[])),
+            made.text(unmet_dependency(&blas, &[], &[])),
             "`libcublas.so.12` of CUDA 12.9 needs `libcublasLt.so.12`, which is not in `$D`  [partial-toolkit]\n  \
              = help: install `libcublas.so.12` and `libcublasLt` of one release in `$D`\n  \
              = help: or set CUDA_HOME to a toolkit that is whole\n  \
@@ -194,7 +199,7 @@ mod tests {
             other.join("libcublasLt.so.12"),
         )
         .unwrap();
-        assert_eq!(unmet_dependency(&blas, &[other]), None);
+        assert_eq!(unmet_dependency(&blas, &[], &[other]), None);
     }
 
     /// LNK-11: the reported one, `undefined reference to cublasLtGetStatusString@libcublasLt.so.11`.
@@ -203,16 +208,85 @@ mod tests {
         let made = Made::new("older");
         made.library("libcublasLt.so.11", LT_NEW, &[]);
         let blas = made.library("libcublas.so.11", BLAS, &["libcublasLt.so.11"]);
-        assert_eq!(unmet_dependency(&blas, &[]), None);
+        assert_eq!(unmet_dependency(&blas, &[], &[]), None);
         made.library("libcublasLt.so.11", LT, &[]);
         assert_eq!(
-            made.text(unmet_dependency(&blas, &[])),
+            made.text(unmet_dependency(&blas, &[], &[])),
             "`libcublas.so.11` of CUDA 12.9 calls `cublasLtGetStatusString`, which the `libcublasLt.so.11` beside it \
              does not have: they are of different releases  [partial-toolkit]\n  \
              = help: install `libcublas.so.11` and `libcublasLt` of one release in `$D`\n  \
              = help: or set CUDA_HOME to a toolkit that is whole\n  \
              library     $D/libcublas.so.11\n  \
              needs       $D/libcublasLt.so.11"
+        );
+    }
+
+    /// pytorch/pytorch#134929: LD_LIBRARY_PATH contains one library of an older release.
+    #[test]
+    fn a_neighbor_of_an_older_release_in_ld_library_path() {
+        let made = Made::new("library-path");
+        let (lib, old, newer) = (made.0.join("lib"), made.0.join("old"), made.0.join("newer"));
+        for dir in [&lib, &old, &newer] {
+            std::fs::create_dir_all(dir).unwrap();
+        }
+        let put = |file: &str, dir: &Path| {
+            std::fs::rename(made.0.join(file), dir.join(file)).unwrap();
+        };
+        let lt = "libcublasLt.so.12";
+        made.library(lt, LT_NEW, &[]);
+        let blas = made.library("libcublas.so.12", BLAS, &[lt]);
+        std::fs::copy(made.0.join(lt), newer.join(lt)).unwrap();
+        put(lt, &lib);
+        made.library(lt, LT, &[]);
+        put(lt, &old);
+        put("libcublas.so.12", &lib);
+        let blas = lib.join(blas.file_name().unwrap());
+        let dirs = [lib.clone()];
+        let text = |first: &[&PathBuf]| {
+            let first: Vec<PathBuf> = first.iter().map(|dir| (*dir).clone()).collect();
+            let mixed = mixed_libraries(&blas, true, &first, &dirs);
+            let text = mixed.map_or_else(String::new, |finding| finding.to_string());
+            text.replace(made.0.to_str().unwrap(), "$D")
+        };
+        assert_eq!(
+            text(&[&old]),
+            "LD_LIBRARY_PATH leads to CUDA libraries of two releases: libcublas.so.12 calls cublasLtGetStatusString, which \
+             libcublasLt.so.12 does not have  [cuda-libraries-mixed]\n  \
+             = help: remove `$D/old` from LD_LIBRARY_PATH where the program runs\n  \
+             caller      $D/lib/libcublas.so.12\n  \
+             library     $D/old/libcublasLt.so.12"
+        );
+        // The helps, and directories that are not at fault.
+        for first in [
+            &[][..],
+            &[&lib, &old],
+            &[&newer],
+            &[&newer, &old],
+            &[&made.0],
+        ] {
+            assert_eq!(text(first), "", "{first:?}");
+        }
+        // Both libraries of the older release go together.
+        let own = made.library(
+            "libcublas.so.12",
+            "int cublasLtCreate(void);\nint cublasCreate(void) { return cublasLtCreate(); }\n",
+            &["old/libcublasLt.so.12"],
+        );
+        std::fs::rename(own, old.join("libcublas.so.12")).unwrap();
+        assert_eq!(text(&[&old]), "");
+        // A newer cuBLAS alone selects the older cublasLt of the toolkit.
+        std::fs::rename(&blas, newer.join("libcublas.so.12")).unwrap();
+        std::fs::rename(old.join("libcublas.so.12"), &blas).unwrap();
+        std::fs::rename(old.join(lt), lib.join(lt)).unwrap();
+        std::fs::remove_file(newer.join(lt)).unwrap();
+        let said = text(&[&newer]);
+        assert!(
+            said.contains("= help: remove `$D/newer` from LD_LIBRARY_PATH"),
+            "{said}"
+        );
+        assert!(
+            said.contains("library     $D/lib/libcublasLt.so.12"),
+            "{said}"
         );
     }
 }

@@ -103,6 +103,7 @@ finding_ids! {
     DeviceBusy "device-busy" Alone Other,
     DeviceMemoryLow "device-memory-low" Alone Other,
     LibraryPathHijack "library-path-hijack" Alone Other,
+    CudaLibrariesMixed "cuda-libraries-mixed" Alone Other,
     NotLoadedYet "not-loaded-yet" Alone Other,
     CudnnNotLoadable "cudnn-not-loadable" SubLibraries Other,
     LibraryNotFound "library-not-found" Alone Other,

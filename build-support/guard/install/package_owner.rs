@@ -241,7 +241,8 @@ fn stems(folder: &Path, start: &str, end: &str) -> Vec<String> {
     stems
 }
 
-fn only<T>(mut found: Vec<T>) -> Option<T> {
+/// Returns the only element, if there is one.
+pub fn only<T>(mut found: Vec<T>) -> Option<T> {
     let last = found.pop();
     last.filter(|_| found.is_empty())
 }

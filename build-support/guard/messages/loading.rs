@@ -191,7 +191,7 @@ impl SuspectLibrary {
                     .help("install NVRTC again, both files in one directory")
             }
             SuspectLibrary::UnlikeCublas(blas, lt) => Finding::warning(
-                FindingId::PartsMixed,
+                FindingId::CudaLibrariesMixed,
                 "libcublas and its libcublasLt come from two installations",
             )
             .with("libcublas", blas.display())

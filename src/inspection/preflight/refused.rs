@@ -14,6 +14,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::not_found::installable;
 use crate::system::files;
+use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
 use std::path::Path;
 
@@ -37,10 +38,7 @@ impl PreflightInput {
     fn dir(&self, file: &Path) -> String {
         let dir = file.parent().unwrap_or(file);
         let root = self.root.as_deref();
-        match root.and_then(|root| dir.strip_prefix(root).ok()) {
-            Some(inside) => format!("/{}", inside.display()),
-            None => dir.display().to_string(),
-        }
+        Sysroot { root }.inside(dir).display().to_string()
     }
 
     fn others_of(&self, names: &[&str]) -> Vec<&Other> {

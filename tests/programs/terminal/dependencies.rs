@@ -336,3 +336,58 @@ fn made_files_take_neither_memory_nor_time() {
     }
     assert_eq!(wrong, Vec::<String>::new());
 }
+
+/// LD_LIBRARY_PATH leads cuSPARSE to the nvJitLink of an older release.
+#[test]
+fn an_older_library_of_cuda_in_ld_library_path() {
+    let root = folder("mixed");
+    let cuda = root.join("cuda");
+    file(&cuda, "include/cuda.h", "#define CUDA_VERSION 12040\n");
+    library(&cuda, "lib64/libcudart.so");
+    let make = |dir: &Path, name: &str, code: &str, needed: &[&Path]| {
+        fs::create_dir_all(dir).expect("a folder");
+        file(&root, "versions", format!("{name} {{ global: *; }};\n"));
+        file(&root, "source.c", code);
+        let mut cc = Command::new("cc");
+        cc.current_dir(&root).args(["-shared", "-fPIC", "-o"]);
+        cc.arg(dir.join(name)).arg(format!("-Wl,-soname,{name}"));
+        cc.arg("-Wl,--version-script=versions,--hash-style=gnu");
+        assert!(
+            cc.arg("source.c")
+                .args(needed)
+                .status()
+                .expect("cc")
+                .success()
+        );
+    };
+    let (lib, old) = (cuda.join("lib64"), root.join("old"));
+    let first = "void __nvJitLinkComplete_12_1(void) {}\n";
+    let both = format!("{first}void __nvJitLinkComplete_12_4(void) {{}}\n");
+    make(&lib, "libnvJitLink.so.12", &both, &[]);
+    let sparse = "void __nvJitLinkComplete_12_4(void);\nvoid cusparseCreate(void) { __nvJitLinkComplete_12_4(); }\n";
+    make(
+        &lib,
+        "libcusparse.so.12",
+        sparse,
+        &[&lib.join("libnvJitLink.so.12")],
+    );
+    std::os::unix::fs::symlink("libcusparse.so.12", lib.join("libcusparse.so")).expect("a link");
+    make(&old, "libnvJitLink.so.12", first, &[]);
+    let home = ("CUDA_HOME", cuda.to_str().expect("text"));
+    let with = |path: &str| {
+        let report = doctor(&[home, ("LD_LIBRARY_PATH", path)], &["--json"]);
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        let mut findings = report["findings"].as_array().expect("findings").iter();
+        let found = findings.find(|one| one["id"] == "cuda-libraries-mixed");
+        found.map(|one| one["help"][0].as_str().expect("a help").to_string())
+    };
+    let (old, lib) = (old.to_str().expect("text"), lib.to_str().expect("text"));
+    assert_eq!(
+        with(old),
+        Some(format!(
+            "remove `{old}` from LD_LIBRARY_PATH where the program runs"
+        ))
+    );
+    assert_eq!(with(""), None);
+    assert_eq!(with(&format!("{lib}:{old}")), None);
+}

@@ -5,6 +5,7 @@ mod made {
     include!("../../../src/system/library_file/made_dll.rs");
 }
 pub mod bundled;
+pub mod cuda_libraries;
 pub mod escapes;
 pub mod executable_stack;
 pub mod image;

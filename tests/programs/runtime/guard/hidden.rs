@@ -92,15 +92,23 @@ fn cublas_and_a_cublaslt_from_elsewhere_are_named() {
     with(&other, "libnvrtc-builtins.so.13.0");
     let both = format!("{}:{}", cudnn.text(), other.text());
     let old = ("TEST_BUILT", "8.9.7");
-    let ran = run(
-        "check",
-        &cudnn.0,
-        &[GPU, REFUSED, old, ("LD_LIBRARY_PATH", &both)],
-    );
+    let report = cudnn.file("start.json");
+    let variables = [
+        GPU,
+        REFUSED,
+        old,
+        ("LD_LIBRARY_PATH", &*both),
+        ("CUDNN_GUARD_REPORT", report.to_str().unwrap()),
+    ];
+    run("startup", &cudnn.0, &variables).must_end_with(78);
+    let report = std::fs::read_to_string(&report).unwrap();
+    assert!(report.contains("\"cuda-libraries-mixed\""), "{report}");
+    let ran = run("check", &cudnn.0, &variables);
     assert_eq!(
         suspects(&ran),
         ["libcublas and its libcublasLt come from two installations"]
     );
+    assert_eq!(ran.json["findings"][1]["id"], "cuda-libraries-mixed");
     assert_eq!(
         ran.json["findings"][1]["evidence"]["libcublasLt"],
         other.file("libcublasLt.so.13").to_str().unwrap()

@@ -1,0 +1,98 @@
+//! The builtins of NVRTC: a library that NVRTC opens by a name with its own minor release when it compiles.
+
+use crate::cudnn::consistency::file_name;
+use crate::cudnn::package_owner;
+use crate::loader::ldso::LoadGraph;
+use crate::model::linkage::{LoadPhase, Missing};
+use crate::model::owner::Owner;
+use crate::runtime::binary::elf::Elf;
+use crate::system::files;
+use crate::system::sysroot::Sysroot;
+use std::path::PathBuf;
+
+pub const BUILTINS: &str = "libnvrtc-builtins.so.";
+/// A limit above the size of NVRTC's constants, 13 MB in CUDA 12.9.
+const MOST_CONSTANTS: u64 = 128 << 20;
+
+/// Builtins that NVRTC does not find.
+pub struct MissingBuiltins<'a> {
+    pub missing: &'a Missing,
+    /// The directory of the file, in which the loader does not search.
+    pub dir: Option<PathBuf>,
+    pub builtins_of_other_release: Option<String>,
+    pub wheel: Option<Owner>,
+}
+
+/// Opens the builtins of each NVRTC in the program.
+pub fn open_builtins(graph: &mut LoadGraph) {
+    let mut names = Vec::new();
+    for (index, object) in graph.objects.iter().enumerate() {
+        if object.name.starts_with("libnvrtc.so") {
+            let file = Elf::read(&object.path).ok();
+            names.extend(file.and_then(|file| Some((index, builtins_name(&file)?))));
+        }
+    }
+    for (index, name) in names {
+        graph.open(&name, index, LoadPhase::Later);
+    }
+}
+
+/// Returns the name by which NVRTC opens its builtins.
+fn builtins_name(nvrtc: &Elf) -> Option<String> {
+    let (offset, size) = nvrtc.section(".rodata")?;
+    name_in(&nvrtc.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?)
+}
+
+/// Returns the first text that is only the name of the builtins. Messages contain the name, too.
+fn name_in(constants: &[u8]) -> Option<String> {
+    let mut texts = constants.split(|byte| *byte == 0);
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
+    texts.find_map(|text| {
+        let numbers = text.strip_prefix(BUILTINS.as_bytes())?;
+        let numbers = std::str::from_utf8(numbers).ok()?;
+        let is_name = numbers.split('.').all(is_digits);
+        is_name.then(|| format!("{BUILTINS}{numbers}"))
+    })
+}
+
+impl<'a> MissingBuiltins<'a> {
+    /// Searches the directory of the NVRTC that opens the builtins, also the one that a link points to.
+    pub fn new(missing: &'a Missing, sysroot: Sysroot) -> Self {
+        let real = sysroot.canonical(&missing.needed_by);
+        let is_builtins = |name: &str| name.starts_with(BUILTINS);
+        let (mut dir, mut other) = (None, None);
+        for own in [&missing.needed_by, &real].map(|file| file.parent()) {
+            let own = own.unwrap_or(&real);
+            for file in files::list_named(own, &is_builtins).unwrap_or_default() {
+                match file_name(&file) {
+                    name if name == missing.name => dir = Some(sysroot.inside(own)),
+                    name => other = Some(name.to_string()),
+                }
+            }
+        }
+        Self {
+            wheel: package_owner::wheel(&real),
+            missing,
+            dir,
+            builtins_of_other_release: other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_builtins_is_a_text_of_its_own() {
+        for (constants, name) in [
+            (&b"x\0nvrtc: error: failed to open libnvrtc-builtins.so.12.4.\0libnvrtc-builtins.so.12.4\0"[..], Some("libnvrtc-builtins.so.12.4")),
+            (b"\0libnvrtc-builtins.so.12.4 is corrupted\0libnvrtc-builtins.so.13.10\0y", Some("libnvrtc-builtins.so.13.10")),
+            (b"libnvrtc-builtins.so.%d.%d\0", None),
+            (b"libnvrtc-builtins.so.\0libnvrtc-builtins.so\0", None),
+            (b"", None),
+        ] {
+            assert_eq!(name_in(constants).as_deref(), name);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! CUDA libraries of different releases in one program.
+
+use crate::cudnn::consistency::file_name;
+use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
+use crate::inspection::nvrtc::MissingBuiltins;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
+use crate::runtime::loader::load_origin::LoadOrigin;
+
+impl MixedLibraries<'_> {
+    pub fn finding(&self) -> Finding {
+        let ([caller, library], first) = (&self.files, &self.function);
+        let (caller, library) = (caller.display(), library.display());
+        let summary = format!(
+            "`{library}` does not have {first}, which `{caller}` calls: the two are of different CUDA releases"
+        );
+        let mut finding = Finding::warning(FindingId::CudaLibrariesMixed, summary);
+        for fix in &self.fixes {
+            finding = finding.help(match fix {
+                LibraryPathFix::Remove(dir) => {
+                    format!("remove `{}` from LD_LIBRARY_PATH", dir.display())
+                }
+                LibraryPathFix::PutFirst(dir) => {
+                    format!("put `{}` first in LD_LIBRARY_PATH", dir.display())
+                }
+            });
+        }
+        if self.fixes.is_empty() {
+            finding = finding.help(self.install());
+        }
+        let packages = self.wheels.iter().rev().flatten();
+        finding
+            .with_lines("found via", &self.library.via)
+            .with_lines("compatible", self.compatible.iter().map(|path| path.display()))
+            .with_lines("packages", packages)
+            .with(
+                "result",
+                "the program starts, and exits with \"symbol lookup error\" when the function is called; a program that opens the \
+                 caller with RTLD_NOW, like Python, cannot load it",
+            )
+    }
+
+    /// Returns the help that installs another file of the library.
+    fn install(&self) -> String {
+        let (name, [caller, file]) = (&self.library.name, &self.files);
+        match (&self.wheels, self.release, &self.library.via) {
+            ([_, Some(wheel)], Some(from), _) => {
+                let below = Version::new(from.major + 1, 0, 0);
+                let command = wheel.install(from, Some(below)).unwrap_or_default();
+                format!("run `{command}`")
+            }
+            ([Some(caller), Some(wheel)], None, _) => {
+                let pip = wheel.installer.pip();
+                let (wheel, caller) = (&wheel.name, &caller.name);
+                format!("run `{pip} install --upgrade {wheel} {caller}`")
+            }
+            (_, release, via) => {
+                let required = match release {
+                    Some(release) => format!("a {name} of CUDA {} or later", release.short()),
+                    None => format!("a {name} of the CUDA release of {}", file_name(caller)),
+                };
+                match via {
+                    None | Some(LoadOrigin::LibraryPath(_)) => {
+                        format!("put the directory of {required} first in LD_LIBRARY_PATH")
+                    }
+                    Some(via) => via.help(file.parent().unwrap_or(file), &required),
+                }
+            }
+        }
+    }
+}
+
+impl MissingBuiltins<'_> {
+    pub fn finding(&self) -> Finding {
+        let (nvrtc, name) = (self.missing.needed_by.display(), &self.missing.name);
+        let mut summary = format!("`{nvrtc}` opens {name}, which the loader does not find");
+        let mut id = FindingId::LibraryNotFound;
+        if let (Some(other), None) = (&self.builtins_of_other_release, &self.dir) {
+            summary += &format!(": {other} beside it is of another CUDA release");
+            id = FindingId::CudaLibrariesMixed;
+        }
+        let release = name.rsplit_once(".so.").map_or("", |(_, release)| release);
+        let help = match (&self.dir, &self.wheel) {
+            (Some(dir), _) => format!("put `{}` into LD_LIBRARY_PATH", dir.display()),
+            (None, Some(wheel)) => {
+                let (pip, name) = (wheel.installer.pip(), &wheel.name);
+                format!("run `{pip} install --force-reinstall --no-deps '{name}=={release}.*'`")
+            }
+            (None, None) => format!("install libnvrtc of CUDA {release} with its builtins"),
+        };
+        Finding::warning(id, summary)
+            .help(help)
+            .with("looked at", self.missing.searched.join("\n"))
+            .with(
+                "result",
+                format!("NVRTC cannot open {name} when it compiles"),
+            )
+    }
+}

@@ -1,0 +1,446 @@
+//! CUDA libraries of different releases in one program.
+
+use super::image::{Image, ids};
+use crate::support::{Ran, run};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+/// The directory of a wheel's library below `site-packages`.
+fn wheel(name: &str) -> String {
+    format!("venv/lib/python3.12/site-packages/nvidia/{name}/lib")
+}
+
+/// Like the functions of NVIDIA's libraries, these have the name of the library as their version.
+fn versioned(image: &Image, path: &str, code: &str, flags: &[&str]) {
+    let name = path.rsplit('/').next().unwrap();
+    let script = image.at("versions");
+    fs::create_dir_all(&image.0).unwrap();
+    fs::write(&script, format!("{name} {{ global: *; }};\n")).unwrap();
+    let script = format!("-Wl,--version-script={}", script.display());
+    let own = ["-Wl,--hash-style=gnu", "-Wl,--no-as-needed", &script];
+    image.library(path, code, &[&own[..], flags].concat());
+    fs::remove_file(image.at("versions")).unwrap();
+}
+
+/// The nvJitLink of a CUDA release, which has the functions of the earlier ones, too.
+fn nvjitlink(image: &Image, dir: &str, (major, minor): (u32, u32)) {
+    let mut code = String::new();
+    for minor in 0..=minor {
+        code += &format!("void __nvJitLinkComplete_{major}_{minor}(void) {{}}\n");
+    }
+    versioned(image, &format!("{dir}/libnvJitLink.so.{major}"), &code, &[]);
+}
+
+/// A program with the cuSPARSE and the nvJitLink of the wheels of these releases.
+fn cusparse(name: &str, release: (u32, u32), installed: (u32, u32), flags: &[&str]) -> Image {
+    let image = Image::new(name);
+    let (major, minor) = release;
+    nvjitlink(&image, &wheel("nvjitlink"), release);
+    let function = format!("__nvJitLinkComplete_{major}_{minor}");
+    let code = format!("void {function}(void);\nvoid cusparseCreate(void) {{ {function}(); }}\n");
+    let (path, needed) = (
+        format!("{}/libcusparse.so.{major}", wheel("cusparse")),
+        format!("IMAGE/{}/libnvJitLink.so.{major}", wheel("nvjitlink")),
+    );
+    let own = [
+        &*needed,
+        "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../../nvjitlink/lib",
+    ];
+    versioned(&image, &path, &code, &[&own[..], flags].concat());
+    let rpath = format!("-Wl,-rpath,/{}", wheel("cusparse"));
+    image.program(&[], &[&format!("IMAGE/{path}"), &rpath]);
+    nvjitlink(&image, &wheel("nvjitlink"), installed);
+    image
+}
+
+/// The record of a wheel that contains this library.
+fn record(image: &Image, wheel: &str, library: &str) {
+    let site = image.at("venv/lib/python3.12/site-packages");
+    let size = fs::metadata(site.join(library)).unwrap().len();
+    let dir = site.join(format!("{wheel}.dist-info"));
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("RECORD"), format!("{library},sha256=x,{size}\n")).unwrap();
+}
+
+fn inspect(image: &Image, dirs: &[&str]) -> Ran {
+    let dirs = dirs.iter().map(|dir| image.at(dir).display().to_string());
+    image.inspect_with(&[], &dirs.collect::<Vec<_>>().join(":"))
+}
+
+fn is_silent(image: &Image, dirs: &[&str]) {
+    inspect(image, dirs)
+        .exits_with(0)
+        .does_not_say("cuda-libraries-mixed");
+}
+
+/// The finding without the verdict.
+fn said(image: &Image, dirs: &[&str]) -> String {
+    let said = image.said(&inspect(image, dirs));
+    said.split("\n\n").next().unwrap().to_string() + "\n"
+}
+
+/// pytorch/pytorch#134929, infiniflow/ragflow#4466, jax-ml/jax#30050
+#[test]
+fn an_older_nvjitlink_in_ld_library_path() {
+    let image = cusparse("nvjitlink", (12, 4), (12, 4), &[]);
+    nvjitlink(&image, "opt/cuda-12.1/lib64", (12, 1));
+    let old = "opt/cuda-12.1/lib64";
+    assert_eq!(
+        said(&image, &[old]),
+        "  – `/opt/cuda-12.1/lib64/libnvJitLink.so.12` does not have __nvJitLinkComplete_12_4, which \
+         `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/libcusparse.so.12` calls: the two are of different CUDA releases  \
+         [cuda-libraries-mixed]\n      \
+         = help: remove `/opt/cuda-12.1/lib64` from LD_LIBRARY_PATH\n      \
+         = help: put `/venv/lib/python3.12/site-packages/nvidia/nvjitlink/lib` first in LD_LIBRARY_PATH\n      \
+         found via   LD_LIBRARY_PATH, its entry `/opt/cuda-12.1/lib64`\n      \
+         compatible  /venv/lib/python3.12/site-packages/nvidia/nvjitlink/lib/libnvJitLink.so.12\n      \
+         result      the program starts, and exits with \"symbol lookup error\" when the function is called; a program that opens the \
+         caller with RTLD_NOW, like Python, cannot load it\n"
+    );
+    // The helps.
+    is_silent(&image, &[]);
+    is_silent(&image, &[&wheel("nvjitlink"), old]);
+}
+
+/// The older directory contains another library of the program, which is missing without it.
+#[test]
+fn a_directory_that_the_program_needs_is_not_to_be_removed() {
+    let image = cusparse("nvjitlink-needed", (12, 4), (12, 4), &[]);
+    let old = "opt/cuda-12.1/lib64";
+    nvjitlink(&image, old, (12, 1));
+    image.library("opt/cuda-12.1/lib64/libcudart.so.12", "int x;", &[]);
+    let sparse = format!("IMAGE/{}/libcusparse.so.12", wheel("cusparse"));
+    let rpath = format!("-Wl,-rpath,/{}", wheel("cusparse"));
+    let cudart = "IMAGE/opt/cuda-12.1/lib64/libcudart.so.12";
+    image.program(&[], &[&sparse, cudart, &rpath]);
+    let said = said(&image, &[old]);
+    assert!(!said.contains("= help: remove"), "{said}");
+    assert!(said.contains("= help: put `/venv/"), "{said}");
+    is_silent(&image, &[&wheel("nvjitlink"), old]);
+}
+
+/// The loader searches the program's RPATH before LD_LIBRARY_PATH.
+#[test]
+fn an_older_nvjitlink_in_the_rpath_of_the_program() {
+    let image = cusparse("rpath", (12, 4), (12, 4), &[]);
+    nvjitlink(&image, "opt/old", (12, 1));
+    let nvjitlink = format!("IMAGE/{}/libnvJitLink.so.12", wheel("nvjitlink"));
+    let sparse = format!("IMAGE/{}/libcusparse.so.12", wheel("cusparse"));
+    let rpath = format!(
+        "-Wl,--disable-new-dtags,-rpath,/opt/old:/{}",
+        wheel("cusparse")
+    );
+    image.program(&[], &[&nvjitlink, &sparse, &rpath]);
+    let said = said(&image, &[&wheel("nvjitlink")]);
+    let help = "= help: install a libnvJitLink.so.12 of CUDA 12.4 or later in `/opt/old`\n";
+    assert!(said.contains(help), "{said}");
+    assert!(!said.contains("first in LD_LIBRARY_PATH"), "{said}");
+}
+
+/// NVIDIA/cuvs#1794
+#[test]
+fn an_older_wheel_of_nvjitlink() {
+    let image = cusparse("wheels", (12, 9), (12, 4), &[]);
+    let library = "nvidia/nvjitlink/lib/libnvJitLink.so.12";
+    let help = |image: &Image| {
+        let said = said(image, &[]);
+        let help = said.split("= help: ").nth(1).unwrap();
+        help.split("\n      ").next().unwrap().to_string()
+    };
+    assert_eq!(
+        help(&image),
+        "install a libnvJitLink.so.12 of CUDA 12.9 or later in \
+         `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/../../nvjitlink/lib`, or put its directory into LD_LIBRARY_PATH"
+    );
+    record(&image, "nvidia_nvjitlink_cu12-12.4.127", library);
+    assert_eq!(
+        help(&image),
+        "run `pip install 'nvidia-nvjitlink-cu12>=12.9,<13.0'`"
+    );
+    fs::write(image.at("venv/pyvenv.cfg"), "home = /usr/bin\nuv = 0.9.1\n").unwrap();
+    assert_eq!(
+        help(&image),
+        "run `uv pip install 'nvidia-nvjitlink-cu12>=12.9,<13.0'`"
+    );
+    // Two wheels with one file: no command is known to help.
+    record(&image, "nvidia_nvjitlink-12.4.127", library);
+    assert!(help(&image).starts_with("install a libnvJitLink.so.12"));
+    nvjitlink(&image, &wheel("nvjitlink"), (12, 9));
+    is_silent(&image, &[]);
+}
+
+/// No table knows the releases.
+#[test]
+fn a_release_of_the_future() {
+    let image = cusparse("future", (15, 12), (15, 11), &[]);
+    let said = said(&image, &[]);
+    assert!(
+        said.contains("a libnvJitLink.so.15 of CUDA 15.12 or later"),
+        "{said}"
+    );
+    nvjitlink(&image, &wheel("nvjitlink"), (15, 13));
+    is_silent(&image, &[]);
+}
+
+/// The versions in the names of cuBLAS's functions are not known, and the two are in one wheel.
+#[test]
+fn an_older_cublaslt_and_an_older_cublas() {
+    let image = Image::new("cublas");
+    let (cublas, cusolver) = (wheel("cublas"), wheel("cusolver"));
+    let lt =
+        |dir: &str, code: &str| versioned(&image, &format!("{dir}/libcublasLt.so.12"), code, &[]);
+    let blas = |dir: &str, code: &str| {
+        let lt = format!("IMAGE/{cublas}/libcublasLt.so.12");
+        let path = format!("{dir}/libcublas.so.12");
+        versioned(
+            &image,
+            &path,
+            code,
+            &[&lt, "-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
+        );
+    };
+    lt(
+        &cublas,
+        "void cublasLtSetEnvironmentMode(void) {}\nvoid cublasLtInit(void) {}",
+    );
+    blas(
+        &cublas,
+        "void cublasLtSetEnvironmentMode(void);\nvoid cublasSetEnvironmentMode(void) { cublasLtSetEnvironmentMode(); }",
+    );
+    let solver = format!("{cusolver}/libcusolver.so.11");
+    let needed = format!("IMAGE/{cublas}/libcublas.so.12");
+    let code = "void cublasSetEnvironmentMode(void);\nvoid cusolverDnCreate(void) { cublasSetEnvironmentMode(); }";
+    let runpath = "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../../cublas/lib";
+    let lt_needed = format!("IMAGE/{cublas}/libcublasLt.so.12");
+    versioned(&image, &solver, code, &[&needed, &lt_needed, runpath]);
+    let rpath = format!("-Wl,-rpath,/{cusolver}");
+    image.program(&[], &[&format!("IMAGE/{solver}"), &rpath]);
+    is_silent(&image, &[]);
+    // cuBLAS beside an older cuBLASLt.
+    lt("opt/old", "void cublasLtInit(void) {}");
+    let text = said(&image, &["opt/old"]);
+    assert!(
+        text.contains(
+            "`/opt/old/libcublasLt.so.12` does not have cublasLtSetEnvironmentMode, which `/venv/"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains("= help: remove `/opt/old` from LD_LIBRARY_PATH\n"),
+        "{text}"
+    );
+    is_silent(&image, &[&cublas, "opt/old"]);
+    // cuSOLVER beside an older cuBLAS, in wheels.
+    blas(
+        &cublas,
+        "void cublasLtInit(void);\nvoid cublasCreate(void) { cublasLtInit(); }",
+    );
+    record(
+        &image,
+        "nvidia_cublas_cu12-12.4.5.8",
+        "nvidia/cublas/lib/libcublas.so.12",
+    );
+    let text = said(&image, &[]);
+    let help =
+        "= help: install a libcublas.so.12 of the CUDA release of libcusolver.so.11 in `/venv/";
+    assert!(text.contains(help), "{text}");
+    record(
+        &image,
+        "nvidia_cusolver_cu12-11.7.5.82",
+        "nvidia/cusolver/lib/libcusolver.so.11",
+    );
+    let text = said(&image, &[]);
+    assert!(
+        text.contains(
+            "= help: run `pip install --upgrade nvidia-cublas-cu12 nvidia-cusolver-cu12`\n"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn libraries_that_go_together_are_not_reported() {
+    // A newer one has the functions of the older ones.
+    let image = cusparse("together", (12, 4), (12, 9), &[]);
+    is_silent(&image, &[]);
+    nvjitlink(&image, "opt/newer", (12, 5));
+    is_silent(&image, &["opt/newer"]);
+    // The older one is behind, or is not on the search path.
+    nvjitlink(&image, "opt/old", (12, 1));
+    is_silent(&image, &["opt/newer", "opt/old"]);
+    // A library of the same name without symbols may load another one.
+    image.library("opt/empty/libnvJitLink.so.12", "", &[]);
+    is_silent(&image, &["opt/empty"]);
+    // Another library defines the function.
+    versioned(
+        &image,
+        "opt/both/libother.so",
+        "void __nvJitLinkComplete_12_4(void) {}",
+        &[],
+    );
+    let sparse = format!("IMAGE/{}/libcusparse.so.12", wheel("cusparse"));
+    let rpath = format!("-Wl,-rpath,/{}", wheel("cusparse"));
+    image.program(&[], &[&sparse, "IMAGE/opt/both/libother.so", &rpath]);
+    is_silent(&image, &["opt/both", "opt/old"]);
+    // Neither is NVIDIA's.
+    let image = Image::new("not-nvidias");
+    versioned(
+        &image,
+        "opt/lib/libother.so.1",
+        "void one(void) {}\nvoid two(void) {}",
+        &[],
+    );
+    versioned(
+        &image,
+        "opt/lib/libcurl.so.4",
+        "void two(void);\nvoid curl(void) { two(); }",
+        &["IMAGE/opt/lib/libother.so.1", "-Wl,-rpath,$ORIGIN"],
+    );
+    image.program(&[], &["IMAGE/opt/lib/libcurl.so.4", "-Wl,-rpath,/opt/lib"]);
+    versioned(&image, "opt/lib/libother.so.1", "void one(void) {}", &[]);
+    is_silent(&image, &[]);
+}
+
+/// A library of a framework, which is not NVIDIA's, and a program without a SONAME, which has a finding of its own.
+#[test]
+fn a_caller_that_is_not_nvidias() {
+    let image = Image::new("torch");
+    let blas = "opt/lib/libcublas.so.12";
+    let needed = ["IMAGE/opt/lib/libcublas.so.12", "-Wl,-rpath,$ORIGIN"];
+    let code = "void cublasSetEnvironmentMode(void);\n";
+    versioned(&image, blas, "void cublasSetEnvironmentMode(void) {}", &[]);
+    let torch = format!("{code}void torch(void) {{ cublasSetEnvironmentMode(); }}");
+    versioned(&image, "opt/lib/libtorch_cuda.so", &torch, &needed);
+    let start = format!("{code}void _start(void) {{ cublasSetEnvironmentMode(); }}");
+    // Like Python, the program exports its functions.
+    let exports = "-Wl,--export-dynamic,--hash-style=gnu";
+    image.compile(
+        "app/direct",
+        &start,
+        &[needed[0], exports, "-Wl,-rpath,/opt/lib"],
+    );
+    image.program(
+        &[],
+        &["IMAGE/opt/lib/libtorch_cuda.so", "-Wl,-rpath,/opt/lib"],
+    );
+    is_silent(&image, &[]);
+    versioned(&image, blas, "void cublasCreate_v2(void) {}", &[]);
+    assert_eq!(ids(&image.json()), ["cuda-libraries-mixed"]);
+    fs::rename(image.at("app/direct"), image.at("app/app")).unwrap();
+    assert_eq!(ids(&image.json()), ["library-not-found"]);
+}
+
+/// A program with an NVRTC of this release in `opt/cuda/lib64`.
+fn nvrtc(name: &str, release: &str, own: &str, program: &str) -> Image {
+    let image = Image::new(name);
+    let code = format!(
+        "const char *name(void) {{ return \"libnvrtc-builtins.so.{release}\"; }}\n\
+         const char *error(void) {{ return \"failed to open libnvrtc-builtins.so.{release}.\"; }}\n"
+    );
+    let library = "opt/cuda/lib64/libnvrtc.so.12";
+    image.library(library, &code, &[own]);
+    image.program(&[], &["IMAGE/opt/cuda/lib64/libnvrtc.so.12", program]);
+    image
+}
+
+fn builtins(image: &Image, dir: &str, release: &str) {
+    image.library(
+        &format!("{dir}/libnvrtc-builtins.so.{release}"),
+        "int x;",
+        &[],
+    );
+}
+
+const OF_NVRTC: &str = "-Wl,--enable-new-dtags,-rpath,$ORIGIN";
+const NO_RUNPATH: &str = "-Wl,-O1";
+const OF_PROGRAM: &str = "-Wl,--enable-new-dtags,-rpath,/opt/cuda/lib64";
+
+/// pytorch/TensorRT#3893
+#[test]
+fn the_builtins_of_another_release() {
+    let image = nvrtc("builtins", "12.4", OF_NVRTC, OF_PROGRAM);
+    let dir = "opt/cuda/lib64";
+    builtins(&image, dir, "12.9");
+    assert_eq!(
+        said(&image, &[]),
+        "  – `/opt/cuda/lib64/libnvrtc.so.12` opens libnvrtc-builtins.so.12.4, which the loader does not find: \
+         libnvrtc-builtins.so.12.9 beside it is of another CUDA release  [cuda-libraries-mixed]\n      \
+         = help: install libnvrtc of CUDA 12.4 with its builtins\n      \
+         looked at   the RUNPATH of libnvrtc.so.12, its entry `/opt/cuda/lib64`\n                  \
+         /etc/ld.so.cache\n      \
+         result      NVRTC cannot open libnvrtc-builtins.so.12.4 when it compiles\n"
+    );
+    builtins(&image, dir, "12.4");
+    inspect(&image, &[]).does_not_say("libnvrtc-builtins");
+}
+
+/// nlesc-recruit/cudawrappers#354: the RUNPATH of the program does not apply to what NVRTC opens, but its RPATH does.
+#[test]
+fn builtins_that_only_the_program_would_find() {
+    let image = nvrtc("builtins-runpath", "13.10", NO_RUNPATH, OF_PROGRAM);
+    builtins(&image, "opt/cuda/lib64", "13.10");
+    builtins(&image, "opt/cuda/lib64", "13.9");
+    image
+        .flat(&[])
+        .says("opens libnvrtc-builtins.so.13.10, which the loader does not find [library-not-found] = help: put `/opt/cuda/lib64` into LD_LIBRARY_PATH looked at");
+    inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
+    let rpath = "-Wl,--disable-new-dtags,-rpath,/opt/cuda/lib64";
+    let image = nvrtc("builtins-rpath", "13.10", NO_RUNPATH, rpath);
+    builtins(&image, "opt/cuda/lib64", "13.10");
+    inspect(&image, &[]).does_not_say("libnvrtc-builtins");
+}
+
+/// `$ORIGIN` is the directory of the link, in which there are no builtins.
+#[test]
+fn a_link_to_nvrtc() {
+    let image = nvrtc("builtins-link", "12.4", OF_NVRTC, "-Wl,-rpath,/app/lib");
+    builtins(&image, "opt/cuda/lib64", "12.4");
+    fs::create_dir_all(image.at("app/lib")).unwrap();
+    symlink(
+        "/opt/cuda/lib64/libnvrtc.so.12",
+        image.at("app/lib/libnvrtc.so.12"),
+    )
+    .unwrap();
+    image
+        .flat(&[])
+        .says("[library-not-found] = help: put `/opt/cuda/lib64` into LD_LIBRARY_PATH looked at");
+    inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
+}
+
+/// On this machine, where the loader does not resolve the link.
+#[test]
+fn a_link_to_nvrtc_outside_of_an_image() {
+    let image = nvrtc(
+        "builtins-here",
+        "12.4",
+        OF_NVRTC,
+        "-Wl,-rpath,IMAGE/app/lib",
+    );
+    builtins(&image, "opt/cuda/lib64", "12.4");
+    fs::create_dir_all(image.at("app/lib")).unwrap();
+    let real = image.at("opt/cuda/lib64");
+    symlink(
+        real.join("libnvrtc.so.12"),
+        image.at("app/lib/libnvrtc.so.12"),
+    )
+    .unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command.arg("inspect").arg(image.at("app/app"));
+    let ran = run(command.arg("--json").env_remove("LD_LIBRARY_PATH"));
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let mut findings = json["findings"].as_array().unwrap().iter();
+    let finding = findings
+        .find(|one| one["id"] == "library-not-found")
+        .unwrap();
+    let help = format!("put `{}` into LD_LIBRARY_PATH", real.display());
+    assert_eq!(finding["help"][0], *help);
+}
+
+/// An NVRTC that does not contain the name, like a stand-in, opens no builtins.
+#[test]
+fn an_nvrtc_without_the_name_of_builtins() {
+    let image = nvrtc("builtins-none", "%d.%d", OF_NVRTC, OF_PROGRAM);
+    inspect(&image, &[]).does_not_say("libnvrtc-builtins");
+}
