@@ -71,6 +71,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "driver/no_gpu",
     "driver/nvml",
     "driver/query",
+    "driver/stub",
     "facts/allowed",
     "facts/built",
     "facts/built_record",

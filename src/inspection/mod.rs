@@ -1,5 +1,6 @@
 //! The inspection of a compiled program.
 
+pub mod driver_stub;
 pub mod executable_stack;
 pub mod fault;
 pub mod interpreter;
@@ -26,6 +27,7 @@ use crate::loader::{linkage, main_library};
 use crate::model::candidate::Found;
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::model::platform::Platform;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
@@ -33,6 +35,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::cudnn_file;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
+use crate::runtime::loader::search_path::SearchPath;
 use crate::system::{Host, files};
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
@@ -176,9 +179,13 @@ impl Inspection {
         refused.extend(mixed.iter().map(MixedLibraries::finding));
         // Without a guard it is unknown whether the program uses cudarc, and an image gets the driver of its machine.
         let is_used = !is_image && self.input.by_cudarc().is_some();
-        let by_cudarc = undefined_symbols::by_cudarc(&mut graph, &self.input.program);
+        let constants = Elf::read(&self.input.program).ok();
+        let constants = constants.and_then(|elf| elf.rodata()).unwrap_or_default();
+        let by_cudarc = undefined_symbols::by_cudarc(&mut graph, &self.input.program, &constants);
         let by_cudarc = by_cudarc.map(|finding| finding.error_if(is_used));
         self.findings.extend(by_cudarc);
+        let stub = driver_stub::finding(&graph, self.input.by_cudarc().is_some(), &constants);
+        self.findings.extend(stub);
         self.input.objects = graph.objects;
         self.input.missing = graph.missing;
         if let Some(file) = graph.by_level.first() {
@@ -298,18 +305,27 @@ impl Inspection {
 
     /// Queries the driver and the GPUs of this machine.
     fn ask(&mut self) {
+        let unsearched = driver_library::unsearched(Path::new("/"), &SearchPath::of_program());
         match within(DEADLINE, query::ask) {
             Ok(Ok(driver)) => self.input.driver = Some(driver),
             Ok(Err(problem)) => {
-                self.findings
-                    .push(driver_library::locate(&problem).finding());
+                // The stub that the program gets is already reported.
+                let finding = driver_library::locate(&problem).finding();
+                let is_stub = |one: &Finding| one.id == FindingId::DriverStub;
+                if !is_stub(&finding) || !self.findings.iter().any(is_stub) {
+                    self.findings.push(finding);
+                }
                 self.input.driver = problem.driver().cloned();
             }
             Err(_) => self.unknown.push("the driver does not answer".into()),
         }
         if self.input.driver.is_none() {
             self.unknown.push("there is no driver here".into());
-        } else if self.input.gpus().is_empty() {
+            return;
+        }
+        self.findings
+            .extend(unsearched.map(|missing| missing.finding()));
+        if self.input.gpus().is_empty() {
             self.unknown.push("there is no GPU here".into());
         }
     }

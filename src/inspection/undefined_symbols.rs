@@ -10,9 +10,6 @@ use crate::runtime::system::names::DRIVER_SO;
 use crate::toolkit::dependencies::is_of_toolkit;
 use std::path::Path;
 
-/// A limit above the size of constants in most programs.
-const MOST_CONSTANTS: u64 = 128 << 20;
-
 /// Returns the findings for missing functions of NVIDIA's libraries that the program or a loaded library calls. In an
 /// image, the machine's driver may be mounted over the one in the file.
 pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
@@ -97,11 +94,8 @@ fn owner(function: &str) -> Option<&'static str> {
 }
 
 /// Returns the finding for a cudarc in the program that looks up functions which the driver does not have.
-pub fn by_cudarc(graph: &mut LoadGraph, program: &Path) -> Option<Finding> {
-    let file = Elf::read(&graph.objects.first()?.path).ok()?;
-    let (offset, size) = file.section(".rodata")?;
-    let constants = file.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
-    let lookup = EagerLookup::detect(&constants)?;
+pub fn by_cudarc(graph: &mut LoadGraph, program: &Path, constants: &[u8]) -> Option<Finding> {
+    let lookup = EagerLookup::detect(constants)?;
     let index = graph.open(DRIVER_SO, 0, LoadPhase::Later);
     // A missing driver is reported elsewhere.
     graph

@@ -8,8 +8,11 @@ use crate::model::linkage::{LoadPhase, Object};
 use crate::model::owner::Owner;
 use crate::model::platform::Platform;
 use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
-use crate::runtime::facts::sub_libraries::{self, CudaLibrary, TENSOR_IR};
+use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::dlopen_dependencies::opened_by;
+use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
+use crate::runtime::system::names::DRIVER_SO;
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
@@ -91,17 +94,40 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     use_own_version(&mut cudnn, &file("graph"), platform);
     cudnn.link_dir = Some(cudnn.root.clone());
     if let Some(cuda) = cudnn.cuda_major {
-        for library in [CudaLibrary::CublasLt, CudaLibrary::Nvrtc] {
-            let opens = |name: &str| {
-                sub_libraries::find(name).is_some_and(|part| part.opens.contains(&library))
+        for (name, index) in indices {
+            let Some(part) = graph.objects.get(index) else {
+                continue;
             };
-            let opener = indices.iter().find(|(name, _)| opens(name));
-            if let Some((file, (_, index))) = library.file_name(cuda, false).zip(opener) {
-                graph.open(&file, *index, LoadPhase::Later);
+            for names in opened_by(name, &part.path.clone(), cuda, false) {
+                let mut followed = ["libcublasLt.", "libnvrtc.", PLAIN_DRIVER].iter();
+                if followed.any(|known| names.iter().any(|name| name.starts_with(known))) {
+                    open_any(graph, &names, index, cuda);
+                }
             }
         }
     }
     Some(cudnn)
+}
+
+/// Opens a library by the first of these names that the loader finds. If it finds none, only the first name is missing.
+fn open_any(graph: &mut LoadGraph, names: &[String], requester: usize, cuda: u32) {
+    let is_here = graph.env.view.root.is_none();
+    let has_driver = || graph.clone().open(DRIVER_SO, requester, LoadPhase::Later);
+    // A missing driver is reported as such, and an image gets its links with the driver.
+    if names == [PLAIN_DRIVER] && (!is_here || has_driver().is_none()) {
+        return;
+    }
+    let mut opened = names.iter();
+    let found = opened.find_map(|name| graph.open(name, requester, LoadPhase::Later));
+    let (path, first) = (graph.search_path(requester), names.first());
+    graph.missing.retain_mut(|missing| {
+        let is_first = first == Some(&missing.name);
+        if is_first && is_here {
+            missing.link = MissingLink::find(&missing.name, Some(cuda), &path);
+        }
+        let is_other = missing.need != LoadPhase::Later || !names.contains(&missing.name);
+        is_other || is_first && found.is_none()
+    });
 }
 
 /// Returns a cuDNN of one of these majors that precedes the one that cudarc loads as `libcudnn.so`.

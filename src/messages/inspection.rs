@@ -184,6 +184,9 @@ impl InspectionFault<'_> {
                         ..finding
                     };
                 }
+                if let Some(link) = &missing.link {
+                    return link.explain(finding);
+                }
                 finding.help(match source {
                     LibrarySource::Directory(dir) => format!("put `{dir}` into LD_LIBRARY_PATH"),
                     LibrarySource::Toolkit(cuda) => format!(

@@ -1,6 +1,7 @@
 //! The dynamic linking information of programs and libraries.
 
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::install::missing_dlopen::MissingLink;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::Unfit;
 use std::path::PathBuf;
@@ -84,4 +85,6 @@ pub struct Missing {
     pub placeholder: Option<PathBuf>,
     /// The first file of this name that the loader cannot use.
     pub unfit: Option<Unfit>,
+    /// The link by which the loader would find it.
+    pub link: Option<MissingLink>,
 }

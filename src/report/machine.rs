@@ -9,13 +9,16 @@ use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::loader::search_path::SearchPath;
 use crate::targets::gpus::{DEADLINE, gpus, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
+use std::path::Path;
 
 /// Queries the machine and adds findings about it.
 pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
+    let unsearched = driver_library::unsearched(Path::new("/"), &SearchPath::of_program());
     match within(DEADLINE, query::ask) {
         Ok(Ok(driver)) => machine.driver = Some(driver),
         Ok(Err(problem)) => {
@@ -29,6 +32,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
         Err(silent) => findings.push(silent.finding()),
     }
     if let Some(driver) = &machine.driver {
+        findings.extend(unsearched.map(|missing| missing.finding()));
         machine.gpus.clone_from(&driver.devices);
     }
     kernels(&mut machine, toolchain, findings);
@@ -47,7 +51,7 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
     }
     if let Some(cudnn) = cudnn {
         if toolchain.host.platform.os == Os::Linux {
-            findings.extend(not_opened::finding(cudnn, toolkit));
+            findings.extend(not_opened::findings(cudnn, toolkit).into_iter().flatten());
         }
         let unserved = rules::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
         // A finding about a GPU is clearer than one about the target that was chosen for it.

@@ -5,7 +5,7 @@ use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::owner::Installer;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::install::dlopen_dependencies;
+use crate::runtime::install::dlopen_dependencies::{self, SuspectLibrary};
 use crate::runtime::loader::search_path::SearchPath;
 use crate::search::install_layout::PACKAGES;
 use crate::system::files;
@@ -25,32 +25,35 @@ pub struct NotOpened<'a> {
     pub aside: Vec<PathBuf>,
 }
 
-/// Returns the finding for libraries of CUDA that this cuDNN opens by name when it computes, if they are neither beside
+/// Returns the findings for libraries of CUDA that this cuDNN opens by name when it computes, if they are neither beside
 /// it, nor in the toolkit, nor where this machine's loader searches.
-pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
+pub fn findings(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Vec<Finding>> {
     let cuda = cudnn.cuda_major?;
+    let mut findings = Vec::new();
     let search_path = SearchPath::of_program();
     let mut known_dirs = toolkit.map_or_else(Vec::new, |one| one.link_dirs.clone());
     known_dirs.extend(cudnn.link_dir.clone());
     let mut missing: Vec<(String, &str)> = Vec::new();
     for part in &cudnn.parts {
-        let names = dlopen_dependencies::opened_by(&part.name, cuda);
-        if names.is_empty() {
-            continue;
-        }
-        let elf = Elf::open(&part.path);
-        let mut dirs = elf.map_or_else(|_| Vec::new(), |elf| elf.folders(&part.path));
-        dirs.extend_from_slice(&known_dirs);
-        let exists = |name: &str| {
-            let found = search_path.resolve(name, &[], false);
-            found.is_some() || dirs.iter().any(|dir| files::is_file(&dir.join(name)))
+        let opened = dlopen_dependencies::opened_by(&part.name, &part.path, cuda, false);
+        let elf = Elf::open(&part.path).ok();
+        let own = elf.map(|elf| search_path.of_library(&elf, &part.path));
+        let search_path = own.as_ref().unwrap_or(&search_path);
+        let exists = |name: &String| {
+            let found = search_path.program_file(name);
+            found.is_some() || known_dirs.iter().any(|dir| files::is_file(&dir.join(name)))
         };
-        for name in names {
-            // A sub-library falls back to the name without a version.
-            let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-            let known = missing.iter().any(|(known, _)| *known == name);
-            if !known && !exists(&name) && !exists(plain) {
-                missing.push((name, consistency::file_name(&part.path)));
+        for names in opened {
+            let is_known = |name: &&String| missing.iter().any(|(known, _)| known == *name);
+            let name = names.first().filter(|name| !is_known(name));
+            let Some(name) = name.filter(|_| !names.iter().any(exists)) else {
+                continue;
+            };
+            match SuspectLibrary::missing(&part.path, name, cuda, search_path) {
+                Some(SuspectLibrary::Missing { link: None, .. }) => {
+                    missing.push((name.clone(), consistency::file_name(&part.path)));
+                }
+                fault => findings.extend(fault.map(|fault| fault.finding())),
             }
         }
     }
@@ -76,7 +79,10 @@ pub fn finding(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Finding> {
         missing,
         aside: if is_nowhere { Vec::new() } else { aside },
     };
-    (!not_opened.missing.is_empty()).then(|| not_opened.finding())
+    if !not_opened.missing.is_empty() {
+        findings.push(not_opened.finding());
+    }
+    Some(findings)
 }
 
 /// Returns the packages of these libraries, each once, as arguments for a shell.

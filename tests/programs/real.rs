@@ -13,6 +13,8 @@ pub mod matrix;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod mixes;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod names;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod onnxruntime;
 pub mod programs;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]

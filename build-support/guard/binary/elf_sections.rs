@@ -28,6 +28,12 @@ impl Elf {
         sections.iter().find(is_it)?.range()
     }
 
+    /// Returns the section of the constants, if it is of a size that programs and libraries have.
+    pub fn rodata(&self) -> Option<Vec<u8>> {
+        let (offset, size) = self.section(".rodata")?;
+        self.bytes(offset, size)
+    }
+
     /// Returns the build ID in hexadecimal.
     pub fn build_id(&self) -> Option<String> {
         // The segment is wrong in sub-libraries of 8.x, unlike the section.

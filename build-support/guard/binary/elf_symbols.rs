@@ -15,7 +15,6 @@ const LONGEST_CHAIN: u32 = 4096;
 const MOST_STEPS: u32 = 1 << 16;
 /// The most buckets or symbols that are read to see if a library defines any symbol.
 const MOST_EMPTY: u64 = 1 << 16;
-
 /// A row of the symbol table.
 pub struct Symbol {
     /// The offset of its name in the string table.
@@ -47,6 +46,20 @@ impl Elf {
     pub fn release(&self, sub_library: &str) -> Option<SourcedVersion> {
         let symbol = sub_libraries::find(sub_library)?.version_symbol?;
         Some((self.version(symbol)?, VersionSource::Symbol(symbol)))
+    }
+
+    /// Returns `true` if it is the toolkit's stub of the driver's library: its `cuInit` does nothing but fail.
+    pub fn is_driver_stub(&self) -> bool {
+        // The instruction that returns `CUDA_ERROR_STUB_LIBRARY`, among those of a function without optimization.
+        let answer: &[u8] = match self.cpu() {
+            Some("x86_64") => b"\xb8\x22\0\0\0",
+            Some("aarch64") => b"\x40\x04\x80\x52",
+            _ => return false,
+        };
+        let init = self.definition("cuInit");
+        let code = init.and_then(|init| self.entry(init.address, 16));
+        let code = code.unwrap_or_default();
+        code.windows(answer.len()).any(|bytes| bytes == answer)
     }
 
     pub fn defines(&self, symbol: &str) -> bool {

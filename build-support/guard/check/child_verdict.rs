@@ -7,8 +7,8 @@ use crate::runtime::check::foreign_parts;
 use crate::runtime::child::exit_status::ExitStatus;
 use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::convolution::case_result::CaseResult;
-use crate::runtime::driver::devices;
 use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::driver::{devices, stub};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Verdict};
@@ -192,10 +192,11 @@ fn devices(
         report.findings.extend(too_old.map(Finding::into_warning));
         return false;
     }
-    let mut findings = Vec::new();
+    let (mut findings, mut stub) = (Vec::new(), None);
     findings.extend(too_old);
     if built.loader == Loader::Cudarc {
         findings.extend(missing_driver_functions(driver));
+        stub = stub::of_cudarc();
     }
     let cudnn = report.release().zip(cudnn_cuda_major);
     let cudnn = cudnn.map(|(version, cuda)| rules::Cudnn { version, cuda });
@@ -249,6 +250,9 @@ fn devices(
         seen.push(capability);
     }
     report.findings.append(&mut findings);
+    if let Some(stub) = stub {
+        report.unknown(stub.finding());
+    }
     compiles
 }
 

@@ -22,6 +22,7 @@ use crate::runtime::judge::rules::{self, Gpu, SupportGap};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::loader_words;
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
+use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::platform::{self, Library};
 use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
@@ -312,6 +313,7 @@ fn call(sink: Sink<'_>, main_library: Library, name: &str) -> Option<u32> {
 
 /// Queries the driver. Returns `None` if no GPU can be used.
 fn query_driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
+    let unsearched = driver_library::unsearched(Path::new("/"), &SearchPath::of_program());
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),
@@ -320,6 +322,9 @@ fn query_driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
             problem.driver()
         }
     };
+    if let (Ok(_), Some(missing)) = (&found, unsearched) {
+        emit(sink, "problem", &missing.finding());
+    }
     if let Some(driver) = known {
         emit(sink, "driver", driver);
         for device in &driver.devices {

@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::driver_missing::MissingDriver;
+use crate::runtime::driver::driver_missing::{MissingDriver, WSL_LIBRARIES};
 use crate::runtime::driver::driver_release;
 use crate::runtime::driver::query::{Driver, DriverProblem};
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -48,6 +48,18 @@ pub fn locate(problem: &DriverProblem) -> LocatedProblem<'_> {
         _ => None,
     };
     located.unwrap_or(LocatedProblem::Unlocated(problem))
+}
+
+/// Returns the fault of a driver in WSL's directory, which is opened by its path, if the loader does not search that
+/// directory: programs do not find it. Call it before the driver is opened.
+pub fn unsearched(root: &Path, search_path: &SearchPath) -> Option<MissingDriver> {
+    let message = format!("{DRIVER}: cannot open shared object file: No such file or directory");
+    let missing = MissingDriver::detect(root, message, None);
+    if missing.unsearched != Some(WSL_LIBRARIES) || Library::loaded(DRIVER).is_some() {
+        return None;
+    }
+    let found = search_path.program_file(DRIVER);
+    found.is_none().then_some(missing)
 }
 
 /// Returns the first file on the search path that has the driver's name and is not a library for this program.

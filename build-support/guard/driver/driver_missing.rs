@@ -23,8 +23,8 @@ pub struct MissingDriver {
     pub not_opened: Option<Defect>,
     /// The version of the kernel module, if it is loaded anyway.
     pub module: Option<String>,
-    /// `true` if the library is in NixOS's directory.
-    pub nixos: bool,
+    /// The directory of the library, if it is that of NixOS or WSL, which the loader may not search.
+    pub unsearched: Option<&'static str>,
     /// `true` if this is WSL with a GPU.
     pub wsl: bool,
     /// The file that marks this machine as a container.
@@ -39,7 +39,9 @@ impl MissingDriver {
             message,
             not_opened: None,
             module,
-            nixos: exists(&format!("{NIXOS}/{DRIVER}")),
+            unsearched: [NIXOS, WSL_LIBRARIES]
+                .into_iter()
+                .find(|dir| exists(&format!("{dir}/{DRIVER}"))),
             wsl: exists(WSL),
             container: CONTAINER.iter().copied().find(|path| exists(path)),
         }

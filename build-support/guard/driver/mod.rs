@@ -13,3 +13,5 @@ pub mod no_gpu;
 #[cfg(feature = "runtime")]
 pub mod nvml;
 pub mod query;
+#[cfg(feature = "runtime")]
+pub mod stub;

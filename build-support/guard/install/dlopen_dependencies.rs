@@ -3,10 +3,12 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::facts::sub_libraries::{self, ZLIB};
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::sub_libraries::{self, CudaLibrary, ZLIB};
+use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::SubLibraries;
+use crate::runtime::loader::cudarc_eager;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::system;
 use crate::runtime::system::by_system;
 use crate::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
@@ -16,12 +18,41 @@ const CUDART: &str = by_system!("libcudart.so", "cudart64_");
 const NVRTC: &str = by_system!("libnvrtc.so", "nvrtc64_");
 const BUILTINS: &str = by_system!("libnvrtc-builtins.so", "nvrtc-builtins64_");
 
-/// Returns the files that a sub-library of a cuDNN for this CUDA opens.
-pub fn opened_by(sub_library: &str, cuda: u32) -> Vec<String> {
+/// Returns the libraries that a sub-library, which is this file of a cuDNN for this CUDA, opens: for each, the names
+/// that it tries.
+pub fn opened_by(sub_library: &str, file: &Path, cuda: u32, is_windows: bool) -> Vec<Vec<String>> {
+    // The names in cuDNN 8, and the sub-library that opens them, depend on its version.
+    let is_in_file = !is_windows && sub_library.ends_with("_infer");
     let opens = sub_libraries::find(sub_library).map_or(&[][..], |known| known.opens);
-    let files = opens.iter();
-    let files = files.filter_map(|library| library.file_name(cuda, cfg!(windows)));
-    files.collect()
+    let mut opened = Vec::new();
+    for library in opens {
+        let mut names = Vec::from_iter(library.file_name(cuda, is_windows));
+        match library {
+            CudaLibrary::Nvrtc if is_in_file => continue,
+            CudaLibrary::Nvrtc if !is_windows => names.push("libnvrtc.so".to_string()),
+            CudaLibrary::Cudart if !is_windows => names.push("libcudart.so".to_string()),
+            _ => {}
+        }
+        opened.push(names);
+    }
+    if is_in_file {
+        let constants = Elf::read(file).ok().and_then(|elf| elf.rodata());
+        let constants = constants.unwrap_or_default();
+        let has = |tail| cudarc_eager::contains(&constants, b'l', tail);
+        let mut nvrtc = Vec::new();
+        if has(b"ibnvrtc.so.%d") {
+            nvrtc.extend(CudaLibrary::Nvrtc.file_name(cuda, false));
+        }
+        if has(b"ibnvrtc.so\0") {
+            nvrtc.push("libnvrtc.so".to_string());
+        }
+        opened.push(nvrtc);
+        if has(b"ibcuda.so\0") {
+            opened.push(vec![PLAIN_DRIVER.to_string()]);
+        }
+    }
+    opened.retain(|names| !names.is_empty());
+    opened
 }
 
 /// Returns `true` for a file that a sub-library may open.
@@ -51,11 +82,26 @@ pub enum SuspectLibrary {
         name: String,
         /// The places that are searched.
         looked_at: Vec<String>,
+        /// The link that is missing.
+        link: Option<MissingLink>,
     },
     /// This NVRTC has no builtins for this CUDA, which it opens from its own directory.
     WithoutBuiltins(PathBuf, u32),
     /// A libcublas and a libcublasLt of different installations: cuBLAS requires its own version.
     UnlikeCublas(PathBuf, PathBuf),
+}
+
+impl SuspectLibrary {
+    /// Creates the fault of a library that this part opens with this search path. A missing driver is another fault.
+    pub fn missing(part: &Path, name: &str, cuda: u32, search_path: &SearchPath) -> Option<Self> {
+        let link = MissingLink::find(name, Some(cuda), search_path);
+        (name != PLAIN_DRIVER || link.is_some()).then(|| SuspectLibrary::Missing {
+            part: part.into(),
+            name: name.into(),
+            looked_at: search_path.looked_at(),
+            link,
+        })
+    }
 }
 
 /// Returns the faults of the libraries that the needed sub-libraries open.
@@ -69,23 +115,17 @@ pub fn find_suspects(
     for part in parts.list.iter().filter(|part| part.needed) {
         let image = Image::open(&part.path).ok();
         let elf = image.as_ref().and_then(Image::as_elf);
-        let own = elf.map_or_else(Vec::new, |elf| elf.folders(&part.path));
+        let own = elf.map(|elf| search_path.of_library(elf, &part.path));
+        let search_path = own.as_ref().unwrap_or(search_path);
         let mut found: Vec<(String, PathBuf)> = Vec::new();
-        for name in opened_by(&part.name, cuda) {
-            let mut file = locate(&name, &own, mapped, search_path);
-            if file.is_none() && name.starts_with(CUDART) && !cfg!(windows) {
-                file = locate(CUDART, &own, mapped, search_path);
-            }
-            match file {
-                Some(file) => found.push((name, file)),
+        for names in opened_by(&part.name, &part.path, cuda, cfg!(windows)) {
+            let Some(name) = names.first() else { continue };
+            let mut files = names.iter();
+            match files.find_map(|name| locate(name, mapped, search_path)) {
+                Some(file) => found.push((name.clone(), file)),
                 None => {
-                    let own = own.iter().map(|folder| folder.display().to_string());
-                    let looked_at = own.chain(search_path.looked_at()).collect();
-                    suspects.push(SuspectLibrary::Missing {
-                        part: part.path.clone(),
-                        name,
-                        looked_at,
-                    });
+                    let fault = SuspectLibrary::missing(&part.path, name, cuda, search_path);
+                    suspects.extend(fault);
                 }
             }
         }
@@ -102,21 +142,14 @@ pub fn find_suspects(
     suspects
 }
 
-fn locate(
-    name: &str,
-    own: &[PathBuf],
-    mapped: &[PathBuf],
-    search_path: &SearchPath,
-) -> Option<PathBuf> {
+fn locate(name: &str, mapped: &[PathBuf], search_path: &SearchPath) -> Option<PathBuf> {
     let is_it = |path: &&PathBuf| path.file_name() == Some(name.as_ref());
     if let Some(path) = mapped.iter().find(is_it) {
         return Some(path.clone());
     }
-    let mut own = own.iter().map(|folder| folder.join(name));
     Library::loaded(name)
         .and_then(|library| library.path())
-        .or_else(|| own.find(|file| system::is_file(file)))
-        .or_else(|| search_path.resolve(name, &[], false))
+        .or_else(|| search_path.program_file(name))
 }
 
 fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<SuspectLibrary> {

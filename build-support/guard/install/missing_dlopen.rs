@@ -14,13 +14,48 @@ pub const PLAIN_DRIVER: &str = "libcuda.so";
 /// The name that every driver installs.
 pub const DRIVER: &str = "libcuda.so.1";
 
+/// A library that the loader only finds under a name with a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingLink {
+    pub existing: PathBuf,
+    /// The link by which the loader would find it. `None` if a file of that name is beside the existing file: WSL has both
+    /// in a directory of its own, and only one of them in the loader's cache.
+    pub link: Option<PathBuf>,
+}
+
+impl MissingLink {
+    /// Finds the link for a name that a library opens with this search path. `cuda`: the CUDA major of the cuDNN.
+    pub fn find(name: &str, cuda: Option<u32>, search_path: &SearchPath) -> Option<Self> {
+        let others = numbered(name, cuda);
+        let mut files = others.iter().map(|other| search_path.program_file(other));
+        let existing = files.find_map(|file| file)?;
+        Some(Self::to(existing, name, search_path))
+    }
+
+    fn to(existing: PathBuf, name: &str, search_path: &SearchPath) -> Self {
+        let dir = search_path.directory_for(&existing);
+        let place = dir.map(|dir| dir.join(name));
+        let missing = Self::beside(existing, name);
+        Self {
+            link: missing.link.map(|link| place.unwrap_or(link)),
+            ..missing
+        }
+    }
+
+    /// Creates the link beside a file.
+    pub fn beside(existing: PathBuf, name: &str) -> Self {
+        let link = Some(existing.with_file_name(name));
+        Self {
+            link: link.filter(|link| !system::is_file(link)),
+            existing,
+        }
+    }
+}
+
 /// A name that was opened, and a file that exists under another name.
 pub struct MissingDlopen {
     pub name: String,
-    pub existing: Option<PathBuf>,
-    /// `true` if a file of the name itself exists beside the existing file. WSL has both in a directory of its own, and
-    /// only one of them in the loader's cache.
-    pub is_beside: bool,
+    pub link: Option<MissingLink>,
 }
 
 impl MissingDlopen {
@@ -34,17 +69,11 @@ impl MissingDlopen {
     ) -> Option<Self> {
         let name = name_in(output)?;
         let own = driver.filter(|file| file.is_absolute() && name == PLAIN_DRIVER);
-        let existing = own.map(Path::to_path_buf).or_else(|| {
-            let others = numbered(&name, cuda);
-            let mut files = others.iter().map(|other| search_path.program_file(other));
-            files.find_map(|file| file)
-        });
-        let dir = existing.as_deref().and_then(Path::parent);
-        Some(Self {
-            is_beside: dir.is_some_and(|dir| system::is_file(&dir.join(&name))),
-            name,
-            existing,
-        })
+        let link = match own {
+            Some(driver) => Some(MissingLink::to(driver.into(), &name, search_path)),
+            None => MissingLink::find(&name, cuda, search_path),
+        };
+        Some(Self { name, link })
     }
 
     /// Returns `true` if another fault names the library: a sub-library opens it, or the loader did not find it for a

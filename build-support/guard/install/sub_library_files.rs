@@ -163,7 +163,7 @@ impl SubLibraries {
                     is_newer,
                     jit_only: no_others,
                     reinstall: package_owner::reinstall_command(folder),
-                    looked_at: search_path.looked_at(),
+                    looked_at: search_path.with_own(Vec::new(), true).looked_at(),
                 };
                 parts.findings.push(missing.finding());
             }

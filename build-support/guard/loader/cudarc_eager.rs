@@ -40,13 +40,13 @@ impl EagerLookup {
     /// Finds the functions in the constants of a program; `None` if it contains no such cudarc, or if the names may be
     /// those of libcudart.
     pub fn detect(constants: &[u8]) -> Option<Self> {
-        if !has_framed_name(constants, b'E', PANIC) || has_framed_name(constants, b'c', RUNTIME) {
+        if !contains(constants, b'E', PANIC) || contains(constants, b'c', RUNTIME) {
             return None;
         }
         let (mut newest, mut functions) = (None, Vec::new());
         for (cuda, name) in FIRST.iter().rev() {
             let rest = format!("u{name}\0");
-            if has_framed_name(constants, b'c', rest.as_bytes()) {
+            if contains(constants, b'c', rest.as_bytes()) {
                 newest = newest.or(Some(*cuda));
                 functions.push(format!("cu{name}"));
             }
@@ -59,7 +59,7 @@ impl EagerLookup {
 }
 
 /// Returns `true` if the text contains this letter, followed by `tail`.
-fn has_framed_name(text: &[u8], letter: u8, tail: &[u8]) -> bool {
+pub fn contains(text: &[u8], letter: u8, tail: &[u8]) -> bool {
     let mut rest = text;
     // `skip_until` is optimized even in debug builds, unlike a loop over bytes.
     while rest.skip_until(letter).is_ok_and(|skipped| skipped > 0) {

@@ -1,6 +1,8 @@
 //! The search path of a loader: the directories that it searches, each with the reason.
 
+use crate::runtime::binary::elf::Elf;
 pub use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +55,52 @@ impl SearchPath {
             }
         }
         false
+    }
+
+    /// Returns the search path for what this library opens, which is the file at this path.
+    pub fn of_library(&self, library: &Elf, path: &Path) -> Self {
+        let is_runpath = library.runpath().is_some();
+        let origin = match is_runpath {
+            true => LoadOrigin::LibraryRunpath,
+            false => LoadOrigin::LibraryRpath,
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let own = library.folders(path).into_iter();
+        let own = own.map(|dir| SearchDirectory::from(origin(dir, name.to_string())));
+        self.with_own(own.collect(), !is_runpath)
+    }
+
+    /// Returns the search path for what a library with these directories of its own opens.
+    pub fn with_own(&self, mut own: Vec<SearchDirectory>, own_first: bool) -> Self {
+        // The program's RUNPATH is only for what the program opens, and the library's RUNPATH disables the program's
+        // RPATH.
+        let (mut directories, mut system) = (Vec::new(), Vec::new());
+        for place in &self.directories {
+            match place.origin {
+                LoadOrigin::System(_) if !cfg!(windows) => system.push(place.clone()),
+                LoadOrigin::Runpath(_) => {}
+                LoadOrigin::Rpath(_) if !own_first => {}
+                _ => directories.push(place.clone()),
+            }
+        }
+        if own_first {
+            own.append(&mut directories);
+        }
+        directories.append(&mut own);
+        directories.append(&mut system);
+        Self { directories }
+    }
+
+    /// Returns a directory that is searched for every library: that of this file, else the first that exists.
+    pub fn directory_for(&self, file: &Path) -> Option<&Path> {
+        let is_of_program =
+            |origin: &_| matches!(origin, LoadOrigin::Rpath(_) | LoadOrigin::Runpath(_));
+        let places = self.directories.iter();
+        let places = places.filter(|place| !is_of_program(&place.origin));
+        let mut dirs = places.map(|place| &*place.dir);
+        let mut own = dirs.clone();
+        own.find(|dir| Some(*dir) == file.parent())
+            .or_else(|| dirs.find(|dir| system::is_there(dir)))
     }
 
     /// Returns `true` if the directory of a file is searched before the directory of the other.

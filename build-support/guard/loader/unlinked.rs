@@ -12,8 +12,10 @@ pub fn find(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
     for file in files_in(dir) {
         let name = file.file_name()?.to_str().unwrap_or_default();
         if name.starts_with(stem) && name.contains(".so") {
-            let own = Elf::open(&file).ok().and_then(|elf| elf.soname());
-            if own.as_deref() == Some(soname) {
+            let own = Elf::open(&file).ok();
+            // A link to the toolkit's stub would only hide the driver.
+            let own = own.filter(|elf| !elf.is_driver_stub());
+            if own.and_then(|elf| elf.soname()).as_deref() == Some(soname) {
                 found = found.max(Some(file));
             }
         }

@@ -8,13 +8,19 @@ use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES
 use crate::runtime::driver::driver_release::release_in_name;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
 use crate::runtime::driver::query::{Driver, DriverProblem, MISMATCH};
+#[cfg(feature = "runtime")]
+use crate::runtime::driver::stub::StubInPlace;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+#[cfg(feature = "runtime")]
+use crate::runtime::install::missing_dlopen::MissingLink;
 #[cfg(feature = "runtime")]
 use crate::runtime::loader::load_origin::LoadOrigin;
 #[cfg(feature = "runtime")]
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::messages::cuda_status;
+#[cfg(feature = "runtime")]
+use crate::runtime::messages::loading::new_link;
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::DRIVER;
 #[cfg(feature = "runtime")]
@@ -101,14 +107,19 @@ impl MissingDriver {
 /// Returns the finding for a missing library, with or without the loader's message.
 fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
     let absent = missing.is_absent();
-    let (headline, help) = match (missing.container, &missing.module) {
-        _ if absent && missing.nixos => (
+    let (headline, help) = match (missing.container, &missing.module, missing.unsearched) {
+        (_, _, Some(dir)) if absent => (
             format!(
-                "`{DRIVER}`, the library of NVIDIA's driver, is in `{NIXOS}`, where this program does not look"
+                "`{DRIVER}`, the library of NVIDIA's driver, is in `{dir}`, where this program does not look"
             ),
             [
-                format!("put `{NIXOS}` into LD_LIBRARY_PATH where the program runs"),
-                "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
+                format!("put `{dir}` into LD_LIBRARY_PATH where the program runs"),
+                match dir {
+                    NIXOS => "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
+                    _ => format!(
+                        "or make the loader search it: `echo {dir} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
+                    ),
+                },
             ],
         ),
         _ if absent && missing.wsl => (
@@ -118,7 +129,7 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
                 format!("put `{WSL_LIBRARIES}` into LD_LIBRARY_PATH, if `{DRIVER}` is in there"),
             ],
         ),
-        (Some(_), module) if absent => {
+        (Some(_), module, _) if absent => {
             let host = module.as_ref();
             let host = host.map_or("", |_| ", and its host has the driver");
             (
@@ -130,7 +141,7 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
                 ],
             )
         }
-        (None, Some(_)) if absent => (
+        (None, Some(_), _) if absent => (
             format!("NVIDIA's kernel module is loaded, and `{DRIVER}`, the driver's library, is not found"),
             [
                 "install the libraries of that very release: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
@@ -179,17 +190,7 @@ impl LocatedProblem<'_> {
                 origin,
                 behind,
             } => {
-                let remove = match origin {
-                    LoadOrigin::LibraryPath(entry) => {
-                        format!("take `{}` out of {}", entry.display(), LIBRARY_PATH)
-                    }
-                    LoadOrigin::Rpath(entry) | LoadOrigin::Runpath(entry) => format!(
-                        "build the program without `{}` in its rpath",
-                        entry.display()
-                    ),
-                    LoadOrigin::Preload => "take it out of LD_PRELOAD".to_string(),
-                    _ => format!("remove `{}`", path.display()),
-                };
+                let remove = removal(origin, path);
                 let unlocated = problem.finding();
                 let finding = Finding::warning(unlocated.id, unlocated.summary);
                 let mut finding = finding.with("found via", origin);
@@ -210,6 +211,53 @@ impl LocatedProblem<'_> {
                 finding
             }
         }
+    }
+}
+
+/// Returns the help that keeps the loader from a file that it selects for this reason.
+#[cfg(feature = "runtime")]
+fn removal(origin: &LoadOrigin, path: &std::path::Path) -> String {
+    match origin {
+        LoadOrigin::LibraryPath(entry) => {
+            format!("take `{}` out of {}", entry.display(), LIBRARY_PATH)
+        }
+        LoadOrigin::Rpath(entry) | LoadOrigin::Runpath(entry) => format!(
+            "build the program without `{}` in its rpath",
+            entry.display()
+        ),
+        LoadOrigin::Preload => "take it out of LD_PRELOAD".to_string(),
+        _ => format!("remove `{}`", path.display()),
+    }
+}
+
+#[cfg(feature = "runtime")]
+impl StubInPlace {
+    pub fn finding(&self) -> Finding {
+        let opener = match &self.opener {
+            Some(file) => format!("`{}`", file.display()),
+            None => "this program".to_string(),
+        };
+        let (name, path) = (&self.name, self.path.display());
+        let summary = format!(
+            "{opener} opens {name} and gets the toolkit's stub `{path}`, not NVIDIA's driver, so it can use no GPU"
+        );
+        let (remove, driver) = (removal(&self.origin, &self.path), self.driver.as_ref());
+        Finding::warning(FindingId::DriverStub, summary)
+            .with("found via", &self.origin)
+            .with_lines("there is", driver.map(|driver| driver.existing.display()))
+            .help(match driver {
+                None => {
+                    format!("install NVIDIA's driver, and {remove}: a stub is for linking alone")
+                }
+                Some(MissingLink {
+                    existing,
+                    link: Some(link),
+                }) => format!(
+                    "{remove}; cuDNN 8, and cudarc before 0.13, also need a link: {}",
+                    new_link(existing, link)
+                ),
+                Some(_) => remove,
+            })
     }
 }
 

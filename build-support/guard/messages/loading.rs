@@ -4,7 +4,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
-use crate::runtime::install::missing_dlopen::{DRIVER, MissingDlopen, PLAIN_DRIVER};
+use crate::runtime::install::missing_dlopen::{DRIVER, MissingDlopen, MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
@@ -139,29 +139,34 @@ impl MissingDlopen {
 
     /// Adds the file that exists and the help.
     pub fn with_help(&self, finding: Finding) -> Finding {
-        let (name, is_driver) = (&self.name, self.name == PLAIN_DRIVER);
-        let Some(existing) = &self.existing else {
-            return finding.help(if is_driver {
-                format!(
-                    "make `{name}` a link to the driver's {DRIVER}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
-                )
-            } else {
-                install(name)
-            });
-        };
+        match &self.link {
+            Some(link) => link.explain(finding),
+            None if self.name == PLAIN_DRIVER => finding.help(format!(
+                "make `{PLAIN_DRIVER}` a link to the driver's {DRIVER}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
+            )),
+            None => finding.help(install(&self.name)),
+        }
+    }
+}
+
+/// Returns the command that makes a link.
+pub fn new_link(existing: &Path, link: &Path) -> String {
+    let [existing, link] = [existing, link].map(|path| quoted(&path.display().to_string()));
+    format!("`ln -s {existing} {link}`")
+}
+
+impl MissingLink {
+    /// Adds the existing file, and the help that makes the loader find it.
+    pub fn explain(&self, finding: Finding) -> Finding {
+        let existing = &self.existing;
         let finding = finding.with("there is", existing.display());
-        if self.is_beside {
-            let dir = existing.parent().unwrap_or(existing).display();
-            return finding.help(format!("put `{dir}` into LD_LIBRARY_PATH"));
-        }
-        let finding = finding.help(format!(
-            "make a link of that name in a directory of LD_LIBRARY_PATH: `ln -s {} DIRECTORY/{name}`",
-            existing.display()
-        ));
-        if !is_driver {
-            return finding;
-        }
-        finding.help("and do not take the toolkit's `stubs` for it, which are for linking alone")
+        finding.help(match &self.link {
+            Some(link) => format!("make a link of that name: {}", new_link(existing, link)),
+            None => {
+                let dir = existing.parent().unwrap_or(existing);
+                format!("put `{}` into LD_LIBRARY_PATH", dir.display())
+            }
+        })
     }
 }
 
@@ -173,14 +178,17 @@ impl SuspectLibrary {
                 part,
                 name,
                 looked_at,
+                link,
             } => {
                 let summary = format!(
                     "`{}` opens {name} when it comes to use it, and the loader does not find that",
                     part.display()
                 );
-                Finding::warning(id, summary)
-                    .with("looked at", looked_at.join("\n"))
-                    .help(install(name))
+                let finding = Finding::warning(id, summary).with("looked at", looked_at.join("\n"));
+                match link {
+                    Some(link) => link.explain(finding),
+                    None => finding.help(install(name)),
+                }
             }
             SuspectLibrary::WithoutBuiltins(nvrtc, cuda) => {
                 let summary = format!(

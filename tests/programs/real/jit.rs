@@ -9,7 +9,7 @@ const GPU: (&str, &str) = ("TEST_GPU", "90");
 const TOLD: (&str, &str) = ("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY");
 const SETS: [(&str, u32); 2] = [("cudnn-jit-cu13-9.27", 13), ("cudnn-jit-cu12-9.27", 12)];
 
-fn set(name: &str) -> PathBuf {
+pub fn set(name: &str) -> PathBuf {
     let root = std::env::var_os("CUDNN_GUARD_REAL")
         .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
     PathBuf::from(root).join(name)

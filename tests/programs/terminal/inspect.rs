@@ -15,6 +15,7 @@ pub mod openers;
 pub mod programs;
 pub mod providers;
 pub mod search;
+pub mod stubs;
 pub mod surroundings;
 pub mod windows;
 
@@ -81,7 +82,7 @@ fn parts_and_what_they_open() {
         .collect();
     assert_eq!(
         missing,
-        ["libcuda.so.1", "libcublasLt.so.13", "libnvrtc.so.13"]
+        ["libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13"]
     );
 
     fs::remove_file(image.at("opt/lib/libcudnn_cnn.so.9")).unwrap();

@@ -113,25 +113,9 @@ impl SearchPath {
     /// Returns the file that the loader uses for a name that a library opens. `own`: the directories of the library's
     /// DT_RPATH (before LD_LIBRARY_PATH) or DT_RUNPATH (after it).
     pub fn resolve(&self, name: &str, own: &[PathBuf], own_first: bool) -> Option<PathBuf> {
-        // The program's RUNPATH is only for what the program opens, and the library's RUNPATH disables the program's
-        // RPATH.
-        let (mut directories, mut system) = (Vec::new(), Vec::new());
-        for place in &self.directories {
-            match place.origin {
-                LoadOrigin::System(_) => system.push(place.clone()),
-                LoadOrigin::LibraryPath(_) => directories.push(place.clone()),
-                LoadOrigin::Rpath(_) if own_first => directories.push(place.clone()),
-                _ => {}
-            }
-        }
         let own = own.iter().cloned().map(LoadOrigin::Runpath);
-        let mut own: Vec<_> = own.map(SearchDirectory::from).collect();
-        if own_first {
-            own.append(&mut directories);
-        }
-        directories.append(&mut own);
-        directories.append(&mut system);
-        Self { directories }.program_file(name)
+        let own = own.map(SearchDirectory::from).collect();
+        self.with_own(own, own_first).program_file(name)
     }
 
     /// Returns the file that the loader would use for a name that the program opens. The loader skips files that it

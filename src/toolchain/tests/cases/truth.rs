@@ -151,10 +151,11 @@ impl<'a> World<'a> {
         (paths, rest)
     }
 
-    /// Returns `true` for a directory that the help creates: a new one in an existing one, or an unpacked archive.
+    /// Returns `true` for a path that the help creates: a new one in an existing directory, or an unpacked archive.
     fn is_made(&self, path: &str, before: &str) -> bool {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        (before.ends_with(" into `") && self.exists(parent, false))
+        let is_new = before.ends_with(" into `") || before.contains("`ln -s ");
+        (is_new && self.exists(parent, false))
             || (before.contains("unpack it, ") && self.exists(&format!("{path}.*"), false))
     }
 

@@ -3,8 +3,10 @@
 use super::program::run;
 use super::tree::{Folder, compile, sound};
 use cudnn_guard::runtime::binary::Image;
+use cudnn_guard::runtime::driver::driver_library::unsearched;
 use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
 use cudnn_guard::runtime::driver::query::{Driver, DriverProblem};
+use cudnn_guard::runtime::loader::search_path::SearchPath;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -282,4 +284,92 @@ fn a_machine_without_the_module_for_cuda_is_told_so() {
     assert!(told(999).contains("= help: give the container `/dev/nvidia-uvm` too"));
     std::fs::write(dev.join("nvidia-uvm"), "").unwrap();
     assert_eq!(told(999), anywhere);
+}
+
+/// cudarc opens `libcuda.so`, which no driver package but the toolkit's `stubs` may have.
+#[test]
+fn a_stub_that_only_cudarc_gets() {
+    let cudnn = sound();
+    let (stub, real) = (
+        driver("libcuda.so", 34).without("libcuda.so.1"),
+        driver("libcuda.so.580.65.06", 100),
+    );
+    let check = |dirs: &[&Folder]| {
+        let dirs: Vec<&str> = dirs.iter().map(|dir| dir.text()).collect();
+        let path = format!("{}:{}", cudnn.text(), dirs.join(":"));
+        let gpu = [("TEST_GPU", "90"), ("LD_LIBRARY_PATH", &path)];
+        run(
+            "startup",
+            &cudnn.0,
+            &[&gpu[..], &[("TEST_CUDARC", "0.19.2")]].concat(),
+        )
+    };
+    symlink("libcudnn.so.9", cudnn.file("libcudnn.so")).unwrap();
+    let (stubs, path) = (stub.text(), real.text());
+    let found = |help: &str| {
+        format!(
+            "\
+cudnn-guard: unknown: this program opens libcuda.so and gets the toolkit's stub `{stubs}/libcuda.so`, not NVIDIA's \
+driver, so it can use no GPU  [driver-stub]
+  = help: take `{stubs}` out of LD_LIBRARY_PATH{help}
+  found via   LD_LIBRARY_PATH, its entry `{stubs}`
+  there is    {path}/libcuda.so.1
+"
+        )
+    };
+    let link = format!(
+        "; cuDNN 8, and cudarc before 0.13, also need a link: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`"
+    );
+    check(&[&real, &stub]).must_say(&found(&link));
+    // As the help has it.
+    check(&[&real]).must_say("");
+    symlink("libcuda.so.1", real.file("libcuda.so")).unwrap();
+    check(&[&real]).must_say("");
+    // The driver's own name comes first.
+    check(&[&real, &stub]).must_say("");
+    check(&[&stub, &real]).must_say(&found(""));
+    // A program that opens only libcuda.so.1.
+    let path = format!("{}:{}:{stubs}", cudnn.text(), real.text());
+    let ran = run(
+        "startup",
+        &cudnn.0,
+        &[("TEST_GPU", "90"), ("LD_LIBRARY_PATH", &path)],
+    );
+    ran.must_say("");
+}
+
+/// <https://github.com/THU-MIG/yolov10/issues/395>: cudnn-guard opens WSL's driver by its path, which programs do not.
+#[test]
+fn a_driver_that_only_its_path_leads_to() {
+    let machine = Folder::new();
+    let nothing = SearchPath::new(&[], None, None, None);
+    if nothing.program_file("libcuda.so.1").is_some() {
+        // The loader's cache has the driver of this machine.
+        return;
+    }
+    assert_eq!(unsearched(&machine.0, &nothing), None);
+    let wsl = machine.file("usr/lib/wsl/lib");
+    std::fs::create_dir_all(&wsl).unwrap();
+    std::fs::copy(
+        driver("libcuda.so.580.65.06", 0).file("libcuda.so.1"),
+        wsl.join("libcuda.so.1"),
+    )
+    .unwrap();
+    assert_eq!(
+        unsearched(&machine.0, &nothing)
+            .unwrap()
+            .finding()
+            .to_string(),
+        "`libcuda.so.1`, the library of NVIDIA's driver, is in `/usr/lib/wsl/lib`, where this program does not look  [driver-missing]\n  \
+         = help: put `/usr/lib/wsl/lib` into LD_LIBRARY_PATH where the program runs\n  \
+         = help: or make the loader search it: `echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`\n  \
+         loader      libcuda.so.1: cannot open shared object file: No such file or directory"
+    );
+    // The help, done.
+    let searched = SearchPath::new(&[wsl], None, None, None);
+    assert_eq!(unsearched(&machine.0, &searched), None);
+    // A driver elsewhere is found.
+    let other = driver("libcuda.so.580.65.06", 0);
+    let searched = SearchPath::new(std::slice::from_ref(&other.0), None, None, None);
+    assert_eq!(unsearched(&machine.0, &searched), None);
 }

@@ -177,14 +177,15 @@ fn a_plain_name_of_the_driver_that_is_not_there() {
         find libcuda.so for it  [cudnn-aborted]";
     let printed = "it printed  Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared \
         object file: No such file or directory";
-    run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
-        "{ended}
-  = help: make a link of that name in a directory of LD_LIBRARY_PATH: `ln -s {path}/libcuda.so.1 DIRECTORY/libcuda.so`
-  = help: and do not take the toolkit's `stubs` for it, which are for linking alone
+    run("startup", &cudnn.0, &[GPU])
+        .must_end_with(78)
+        .must_begin(&format!(
+            "{ended}
+  = help: make a link of that name: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`
   there is    {path}/libcuda.so.1
   {printed}
 "
-    ));
+        ));
     // It is what was missing.
     std::os::unix::fs::symlink("libcuda.so.1", cudnn.file("libcuda.so")).unwrap();
     run("check", &cudnn.0, &[GPU]).must_be("pass", &["cuda-flavour-mismatch"]);
@@ -225,9 +226,7 @@ fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
     );
     assert_eq!(
         finding["help"][0],
-        format!(
-            "make a link of that name in a directory of LD_LIBRARY_PATH: `ln -s {path}/libcudart.so.12 DIRECTORY/libcudart.so`"
-        )
+        format!("make a link of that name: `ln -s {path}/libcudart.so.12 {path}/libcudart.so`")
     );
     // WSL has both names in a directory that the loader does not look through.
     let wsl = Folder::new();
@@ -260,4 +259,60 @@ fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
     ] {
         assert_eq!(name(said).as_deref(), wanted);
     }
+}
+
+/// cuDNN 8.5 opens `libnvrtc.so` and `libcuda.so`, and 8.9 `libnvrtc.so.12` before them. The names are in its files.
+#[test]
+fn names_without_a_number_in_the_files_of_cudnn_8() {
+    let cudnn = Folder::new().with_cudnn("8.9.7");
+    let old = ("TEST_BUILT", "8.9.7");
+    with(&cudnn, "libcuda.so.1");
+    with(&cudnn, "libcublas.so.13");
+    with(&cudnn, "libcublasLt.so.13");
+    let path = cudnn.text();
+    let part = |words: &str| {
+        let code = format!("const char *words(void) {{ return \"{words}\"; }}");
+        compile(&code, &cudnn.file("libcudnn_cnn_infer.so.8"), &[]);
+    };
+    let missing = || {
+        let ran = run("check", &cudnn.0, &[GPU, REFUSED, old]);
+        let findings = ran.json["findings"].as_array().unwrap();
+        let mut told = Vec::new();
+        for finding in findings {
+            let summary = finding["summary"].as_str().unwrap();
+            if let Some((_, name)) = summary.split_once("libcudnn_cnn_infer.so.8` opens ") {
+                let name = name.split(' ').next().unwrap();
+                told.push(format!("{name}: {}", finding["help"][0].as_str().unwrap()));
+                let places = finding["evidence"]["looked at"].to_string();
+                assert!(places.contains("LD_LIBRARY_PATH"), "{places}");
+            }
+        }
+        told
+    };
+    let driver = format!(
+        "libcuda.so: make a link of that name: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`"
+    );
+    let install =
+        |name: &str| format!("{name}: install {name}, or put its directory into LD_LIBRARY_PATH");
+    part(r"libnvrtc.so\0libcuda.so");
+    assert_eq!(missing(), [install("libnvrtc.so"), driver.clone()]);
+    with(&cudnn, "libnvrtc.so.13");
+    with(&cudnn, "libnvrtc-builtins.so.13.0");
+    let nvrtc = format!(
+        "libnvrtc.so: make a link of that name: `ln -s {path}/libnvrtc.so.13 {path}/libnvrtc.so`"
+    );
+    assert_eq!(missing(), [nvrtc, driver.clone()]);
+    part(r"libnvrtc.so.%d\0libnvrtc.so\0libcuda.so");
+    assert_eq!(missing(), [driver]);
+    std::fs::remove_file(cudnn.file("libnvrtc.so.13")).unwrap();
+    assert_eq!(missing()[0], install("libnvrtc.so.13"));
+    // The help, done.
+    for name in ["libnvrtc.so", "libcuda.so"] {
+        with(&cudnn, name);
+    }
+    assert_eq!(missing(), [""; 0]);
+    // Nothing that is not in the file.
+    std::fs::remove_file(cudnn.file("libcuda.so")).unwrap();
+    part("libcuda.so.1");
+    assert_eq!(missing(), [""; 0]);
 }

@@ -1,6 +1,7 @@
 //! The loader's way to a library.
 
-use super::tree::Folder;
+use super::tree::{Folder, compile};
+use cudnn_guard::runtime::binary::elf::Elf;
 use cudnn_guard::runtime::binary::ld_so_cache;
 use cudnn_guard::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use std::ffi::OsString;
@@ -81,6 +82,44 @@ fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
     assert_eq!(file(true), rpath.0);
     let program = route.program_file("libpart-of-a-test.so").unwrap();
     assert_eq!(program, rpath.file("libpart-of-a-test.so"));
+}
+
+/// What a library opens is searched in its own RUNPATH and never in that of the program.
+#[test]
+fn the_places_of_a_library_are_told_without_the_programs_runpath() {
+    let [library_path, runpath, own] = [Folder::new(), Folder::new(), Folder::new()];
+    let text = |folder: &Folder| Some(OsString::from(folder.text()));
+    let folders = [library_path.0.clone(), runpath.0.clone()];
+    let route = SearchPath::new(&folders, None, text(&library_path), text(&runpath));
+    let by_variable = format!("LD_LIBRARY_PATH, its entry `{}`", library_path.text());
+    let by_program = format!("the program's RUNPATH, its entry `{}`", runpath.text());
+    assert_eq!(route.looked_at()[..2], [&*by_variable, &*by_program]);
+    let places = route.with_own(Vec::new(), true).looked_at();
+    assert_eq!(places[0], by_variable);
+    assert!(!places.contains(&by_program), "{places:?}");
+    let places = |tags: &str, rpath: &str| {
+        let file = own.file("libx.so");
+        let flags = ["-Wl,--".to_string() + tags, format!("-Wl,-rpath,{rpath}")];
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        compile("int x;", &file, &flags);
+        let elf = Elf::open(&file).unwrap();
+        let places = route.of_library(&elf, &file).looked_at();
+        assert!(!places.contains(&by_program), "{places:?}");
+        places[..2].to_vec()
+    };
+    let own = own.text();
+    let named = |kind: &str| format!("the {kind} of libx.so, its entry `{own}`");
+    assert_eq!(
+        places("enable-new-dtags", "$ORIGIN"),
+        [by_variable.clone(), named("RUNPATH")]
+    );
+    assert_eq!(
+        places("disable-new-dtags", "$ORIGIN"),
+        [named("RPATH"), by_variable.clone()]
+    );
+    // A link that makes a library searched goes where every library is searched.
+    let file = runpath.file("libx.so.1");
+    assert_eq!(route.directory_for(&file), Some(&*library_path.0));
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! The toolkit's stub where a program or a library opens NVIDIA's driver.
+
+use crate::loader::ldso::LoadGraph;
+use crate::model::linkage::LoadPhase;
+use crate::runtime::driver::stub::{StubInPlace, is_stub};
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
+use crate::runtime::loader::cudarc_eager;
+use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::system::names::DRIVER_SO;
+use crate::system::files;
+
+/// Returns the finding for a stub that the program, which has these constants, or its cuDNN gets in place of the driver.
+/// In an image, the driver may be mounted over a stub in the system's directories.
+pub fn finding(graph: &LoadGraph, is_cudarc: bool, constants: &[u8]) -> Option<Finding> {
+    // From the message of a cudarc that opens libraries itself.
+    let words = b"hared library - searched for library names: ";
+    let names: &[&str] = match is_cudarc || cudarc_eager::contains(constants, b's', words) {
+        true => &[PLAIN_DRIVER, DRIVER_SO],
+        false => &[DRIVER_SO],
+    };
+    // cuDNN 8 opens the driver by its plain name.
+    let mut opened = graph.objects.iter();
+    let opened = opened.find(|object| object.name == PLAIN_DRIVER);
+    let plain: &[&str] = &[PLAIN_DRIVER];
+    let by_cudnn = opened.and_then(|driver| Some((driver.requester?, plain)));
+    for (opener, names) in by_cudnn.into_iter().chain([(0, names)]) {
+        let mut aside = graph.clone();
+        let mut tried = names.iter();
+        let index = tried.find_map(|name| aside.open(name, opener, LoadPhase::Later));
+        let Some(library) = index.and_then(|index| aside.objects.get(index)) else {
+            continue;
+        };
+        let origin = library.via.clone().unwrap_or(LoadOrigin::Elsewhere);
+        let is_of_system = matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache);
+        if is_of_system && graph.env.view.root.is_some() || !is_stub(&library.path) {
+            continue;
+        }
+        // The requester of a library that is already loaded, else the opener.
+        let by = library.requester.unwrap_or(opener);
+        let drivers = graph.search_path(by).candidates(DRIVER_SO, &graph.env.view);
+        let mut drivers = drivers.into_iter().map(|(_, file)| file);
+        let driver = drivers.find(|file| files::is_file(file) && !is_stub(file));
+        let fault = StubInPlace {
+            opener: graph.objects.get(by).map(|object| object.path.clone()),
+            name: library.name.clone(),
+            path: library.path.clone(),
+            origin,
+            driver: driver.map(|file| MissingLink::beside(file, &library.name)),
+        };
+        return Some(fault.finding());
+    }
+    None
+}

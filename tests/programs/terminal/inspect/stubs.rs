@@ -1,0 +1,247 @@
+//! The toolkit's stub where a program opens NVIDIA's driver.
+
+use super::image::Image;
+use crate::support::run;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+/// A driver without a GPU and a stub, in directories of the image.
+fn machine(name: &str) -> Image {
+    let image = Image::new(name);
+    let library = |path: &str, answer: u32| {
+        let mut code = format!("int cuInit(unsigned flags) {{ return {answer}; }}\n");
+        for call in [
+            "cuDeviceGetCount",
+            "cuDeviceGet",
+            "cuDeviceGetName",
+            "cuDeviceGetAttribute",
+            "cuDriverGetVersion",
+        ] {
+            code += &format!("int {call}(void) {{ return {answer}; }}\n");
+        }
+        image.compile(path, &code, &["-shared", "-Wl,-soname,libcuda.so.1"]);
+    };
+    library("driver/libcuda.so.580.65.06", 100);
+    symlink(
+        "libcuda.so.580.65.06",
+        image.at("driver").join("libcuda.so.1"),
+    )
+    .unwrap();
+    library("cuda/lib64/stubs/libcuda.so", 34);
+    image
+}
+
+/// A program with the words of a cudarc that opens libraries itself.
+fn with_cudarc(image: &Image, flags: &[&str]) {
+    let code = "const char *words(void) {
+            return \"\\\" shared library - searched for library names: \";
+        }
+        void _start(void) {}";
+    image.compile("app/app", code, flags);
+}
+
+/// Returns the findings about stubs, with these directories of the image in LD_LIBRARY_PATH.
+fn stubs(image: &Image, dirs: &[&str]) -> String {
+    let dirs: Vec<_> = dirs.iter().map(|dir| image.at(dir)).collect();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command.arg("inspect").arg(image.at("app/app")).env_clear();
+    let dirs = std::env::join_paths(dirs).unwrap();
+    let ran = run(command.env("LD_LIBRARY_PATH", dirs)).exits_with(0);
+    // A link to a stub would be no driver.
+    assert!(!ran.stdout.contains("has no link"), "{}", ran.stdout);
+    let mut found = String::new();
+    for finding in image.said(&ran).split("  – ") {
+        if finding.contains("[driver-stub]") {
+            found += finding;
+        }
+    }
+    found
+}
+
+/// <https://github.com/lightonai/next-plaid/pull/50>: the driver is there, and a stub comes before it.
+#[test]
+fn a_stub_that_a_program_gets_in_place_of_the_driver() {
+    let image = machine("stubs");
+    with_cudarc(&image, &[]);
+    let gets = "`/app/app` opens libcuda.so and gets the toolkit's stub `/cuda/lib64/stubs/libcuda.so`, not NVIDIA's \
+        driver, so it can use no GPU  [driver-stub]\n      ";
+    let found = |evidence: &str| format!("{gets}{evidence}");
+    // cudarc searches all directories for that name before it tries the driver's.
+    let found_first = found(
+        "= help: take `/cuda/lib64/stubs` out of LD_LIBRARY_PATH; cuDNN 8, and cudarc before 0.13, also need a link: \
+         `ln -s /driver/libcuda.so.1 /driver/libcuda.so`\n      \
+         found via   LD_LIBRARY_PATH, its entry `/cuda/lib64/stubs`\n      \
+         there is    /driver/libcuda.so.1\n",
+    );
+    assert_eq!(stubs(&image, &["driver", "cuda/lib64/stubs"]), found_first);
+    assert_eq!(
+        stubs(&image, &["cuda/lib64/stubs"]),
+        found(
+            "= help: install NVIDIA's driver, and take `/cuda/lib64/stubs` out of LD_LIBRARY_PATH: a stub is for linking \
+             alone\n      found via   LD_LIBRARY_PATH, its entry `/cuda/lib64/stubs`\n"
+        )
+    );
+    with_cudarc(&image, &["-Wl,-rpath,$ORIGIN/../cuda/lib64/stubs"]);
+    assert_eq!(
+        stubs(&image, &["driver"]),
+        found(
+            "= help: build the program without `/app/../cuda/lib64/stubs` in its rpath; cuDNN 8, and cudarc before 0.13, \
+             also need a link: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`\n      \
+             found via   the program's RUNPATH, its entry `/app/../cuda/lib64/stubs`\n      \
+             there is    /driver/libcuda.so.1\n"
+        )
+        .replace("stub `/cuda", "stub `/app/../cuda")
+    );
+    // The driver's own link comes first.
+    symlink("libcuda.so.1", image.at("driver/libcuda.so")).unwrap();
+    assert_eq!(stubs(&image, &["driver"]), "");
+    with_cudarc(&image, &[]);
+    assert_eq!(stubs(&image, &["driver", "cuda/lib64/stubs"]), "");
+    let found = stubs(&image, &["cuda/lib64/stubs", "driver"]);
+    let help = "      = help: take `/cuda/lib64/stubs` out of LD_LIBRARY_PATH";
+    assert_eq!(found.lines().nth(1), Some(help));
+    assert_eq!(stubs(&image, &["driver"]), "");
+}
+
+/// The record of a guard names cudarc, as its message does in a program without a guard.
+#[test]
+fn a_stub_that_a_cudarc_with_a_guard_gets() {
+    let image = machine("stub-cudarc");
+    let record = "guard 0.1.0\nrequirement >=8\nfrom 8.9.7\npolicy requirement\nloader ";
+    let found = |loader: &str| {
+        image.program(&[&format!("{record}{loader}\n")], &[]);
+        stubs(&image, &["driver", "cuda/lib64/stubs"])
+    };
+    assert!(found("cudarc").contains("opens libcuda.so and gets the toolkit's stub"));
+    // A program that does not open libcuda.so.
+    assert_eq!(found("dlopen"), "");
+}
+
+/// A copy of the stub under the driver's name, as images have it.
+#[test]
+fn a_copied_stub() {
+    let image = machine("stub-copied");
+    fs::create_dir(image.at("copied")).unwrap();
+    let copy = image.at("copied/libcuda.so.1");
+    fs::copy(image.at("cuda/lib64/stubs/libcuda.so"), copy).unwrap();
+    let link = "IMAGE/driver/libcuda.so.580.65.06";
+    image.compile(
+        "app/app",
+        "void _start(void) {}",
+        &["-Wl,--no-as-needed", link, "-Wl,-rpath,$ORIGIN/../copied"],
+    );
+    let gets = "`/app/app` opens libcuda.so.1 and gets the toolkit's stub `/app/../copied/libcuda.so.1`, not NVIDIA's driver, \
+        so it can use no GPU  [driver-stub]\n      \
+        = help: install NVIDIA's driver, and build the program without `/app/../copied` in its rpath: a stub is for linking \
+        alone\n      \
+        found via   the program's RUNPATH, its entry `/app/../copied`\n";
+    assert_eq!(stubs(&image, &[]), gets);
+    // LD_LIBRARY_PATH comes before a RUNPATH.
+    assert_eq!(stubs(&image, &["driver", "copied"]), "");
+    // In an image, its own RUNPATH is known, and the driver may be mounted over a file of the system.
+    let runpath = "-Wl,-rpath,/copied";
+    image.compile(
+        "app/app",
+        "void _start(void) {}",
+        &["-Wl,--no-as-needed", link, runpath],
+    );
+    image.flat(&[]).says("[driver-stub]");
+    fs::create_dir_all(image.at("usr")).unwrap();
+    fs::rename(image.at("copied"), image.at("usr/lib")).unwrap();
+    image.flat(&[]).does_not_say("[driver-stub]");
+}
+
+/// <https://github.com/ahmetoner/whisper-asr-webservice/issues/205>: a container gets `libcuda.so.1`, and cuDNN 8 opens
+/// `libcuda.so`. <https://github.com/THU-MIG/yolov10/issues/395>: WSL has both in one directory.
+#[test]
+fn a_plain_name_that_cudnn_8_opens() {
+    let image = machine("plain-names");
+    let words = |text: &str| format!("const char *words(void) {{ return \"{text}\"; }}");
+    let part = |name: &str, code: &str| {
+        image.library(&format!("cudnn/libcudnn{name}.so.8"), code, &[]);
+    };
+    let version = "const unsigned char cudnn_ops_infer_version[4] = { 7, 9, 8, 0 };\n";
+    let blas = words("libcublasLt.so.12");
+    part("", "int cudnnGetVersion(void) { return 8907; }");
+    part("_ops_infer", &format!("{version}{blas}"));
+    part(
+        "_cnn_infer",
+        &words(r"libnvrtc.so.%d\0libnvrtc.so\0libcuda.so"),
+    );
+    for name in ["libcublas.so.12", "libcublasLt.so.12", "libnvrtc.so.12"] {
+        image.library(&format!("cuda/lib64/{name}"), "int x;", &[]);
+    }
+    let library = "IMAGE/cudnn/libcudnn.so.8";
+    let rpath = "-Wl,-rpath,$ORIGIN/../cudnn";
+    image.compile(
+        "app/app",
+        "void _start(void) {}",
+        &["-Wl,--no-as-needed", library, rpath],
+    );
+    let missing = |dirs: &[&str]| {
+        let dirs: Vec<_> = ["cuda/lib64", "cudnn"].iter().chain(dirs).collect();
+        let dirs = dirs.iter().map(|dir| image.at(dir));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.arg("inspect").arg(image.at("app/app")).env_clear();
+        command.env("LD_LIBRARY_PATH", std::env::join_paths(dirs).unwrap());
+        let ran = run(command.arg("--json")).exits_with(0);
+        let text = ran.stdout.replace(image.0.to_str().unwrap(), "");
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let mut found = Vec::new();
+        for finding in json["findings"].as_array().unwrap() {
+            if finding["id"] == "library-not-found" {
+                let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
+                found.push((text(&finding["summary"]), text(&finding["help"][0])));
+                let places = text(&finding["evidence"]["looked at"]);
+                assert!(!places.contains("the program's RUNPATH"), "{places}");
+            }
+        }
+        found
+    };
+    let opens = |name: &str| {
+        format!("`/cudnn/libcudnn_cnn_infer.so.8` opens {name}, which the loader does not find")
+    };
+    let link = "make a link of that name: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`";
+    assert_eq!(
+        missing(&["driver"]),
+        [(opens("libcuda.so"), link.to_string())]
+    );
+    // Without a driver, the link is not what is missing.
+    assert_eq!(missing(&[]), []);
+    // cuDNN 8.5 opens only the plain name.
+    part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so"));
+    let nvrtc =
+        "make a link of that name: `ln -s /cuda/lib64/libnvrtc.so.12 /cuda/lib64/libnvrtc.so`";
+    assert_eq!(
+        missing(&["driver"]),
+        [
+            (opens("libnvrtc.so"), nvrtc.to_string()),
+            (opens("libcuda.so"), link.to_string())
+        ]
+    );
+    // The help, done.
+    for (file, link) in [
+        ("libcuda.so.1", "driver/libcuda.so"),
+        ("libnvrtc.so.12", "cuda/lib64/libnvrtc.so"),
+    ] {
+        symlink(file, image.at(link)).unwrap();
+    }
+    assert_eq!(missing(&["driver"]), []);
+    // Later releases open the driver's own name first.
+    fs::remove_file(image.at("driver/libcuda.so")).unwrap();
+    part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so.1"));
+    assert_eq!(missing(&["driver"]), []);
+    // The stub is found by that name.
+    part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so"));
+    let dirs = ["driver", "cudnn", "cuda/lib64", "cuda/lib64/stubs"];
+    let found = stubs(&image, &dirs);
+    assert!(
+        found.starts_with(
+            "`/cudnn/libcudnn_cnn_infer.so.8` opens libcuda.so and gets the toolkit's stub"
+        ),
+        "{found}"
+    );
+    let link = "also need a link: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`";
+    assert!(found.contains(link), "{found}");
+}
