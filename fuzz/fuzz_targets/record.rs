@@ -103,9 +103,12 @@ fn built(source: &mut Unstructured) -> Result<Built> {
                 Ok(KnownBad {
                     from: version(source)?,
                     below: version(source)?,
-                    good: version(source)?,
+                    good: maybe(source, version)?,
                     cublas: maybe(source, version)?,
                     operation: maybe(source, word)?,
+                    partial: source.arbitrary()?,
+                    first_gpu: source.arbitrary()?,
+                    last_gpu: source.arbitrary()?,
                     what: source.arbitrary()?,
                 })
             })?,
