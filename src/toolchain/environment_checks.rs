@@ -20,7 +20,7 @@ use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns the findings about a cuDNN that the program loads at run time. `toolkit` is the chosen toolkit, and
 /// `built_with` is the same if the program needs one.
@@ -141,7 +141,7 @@ fn on_windows(
 
 /// Returns the finding if a library needs symbols that the others, or those in LD_LIBRARY_PATH, do not define.
 pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
-    let first = shadowing::library_path(host);
+    let first = before_toolkit(shadowing::library_path(host), toolkit);
     // A program may open other libraries of the toolkit than it is linked to.
     let opened = ["cusolver", "cusparse", "cublas"].map(String::from);
     let is_linked = config.link == Link::Dynamic && !config.libs.is_empty();
@@ -164,12 +164,34 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
         if let Some(unmet) = dependencies::unmet_dependency(&library, &[], &dirs) {
             return is_linked.then(|| unmet.finding(toolkit));
         }
+        if first.is_empty() {
+            continue;
+        }
         let mixed = path_shadowing::mixed_libraries(&library, is_linked, &first, &dirs);
         if mixed.is_some() {
             return mixed;
         }
     }
     None
+}
+
+/// Returns the directories of LD_LIBRARY_PATH with libraries that precede the toolkit's. Only these can replace any.
+fn before_toolkit(library_path: Vec<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
+    let mut own = Vec::new();
+    for dir in &toolkit.link_dirs {
+        own.extend(files::canonical(dir, None));
+    }
+    let is_cuda = |name: &str| name.starts_with("libcu") || name.starts_with("libnvJitLink");
+    let mut before = Vec::new();
+    for dir in library_path {
+        if files::canonical(&dir, None).is_ok_and(|dir| own.contains(&dir)) {
+            break;
+        }
+        if files::list_named(&dir, &is_cuda).is_ok_and(|found| !found.is_empty()) {
+            before.push(dir);
+        }
+    }
+    before
 }
 
 /// Returns the finding if the nvcc of a toolkit has another version than its headers.
@@ -202,4 +224,41 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
         others: &others,
     };
     Some(skew.finding())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A build opens none of the toolkit's libraries if LD_LIBRARY_PATH cannot replace one.
+    #[test]
+    fn directories_that_cannot_replace_a_library_are_left_out() {
+        let top = std::env::temp_dir().join(format!("cudnn-guard-before-{}", std::process::id()));
+        let dir = |name: &str, file: &str| {
+            let dir = top.join(name);
+            std::fs::create_dir_all(&dir).unwrap();
+            std::fs::write(dir.join(file), "").unwrap();
+            dir
+        };
+        let own = dir("cuda/lib64", "libcublas.so.12");
+        let old = dir("old", "libcublasLt.so.12");
+        let other = dir("other", "libfoo.so");
+        let toolkit = Toolkit {
+            link_dirs: vec![own.clone()],
+            ..Toolkit::default()
+        };
+        let before = |path: &[&PathBuf]| {
+            let path = path.iter().map(|dir| (*dir).clone()).collect();
+            before_toolkit(path, &toolkit)
+        };
+        let nowhere = top.join("nowhere");
+        assert_eq!(
+            before(&[&other, &nowhere, &own]),
+            [""; 0].map(PathBuf::from)
+        );
+        let detour = top.join("old/../cuda/lib64");
+        assert_eq!(before(&[&detour, &old]), [""; 0].map(PathBuf::from));
+        assert_eq!(before(&[&other, &old, &own]), std::slice::from_ref(&old));
+        std::fs::remove_dir_all(&top).unwrap();
+    }
 }
