@@ -313,6 +313,10 @@ fn run_outdated(
     let mut durations = Durations::read(jobs[0].dir().join("durations"));
     let mut stale = durations.longest_first(jobs);
     stale.retain(|place| fresh[*place].is_none());
+    // Without outdated jobs, no file is read for the memory.
+    if stale.is_empty() {
+        return Vec::new();
+    }
     let available = memory::available();
     let each = memory_limit::per_thread(&setup.search);
     let threads = memory_limit::threads(job_pool::cpus(), available, each, &setup.host.env);
