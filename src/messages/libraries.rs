@@ -65,7 +65,7 @@ impl PathFault<'_> {
             }
             PathFault::MixedLibraries([library, caller], function, dir, is_linked) => {
                 let summary = format!(
-                    "LD_LIBRARY_PATH leads to CUDA libraries of two releases: {} calls {function}, which {} does not have",
+                    "LD_LIBRARY_PATH selects CUDA libraries of two releases: `{}` calls `{function}`, which `{}` does not have",
                     file_name(caller),
                     file_name(library)
                 );
