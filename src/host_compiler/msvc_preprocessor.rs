@@ -34,12 +34,12 @@ pub fn is_refused(compiler: &HostCompiler, search_path: &[PathBuf], flags: &[Str
 /// checks nothing.
 fn refuses(header: &str) -> bool {
     let after = header.split_once(ACCEPTED).map_or("", |(_, rest)| rest);
-    let mut directives = after
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix('#'));
-    directives
-        .next()
-        .is_some_and(|first| first.trim_start().starts_with("error"))
+    for line in after.lines() {
+        if let Some(directive) = line.trim().strip_prefix('#') {
+            return directive.trim_start().starts_with("error");
+        }
+    }
+    false
 }
 
 #[cfg(test)]

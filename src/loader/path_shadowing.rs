@@ -66,14 +66,22 @@ pub fn mixed_libraries(
     dirs: &[PathBuf],
 ) -> Option<Finding> {
     let name = Elf::read(library).ok()?.soname()?;
-    let mut replaced = first.iter().map(|dir| dir.join(&name));
-    let replaced = replaced.find(|file| files::is_file(file));
-    let unmet = unmet_dependency(replaced.as_deref().unwrap_or(library), first, dirs)?;
+    let mut opened = library.to_path_buf();
+    for dir in first.iter().rev() {
+        let replaced = dir.join(&name);
+        if files::is_file(&replaced) {
+            opened = replaced;
+        }
+    }
+    let unmet = unmet_dependency(&opened, first, dirs)?;
     let files = [unmet.beside.as_deref()?, &unmet.library];
-    let mut dirs = files.iter().filter_map(|file| file.parent());
-    let dir = dirs.find(|dir| first.iter().any(|one| one == dir))?;
-    let fault = PathFault::MixedLibraries(files, unmet.symbols.first()?, dir, is_linked);
-    Some(fault.finding())
+    for dir in first {
+        if files[0].parent() == Some(dir) || files[1].parent() == Some(dir) {
+            let fault = PathFault::MixedLibraries(files, unmet.symbols.first()?, dir, is_linked);
+            return Some(fault.finding());
+        }
+    }
+    None
 }
 
 /// Returns the finding if LD_LIBRARY_PATH replaces the chosen cuDNN or its sub-libraries.

@@ -249,18 +249,21 @@ impl SubLibraryFault<'_> {
                     .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::SeveralWheels(wheels) => {
-                let named = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
-                let names: Vec<String> = wheels.iter().map(named).collect();
+                let mut names = Vec::new();
+                for wheel in *wheels {
+                    names.push(format!("{} {}", wheel.name, wheel.version));
+                }
                 let headline = format!(
                     "the wheels {} have overwritten each other's files in `{dir}`",
                     names.join(" and ")
                 );
                 let mut finding = Finding::warning(FindingId::DuplicateCudnn, headline)
                     .with_lines("files from", names.first());
-                for (place, wheel) in wheels.iter().enumerate() {
-                    let start = if place == 0 { "keep" } else { "or keep" };
+                let mut start = "keep";
+                for wheel in *wheels {
                     let command = wheel.reinstall_wheel(wheels);
                     finding = finding.help(format!("{start} {}: `{command}`", wheel.name));
+                    start = "or keep";
                 }
                 finding
             }

@@ -228,13 +228,17 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
         }
         return finding;
     };
-    let nvcc = cache.map(|nvcc| {
-        let nvcc = nvcc.display();
-        format!("set NVCC to the full path of nvcc itself: `{nvcc}` is a compiler cache")
-    });
-    let printed = second.output.lines().filter(|line| !line.trim().is_empty());
+    let help = match cache {
+        Some(nvcc) => {
+            let nvcc = nvcc.display();
+            format!("set NVCC to the full path of nvcc itself: `{nvcc}` is a compiler cache")
+        }
+        None => help,
+    };
+    let mut printed: Vec<&str> = second.output.lines().collect();
+    printed.retain(|line| !line.trim().is_empty());
     Finding::error(id, format!("{headline}, also when it ran alone"))
-        .help(nvcc.unwrap_or(help))
+        .help(help)
         .with("first", first)
         .with("second", second)
         .with("command", &second.command)

@@ -21,8 +21,8 @@ pub fn cpus() -> usize {
 /// One thread is always allowed. Every further thread requires a token from cargo (or from make above it), so that not
 /// more threads run than `cargo build -j` allows.
 ///
-/// `threads` is the limit of this machine. `breadth` returns how many threads the work for an item can use. The second argument of `work` is how many it may
-/// use: more than one if there are more tokens than items.
+/// `threads` is the limit of this machine. `breadth` returns how many threads the work for an item can use. The second
+/// argument of `work` is how many it may use: more than one if there are more tokens than items.
 pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     threads: usize,

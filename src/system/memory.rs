@@ -54,9 +54,13 @@ fn available_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
 
 /// Returns the number behind a name at the start of a line.
 fn value(text: &str, name: &str) -> Option<u64> {
-    let is_it = |line: &&str| line.split_whitespace().next() == Some(name);
-    let line = text.lines().find(is_it)?;
-    line.split_whitespace().nth(1)?.parse().ok()
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        if words.next() == Some(name) {
+            return words.next()?.parse().ok();
+        }
+    }
+    None
 }
 
 #[cfg(test)]

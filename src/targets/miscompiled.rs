@@ -1,9 +1,9 @@
 //! Targets for which a version of nvcc is known to compile wrong machine code.
 
+use crate::model::candidate::Toolkit;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::add;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Suffix, Target};
-use crate::runtime::facts::version::Version;
 use crate::targets::select::Selection;
 use crate::targets::target_lists::machine;
 
@@ -20,7 +20,8 @@ pub struct Miscompiled {
 
 /// Returns the fault if this version of nvcc compiles wrong code for a selected target. PTX is not affected, since the
 /// driver compiles it.
-pub fn check(cuda: Version, selection: &Selection) -> Option<Miscompiled> {
+pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Miscompiled> {
+    let cuda = toolkit?.version?;
     let targets = selection.list.targets();
     if (cuda.major, cuda.minor) != (13, 2) || !targets.contains(&machine(B300)) {
         return None;
@@ -41,6 +42,7 @@ pub fn check(cuda: Version, selection: &Selection) -> Option<Miscompiled> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::facts::version::Version;
     use crate::targets::dialect::Dialect;
     use crate::targets::select::select;
     use crate::targets::target_request::TargetRequest;
@@ -52,7 +54,11 @@ mod tests {
             text: targets.to_string(),
         };
         let selection = select(Some(&request), None, &[]).unwrap();
-        let fault = check(Version::new(cuda.0, cuda.1, cuda.2), &selection)?;
+        let toolkit = Toolkit {
+            version: Some(Version::new(cuda.0, cuda.1, cuda.2)),
+            ..Toolkit::default()
+        };
+        let fault = check(Some(&toolkit), &selection)?;
         Some(fault.finding().to_string())
     }
 

@@ -97,11 +97,9 @@ impl Toolchain {
         let mut selection = chosen.map_err(Error::new)?;
         findings.append(&mut selection.findings);
         selection.findings = findings;
-        let cuda = self.toolkit().and_then(|toolkit| toolkit.version);
-        let wrong = cuda.and_then(|cuda| miscompiled::check(cuda, &selection));
-        selection
-            .findings
-            .extend(wrong.map(|wrong| wrong.finding()));
+        if let Some(wrong) = miscompiled::check(self.toolkit(), &selection) {
+            selection.findings.push(wrong.finding());
+        }
         if let Some(cudnn) = self.cudnn() {
             let (targets, by) = (selection.list.targets(), selection.chosen_by);
             let unserved = rules::targets(cudnn, &targets, by, &self.host.platform);

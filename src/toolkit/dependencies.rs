@@ -56,8 +56,9 @@ pub fn unmet_dependency(
             continue;
         };
         let imports = opened.named_imports();
-        let own = path.parent().map(Path::to_path_buf);
-        let places: Vec<&PathBuf> = first.iter().chain(&own).chain(dirs).collect();
+        let mut places = first.to_vec();
+        places.extend(path.parent().map(Path::to_path_buf));
+        places.extend_from_slice(dirs);
         for needs in opened.needed() {
             if !is_of_toolkit(&needs) {
                 continue;
@@ -86,7 +87,7 @@ pub fn unmet_dependency(
 }
 
 /// Returns the files of other versions: `libcublasLt.so.11` if `libcublasLt.so.12` is required.
-fn others(needs: &str, places: &[&PathBuf]) -> Vec<PathBuf> {
+fn others(needs: &str, places: &[PathBuf]) -> Vec<PathBuf> {
     let stem = needs.split(".so").next().unwrap_or_default();
     let prefix = format!("{stem}.so");
     let is_version = |name: &str| name.starts_with(&prefix);
@@ -250,8 +251,8 @@ mod tests {
         };
         assert_eq!(
             text(&[&old]),
-            "LD_LIBRARY_PATH leads to CUDA libraries of two releases: libcublas.so.12 calls cublasLtGetStatusString, which \
-             libcublasLt.so.12 does not have  [cuda-libraries-mixed]\n  \
+            "LD_LIBRARY_PATH selects CUDA libraries of two releases: `libcublas.so.12` calls `cublasLtGetStatusString`, \
+             which `libcublasLt.so.12` does not have  [cuda-libraries-mixed]\n  \
              = help: remove `$D/old` from LD_LIBRARY_PATH where the program runs\n  \
              caller      $D/lib/libcublas.so.12\n  \
              library     $D/old/libcublasLt.so.12"

@@ -76,7 +76,7 @@ impl Owner {
     /// Returns the wheels that contain this directory. Of several, which have overwritten each other's files, the first
     /// is the one that most of the files are from.
     pub fn of_wheels(root: &Path) -> Vec<Self> {
-        let mut owners: Vec<(usize, Self)> = Vec::new();
+        let (mut owners, mut counts) = (Vec::new(), Vec::new());
         let wheels = wheels(root);
         for wheel in &wheels {
             let stem = wheel.file_stem().and_then(|stem| stem.to_str());
@@ -97,10 +97,14 @@ impl Owner {
                 name: name.replace('_', "-"),
                 version: version.to_string(),
             };
-            owners.push((intact, owner));
+            let mut at = counts.len();
+            while at > 0 && counts[at - 1] < intact {
+                at -= 1;
+            }
+            counts.insert(at, intact);
+            owners.insert(at, owner);
         }
-        owners.sort_by(|(one, _), (other, _)| other.cmp(one));
-        owners.into_iter().map(|(_, owner)| owner).collect()
+        owners
     }
 
     /// Returns the command that installs this wheel again, after all others that share its files are removed.
