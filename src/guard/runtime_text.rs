@@ -62,6 +62,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "cudnn/signatures",
     "cudnn/status",
     "driver/call",
+    "driver/container",
     "driver/device_memory",
     "driver/devices",
     "driver/driver_library",

@@ -1,6 +1,7 @@
 //! What shows on Linux around a driver: devices, containers, the kernel module.
 
 use crate::{V9_14, child, libraries, simulated, tempfile};
+use cudnn_guard::runtime::driver::container::{Container, ContainerRuntime};
 use cudnn_guard::runtime::driver::driver_release;
 use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
 use cudnn_guard::runtime::driver::query::{Driver, DriverProblem};
@@ -63,11 +64,43 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
   = help: add this user to the group that `ls -l /dev/nvidia0` shows, or give the container the GPU with its rights
   = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
     );
-    let container = GpuVisibility {
-        container: Some("/.dockerenv"),
-        ..GpuVisibility::default()
+    let container = |runtime| {
+        told(&GpuVisibility {
+            container: Some(Container {
+                runtime,
+                mark: "/",
+                has_device: false,
+            }),
+            ..GpuVisibility::default()
+        })
     };
-    assert!(told(&container).starts_with("this container was started without a GPU  [no-gpu]\n"));
+    for (runtime, help) in [
+        (
+            ContainerRuntime::Docker,
+            "start the container with `--gpus all`",
+        ),
+        (
+            ContainerRuntime::Podman,
+            "start the container with `--device nvidia.com/gpu=all`",
+        ),
+        (
+            ContainerRuntime::Apptainer,
+            "start the container with `--nv`: `apptainer exec --nv IMAGE PROGRAM`",
+        ),
+        (
+            ContainerRuntime::Kubernetes,
+            "request the resource `nvidia.com/gpu` for the pod",
+        ),
+    ] {
+        assert_eq!(
+            container(runtime),
+            format!(
+                "this container was started without a GPU  [no-gpu]
+  = help: {help}
+  = help: run on a machine that has a GPU, or ask the scheduler for one"
+            )
+        );
+    }
 }
 
 /// DRV-04, DRV-13
@@ -173,7 +206,7 @@ fn a_jetsons_devices_are_known() {
     std::fs::remove_dir_all(&root).unwrap();
     assert_eq!((given.container, given.is_jetson), (None, true));
     assert_eq!(
-        (not_given.container, not_given.is_jetson),
+        (not_given.container.map(|one| one.mark), not_given.is_jetson),
         (Some("/.dockerenv"), false)
     );
     let given = GpuVisibility {

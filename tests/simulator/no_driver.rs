@@ -1,5 +1,6 @@
 //! Who has to bring the driver's library, where there is none.
 
+use cudnn_guard::runtime::driver::container::{Container, ContainerRuntime, is_without_compute};
 use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
 use cudnn_guard::runtime::driver::query::DriverProblem;
 use std::fs;
@@ -27,6 +28,106 @@ fn on(files: &[&str], words: &str, module: Option<&str>) -> String {
     problem.finding().to_string()
 }
 
+/// Tests the report on a machine with these files, in a container with this mark.
+#[track_caller]
+fn in_container(files: &[&str], mark: &str, help: &str) {
+    assert_eq!(
+        on(files, WORDS, None),
+        format!(
+            "this container has no `libcuda.so.1`, the library of NVIDIA's driver  [driver-missing]
+  = help: {help}
+  loader      {WORDS}
+  container   {mark}"
+        )
+    );
+}
+
+#[test]
+fn each_container_runtime_has_its_own_help() {
+    let (docker, podman) = (".dockerenv", "run/.containerenv");
+    let (apptainer, pod) = (".singularity.d/env", "var/run/secrets/kubernetes.io/token");
+    let device = "dev/nvidiactl";
+    let nv = "start the container with `--nv`: `apptainer exec --nv IMAGE PROGRAM`";
+    in_container(&[apptainer], "/.singularity.d", nv);
+    // Apptainer's containers have the host's devices, and an image from `docker export` has docker's mark.
+    in_container(&[apptainer, docker, device], "/.singularity.d", nv);
+    in_container(&[apptainer, pod], "/.singularity.d", nv);
+    let option = "start the container with `--device nvidia.com/gpu=all`";
+    in_container(&[podman], "/run/.containerenv", option);
+    in_container(
+        &[podman, device],
+        "/run/.containerenv",
+        &format!("{option}: a GPU's device is not enough"),
+    );
+    let resource = "request the resource `nvidia.com/gpu` for the pod";
+    let mark = "/var/run/secrets/kubernetes.io";
+    in_container(&[pod], mark, resource);
+    in_container(&[pod, podman, docker], mark, resource);
+    let device = on(&[docker, device], WORDS, None);
+    assert!(
+        device.contains(
+            "  = help: start the container with `--gpus all`: a GPU's device is not enough\n  \
+             = help: install NVIDIA's container toolkit on the host"
+        ),
+        "{device}"
+    );
+}
+
+#[test]
+fn podmans_file_names_its_engine() {
+    let root = std::env::temp_dir().join(format!("guard-engine-{}", std::process::id()));
+    fs::create_dir_all(root.join("run")).unwrap();
+    fs::write(root.join(".dockerenv"), "").unwrap();
+    let runtime = |text: &str| {
+        fs::write(root.join("run/.containerenv"), text).unwrap();
+        Container::detect(&root).map(|one| one.runtime)
+    };
+    let (empty, named) = (
+        runtime(""),
+        runtime("engine=\"podman-4.9.3\"\nrootless=1\n"),
+    );
+    fs::remove_dir_all(&root).unwrap();
+    // An image that buildah wrote can contain an empty file.
+    assert_eq!(empty, Some(ContainerRuntime::Docker));
+    assert_eq!(named, Some(ContainerRuntime::Podman));
+}
+
+#[test]
+fn capabilities_leave_the_library_out() {
+    let without = |runtime| {
+        let container = Container {
+            runtime,
+            mark: "/.dockerenv",
+            has_device: true,
+        };
+        let missing = MissingDriver {
+            message: WORDS.to_string(),
+            container: Some(container),
+            left_out_by: Some("utility".to_string()),
+            ..MissingDriver::default()
+        };
+        missing.finding().to_string()
+    };
+    assert_eq!(
+        without(ContainerRuntime::Docker),
+        format!(
+            "NVIDIA_DRIVER_CAPABILITIES=`utility` leaves `libcuda.so.1` out of this container  [driver-missing]
+  = help: start the container with `--gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility`
+  loader      {WORDS}
+  container   /.dockerenv"
+        )
+    );
+    assert!(without(ContainerRuntime::Kubernetes).contains(
+        "\n  = help: set NVIDIA_DRIVER_CAPABILITIES to `compute,utility` in the pod's container\n"
+    ));
+    for value in ["utility", "graphics,utility", "display, video"] {
+        assert!(is_without_compute(value), "{value}");
+    }
+    for value in ["", " ", "all", "compute", "utility,compute", "utility, all"] {
+        assert!(!is_without_compute(value), "{value}");
+    }
+}
+
 /// LOD-05
 #[test]
 fn without_a_sign_of_a_driver_both_ways_to_one_are_named() {
@@ -49,18 +150,12 @@ fn a_container_and_its_host_are_told_apart() {
         on(&[container], WORDS, Some("535.183.01")),
         format!(
             "this container has no `libcuda.so.1`, the library of NVIDIA's driver, and its host has the driver  [driver-missing]
-  = help: start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)
+  = help: start the container with `--gpus all`
   = help: install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver
   loader      {WORDS}
   module      535.183.01 is loaded (/proc/driver/nvidia/version)
   container   /.dockerenv"
         )
-    );
-    let podman = on(&["run/.containerenv"], WORDS, None);
-    assert!(
-        podman
-            .starts_with("this container has no `libcuda.so.1`, the library of NVIDIA's driver  ["),
-        "{podman}"
     );
     // What is there and refused is no matter of containers.
     let refused = on(&[container], "libcuda.so.1: invalid ELF header", None);

@@ -1,6 +1,7 @@
 //! The reasons why the driver's library cannot be opened.
 
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::driver::container::Container;
 use crate::runtime::system;
 use crate::runtime::system::names::DRIVER;
 use std::path::Path;
@@ -11,8 +12,6 @@ pub const NIXOS: &str = "/run/opengl-driver/lib";
 const WSL: &str = "/dev/dxg";
 /// WSL's directory of the driver's libraries.
 pub const WSL_LIBRARIES: &str = "/usr/lib/wsl/lib";
-/// Files that docker and podman create in their containers.
-pub const CONTAINER: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
 /// Evidence of why the driver's library is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,14 +26,17 @@ pub struct MissingDriver {
     pub unsearched: Option<&'static str>,
     /// `true` if this is WSL with a GPU.
     pub wsl: bool,
-    /// The file that marks this machine as a container.
-    pub container: Option<&'static str>,
+    /// The container in which this process runs.
+    pub container: Option<Container>,
+    /// The value of NVIDIA_DRIVER_CAPABILITIES, if it leaves the library out of the container.
+    pub left_out_by: Option<String>,
 }
 
 impl MissingDriver {
     /// Collects the evidence below a root directory, which is `/` except in tests.
     pub fn detect(root: &Path, message: String, module: Option<String>) -> Self {
         let exists = |path: &str| system::is_there(&root.join(path.trim_start_matches('/')));
+        let container = Container::detect(root);
         Self {
             message,
             not_opened: None,
@@ -43,7 +45,8 @@ impl MissingDriver {
                 .into_iter()
                 .find(|dir| exists(&format!("{dir}/{DRIVER}"))),
             wsl: exists(WSL),
-            container: CONTAINER.iter().copied().find(|path| exists(path)),
+            container,
+            left_out_by: container.and_then(|one| one.left_out_by(root)),
         }
     }
 

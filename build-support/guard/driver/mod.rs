@@ -1,6 +1,7 @@
 //! NVIDIA's driver: its library, the GPUs that it shows, and memory on them.
 
 pub mod call;
+pub mod container;
 #[cfg(feature = "runtime")]
 pub mod device_memory;
 #[cfg(feature = "runtime")]

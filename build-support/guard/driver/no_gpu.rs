@@ -1,6 +1,6 @@
 //! The reasons why the driver shows no GPU: a variable hides it, it may not be opened, or a container was not given it.
 
-use crate::runtime::driver::driver_missing::CONTAINER;
+use crate::runtime::driver::container::{Container, ContainerRuntime};
 use crate::runtime::system;
 use std::path::Path;
 
@@ -22,7 +22,7 @@ const JETSON: &str = "/etc/nv_tegra_release";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingUvm {
     /// This container was not given the device.
-    NotGiven,
+    NotGiven(ContainerRuntime),
     /// The module that creates the device is not loaded.
     NotLoaded,
 }
@@ -34,12 +34,10 @@ impl MissingUvm {
         if !has("dev/nvidiactl") || has("dev/nvidia-uvm") {
             return None;
         }
-        let mut containers = CONTAINER.iter();
-        if containers.any(|file| has(file.trim_start_matches('/'))) {
-            Some(MissingUvm::NotGiven)
-        } else {
-            Some(MissingUvm::NotLoaded)
-        }
+        let container = Container::detect(root).filter(|one| one.has_device);
+        Some(container.map_or(MissingUvm::NotLoaded, |one| {
+            MissingUvm::NotGiven(one.runtime)
+        }))
     }
 }
 
@@ -50,8 +48,8 @@ pub struct GpuVisibility {
     pub visible: Option<String>,
     /// A device that exists and that this process may not open.
     pub closed: Option<&'static str>,
-    /// The file that marks this machine as a container, if the container was given no GPU.
-    pub container: Option<&'static str>,
+    /// The container in which this process runs, if the container was given no GPU.
+    pub container: Option<Container>,
     /// `true` if this is a Jetson.
     pub is_jetson: bool,
 }
@@ -83,10 +81,7 @@ impl GpuVisibility {
         Self {
             visible: visible(),
             closed,
-            container: CONTAINER
-                .iter()
-                .copied()
-                .find(|file| !has_node && exists(file)),
+            container: Container::detect(root).filter(|_| !has_node),
             is_jetson: exists(&JETSON) || NODES.iter().skip(3).any(exists),
         }
     }

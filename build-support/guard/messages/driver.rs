@@ -2,6 +2,7 @@
 
 #[cfg(feature = "runtime")]
 use crate::runtime::binary::defect::{Defect, cpu_name};
+use crate::runtime::driver::container::{CAPABILITIES, Container, ContainerRuntime};
 #[cfg(feature = "runtime")]
 use crate::runtime::driver::driver_library::LocatedProblem;
 use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES};
@@ -27,6 +28,7 @@ use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::LIBRARY_PATH;
 
 const UVM: &str = "/dev/nvidia-uvm";
+const OTHER_MACHINE: &str = "run on a machine that has a GPU, or ask the scheduler for one";
 
 impl DriverProblem {
     pub fn finding(&self) -> Finding {
@@ -73,9 +75,9 @@ impl DriverProblem {
                     _ => finding,
                 };
                 match uvm {
-                    Some(MissingUvm::NotGiven) => finding.with("not there", UVM).help(
-                        "give the container `/dev/nvidia-uvm` too: `--gpus all` (docker), `--device nvidia.com/gpu=all` (podman)",
-                    ),
+                    Some(MissingUvm::NotGiven(runtime)) => finding
+                        .with("not there", UVM)
+                        .help(format!("{}, which adds `{UVM}`", runtime.help())),
                     Some(MissingUvm::NotLoaded) => finding.with("not there", UVM).help(
                         "load the module that makes `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`",
                     ),
@@ -97,6 +99,53 @@ fn with_driver(finding: Finding, driver: &Driver) -> Finding {
         .with_lines("driver", facts)
 }
 
+impl ContainerRuntime {
+    /// Returns the help that gives a container the GPU and the driver's libraries.
+    fn help(self) -> &'static str {
+        match self {
+            Self::Apptainer => {
+                "start the container with `--nv`: `apptainer exec --nv IMAGE PROGRAM`"
+            }
+            Self::Kubernetes => "request the resource `nvidia.com/gpu` for the pod",
+            Self::Podman => "start the container with `--device nvidia.com/gpu=all`",
+            Self::Docker => "start the container with `--gpus all`",
+        }
+    }
+}
+
+/// Returns the headline and the help for a container without the driver's library.
+fn not_in_container(container: Container, missing: &MissingDriver) -> (String, Vec<String>) {
+    if let Some(value) = &missing.left_out_by {
+        let help = match container.runtime {
+            ContainerRuntime::Kubernetes => {
+                format!("set {CAPABILITIES} to `compute,utility` in the pod's container")
+            }
+            // `--gpus all` also replaces single devices and `--gpus` with a list of capabilities.
+            _ => format!("start the container with `--gpus all -e {CAPABILITIES}=compute,utility`"),
+        };
+        let headline = format!("{CAPABILITIES}=`{value}` leaves `{DRIVER}` out of this container");
+        return (headline, vec![help]);
+    }
+    let host = match missing.module {
+        Some(_) => ", and its host has the driver",
+        None => "",
+    };
+    let alone = match container.has_device {
+        true => ": a GPU's device is not enough",
+        false => "",
+    };
+    let mut help = vec![format!("{}{alone}", container.runtime.help())];
+    if container.runtime == ContainerRuntime::Docker {
+        help.push(
+            "install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver"
+                .to_string(),
+        );
+    }
+    let headline =
+        format!("this container has no `{DRIVER}`, the library of NVIDIA's driver{host}");
+    (headline, help)
+}
+
 impl MissingDriver {
     /// Returns the finding for the missing library.
     pub fn finding(&self) -> Finding {
@@ -112,7 +161,7 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
             format!(
                 "`{DRIVER}`, the library of NVIDIA's driver, is in `{dir}`, where this program does not look"
             ),
-            [
+            vec![
                 format!("put `{dir}` into LD_LIBRARY_PATH where the program runs"),
                 match dir {
                     NIXOS => "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
@@ -124,26 +173,15 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
         ),
         _ if absent && missing.wsl => (
             format!("WSL shows a GPU, and `{DRIVER}`, the library of NVIDIA's driver, is not found"),
-            [
+            vec![
                 "install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows".to_string(),
                 format!("put `{WSL_LIBRARIES}` into LD_LIBRARY_PATH, if `{DRIVER}` is in there"),
             ],
         ),
-        (Some(_), module, _) if absent => {
-            let host = module.as_ref();
-            let host = host.map_or("", |_| ", and its host has the driver");
-            (
-                format!("this container has no `{DRIVER}`, the library of NVIDIA's driver{host}"),
-                [
-                    "start the container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman)".to_string(),
-                    "install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver"
-                        .to_string(),
-                ],
-            )
-        }
+        (Some(container), ..) if absent => not_in_container(container, missing),
         (None, Some(_), _) if absent => (
             format!("NVIDIA's kernel module is loaded, and `{DRIVER}`, the driver's library, is not found"),
-            [
+            vec![
                 "install the libraries of that very release: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
                  `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
                     .to_string(),
@@ -152,7 +190,7 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
         ),
         _ => (
             format!("`{DRIVER}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used"),
-            [
+            vec![
                 "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
                 by_system!(
                     "start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's \
@@ -168,7 +206,10 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
     let mut finding = Finding::warning(FindingId::DriverMissing, headline)
         .with_lines("loader", Some(&missing.message).filter(|_| with_words))
         .with_lines("module", module)
-        .with_lines("container", missing.container.filter(|_| absent));
+        .with_lines(
+            "container",
+            missing.container.filter(|_| absent).map(|one| one.mark),
+        );
     finding.help.extend(help);
     finding
 }
@@ -327,11 +368,14 @@ impl GpuVisibility {
         if hiding.is_some() {
             return finding;
         }
+        if let (Some(container), false) = (self.container, self.is_jetson) {
+            return finding.help(container.runtime.help()).help(OTHER_MACHINE);
+        }
         let finding = match self.closed {
             Some(node) => finding.help(format!(
                 "add this user to the group that `ls -l {node}` shows, or give the container the GPU with its rights"
             )),
-            None => finding.help("run on a machine that has a GPU, or ask the scheduler for one"),
+            None => finding.help(OTHER_MACHINE),
         };
         finding.help(if cfg!(windows) {
             "see in Windows' device manager whether the GPU is enabled, and its driver NVIDIA's"

@@ -280,8 +280,34 @@ fn a_machine_without_the_module_for_cuda_is_told_so() {
         "{missing}"
     );
     assert!(!told(2).contains("nvidia-uvm"));
-    std::fs::write(machine.file(".dockerenv"), "").unwrap();
-    assert!(told(999).contains("= help: give the container `/dev/nvidia-uvm` too"));
+    let apptainer = machine.file(".singularity.d");
+    std::fs::create_dir(&apptainer).unwrap();
+    assert_eq!(
+        told(999),
+        missing,
+        "Apptainer's containers have the host's devices"
+    );
+    std::fs::remove_dir(&apptainer).unwrap();
+    let run = machine.file("run");
+    std::fs::create_dir(&run).unwrap();
+    for (mark, help) in [
+        (
+            run.join(".containerenv"),
+            "start the container with `--device nvidia.com/gpu=all`",
+        ),
+        (
+            machine.file(".dockerenv"),
+            "start the container with `--gpus all`",
+        ),
+    ] {
+        std::fs::write(mark, "").unwrap();
+        let told = told(999);
+        let help = format!("\n  = help: {help}, which adds `/dev/nvidia-uvm`\n");
+        assert!(
+            told.contains(&help) && told.matches("= help").count() == 1,
+            "{told}"
+        );
+    }
     std::fs::write(dev.join("nvidia-uvm"), "").unwrap();
     assert_eq!(told(999), anywhere);
 }
