@@ -57,7 +57,7 @@ fn each_container_runtime_has_its_own_help() {
     in_container(
         &[podman, device],
         "/run/.containerenv",
-        &format!("{option}: a GPU's device is not enough"),
+        &format!("{option}: `/dev/nvidiactl` alone is not enough"),
     );
     let resource = "request the resource `nvidia.com/gpu` for the pod";
     let mark = "/var/run/secrets/kubernetes.io";
@@ -66,7 +66,7 @@ fn each_container_runtime_has_its_own_help() {
     let device = on(&[docker, device], WORDS, None);
     assert!(
         device.contains(
-            "  = help: start the container with `--gpus all`: a GPU's device is not enough\n  \
+            "  = help: start the container with `--gpus all`: `/dev/nvidiactl` alone is not enough\n  \
              = help: install NVIDIA's container toolkit on the host"
         ),
         "{device}"

@@ -44,8 +44,7 @@ impl Container {
     pub fn detect(root: &Path) -> Option<Self> {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
         let exists = |path: &str| system::is_there(&below(path));
-        let mut marks = MARKS.iter().copied();
-        let mut found = marks.find(|(_, path)| exists(path));
+        let mut found = MARKS.into_iter().find(|(_, path)| exists(path));
         match found {
             Some((Apptainer, _)) => {}
             _ if variable(root, POD).is_some() => found = Some((Kubernetes, POD)),

@@ -131,7 +131,7 @@ fn not_in_container(container: Container, missing: &MissingDriver) -> (String, V
         None => "",
     };
     let alone = match container.has_device {
-        true => ": a GPU's device is not enough",
+        true => ": `/dev/nvidiactl` alone is not enough",
         false => "",
     };
     let mut help = vec![format!("{}{alone}", container.runtime.help())];
@@ -203,13 +203,11 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
     };
     let module = missing.module.as_ref();
     let module = module.map(|release| format!("{release} is loaded (/proc/driver/nvidia/version)"));
+    let mark = missing.container.filter(|_| absent).map(|one| one.mark);
     let mut finding = Finding::warning(FindingId::DriverMissing, headline)
         .with_lines("loader", Some(&missing.message).filter(|_| with_words))
         .with_lines("module", module)
-        .with_lines(
-            "container",
-            missing.container.filter(|_| absent).map(|one| one.mark),
-        );
+        .with_lines("container", mark);
     finding.help.extend(help);
     finding
 }

@@ -91,13 +91,22 @@ fn a_driver_that_is_nowhere_is_told_first() {
     if json.contains("\"driver\":null") && !Path::new("/dev/dxg").exists() {
         let (said, _) = machine.doctor(&[]);
         let screen = first_screen(&said);
-        let [headline, help] = ["`libcuda.so.1`", "--gpus all"].map(|text| screen.find(text));
+        let [headline, help] = ["`libcuda.so.1`", "= help: "].map(|text| screen.find(text));
         let toolkit = screen.find("toolkit   CUDA 13.0");
         assert!(
             headline.is_some() && headline < help && help < toolkit,
             "{said}"
         );
         assert!(screen.contains("[driver-missing]"), "{said}");
+        // Apptainer's containers inherit the variables of a pod.
+        if !Path::new("/.singularity.d").exists() {
+            machine.set("KUBERNETES_SERVICE_HOST", "10.0.0.1");
+            let (said, _) = machine.doctor(&[]);
+            assert!(
+                said.contains("= help: request the resource `nvidia.com/gpu` for the pod"),
+                "{said}"
+            );
+        }
     }
 }
 
