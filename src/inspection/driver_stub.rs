@@ -1,21 +1,34 @@
 //! The toolkit's stub where a program or a library opens NVIDIA's driver.
 
 use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::LoadPhase;
+use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::driver::stub::{StubInPlace, is_stub};
+use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::loader::cudarc_eager;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::files;
+use crate::toolkit::dependencies::is_of_toolkit;
 
 /// Returns the finding for a stub that the program, which has these constants, or its cuDNN gets in place of the driver.
 /// In an image, the driver may be mounted over a stub in the system's directories.
-pub fn finding(graph: &LoadGraph, is_cudarc: bool, constants: &[u8]) -> Option<Finding> {
+pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<Finding> {
     // From the message of a cudarc that opens libraries itself.
     let words = b"hared library - searched for library names: ";
-    let names: &[&str] = match is_cudarc || cudarc_eager::contains(constants, b's', words) {
+    let has_guard = guards.iter().any(|guard| guard.loader == Loader::Cudarc);
+    let is_cudarc = has_guard || cudarc_eager::contains(constants, b's', words);
+    // Other programs have nothing to do with the driver.
+    let is_user = |object: &Object| {
+        let name = &object.name;
+        name.starts_with(PLAIN_DRIVER) || name.starts_with("libcudnn") || is_of_toolkit(name)
+    };
+    let names_driver = is_cudarc || cudarc_eager::contains(constants, b'l', b"ibcuda.so");
+    if guards.is_empty() && !names_driver && !graph.objects.iter().skip(1).any(is_user) {
+        return None;
+    }
+    let names: &[&str] = match is_cudarc {
         true => &[PLAIN_DRIVER, DRIVER_SO],
         false => &[DRIVER_SO],
     };

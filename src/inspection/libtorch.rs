@@ -1,9 +1,9 @@
 //! Programs with libtorch whose linker left out its part for CUDA, of which they name no function.
 
 use crate::inspection::fault::InspectionFault;
-use crate::inspection::onnxruntime::contains;
 use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::LoadPhase;
+use crate::loader::linkage;
+use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::facts::finding::Finding;
 use crate::system::files;
 
@@ -20,7 +20,11 @@ pub fn finding(graph: &LoadGraph) -> Option<Finding> {
     let is_program = program.linkage.interpreter.is_some() && cpu.need == LoadPhase::Start;
     let cuda = cpu.path.with_file_name(CUDA);
     let is_left_out = is_program && graph.loaded(CUDA).is_none() && files::is_file(&cuda);
-    if !is_left_out || contains(&program.path, CUDA) {
+    // A file that is not libtorch's may open the part later.
+    let mut others = graph.objects.iter();
+    let names_cuda =
+        |it: &Object| it.path.parent() != cpu.path.parent() && linkage::mentions(&it.path, CUDA);
+    if !is_left_out || others.any(names_cuda) {
         return None;
     }
     Some(InspectionFault::WithoutTorchCuda(&program.path, &cuda).finding())

@@ -36,6 +36,7 @@ use crate::runtime::facts::library_name::cudnn_file;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::system::names::DRIVER_SO;
 use crate::system::{Host, files};
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
@@ -52,6 +53,8 @@ pub struct Inspection {
     unknown: Vec<String>,
     /// `warn` or `off`, if the program's guard never exits.
     lenient: Option<&'static str>,
+    /// `true` if the loader finds the driver for the program.
+    finds_driver: bool,
 }
 
 impl Inspection {
@@ -84,6 +87,7 @@ impl Inspection {
             findings: Vec::new(),
             unknown: others.iter().map(not_understood).collect(),
             lenient: None,
+            finds_driver: false,
         };
         let host = inspection.config(root).host();
         if !inspection.input.guards.is_empty() {
@@ -184,8 +188,10 @@ impl Inspection {
         let by_cudarc = undefined_symbols::by_cudarc(&mut graph, &self.input.program, &constants);
         let by_cudarc = by_cudarc.map(|finding| finding.error_if(is_used));
         self.findings.extend(by_cudarc);
-        let stub = driver_stub::finding(&graph, self.input.by_cudarc().is_some(), &constants);
+        let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
         self.findings.extend(stub);
+        let mut aside = graph.clone();
+        self.finds_driver = aside.open(DRIVER_SO, 0, LoadPhase::Later).is_some();
         self.input.objects = graph.objects;
         self.input.missing = graph.missing;
         if let Some(file) = graph.by_level.first() {
@@ -323,8 +329,9 @@ impl Inspection {
             self.unknown.push("there is no driver here".into());
             return;
         }
-        self.findings
-            .extend(unsearched.map(|missing| missing.finding()));
+        if let (Some(missing), false) = (unsearched, self.finds_driver) {
+            self.findings.push(missing.finding());
+        }
         if self.input.gpus().is_empty() {
             self.unknown.push("there is no GPU here".into());
         }

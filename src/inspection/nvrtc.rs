@@ -11,8 +11,6 @@ use crate::system::sysroot::Sysroot;
 use std::path::PathBuf;
 
 pub const BUILTINS: &str = "libnvrtc-builtins.so.";
-/// A limit above the size of NVRTC's constants, 13 MB in CUDA 12.9.
-const MOST_CONSTANTS: u64 = 128 << 20;
 
 /// Builtins that NVRTC does not find.
 pub struct MissingBuiltins<'a> {
@@ -39,8 +37,7 @@ pub fn open_builtins(graph: &mut LoadGraph) {
 
 /// Returns the name by which NVRTC opens its builtins.
 fn builtins_name(nvrtc: &Elf) -> Option<String> {
-    let (offset, size) = nvrtc.section(".rodata")?;
-    name_in(&nvrtc.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?)
+    name_in(&nvrtc.rodata()?)
 }
 
 /// Returns the first text that is only the name of the builtins. Messages contain the name, too.

@@ -3,11 +3,11 @@
 
 use crate::Config;
 use crate::loader::ldso::LoadGraph;
+use crate::loader::linkage;
 use crate::model::candidate::{Cudnn, Found};
 use crate::model::linkage::{Format, LoadPhase, Missing};
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::system::names::{DRIVER_DLL, DRIVER_SO};
-use crate::system::library_file::Binary;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
@@ -50,13 +50,13 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
     let is_beside = named.is_none() && files::is_file(&path.with_file_name(&library));
     let opener = match (linked, named.filter(|named| files::is_file(named))) {
         (Some(index), _) => index,
-        (None, Some(named)) if contains(&path, ORT_DYLIB_PATH) => {
+        (None, Some(named)) if linkage::mentions(&path, ORT_DYLIB_PATH) => {
             graph.open(&named.display().to_string(), 0, LoadPhase::Later)?
         }
         // The program contains ONNX Runtime, or opens the one beside it.
         _ if files::is_file(&path.with_file_name(&provider)) => {
-            let is_opened = is_beside && contains(&path, ORT_DYLIB_PATH);
-            (is_opened || contains(&path, &provider)).then_some(0)?
+            let is_opened = is_beside && linkage::mentions(&path, ORT_DYLIB_PATH);
+            (is_opened || linkage::mentions(&path, &provider)).then_some(0)?
         }
         _ => return None,
     };
@@ -84,19 +84,6 @@ fn file_name(kind: &str, is_dll: bool) -> String {
         true => format!("onnxruntime{kind}.dll"),
         false => format!("libonnxruntime{kind}.so"),
     }
-}
-
-/// Returns `true` if the constants of a program contain this word, in one of the encodings of its system.
-pub fn contains(program: &Path, word: &str) -> bool {
-    let parts = match Binary::recognize(program) {
-        Ok(Binary::Elf(elf)) => elf.constants(u64::MAX).into_iter().collect(),
-        Ok(Binary::Pe(pe)) => pe.read_only(),
-        Err(_) => Vec::new(),
-    };
-    let wide: Vec<u8> = word.bytes().flat_map(|byte| [byte, 0]).collect();
-    let has = |part: &[u8], word: &[u8]| part.windows(word.len()).any(|at| at == word);
-    let mut parts = parts.iter();
-    parts.any(|part| has(part, word.as_bytes()) || has(part, &wide))
 }
 
 /// Returns the CUDA major whose cuBLAS has this file name: 12 for `libcublasLt.so.12` and `cublas64_12.dll`.

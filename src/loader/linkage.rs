@@ -6,6 +6,7 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::record;
+use crate::runtime::loader::cudarc_eager;
 use crate::system::library_file::Binary;
 use std::path::Path;
 
@@ -17,13 +18,30 @@ pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
     }
 }
 
-/// Returns the guard records of the crates in a program without duplicates.
-pub fn records(path: &Path) -> Vec<Built> {
-    let parts = match Binary::recognize(path) {
+/// Returns the read-only data of a program or library.
+fn constants(path: &Path) -> Vec<Vec<u8>> {
+    match Binary::recognize(path) {
         Ok(Binary::Elf(elf)) => elf.constants(u64::MAX).into_iter().collect(),
         Ok(Binary::Pe(pe)) => pe.read_only(),
         Err(_) => Vec::new(),
+    }
+}
+
+/// Returns `true` if the constants of a program or library contain this word, in one of the encodings of its system.
+pub fn mentions(path: &Path, word: &str) -> bool {
+    let wide: Vec<u8> = word.bytes().flat_map(|byte| [byte, 0]).collect();
+    let has = |part: &[u8], word: &[u8]| match word.split_first() {
+        Some((first, rest)) => cudarc_eager::contains(part, *first, rest),
+        None => false,
     };
+    let parts = constants(path);
+    let mut parts = parts.iter();
+    parts.any(|part| has(part, word.as_bytes()) || has(part, &wide))
+}
+
+/// Returns the guard records of the crates in a program without duplicates.
+pub fn records(path: &Path) -> Vec<Built> {
+    let parts = constants(path);
     let mut records = Vec::new();
     for built in parts.iter().flat_map(|part| record::find(part)) {
         if !records.contains(&built) {

@@ -15,6 +15,7 @@ const LONGEST_CHAIN: u32 = 4096;
 const MOST_STEPS: u32 = 1 << 16;
 /// The most buckets or symbols that are read to see if a library defines any symbol.
 const MOST_EMPTY: u64 = 1 << 16;
+
 /// A row of the symbol table.
 pub struct Symbol {
     /// The offset of its name in the string table.

@@ -113,11 +113,14 @@ impl Owner {
         if all.len() < 2 {
             return format!("{pip} install --force-reinstall --no-deps {name}=={version}");
         }
-        let mut remove = self.installer.uninstall().to_string();
+        let mut remove = vec![self.installer.uninstall()];
         for one in all {
-            remove.push(' ');
-            remove.push_str(&one.name);
+            // An interrupted upgrade leaves two records of a wheel.
+            if !remove.contains(&&*one.name) {
+                remove.push(&one.name);
+            }
         }
+        let remove = remove.join(" ");
         format!("{remove} && {pip} install --no-deps {name}=={version}")
     }
 

@@ -186,12 +186,19 @@ impl Misplaced {
                 quoted(value)
             ),
             (_, Some((value, Starter::Systemd))) => format!(
-                "write `Environment=\"LD_LIBRARY_PATH={value}\"` below `[Service]` of the unit, and run `systemctl daemon-reload`"
+                "add `Environment=\"LD_LIBRARY_PATH={}\"` to `[Service]` in the unit, run `systemctl daemon-reload`, and restart the service",
+                in_unit(value)
             ),
             (_, None) if cfg!(windows) => format!("put `{dir}` into PATH where the program runs"),
             (_, None) => format!("name `{dir}` in /etc/ld.so.conf, and run `ldconfig` as root"),
         }
     }
+}
+
+/// Escapes a value between quotation marks in a unit of systemd, which also expands `%`.
+fn in_unit(value: &str) -> String {
+    let value = value.replace('\\', r"\\").replace('"', "\\\"");
+    value.replace('%', "%%")
 }
 
 impl EntryFault {

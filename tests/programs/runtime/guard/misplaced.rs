@@ -221,7 +221,12 @@ fn the_variable_is_set_where_the_program_is_started() {
     );
     assert_eq!(
         help("export SYSTEMD_EXEC_PID=$$; exec \"$@\"", &[]),
-        "write `Environment=\"LD_LIBRARY_PATH=HERE/conda/lib\"` below `[Service]` of the unit, and run `systemctl daemon-reload`"
+        "add `Environment=\"LD_LIBRARY_PATH=HERE/conda/lib\"` to `[Service]` in the unit, run `systemctl daemon-reload`, and restart the service"
+    );
+    let with_percent = [("LD_LIBRARY_PATH", "/opt/50%/lib")];
+    assert_eq!(
+        help("export SYSTEMD_EXEC_PID=$$; exec \"$@\"", &with_percent),
+        "add `Environment=\"LD_LIBRARY_PATH=HERE/conda/lib:/opt/50%%/lib\"` to `[Service]` in the unit, run `systemctl daemon-reload`, and restart the service"
     );
     // A shell of sudo's, and a terminal that systemd started.
     let export = "run `export LD_LIBRARY_PATH=HERE/conda/lib` before the program";

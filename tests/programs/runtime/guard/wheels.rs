@@ -369,6 +369,11 @@ fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
                 --no-deps nvidia-cudnn-cu13==9.14.0.42`";
     assert_eq!(kept(13).as_deref(), Some(help));
     assert_eq!(kept(11), None);
+    // An interrupted upgrade of the first one.
+    record(&site, "cu13", "9.10.2.42", "");
+    let command = "pip uninstall -y nvidia-cudnn-cu12 nvidia-cudnn-cu13 && ";
+    assert!(of(&site.file(LIB)).unwrap().starts_with(command));
+    std::fs::remove_dir_all(site.file("nvidia_cudnn_cu13-9.10.2.42.dist-info")).unwrap();
     install(&site, "cu13", "9.14.0");
     let command = "pip uninstall -y nvidia-cudnn-cu13 nvidia-cudnn-cu12 && pip install --no-deps nvidia-cudnn-cu13==9.14.0.42";
     assert_eq!(of(&site.file(LIB)).as_deref(), Some(command));

@@ -56,6 +56,13 @@ fn no_alarm_for_a_libtorch_that_needs_no_more() {
     let flags = ["-Wl,--no-as-needed", CPU, "-Wl,-rpath,/opt/torch"];
     image.compile("app/app", code, &flags);
     silent(&image);
+    // A library of the program that opens the part.
+    let opener = "const char name[] = \"libtorch_cuda.so\";";
+    image.library("opt/own/libopener.so", opener, &[]);
+    let own = ["IMAGE/opt/own/libopener.so", "-Wl,-rpath,/opt/own"];
+    let code = "void _start(void) {}\n";
+    image.compile("app/app", code, &[&flags[..], &own[..]].concat());
+    silent(&image);
     // An extension of Python, which loads all of libtorch.
     image.compile(
         "app/app",

@@ -118,6 +118,26 @@ fn a_stub_that_a_cudarc_with_a_guard_gets() {
     assert_eq!(found("dlopen"), "");
 }
 
+/// A program that has nothing to do with CUDA, on a machine whose LD_LIBRARY_PATH names the stubs.
+#[test]
+fn no_alarm_for_a_program_that_opens_no_driver() {
+    let image = machine("stub-unused");
+    fs::copy(
+        image.at("cuda/lib64/stubs/libcuda.so"),
+        image.at("cuda/lib64/stubs/libcuda.so.1"),
+    )
+    .unwrap();
+    image.compile("app/app", "void _start(void) {}", &[]);
+    // It is the machine's driver only.
+    let found = stubs(&image, &["cuda/lib64/stubs"]);
+    let machine = "`/cuda/lib64/stubs/libcuda.so.1` is the toolkit's stub, not NVIDIA's driver";
+    assert!(found.starts_with(machine), "{found}");
+    let code = "const char *name(void) { return \"libcuda.so.1\"; } void _start(void) {}";
+    image.compile("app/app", code, &[]);
+    let found = stubs(&image, &["cuda/lib64/stubs"]);
+    assert!(found.contains("opens libcuda.so.1 and gets"), "{found}");
+}
+
 /// A copy of the stub under the driver's name, as images have it.
 #[test]
 fn a_copied_stub() {
