@@ -57,7 +57,7 @@ impl InspectionFault<'_> {
             Self::WithoutTorchCuda(program, cuda) => {
                 let program = program.display();
                 let summary = format!(
-                    "`{program}` does not load libtorch_cuda.so, and libtorch computes on the CPU"
+                    "`{program}` does not load libtorch_cuda.so, so libtorch computes on the CPU"
                 );
                 Finding::warning(FindingId::NotLoadedYet, summary)
                     .help("link it: `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` in the program's build.rs")
@@ -193,7 +193,7 @@ impl InspectionFault<'_> {
                         "install the libraries of CUDA {cuda}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
                     ),
                     LibrarySource::Wheel => format!(
-                        "install the Python package of `{user}` again, which has a copy of its own under this name"
+                        "install the Python package of `{user}` again: it contains its own copy of this library"
                     ),
                     LibrarySource::Package => match package_names::of_gcc(name) {
                         Some(package) => format!("install {package}"),
@@ -238,12 +238,12 @@ impl MissingInterpreter<'_> {
             )
             .with("loader", format!("{interpreter} does not exist"))
             .with("musl", musl.display())
-            .help("run the program in an image with glibc, such as Debian's or Ubuntu's: CUDA and cuDNN need glibc too"),
+            .help("run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc"),
             None => Finding::error(
                 FindingId::LibraryNotFound,
                 format!("the loader that `{program}` names, `{interpreter}`, does not exist"),
             )
-            .help("build the program on this system, or run it in the environment that it was built in"),
+            .help("build the program on this system, or run it in the environment where it was built"),
         }
     }
 }

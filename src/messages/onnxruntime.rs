@@ -5,7 +5,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 
-const EFFECT: &str = "ONNX Runtime computes on the CPU, and only logs the reason";
+const RESULT: &str = "ONNX Runtime computes on the CPU, and only logs the reason";
 
 impl ProviderFault {
     pub fn finding(&self, of: &Provider) -> Finding {
@@ -18,9 +18,9 @@ impl ProviderFault {
                 let dir = of.path.parent().unwrap_or(&of.path).display();
                 return not_found(format!("`{shared}` is not beside `{path}`"))
                     .help(format!(
-                        "copy `{shared}` of the same ONNX Runtime into `{dir}`"
+                        "copy `{shared}` from the same ONNX Runtime into `{dir}`"
                     ))
-                    .with("effect", EFFECT);
+                    .with("result", RESULT);
             }
             Self::OtherCudnn(other) => {
                 return mismatch(format!(
@@ -28,7 +28,7 @@ impl ProviderFault {
                 ))
                 .help(match of.is_dll {
                     true => format!("copy the DLLs of the cuDNN for CUDA {own} beside the program"),
-                    false => format!("install the cuDNN for CUDA {own}, and put its directory first into LD_LIBRARY_PATH"),
+                    false => format!("install the cuDNN for CUDA {own}, and put its directory first in LD_LIBRARY_PATH"),
                 });
             }
             Self::NoLibraries(dirs, toolkit, cudnn) => (dirs, *toolkit, *cudnn),
@@ -64,7 +64,7 @@ impl ProviderFault {
         }
         let searched = of.missing.first().map(|one| one.searched.join("\n"));
         finding
-            .with("effect", EFFECT)
+            .with("result", RESULT)
             .with("not found", names.join(", "))
             .with_lines("looked at", searched)
     }

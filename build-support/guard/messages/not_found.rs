@@ -149,8 +149,7 @@ impl Misplaced {
                 value.display()
             ),
             Unsearched::Path => {
-                "PATH names its directory, and the loader reads LD_LIBRARY_PATH in its place"
-                    .to_string()
+                "PATH names its directory, but the loader reads LD_LIBRARY_PATH instead".to_string()
             }
             Unsearched::Fetched => {
                 format!("`cudnn-guard fetch` installed it, and {LOADER} does not look there")

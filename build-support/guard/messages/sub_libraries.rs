@@ -72,7 +72,7 @@ impl StraySubLibrary<'_> {
             LoadOrigin::LibraryPath(entry) => finding.help(format!("or {}", remove_entry(entry))),
             LoadOrigin::Cache | LoadOrigin::System(_) => match package() {
                 Some(name) => finding.help(format!(
-                    "or remove the package that it is from: `sudo apt remove {name}`"
+                    "or remove the package that contains it: `sudo apt remove {name}`"
                 )),
                 None => finding,
             },

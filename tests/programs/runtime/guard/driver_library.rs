@@ -336,7 +336,7 @@ fn a_stub_that_only_cudarc_gets() {
         format!(
             "\
 cudnn-guard: unknown: this program opens libcuda.so and gets the toolkit's stub `{stubs}/libcuda.so`, not NVIDIA's \
-driver, so it can use no GPU  [driver-stub]
+driver, so it cannot use a GPU  [driver-stub]
   = help: take `{stubs}` out of LD_LIBRARY_PATH{help}
   found via   LD_LIBRARY_PATH, its entry `{stubs}`
   there is    {path}/libcuda.so.1

@@ -177,7 +177,7 @@ fn a_directory_in_path() {
         &[("LD_LIBRARY_PATH", ""), ("PATH", &path)],
         "opt/lib/libcudnn.so.9",
         "HERE/opt/lib",
-        "PATH names its directory, and the loader reads LD_LIBRARY_PATH in its place",
+        "PATH names its directory, but the loader reads LD_LIBRARY_PATH instead",
     );
     // An entry without the library, and a relative one.
     let path = format!("/usr/bin:{}:opt/lib", folder.text());

@@ -44,7 +44,7 @@ fn a_bundled_copy_that_the_loader_does_not_find() {
     fs::rename(dir.join(COPY), dir.join("elsewhere")).unwrap();
     let user = dir.join("libctranslate2-bc15bf3f.so.4.5.0");
     help(&format!(
-        "install the Python package of `{}` again, which has a copy of its own under this name",
+        "install the Python package of `{}` again: it contains its own copy of this library",
         user.display()
     ));
 }

@@ -32,7 +32,7 @@ fn a_program_for_glibc_on_a_system_with_musl() {
     let said = image.said(&ran);
     let wanted = format!(
         "  ✗ `/app/app` is built for glibc, but the C library of this system is musl  [library-not-found]\n      \
-         = help: run the program in an image with glibc, such as Debian's or Ubuntu's: CUDA and cuDNN need glibc too\n      \
+         = help: run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc\n      \
          loader      {interpreter} does not exist\n      \
          musl        /{musl}\n"
     );
@@ -61,7 +61,7 @@ fn a_loader_that_this_system_does_not_have() {
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let wanted = format!(
         "✗ the loader that `{}` names, `{}`, does not exist [library-not-found] = help: build the program on this \
-         system, or run it in the environment that it was built in",
+         system, or run it in the environment where it was built",
         program.display(),
         interpreter.display()
     );

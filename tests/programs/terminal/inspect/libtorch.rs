@@ -26,7 +26,7 @@ fn a_program_without_the_part_for_cuda() {
         &image,
         &["-Wl,--as-needed", CUDA, "-Wl,--no-as-needed", CPU],
     );
-    let wanted = "  \u{2013} `/app/app` does not load libtorch_cuda.so, and libtorch computes on the CPU  [not-loaded-yet]\n      \
+    let wanted = "  \u{2013} `/app/app` does not load libtorch_cuda.so, so libtorch computes on the CPU  [not-loaded-yet]\n      \
         = help: link it: `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` in the program's build.rs\n      \
         there is    /opt/torch/libtorch_cuda.so\n      \
         reason      linkers leave out libraries that nothing is used of\n";

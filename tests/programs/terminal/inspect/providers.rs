@@ -64,7 +64,7 @@ fn a_provider_for_another_cuda_major() {
     let install = "= help: install the libraries of CUDA 12: `pip install --target ~/cuda12 \
         \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]==12.*\" \"nvidia-cudnn-cu12==9.*\"`, then \
         `export LD_LIBRARY_PATH=$(echo ~/cuda12/nvidia/*/lib | tr ' ' :)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`\n";
-    let missing = "effect      ONNX Runtime computes on the CPU, and only logs the reason\n      \
+    let missing = "result      ONNX Runtime computes on the CPU, and only logs the reason\n      \
         not found   libcublasLt.so.12, libcudart.so.12, libcudnn.so.9\n      \
         looked at   ";
     let wanted = format!(
@@ -110,7 +110,7 @@ fn a_provider_whose_cudnn_is_for_another_cuda_major() {
         format!(
             "`/{PROVIDER}` is built for CUDA 12, and the cuDNN that it loads is for CUDA 13  \
             [cuda-flavour-mismatch]\n      \
-            = help: install the cuDNN for CUDA 12, and put its directory first into LD_LIBRARY_PATH"
+            = help: install the cuDNN for CUDA 12, and put its directory first in LD_LIBRARY_PATH"
         )
     );
 }
@@ -147,8 +147,8 @@ fn a_provider_without_the_library_of_all_providers() {
     let about = about_provider(&image);
     let wanted = format!(
         "`{shared}` is not beside `/{PROVIDER}`  [library-not-found]\n      \
-        = help: copy `{shared}` of the same ONNX Runtime into `/opt/ort`\n      \
-        effect      ONNX Runtime computes on the CPU, and only logs the reason"
+        = help: copy `{shared}` from the same ONNX Runtime into `/opt/ort`\n      \
+        result      ONNX Runtime computes on the CPU, and only logs the reason"
     );
     assert!(about.starts_with(&wanted), "{about}");
 }

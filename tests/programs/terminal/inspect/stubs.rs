@@ -65,7 +65,7 @@ fn a_stub_that_a_program_gets_in_place_of_the_driver() {
     let image = machine("stubs");
     with_cudarc(&image, &[]);
     let gets = "`/app/app` opens libcuda.so and gets the toolkit's stub `/cuda/lib64/stubs/libcuda.so`, not NVIDIA's \
-        driver, so it can use no GPU  [driver-stub]\n      ";
+        driver, so it cannot use a GPU  [driver-stub]\n      ";
     let found = |evidence: &str| format!("{gets}{evidence}");
     // cudarc searches all directories for that name before it tries the driver's.
     let found_first = found(
@@ -152,7 +152,7 @@ fn a_copied_stub() {
         &["-Wl,--no-as-needed", link, "-Wl,-rpath,$ORIGIN/../copied"],
     );
     let gets = "`/app/app` opens libcuda.so.1 and gets the toolkit's stub `/app/../copied/libcuda.so.1`, not NVIDIA's driver, \
-        so it can use no GPU  [driver-stub]\n      \
+        so it cannot use a GPU  [driver-stub]\n      \
         = help: install NVIDIA's driver, and build the program without `/app/../copied` in its rpath: a stub is for linking \
         alone\n      \
         found via   the program's RUNPATH, its entry `/app/../copied`\n";
