@@ -60,7 +60,7 @@ impl ProviderFault {
             finding = finding.help(format!("put `{dir}` into {variable}"));
         }
         if dirs.is_empty() {
-            finding = finding.help(install(of, &names));
+            finding = finding.help(install(of, &names, cudnn.is_some()));
         }
         let searched = of.missing.first().map(|one| one.searched.join("\n"));
         finding
@@ -70,8 +70,9 @@ impl ProviderFault {
     }
 }
 
-/// Returns the help to install these libraries from NVIDIA's wheels, which exist for each CUDA major.
-fn install(of: &Provider, files: &[&str]) -> String {
+/// Returns the help to install these libraries from NVIDIA's wheels, which exist for each CUDA major. `other_cudnn`: the
+/// cuDNN here is for another one.
+fn install(of: &Provider, files: &[&str], other_cudnn: bool) -> String {
     let names = || files.iter().filter_map(|file| LibraryName::read(file));
     let Some(cuda) = of
         .cuda
@@ -80,16 +81,14 @@ fn install(of: &Provider, files: &[&str]) -> String {
         let first = files.first().copied().unwrap_or_default();
         return format!("install the package that has {first}");
     };
-    let mut cudnn = format!("nvidia-cudnn-cu{cuda}");
-    if let Some(major) = names()
-        .find(|it| it.name == "cudnn")
-        .and_then(|it| it.major())
-    {
-        cudnn += &format!("=={major}.*");
-    }
-    let wheels = format!(
-        "cuda{cuda} \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]=={cuda}.*\" \"{cudnn}\"`"
-    );
+    let missing = names().find(|it| it.name == "cudnn");
+    let cudnn = match missing.and_then(|it| it.major()) {
+        Some(major) => format!(" \"nvidia-cudnn-cu{cuda}=={major}.*\""),
+        None if other_cudnn => format!(" \"nvidia-cudnn-cu{cuda}\""),
+        None => String::new(),
+    };
+    let wheels =
+        format!("cuda{cuda} \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]=={cuda}.*\"{cudnn}`");
     let pip = format!("install the libraries of CUDA {cuda}: `pip install --target");
     match of.is_dll {
         true => format!("{pip} {wheels}, and put the directories of its DLLs on PATH"),

@@ -96,6 +96,11 @@ fn a_provider_for_another_cuda_major() {
     );
     let about = about_provider(&image);
     assert!(about.starts_with(&wanted), "{about}");
+
+    // The cuDNN that the loader finds is not installed again.
+    image.library("lib64/libcudnn.so.9", "int nothing;", &[]);
+    let about = about_provider(&image);
+    assert!(about.contains("nvrtc]==12.*\"`, then"), "{about}");
 }
 
 /// Every library is found, and the cuDNN among them is for another CUDA.
