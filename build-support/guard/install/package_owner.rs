@@ -76,7 +76,7 @@ impl Owner {
     /// Returns the wheels that contain this directory. Of several, which have overwritten each other's files, the first
     /// is the one that most of the files are from.
     pub fn of_wheels(root: &Path) -> Vec<Self> {
-        let (mut owners, mut counts) = (Vec::new(), Vec::new());
+        let (mut first, mut owners) = (None, Vec::new());
         let wheels = wheels(root);
         for wheel in &wheels {
             let stem = wheel.file_stem().and_then(|stem| stem.to_str());
@@ -97,14 +97,20 @@ impl Owner {
                 name: name.replace('_', "-"),
                 version: version.to_string(),
             };
-            let mut at = counts.len();
-            while at > 0 && counts[at - 1] < intact {
-                at -= 1;
-            }
-            counts.insert(at, intact);
-            owners.insert(at, owner);
+            first = match first.take() {
+                Some((most, known)) if intact <= most => {
+                    owners.push(owner);
+                    Some((most, known))
+                }
+                known => {
+                    owners.extend(known.map(|(_, other)| other));
+                    Some((intact, owner))
+                }
+            };
         }
-        owners
+        let mut all = Vec::from_iter(first.map(|(_, owner)| owner));
+        all.extend(owners);
+        all
     }
 
     /// Returns the command that installs this wheel again, after all others that share its files are removed.
