@@ -41,20 +41,6 @@ pub struct JobOutput {
     pub time: Duration,
 }
 
-/// A compilation that failed.
-#[derive(Debug)]
-pub enum JobFailure {
-    /// With an error message.
-    Reported(Finding),
-    Died(Death),
-}
-
-impl From<Finding> for JobFailure {
-    fn from(finding: Finding) -> Self {
-        Self::Reported(finding)
-    }
-}
-
 impl Job {
     /// Returns one job for every source, or for cubins one for each target of it. Each has its own path below
     /// `out_dir`.
@@ -167,7 +153,8 @@ impl Job {
         )
     }
 
-    pub fn make(&self, setup: &Setup, threads: usize) -> Result<JobOutput, JobFailure> {
+    /// Runs nvcc. The inner error is an nvcc that ended without an error message.
+    pub fn make(&self, setup: &Setup, threads: usize) -> Result<Result<JobOutput, Death>, Finding> {
         let (how, search) = (self.how(setup), self.search(setup));
         let stamp = self.made(&how, &search);
         stamp.remove();
@@ -186,7 +173,7 @@ impl Job {
         }
         if !output.success {
             if let Some(death) = Death::detect(&command, &output) {
-                return Err(JobFailure::Died(death));
+                return Ok(Err(death));
             }
         }
         let printed = output.stdout + &output.stderr;
@@ -200,19 +187,19 @@ impl Job {
                 others: &setup.others,
             };
             let fault = ToolFailure::Compilation(&self.source, &command, &printed, failure.cause());
-            return Err(fault.finding().into());
+            return Err(fault.finding());
         }
         if !files.is_empty() {
             files.extend(setup.plan.watched.iter().cloned());
             stamp.write(&files, begun);
         }
         let time = SystemTime::now().duration_since(begun).unwrap_or_default();
-        Ok(JobOutput {
+        Ok(Ok(JobOutput {
             files,
             warnings: printed,
             command: command.to_string(),
             time,
-        })
+        }))
     }
 
     fn run(

@@ -40,6 +40,7 @@ use crate::error::Error;
 use crate::kernels::inputs::rerun::is_own;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
+use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::{Directive, Library};
@@ -50,7 +51,7 @@ use crate::toolkit::nvcc_command::Product;
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use durations::Durations;
 use inputs::sources::Source;
-use job::{Job, JobFailure, JobOutput};
+use job::{Job, JobOutput};
 use link::runtime::Runtime;
 use link::{archive, device_link};
 use nvcc::death;
@@ -143,12 +144,8 @@ impl Kernels<'_> {
         if name.is_empty() || !name.chars().all(sound) {
             return Err(InvalidRequest::LibraryName(name).finding().into());
         }
-        if self.module.is_some() || self.destination.is_some() {
-            let method = if self.module.is_some() {
-                "module"
-            } else {
-                "out_dir"
-            };
+        let module = self.module.as_ref().map(|_| "module");
+        if let Some(method) = module.or(self.destination.as_ref().map(|_| "out_dir")) {
             return Err(InvalidRequest::LinkedLibrary(name, method).finding().into());
         }
         let objects = self.make(Product::Object, name, lines)?;
@@ -198,7 +195,7 @@ impl Kernels<'_> {
         for inputs in fresh {
             read.extend(inputs.unwrap_or_default());
         }
-        for (_, output) in made {
+        for output in made.into_iter().flatten() {
             match output {
                 Ok(output) => {
                     warn_once(&output.warnings, &mut shown, lines);
@@ -223,10 +220,7 @@ impl Kernels<'_> {
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
-        let mut outputs = Vec::new();
-        for job in &jobs {
-            outputs.push(job.output.clone());
-        }
+        let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         if product == Product::Object && device_link::is_requested(&setup.plan.flags) {
             let dir = jobs[0].dir();
             outputs.push(device_link::link(&setup, &targets, &outputs, dir)?);
@@ -243,12 +237,8 @@ impl Kernels<'_> {
         jobs: &[Job],
         lines: &mut Vec<Directive>,
     ) -> Result<(Setup<'a>, Fresh, StatCache), Error> {
-        let fresh_inputs = |setup: &Setup, files: &StatCache| {
-            let mut inputs = Vec::new();
-            for job in jobs {
-                inputs.push(job.fresh(setup, files));
-            }
-            inputs
+        let fresh_inputs = |setup: &Setup, files: &StatCache| -> Fresh {
+            jobs.iter().map(|job| job.fresh(setup, files)).collect()
         };
         let files = StatCache::default();
         let mut fresh = fresh_inputs(&setup, &files);
@@ -278,19 +268,13 @@ impl Kernels<'_> {
         setup: &Setup,
     ) -> Result<(), Finding> {
         let written = &self.toolchain.written;
-        let mut hows = Vec::new();
-        for job in jobs {
-            let how = job.how(setup);
-            if product != Product::Object {
-                written.file(&job.output, &job.source, &how)?;
-            }
-            hows.push(how);
-        }
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{name}.a"));
-            written.product(&archive, "library", name, &hows.join("\n"))?;
+            let how = joined(jobs.iter().map(|job| job.how(setup)), "\n");
+            return written.product(&archive, "library", name, &how);
         }
-        Ok(())
+        let mut files = jobs.iter();
+        files.try_for_each(|job| written.file(&job.output, &job.source, &job.how(setup)))
     }
 
     fn output_dir(&self) -> Result<PathBuf, Finding> {
@@ -303,13 +287,13 @@ impl Kernels<'_> {
 /// The inputs of each job whose result is up to date.
 type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
-/// Runs the outdated jobs, the longest first. Returns the index and the result of each, in the order of `jobs`.
+/// Runs the outdated jobs, the longest first. Returns the result of each job that it ran.
 fn run_outdated(
     jobs: &[Job],
     fresh: &Fresh,
     setup: &Setup,
     lines: &mut Vec<Directive>,
-) -> Vec<(usize, Result<JobOutput, Finding>)> {
+) -> Vec<Option<Result<JobOutput, Finding>>> {
     let mut durations = Durations::read(jobs[0].dir().join("durations"));
     let mut stale = durations.longest_first(jobs);
     stale.retain(|place| fresh[*place].is_none());
@@ -329,26 +313,23 @@ fn run_outdated(
             running.fetch_add(1, Ordering::SeqCst);
             let mut output = jobs[*place].make(setup, threads);
             let jobs = running.fetch_sub(1, Ordering::SeqCst);
-            if let Err(JobFailure::Died(death)) = &mut output {
+            if let Ok(Err(death)) = &mut output {
                 (death.jobs, death.available) = (jobs, available);
             }
             output
         },
     );
-    let mut made: Vec<(usize, _)> = Vec::new();
+    let mut made = Vec::new();
+    made.resize_with(jobs.len(), || None);
     for (at, output) in anew {
-        let before = made.partition_point(|(place, _)| *place < stale[at]);
-        let output = match output {
-            Ok(output) => Ok(output),
-            Err(JobFailure::Reported(finding)) => Err(finding),
-            Err(JobFailure::Died(first)) => death::retry(&first, &jobs[stale[at]], setup),
-        };
-        made.insert(before, (stale[at], output));
+        let job = &jobs[stale[at]];
+        let retry = |first| death::retry(&first, job, setup);
+        made[stale[at]] = Some(output.and_then(|made| made.or_else(retry)));
     }
     let mut ran = Vec::new();
-    for (place, output) in &made {
-        if let Ok(output) = output {
-            ran.push((&jobs[*place], output));
+    for (job, output) in jobs.iter().zip(&made) {
+        if let Some(Ok(output)) = output {
+            ran.push((job, output));
         }
     }
     if !ran.is_empty() {

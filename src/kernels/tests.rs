@@ -149,7 +149,7 @@ fn the_number_of_threads_is_no_reason_to_compile_again() {
     let (jobs, setup) = of(Product::Fatbin);
     assert_eq!(jobs[0].breadth(&setup), 2);
     for threads in [1, 3] {
-        jobs[0].make(&setup, threads).unwrap();
+        jobs[0].make(&setup, threads).unwrap().unwrap();
         let message = package.calls()[0].contains(" --threads 3 ");
         assert_eq!(message, threads == 3);
         assert!(jobs[0].fresh(&setup, &StatCache::default()).is_some());

@@ -1,7 +1,7 @@
 //! Kernels with a fake host compiler.
 
 use crate::host_compiler::compiler_choice::{Choice, VisualStudio, ccbin};
-use crate::kernels::job::{Job, JobFailure};
+use crate::kernels::job::Job;
 use crate::kernels::setup::Setup;
 use crate::kernels::tests::package::Package;
 use crate::model::platform::Platform;
@@ -396,7 +396,7 @@ fn nvcc_gets_the_variables_of_visual_studio() {
         )
     };
     let (one, other) = (with("C:/SDK/10"), with("C:/SDK/11"));
-    jobs[0].make(&one, 1).unwrap();
+    jobs[0].make(&one, 1).unwrap().unwrap();
     let call = &package.calls()[0];
     let expected = " -ccbin C:/VC/bin/cl.exe -use-local-env";
     assert!(call.ends_with(expected), "{call}");
@@ -406,7 +406,7 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     let fresh = |setup| jobs[0].fresh(setup, &StatCache::default()).is_some();
     assert!(fresh(&one) && !fresh(&other), "another SDK, other headers");
     package.write("src/a.cu", "mistake");
-    let Err(JobFailure::Reported(error)) = jobs[0].make(&one, 1) else {
+    let Err(error) = jobs[0].make(&one, 1) else {
         panic!("nvcc reports an error")
     };
     let error = error.to_string();

@@ -2,6 +2,7 @@
 
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
+use crate::model::text::joined;
 use crate::system::freshness::fingerprint;
 use crate::system::programs::on_path;
 use crate::system::{Host, files};
@@ -60,16 +61,10 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let compiler = on_path(compiler, path.as_ref());
     programs.extend(compiler.and_then(|compiler| files::canonical(&compiler, None).ok()));
-    let mut states = Vec::new();
-    for program in &programs {
-        states.extend(fingerprint::read(program));
-    }
-    let states = states.join("\n");
-    let flags = |variable| host.env.get(variable).unwrap_or_default();
-    let flags = [
-        flags(Variable::NvccPrependFlags),
-        flags(Variable::NvccAppendFlags),
-    ];
+    let states = programs.iter().filter_map(|file| fingerprint::read(file));
+    let states = joined(states, "\n");
+    let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
+    let flags = flags.map(|variable| host.env.get(variable));
     let mut read = Vec::new();
     for name in variables(builder.os) {
         let own = plan.env.iter().find(|(own, _)| own == name);

@@ -72,20 +72,11 @@ impl Runtime<'_> {
     /// Returns the shared runtime to link. Wheels have no `libcudart.so`, so there it is the full file name.
     fn shared(&self) -> Library {
         let is_runtime = |name: &str| name.starts_with("libcudart.so");
-        let mut shortest: Option<String> = None;
-        for dir in self.link_dirs {
-            for file in files::list_named(dir, &is_runtime).unwrap_or_default() {
-                let name = file.file_name().unwrap_or_default().to_string_lossy();
-                if shortest
-                    .as_ref()
-                    .is_none_or(|other| name.len() < other.len())
-                {
-                    shortest = Some(name.into_owned());
-                }
-            }
-        }
+        let list = |dir: &PathBuf| files::list_named(dir, &is_runtime).unwrap_or_default();
+        let names = self.link_dirs.iter().flat_map(list);
+        let names = names.filter_map(|file| Some(file.file_name()?.to_str()?.to_string()));
         // The shortest name is the development symlink; the next one is the SONAME.
-        match shortest {
+        match names.min_by_key(String::len) {
             Some(name) if name != "libcudart.so" => Library::Verbatim(name),
             _ => Library::Dynamic("cudart".into()),
         }

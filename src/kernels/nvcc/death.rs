@@ -1,6 +1,6 @@
 //! Compilations that end without an error message, and their second try.
 
-use crate::kernels::job::{Job, JobFailure, JobOutput};
+use crate::kernels::job::{Job, JobOutput};
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::nvcc::wrapper::is_compiler_cache;
 use crate::kernels::setup::Setup;
@@ -67,14 +67,13 @@ fn reported(line: &str) -> Option<u32> {
 /// Runs a job again after all others have finished, since memory is the usual reason for a death.
 pub fn retry(first: &Death, job: &Job, setup: &Setup) -> Result<JobOutput, Finding> {
     let available = memory::available();
-    match job.make(setup, 1) {
+    match job.make(setup, 1)? {
         Ok(mut output) => {
             let fault = ToolFailure::Died(&job.source, first, None);
             output.warnings += &format!("\n\n{}\n", fault.finding());
             Ok(output)
         }
-        Err(JobFailure::Reported(finding)) => Err(finding),
-        Err(JobFailure::Died(mut second)) => {
+        Err(mut second) => {
             second.available = available;
             let nvcc = &*setup.plan.nvcc;
             let cache = (second.signal.is_none() && is_compiler_cache(nvcc)).then_some(nvcc);
