@@ -53,11 +53,8 @@ impl Limits {
             Make::Msvc => self.msvc.is_some_and(|(_, above)| number >= above),
         };
         let older = make == Make::Msvc && self.msvc.is_some_and(|(first, _)| number < first);
-        match (newer, older) {
-            (true, _) => Some(Misfit::Newer),
-            (_, true) => Some(Misfit::Older),
-            _ => None,
-        }
+        let newer = newer.then_some(Misfit::Newer);
+        newer.or(older.then_some(Misfit::Older))
     }
 }
 

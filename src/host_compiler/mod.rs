@@ -76,18 +76,10 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     let says = |name: &str| -> Vec<u32> {
         let tag = format!("cudnn_guard_{name}");
         // The expansion of a macro from a system header is on a line of its own, after a line marker.
-        let mut numbers = None;
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            for word in line.split_whitespace() {
-                match (&mut numbers, word.parse()) {
-                    (None, _) if word == tag => numbers = Some(Vec::new()),
-                    (Some(numbers), Ok(number)) => numbers.push(number),
-                    (Some(_), Err(_)) => return numbers.unwrap_or_default(),
-                    (None, _) => {}
-                }
-            }
-        }
-        numbers.unwrap_or_default()
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let mut words = lines.flat_map(str::split_whitespace);
+        words.find(|word| *word == tag);
+        words.map_while(|word| word.parse().ok()).collect()
     };
     let (make, release) = match (&says("gcc")[..], &says("clang")[..], &says("msvc")[..]) {
         (_, [major, minor, patch], _) => (Make::Clang, Version::new(*major, *minor, *patch)),
@@ -209,9 +201,6 @@ pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
     let last = limits.gcc.unwrap_or_default();
     // A damaged header may contain any number.
     let first = last.saturating_sub(MOST_ALTERNATIVES - 1).max(5);
-    let mut names = Vec::new();
-    for major in (first..=last).rev() {
-        names.push(format!("{prefix}g++-{major}"));
-    }
-    names
+    let majors = (first..=last).rev();
+    majors.map(|major| format!("{prefix}g++-{major}")).collect()
 }

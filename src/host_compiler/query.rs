@@ -105,8 +105,8 @@ pub fn installed_alternatives(
 ) -> Vec<AlternativeCompiler> {
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let deadline = host.env.program_deadline().unwrap_or(DEADLINE);
-    let read = |name: &str| {
-        let program = on_path(name, path.as_ref())?;
+    let read = |name: String| {
+        let program = on_path(&name, path.as_ref())?;
         let question = Invocation {
             program: program.clone(),
             args: vec!["-dumpfullversion".into(), "-dumpversion".into()],
@@ -118,16 +118,8 @@ pub fn installed_alternatives(
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
         fits.then_some(AlternativeCompiler { program, release })
     };
-    let mut found = Vec::new();
-    for name in alternative_names(program, limits) {
-        if found.len() == MOST_REPORTED {
-            break;
-        }
-        if let Some(alternative) = read(&name) {
-            found.push(alternative);
-        }
-    }
-    found
+    let names = alternative_names(program, limits).into_iter();
+    names.filter_map(read).take(MOST_REPORTED).collect()
 }
 
 /// Returns the C++ cross compiler that the cc crate finds, if the target has another CPU. nvcc itself would use the

@@ -36,17 +36,10 @@ impl Toolkit {
     }
 
     pub fn missing_components(&self) -> Vec<&'static str> {
-        let mut missing = Vec::new();
-        if self.nvcc.is_none() {
-            missing.push("nvcc");
-        }
-        if self.include_dirs.is_empty() {
-            missing.push("headers");
-        }
-        if self.link_dirs.is_empty() {
-            missing.push("libraries");
-        }
-        missing
+        let nvcc = self.nvcc.is_none().then_some("nvcc");
+        let headers = self.include_dirs.is_empty().then_some("headers");
+        let libraries = self.link_dirs.is_empty().then_some("libraries");
+        [nvcc, headers, libraries].into_iter().flatten().collect()
     }
 }
 

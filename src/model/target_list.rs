@@ -68,16 +68,13 @@ impl TargetList {
                 code: Code::Machine,
                 ..gencode.target
             };
-            let (machine, ptx) = match gencode.target.code {
-                Code::Machine => (true, false),
-                Code::Ptx => (false, true),
-            };
+            let machine = gencode.target.code == Code::Machine;
             match kinds.iter_mut().find(|(known, ..)| *known == kind) {
                 Some((_, known_machine, known_ptx)) => {
                     *known_machine |= machine;
-                    *known_ptx |= ptx;
+                    *known_ptx |= !machine;
                 }
-                None => kinds.push((kind, machine, ptx)),
+                None => kinds.push((kind, machine, !machine)),
             }
         }
         let mut words = Vec::new();

@@ -203,20 +203,12 @@ fn listed(dir: &Path, matches: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, 
     }
     names.retain(|name| matches(name));
     names.sort();
-    let mut paths = Vec::new();
-    for name in names {
-        paths.push(dir.join(name));
-    }
-    Ok(paths)
+    Ok(below(dir, &names))
 }
 
 /// Joins names to a directory. The paths need not exist.
 pub fn below(dir: &Path, names: &[impl AsRef<Path>]) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    for name in names {
-        paths.push(dir.join(name));
-    }
-    paths
+    names.iter().map(|name| dir.join(name)).collect()
 }
 
 /// Lists the files that match a pattern such as `src/kernels/*.cu`, sorted.

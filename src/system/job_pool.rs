@@ -30,37 +30,17 @@ pub fn in_parallel<T: Sync, R: Send>(
     work: impl Fn(&T, usize) -> R + Sync,
 ) -> Vec<(usize, R)> {
     let flags = std::env::var_os("CARGO_MAKEFLAGS");
-    let server = JobServer::inherited(flags.as_deref(), threads - 1);
-    spread(items, threads, &server, PATIENCE, &breadth, &work)
-}
-
-fn spread<T: Sync, R: Send>(
-    items: &[T],
-    threads: usize,
-    server: &JobServer,
-    patience: Duration,
-    breadth: &(dyn Fn(&T) -> usize + Sync),
-    work: &(dyn Fn(&T, usize) -> R + Sync),
-) -> Vec<(usize, R)> {
     let pool = Pool {
         items,
         started: AtomicUsize::new(0),
         done: Mutex::new(Vec::new()),
-        server,
-        patience,
+        server: &JobServer::inherited(flags.as_deref(), threads - 1),
+        patience: PATIENCE,
         share: threads / items.len().max(1),
-        breadth,
-        work,
+        breadth: &breadth,
+        work: &work,
     };
-    std::thread::scope(|scope| {
-        for _ in 1..items.len().min(threads) {
-            scope.spawn(|| pool.work_with_token());
-        }
-        pool.work();
-    });
-    pool.done
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner)
+    pool.run(threads)
 }
 
 /// The items and their job server.
@@ -78,7 +58,18 @@ struct Pool<'a, T, R> {
     work: &'a (dyn Fn(&T, usize) -> R + Sync),
 }
 
-impl<T, R> Pool<'_, T, R> {
+impl<T: Sync, R: Send> Pool<'_, T, R> {
+    fn run(self, threads: usize) -> Vec<(usize, R)> {
+        std::thread::scope(|scope| {
+            for _ in 1..self.items.len().min(threads) {
+                scope.spawn(|| self.work_with_token());
+            }
+            self.work();
+        });
+        let done = self.done.into_inner();
+        done.unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Works once there is a token for this thread, until no item is waiting.
     fn work_with_token(&self) {
         while self.waiting() > 0 {
@@ -159,17 +150,20 @@ mod tests {
         let patience = Duration::from_secs(if enough { 30 } else { 0 });
         let server = JobServer::inherited(None, tokens);
         let begun = std::sync::Barrier::new(breadths.len().min(tokens + 1));
-        let given = spread(
-            breadths,
-            threads,
-            &server,
+        let pool = Pool {
+            items: breadths,
+            started: AtomicUsize::new(0),
+            done: Mutex::new(Vec::new()),
+            server: &server,
             patience,
-            &|breadth| *breadth,
-            &|_, threads| {
+            share: threads / breadths.len(),
+            breadth: &|breadth| *breadth,
+            work: &|_, threads| {
                 begun.wait();
                 threads
             },
-        );
+        };
+        let given = pool.run(threads);
         // All of them are given back.
         let left: Vec<_> = std::iter::from_fn(|| server.try_acquire()).collect();
         assert_eq!(left.len(), tokens);

@@ -25,15 +25,15 @@ fn available_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     for line in read("/proc/self/cgroup").unwrap_or_default().lines() {
         // `0::/user.slice` of version 2, `4:memory:/docker/1f2e` of version 1.
         let parts: Vec<&str> = line.splitn(3, ':').collect();
-        let ([dir, limit, usage, prefix], mut group) = match parts[..] {
+        let ([dir, limit, usage, prefix], group) = match parts[..] {
             [_, "", group] => (V2, group),
             [_, "memory", group] => (V1, group),
             _ => continue,
         };
         // The limits of all groups above apply. In a container, only these may be visible.
-        loop {
-            group = group.trim_end_matches('/');
-            let file = |name: &str| read(&format!("{dir}{group}/{name}"));
+        for group in Path::new(group).ancestors() {
+            let group = group.display().to_string();
+            let file = |name: &str| read(&format!("{dir}{}/{name}", group.trim_end_matches('/')));
             let number = |name: &str| file(name)?.trim().parse::<u64>().ok();
             if let (Some(limit), Some(used)) = (number(limit), number(usage)) {
                 let stat = file("memory.stat").unwrap_or_default();
@@ -43,10 +43,6 @@ fn available_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
                 let left = limit.saturating_sub(used);
                 least = Some(least.map_or(left, |least| least.min(left)));
             }
-            match group.rfind('/') {
-                Some(at) => group = &group[..at],
-                None => break,
-            }
         }
     }
     least
@@ -54,13 +50,9 @@ fn available_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
 
 /// Returns the number behind a name at the start of a line.
 fn value(text: &str, name: &str) -> Option<u64> {
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        if words.next() == Some(name) {
-            return words.next()?.parse().ok();
-        }
-    }
-    None
+    let mut lines = text.lines().map(str::split_whitespace);
+    let mut words = lines.find_map(|mut words| (words.next()? == name).then_some(words))?;
+    words.next()?.parse().ok()
 }
 
 #[cfg(test)]

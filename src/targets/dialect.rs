@@ -109,15 +109,12 @@ fn read_name(dialect: Dialect, name: &str) -> Option<Word> {
 const BOTH: &[Code] = &[Code::Machine, Code::Ptx];
 
 fn targets(capability: ComputeCapability, suffix: Suffix, codes: &[Code]) -> Vec<Gencode> {
-    let mut targets = Vec::new();
-    for &code in codes {
-        targets.push(Gencode::plain(Target {
-            capability,
-            suffix,
-            code,
-        }));
-    }
-    targets
+    let target = |&code| Target {
+        capability,
+        suffix,
+        code,
+    };
+    codes.iter().map(target).map(Gencode::plain).collect()
 }
 
 fn read_word(dialect: Dialect, word: &str) -> Option<Word> {

@@ -3,9 +3,9 @@
 use crate::model::candidate::Toolkit;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::add;
-use crate::runtime::facts::compute_capability::{ComputeCapability, Suffix, Target};
+use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::targets::select::Selection;
-use crate::targets::target_lists::machine;
+use crate::targets::target_lists::{machine, ptx};
 
 /// B300 and GB300.
 const B300: ComputeCapability = ComputeCapability::new(10, 3);
@@ -28,7 +28,7 @@ pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Miscomp
     }
     let mut instead = Vec::new();
     for mut target in targets {
-        if target.capability == B300 && target.suffix == Suffix::None {
+        if [machine(B300), ptx(B300)].contains(&target) {
             target.capability = ComputeCapability::new(10, 0);
         }
         add(&mut instead, target);

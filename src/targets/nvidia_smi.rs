@@ -38,10 +38,7 @@ pub fn parse(text: &str) -> Vec<Listed> {
 /// are those of nvidia-smi. Without it a number may mean any of several different GPUs, so all of them are returned,
 /// as they are if an entry names a slice of a GPU.
 pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Device> {
-    let mut every = Vec::new();
-    for one in &listed {
-        every.push(one.gpu.clone());
-    }
+    let every = listed.iter().map(|one| one.gpu.clone()).collect();
     let (Some(value), Some(first)) = (variable, listed.first()) else {
         return every;
     };

@@ -42,9 +42,8 @@ pub const fn machine(capability: ComputeCapability) -> Target {
 /// Returns the PTX target.
 pub const fn ptx(capability: ComputeCapability) -> Target {
     Target {
-        capability,
-        suffix: Suffix::None,
         code: Code::Ptx,
+        ..machine(capability)
     }
 }
 

@@ -44,7 +44,7 @@ const MAX_OUTPUTS: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub struct ProbeCache {
     dir: Option<PathBuf>,
-    variables: Vec<Option<OsString>>,
+    variables: [Option<OsString>; VARIABLES.len()],
     deadline: Option<Duration>,
     known: Arc<Mutex<Option<Vec<CachedOutput>>>>,
 }
@@ -60,15 +60,11 @@ struct CachedOutput {
 impl ProbeCache {
     /// Opens the cache of a build. Outside a build script nothing is saved.
     pub fn open(env: &Environment) -> Self {
-        let mut variables = Vec::new();
-        for variable in VARIABLES {
-            variables.push(env.get(variable).map(OsString::from));
-        }
         Self {
             dir: env
                 .os_var("OUT_DIR")
                 .map(|dir| Path::new(dir).join("cudnn-guard")),
-            variables,
+            variables: VARIABLES.map(|name| env.get(name).map(OsString::from)),
             deadline: env.program_deadline(),
             known: Arc::default(),
         }
