@@ -1,4 +1,4 @@
-//! The traditional preprocessor of Microsoft's compiler, its default, which the C++ headers of CUDA 13.2 refuse.
+//! The traditional preprocessor of Microsoft's compiler, its default. The C++ headers of CUDA 13.2 refuse it.
 
 use crate::host_compiler::HostCompiler;
 use crate::host_compiler::limits::Make;
@@ -13,7 +13,7 @@ const ACCEPTED: &str = "CCCL_IGNORE_MSVC_TRADITIONAL_PREPROCESSOR_WARNING";
 
 /// Returns `true` if this compiler needs [`CONFORMING`] for the headers in this search path, and none of these flags of
 /// nvcc decides otherwise.
-pub fn is_refused(compiler: &HostCompiler, search_path: &[PathBuf], flags: &[String]) -> bool {
+pub fn is_unusable(compiler: &HostCompiler, search_path: &[PathBuf], flags: &[String]) -> bool {
     let names = ["Zc:preprocessor", "experimental:preprocessor", ACCEPTED];
     let decides = |flag: &String| names.iter().any(|name| flag.contains(name));
     // The flag is new in Visual Studio 2019 16.5.
@@ -22,12 +22,25 @@ pub fn is_refused(compiler: &HostCompiler, search_path: &[PathBuf], flags: &[Str
     }
     for dir in search_path {
         for dir in [dir, &dir.join("cccl")] {
-            if let Ok(text) = files::read(&dir.join("cuda/std/__cccl/preprocessor.h")) {
-                return refuses(&text);
+            let dir = dir.join("cuda/std/__cccl");
+            if let Ok(checks) = files::read(&dir.join("preprocessor.h")) {
+                let compilers = files::read(&dir.join("compiler.h")).unwrap_or_default();
+                return refuses(&checks) || expands_macro(&compilers, flags);
             }
         }
     }
     false
+}
+
+/// Returns `true` if a flag defines a macro with the name of a compiler, and the header passes this name to a macro of
+/// its own, as in `_CCCL_CUDA_COMPILER(NVCC)`. The traditional preprocessor expands it first. CUDA 12.8 passes no names.
+/// https://github.com/NVIDIA/cccl/issues/5165
+fn expands_macro(header: &str, flags: &[String]) -> bool {
+    let mut defined = flags.iter().filter_map(|flag| flag.strip_prefix("-D"));
+    defined.any(|defined| {
+        let name = defined.split('=').next().unwrap_or_default();
+        header.contains(&format!("_COMPILER({name})"))
+    })
 }
 
 /// Returns `true` if the first directive after the condition is `#error`. CUDA 13.1 only prints a message, and 13.0
@@ -68,7 +81,7 @@ mod tests {
                 host_config: None,
             };
             let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
-            is_refused(&compiler, &search_path, &flags)
+            is_unusable(&compiler, &search_path, &flags)
         };
         let other = ["-DN", "-Xcompiler", "/Zc:__cplusplus"];
         for number in [1925, 1944, 1950, 2010] {
@@ -91,6 +104,23 @@ mod tests {
         let message = REFUSES.replace("error \\\nanother text", "pragma message( \"error\")");
         for header in [&*message, "#define _CCCL_PP_EAT(...)\n#error\n", ""] {
             assert!(!refused(Make::Msvc, 1944, header, &[]), "{header}");
+        }
+        // CUDA 12.9 and later pass names of compilers to macros.
+        for (header, flag, expected) in [
+            ("#if _CCCL_CUDA_COMPILER(NVCC)\n", "-DNVCC", true),
+            ("#if _CCCL_CUDA_COMPILER(NVCC)\n", "-DNVCC=1", true),
+            ("#if _CCCL_CUDA_COMPILER(NVCC)\n", "-DNVCC_X", false),
+            ("#if _CCCL_CUDA_COMPILER(NVCC)\n", "-DMSVC", false),
+            ("#if _CCCL_CUDA_COMPILER(NVCC)\n", "-D", false),
+            // CUDA 12.8
+            ("#if defined(_CCCL_CUDA_COMPILER_NVCC)\n", "-DNVCC", false),
+        ] {
+            std::fs::write(cccl.join("compiler.h"), header).unwrap();
+            let flags = ["-O3", flag];
+            assert_eq!(refused(Make::Msvc, 1944, "", &flags), expected, "{flag}");
+            assert!(!refused(Make::Gcc, 1500, "", &flags));
+            let decided = ["-Xcompiler=/Zc:preprocessor-", flag];
+            assert!(!refused(Make::Msvc, 1944, "", &decided));
         }
         std::fs::remove_dir_all(&dir).unwrap();
     }

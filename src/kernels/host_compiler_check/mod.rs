@@ -57,7 +57,7 @@ pub fn host_compiler(
     let mut search_path = include_dirs(&plan.flags);
     search_path.extend_from_slice(toolkit.map_or(&[], |toolkit| &toolkit.include_dirs));
     let flags = all_flags(&plan.flags, &machine.env);
-    if msvc_preprocessor::is_refused(&compiler, &search_path, &flags) {
+    if msvc_preprocessor::is_unusable(&compiler, &search_path, &flags) {
         plan.flags
             .extend(msvc_preprocessor::CONFORMING.map(String::from));
     }

@@ -28,7 +28,7 @@ fn toolchain(package: &Package, nvcc: PathBuf, include: PathBuf, version: Versio
     toolchain
 }
 
-/// CUDA 13.2 and later refuse MSVC's traditional preprocessor, and 13.0 does not.
+/// CUDA 13.2 and later refuse MSVC's traditional preprocessor. In 13.0 only a macro of the kernels is in its way.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn the_preprocessor_that_cuda_refuses() {
@@ -38,15 +38,21 @@ fn the_preprocessor_that_cuda_refuses() {
         glibc: None,
         host_config: None,
     };
-    for (wheel, expected) in [("cuda-cu13", true), ("cuda-cu13-13.0", false)] {
+    for (wheel, flag, expected) in [
+        ("cuda-cu13", "-O3", true),
+        ("cuda-cu13-13.0", "-O3", false),
+        ("cuda-cu13-13.0", "-DNVCC", true),
+        ("cuda-cu13-13.0", "-DKERNELS", false),
+    ] {
         let include = wheels().join(wheel).join("nvidia/cu13/include");
         assert!(
             include
                 .join("cccl/cuda/std/__cccl/preprocessor.h")
                 .is_file()
         );
-        let refused = msvc_preprocessor::is_refused(&compiler, &[include], &[]);
-        assert_eq!(refused, expected, "{wheel}");
+        let flags = [flag.to_string()];
+        let refused = msvc_preprocessor::is_unusable(&compiler, &[include], &flags);
+        assert_eq!(refused, expected, "{wheel} {flag}");
     }
 }
 
