@@ -122,6 +122,50 @@ fn a_function_that_an_older_driver_does_not_have() {
     }
 }
 
+/// LOD-24: the same for a library of the program. The program and another library export nothing.
+#[test]
+fn a_function_that_a_library_of_the_program_calls() {
+    let machine = Machine::new("library");
+    let shared = ["-shared", "-fPIC", "-Wl,--hash-style=gnu"];
+    machine.compile("libempty.so", "static int nothing;", &shared);
+    let code = "int cuLogsCurrent(void *, unsigned); int use(void) { return cuLogsCurrent(0, 0); }";
+    let driver = newer(&machine);
+    let flags = [&shared[..], &["-Wl,-z,now", &driver]].concat();
+    machine.compile("libuser.so", code, &flags);
+    let code = "int use(void); int main(int count, char **words) { (void)words; return count > 1 ? use() : 0; }";
+    let here = format!("-Wl,--no-as-needed,-rpath,{}", machine.0.display());
+    let libraries =
+        ["libempty.so", "libuser.so"].map(|name| machine.at(name).display().to_string());
+    let [empty, user] = &libraries;
+    let flags = [
+        "-Wl,--hash-style=gnu",
+        "-Wl,--allow-shlib-undefined",
+        &here,
+        empty,
+        user,
+    ];
+    machine.compile("app", code, &flags);
+    machine.started("app", "newer").exits_with(0);
+    machine.started("app", "driver").exits_with(127);
+    let (code, findings) = machine.inspected("app", "driver");
+    let [finding] = &findings[..] else {
+        panic!("{findings:?}");
+    };
+    assert_eq!((code, &finding["id"]), (Some(1), &"driver-too-old".into()));
+    let start =
+        "`$M/libuser.so` calls cuLogsCurrent, which NVIDIA's driver at `$M/driver/libcuda.so.1`";
+    assert!(
+        finding["summary"].as_str().unwrap().starts_with(start),
+        "{finding}"
+    );
+    let (code, findings) = machine.inspected("app", "newer");
+    let mut ids = findings.iter().map(|one| &one["id"]);
+    assert!(
+        code == Some(0) && ids.all(|id| id != "driver-too-old"),
+        "{findings:?}"
+    );
+}
+
 /// LOD-24: a library of somebody else's has the function, or nobody needs it.
 #[test]
 fn no_alarm_where_a_function_is_had_elsewhere_or_can_be_done_without() {

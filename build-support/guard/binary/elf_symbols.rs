@@ -84,7 +84,7 @@ impl Elf {
 
     /// Returns `true` if it defines any symbol. A library that only loads others defines none, and no symbol is missing
     /// from it.
-    fn has_any(&self) -> Option<bool> {
+    pub fn has_any(&self) -> Option<bool> {
         if let Some(table) = self.gnu_hash() {
             for bucket in 0..table.buckets.min(MOST_EMPTY) {
                 if self.word(table.buckets_at, bucket)? != 0 {
