@@ -7,7 +7,7 @@ use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::cudnn::consistency::{
     DamagedFile, HeaderLibrarySkew, all_files, file_name, is_same_minor, library_dir,
 };
-use crate::messages::phrases::{also, found_via, named, with_alternatives};
+use crate::messages::phrases::{also, found_at, found_via, named, with_alternatives};
 use crate::model::candidate::{Candidate, Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
@@ -148,7 +148,7 @@ impl DamagedFile<'_> {
         let finding = Finding::new(defect.id(), severity, headline).help(self.help());
         match self.request {
             Some((via, found)) => finding
-                .with("found via", format!("{via}: {}", found.display()))
+                .with("found via", found_at(via, found))
                 .help(format!("or set {via} to a directory with a whole cuDNN")),
             None => finding,
         }

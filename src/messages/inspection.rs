@@ -9,7 +9,7 @@ use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRele
 use crate::loader::main_library::cudnn_major;
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::{Finding, Severity, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_sub_libraries::Replacement;
 use crate::runtime::judge::program_rules;
@@ -384,7 +384,7 @@ impl RefusedRelease<'_> {
     pub fn finding(&self) -> Finding {
         let (library, required) = (self.library, &self.mismatch.required_cudnn());
         let mut evidence = vec![
-            ("loaded", library.display().to_string()),
+            ("loaded", printable(&library.to_string_lossy())),
             ("found via", self.found_via.to_string()),
         ];
         evidence.extend(self.package.map(|package| ("crate", package.to_string())));

@@ -5,7 +5,7 @@ use crate::choice::message_format::is_gone;
 use crate::choice::not_found::{ModuleSystem, NoUsableCandidate};
 use crate::cudnn::nvidia_image;
 use crate::messages::phrases::{
-    also, fetch, found_via, named, other_cpu, set_directory, variable, with_alternatives,
+    also, fetch, found_at, found_via, named, other_cpu, set_directory, variable, with_alternatives,
 };
 use crate::messages::toolkit::packages;
 use crate::model::candidate::Cudnn;
@@ -240,9 +240,9 @@ impl CandidateFault<'_> {
                     named(candidate)
                 );
                 let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
-                let library = library.unwrap_or(candidate.root()).display();
+                let library = library.unwrap_or(candidate.root());
                 Finding::error(FindingId::CudnnNotFound, headline)
-                    .with("found via", format!("{}: {library}", candidate.via))
+                    .with("found via", found_at(&candidate.via, library))
                     .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
                     .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
             }
@@ -265,7 +265,7 @@ impl MissingHeaders<'_> {
                 "the headers of the cuDNN{release} at `{root}` may not be read by this user"
             );
             return Finding::error(FindingId::CudnnHeadersMissing, headline)
-                .with("found via", format!("{}: {}", self.via, header.display()))
+                .with("found via", found_at(self.via, header))
                 .help(format!(
                     "let everybody read them: `sudo chmod -R a+rX {dir}`"
                 ))
@@ -290,7 +290,7 @@ impl MissingHeaders<'_> {
             (None, None) => format!("cuDNN{release} at `{root}` has libraries and no headers"),
         };
         let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
-            .with("found via", format!("{}: {}", self.via, library.display()));
+            .with("found via", found_at(self.via, library));
         if nvidia_image::is_without_cudnn_headers(self.env) {
             finding = finding.help(development_image("cudnn-devel"));
         }

@@ -6,9 +6,11 @@ use crate::choice::not_found::FetchOptions;
 use crate::model::candidate::Candidate;
 use crate::model::kind::Kind;
 use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
+use std::fmt::Display;
+use std::path::Path;
 
 /// Returns the name of the variable for such a directory.
 pub fn variable(kind: Kind) -> &'static str {
@@ -55,7 +57,12 @@ pub fn named(candidate: &Candidate) -> String {
 
 /// Returns how and where a candidate was found: `system directories: /usr/include/cudnn_version.h`.
 pub fn found_via(candidate: &Candidate) -> String {
-    format!("{}: {}", candidate.via, candidate.shown_path().display())
+    found_at(&candidate.via, candidate.shown_path())
+}
+
+/// Returns how and where a file was found, in one line.
+pub fn found_at(via: impl Display, path: &Path) -> String {
+    printable(&format!("{via}: {}", path.display()))
 }
 
 /// Returns the line of another candidate: `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`.

@@ -3,7 +3,7 @@
 use crate::runtime::check::NotChecked;
 use crate::runtime::check::child_verdict::Disagreement;
 use crate::runtime::check::pin::ChangedFile;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::package_owner;
@@ -85,7 +85,7 @@ impl ChangedFile<'_> {
             "cuDNN's files changed while they were checked",
         )
         .with("checked", self.checked.display())
-        .with("loaded", self.loaded.display())
+        .with("loaded", printable(&self.loaded.to_string_lossy()))
         .help("start the program again when nothing is being installed")
     }
 }

@@ -1,7 +1,7 @@
 //! The reasons why the loader uses a cuDNN, and the help that gets another one loaded.
 
 use crate::runtime::binary::ld_so_cache::CACHE;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::loader::file_name::ALL;
 use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
 use crate::runtime::loader::opener::Opener;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 impl fmt::Display for LoadOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dir = self.folder().display();
+        let dir = printable(&self.folder().to_string_lossy());
         let system = by_system!(
             "the system's library directories",
             "Windows' own directories"
@@ -35,7 +35,7 @@ impl fmt::Display for LoadOrigin {
             LoadOrigin::DllDirectory(_) => write!(f, "SetDllDirectory, its `{dir}`"),
             LoadOrigin::WorkingDirectory(_) => write!(f, "the working directory, `{dir}`"),
             LoadOrigin::Library(Opener { path, preloaded }) => {
-                let path = path.display();
+                let path = printable(&path.to_string_lossy());
                 match preloaded {
                     true => write!(f, "LD_PRELOAD, its `{path}`, which brings it in"),
                     false => write!(

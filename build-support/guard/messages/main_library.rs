@@ -1,6 +1,6 @@
 //! The main library of the cuDNN that a program uses: the reason why it is loaded, and the ways to another one.
 
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
 #[cfg(any(windows, feature = "build"))]
 use crate::runtime::install::later_dll::LaterDll;
@@ -76,7 +76,7 @@ impl MainLibrary {
 
     /// Returns its file and the reason why it is loaded.
     pub fn evidence(&self) -> Vec<(&'static str, String)> {
-        let mut evidence = vec![("loaded", self.path.display().to_string())];
+        let mut evidence = vec![("loaded", printable(&self.path.to_string_lossy()))];
         let by_file = file_name::parse(&self.path).and_then(|name| name.1);
         if by_file.is_some_and(|major| major != self.major) {
             evidence.push(("own name", file_name::of_main(self.major)));
