@@ -10,7 +10,7 @@ use std::path::PathBuf;
 const USUAL: u64 = 1 << 30;
 
 /// Like [`USUAL`], but for kernels that use CUTLASS: `flash_fwd_hdim128_bf16_sm80.cu` of candle-flash-attn 0.11.1 with
-/// CUTLASS 4.2 needs 3.7 GiB, measured likewise.
+/// CUTLASS 4.2 needs 3.7 GiB, measured with the same program.
 const WITH_CUTLASS: u64 = 4 << 30;
 
 /// Returns the memory that one thread of nvcc may need, by the libraries in the header search path.
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_limits_the_threads_that_nobody_chose() {
+    fn memory_limits_the_default_number_of_threads() {
         let threads = |cpus, gibibytes: Option<u64>, env: &[(&str, &str)]| {
             let env = env
                 .iter()

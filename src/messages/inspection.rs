@@ -1,30 +1,22 @@
 //! Faults that prevent a program from running.
 
 use crate::cudnn::consistency::file_name;
-use crate::inspection::fault::{
-    FoundFile, InspectionFault, Install, LibrarySource, Reach, Request, UnresolvedCudnn,
-};
+use crate::inspection::fault::{InspectionFault, LibrarySource};
 use crate::inspection::interpreter::MissingInterpreter;
-use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::loader::main_library::cudnn_major;
+use crate::messages::inspected_cudnn::{found_file, number};
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::{Finding, Severity, printable};
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::install::mixed_sub_libraries::Replacement;
-use crate::runtime::judge::program_rules;
-use crate::runtime::loader::library_names::HiddenCudnn;
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::not_found::NotFound;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::toolkit::package_names;
-use std::fmt::Display;
 use std::path::Path;
 
 /// The number of functions that are named after the first one.
 const MOST_NAMED: usize = 8;
 
-const PUT_ON_PATH: &str =
+pub const PUT_ON_PATH: &str =
     "copy it beside the program, or put the directory that holds it on PATH where the program runs";
 
 impl InspectionFault<'_> {
@@ -264,164 +256,6 @@ impl Finding {
             self.summary.clone_from(&needed.summary);
         }
     }
-}
-
-impl UnresolvedCudnn<'_> {
-    pub fn finding(&self) -> Finding {
-        let names = self.names.join(" or ");
-        let is_dll = matches!(self.request, Request::Dll);
-        let (places, path) = match is_dll {
-            true => ("looked in", "PATH where the program runs"),
-            false => ("looked at", "LD_LIBRARY_PATH"),
-        };
-        let summary = match &self.request {
-            Request::Dll => format!("this program opens {names}, which Windows does not find"),
-            Request::Linked(user) => {
-                let user = user.display();
-                format!("`{user}` needs {names}, which the loader does not find")
-            }
-            Request::Cudarc(release) => format!(
-                "cudarc{} opens {}, and the loader finds neither that nor another name that it tries",
-                number(release),
-                self.names.first().copied().unwrap_or_default()
-            ),
-            Request::Opened if self.names.len() == 1 => {
-                format!("this program opens {names}, which the loader does not find")
-            }
-            Request::Opened => {
-                format!("this program opens {names}, and the loader finds none of them")
-            }
-        };
-        let mut reason = None;
-        let elsewhere = match &self.alternatives.reach {
-            None => Vec::new(),
-            Some(Reach::Directory(dir)) => vec![format!("put `{dir}` into {path}")],
-            Some(Reach::Rpath(dir)) => vec![
-                format!("put `{dir}` into {path}"),
-                "or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`"
-                    .into(),
-            ],
-            Some(Reach::Links(dir)) => vec![format!(
-                "make its links, and put `{dir}` into {path}: `sudo ldconfig -n {dir}`"
-            )],
-            Some(Reach::Rename(dir)) => vec![format!(
-                "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into {path}"
-            )],
-            Some(Reach::Unquote(quoted)) => {
-                reason = Some(quoted.reason());
-                vec![quoted.help()]
-            }
-        };
-        let install = match &self.alternatives.install {
-            Install::Major(major) => format!(
-                "install cuDNN{}, or put its directory into {path}",
-                number(major)
-            ),
-            Install::Beside(major) => format!(
-                "install cuDNN{} beside it: one major does not stand in for another, not even under its name",
-                number(major)
-            ),
-            Install::Accepted(required) => LoadOrigin::Cache.help(Path::new(""), required),
-            Install::Dll => PUT_ON_PATH.into(),
-        };
-        let unrequested = self.alternatives.unrequested.as_ref();
-        let severity = Severity::error_if(self.is_needed);
-        let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
-            .with_lines("reason", reason)
-            .with(places, self.missing.searched.join("\n"))
-            .with_lines(
-                "also found",
-                self.alternatives.also_found.iter().map(found_file),
-            )
-            .with_lines("there is", unrequested.map(|(file, _)| file.display()));
-        let unasked = unrequested.filter(|_| !is_dll);
-        let not_found = NotFound {
-            unfit: self.missing.unfit.clone(),
-            untried: unasked.map(|(file, dir)| {
-                let major = cudnn_major(file_name(file));
-                (major.unwrap_or_default(), dir.clone())
-            }),
-        };
-        not_found.explain(finding, elsewhere, vec![install])
-    }
-}
-
-impl LoadedFiles<'_> {
-    /// Adapts a finding about the files of a cuDNN to the program that loads it.
-    pub fn apply(&self, mut finding: Finding) -> Finding {
-        match (finding.id, &self.foreign, self.missing) {
-            (FindingId::PartsMixed, Some(foreign), _) => {
-                let mut foreign = foreign.clone();
-                foreign.evidence.append(&mut finding.evidence);
-                if finding.severity != Severity::Error {
-                    foreign.severity = finding.severity;
-                    foreign.summary += ", which no convolution uses";
-                }
-                finding = foreign;
-            }
-            (FindingId::PartsMissing, ..) if self.bundled.is_some() => {
-                // The package may never use cuDNN.
-                let major = number(&self.bundled);
-                finding.help = vec![format!(
-                    "install cuDNN{major}, and put its directory into LD_LIBRARY_PATH"
-                )];
-            }
-            (FindingId::PartsMissing, _, MissingFiles::Nowhere) => {
-                finding.severity = Severity::Error;
-            }
-            (FindingId::PartsMissing, _, MissingFiles::Mounted(place)) => {
-                finding = finding.with("is nothing", place.display());
-            }
-            _ => {}
-        }
-        let found_via = ("found via", self.found_via.to_string());
-        finding.evidence.insert(0, found_via);
-        finding
-    }
-}
-
-impl RefusedRelease<'_> {
-    pub fn finding(&self) -> Finding {
-        let (library, required) = (self.library, &self.mismatch.required_cudnn());
-        let mut evidence = vec![
-            ("loaded", printable(&library.to_string_lossy())),
-            ("found via", self.found_via.to_string()),
-        ];
-        evidence.extend(self.package.map(|package| ("crate", package.to_string())));
-        let help = match self.via {
-            Some(via) => {
-                let fits = |version| program_rules::version(self.guard, version).is_ok();
-                let lasting = &self.lasting;
-                Replacement::new(via, library, lasting, &fits).help(required)
-            }
-            None => {
-                let dir = library.parent().unwrap_or(library).display();
-                format!("install {required} in `{dir}`")
-            }
-        };
-        if let Some(hidden) = self.hidden {
-            evidence.push(("there is", hidden.display().to_string()));
-            let mut finding = self.mismatch.finding(evidence);
-            let hidden = HiddenCudnn::new(self.guard, hidden.to_path_buf());
-            finding.help.extend(hidden.help(&help));
-            return finding;
-        }
-        evidence.extend(self.later.map(|later| ("there is", later.words())));
-        let leads = self.later.zip(self.via);
-        let leads = leads.and_then(|(later, via)| later.help(via));
-        self.mismatch.finding(evidence).help(leads.unwrap_or(help))
-    }
-}
-
-/// Returns a number after a space, if known.
-fn number(number: &Option<impl Display>) -> String {
-    let number = number.as_ref();
-    number.map_or_else(String::new, |number| format!(" {number}"))
-}
-
-fn found_file((version, path): &FoundFile<'_>) -> String {
-    let version = version.map_or_else(String::new, |version| format!("{version}  "));
-    format!("{version}{}", path.display())
 }
 
 /// Returns the help for a library that does not belong to cuDNN.

@@ -16,6 +16,8 @@ mod fetch;
 mod guard;
 mod host_compiler;
 #[cfg(feature = "cli")]
+mod inspected_cudnn;
+#[cfg(feature = "cli")]
 mod inspection;
 mod kernels;
 mod libraries;

@@ -133,7 +133,7 @@ impl NoUsableCandidate<'_> {
         let is_gone = obstructed.is_some_and(|(_, met)| met.is_gone());
         let emptied = self.emptied.filter(|_| !is_gone);
         help.extend(
-            emptied.map(|(owner, _)| format!("bring them back: `{}`", owner.reinstall_wheel(&[]))),
+            emptied.map(|(owner, _)| format!("restore them: `{}`", owner.reinstall_wheel(&[]))),
         );
         let is_in_image = nvidia_image::without_headers(context.env).is_some();
         if is_in_image {

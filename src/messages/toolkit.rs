@@ -52,13 +52,13 @@ impl LibraryFault<'_> {
         match &self.missing {
             Missing::Misspelled(name, close) => {
                 let headline =
-                    format!("CUDA has no library `{name}`, which `.libs([{name:?}])` asks for");
+                    format!("CUDA has no library `{name}`, which `.libs([{name:?}])` requires");
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .help(format!("write `.libs([{close:?}])` in build.rs"))
             }
             Missing::LinuxOnly(name) => {
                 let headline = format!(
-                    "NVIDIA does not ship the library `{name}` for Windows, which `.libs([{name:?}])` asks for"
+                    "NVIDIA does not ship the library `{name}` for Windows, which `.libs([{name:?}])` requires"
                 );
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .help(format!(
@@ -68,7 +68,7 @@ impl LibraryFault<'_> {
             }
             Missing::Library(name, package) => {
                 let headline = format!(
-                    "CUDA at `{root}` has no library `{name}`, which `.libs([{name:?}])` asks for"
+                    "CUDA at `{root}` has no library `{name}`, which `.libs([{name:?}])` requires"
                 );
                 let dirs = self.toolkit.link_dirs.iter();
                 let dirs = dirs.chain(&self.toolkit.stub_dirs);

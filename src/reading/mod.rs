@@ -1,5 +1,6 @@
 //! Reads the installations in the places of the search.
 
+pub mod installation;
 pub mod unusable_variables;
 
 use crate::cudnn::package_owner;
@@ -11,6 +12,7 @@ use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
+use crate::reading::installation::{cuda_trees, key, read_install};
 use crate::reading::unusable_variables::{
     LeftOut, Unreadable, Unusable, unusable, without_host_compiler,
 };
@@ -48,26 +50,6 @@ pub struct Reader<'a> {
     trees: Vec<(Kind, bool, Tree)>,
     /// Compilers in variables that could not be queried.
     failures: Vec<(Variable, NvccFault)>,
-}
-
-/// Reads the installation in a directory. Returns it with the files that were read.
-fn read_install(
-    kind: Kind,
-    top: &Path,
-    tree: &Tree,
-    sysroot: Sysroot,
-    host: &Host,
-) -> Option<(Found, Vec<PathBuf>)> {
-    match kind {
-        Kind::Toolkit => {
-            let (toolkit, read) = toolkit::read_install(top, tree, sysroot, host)?;
-            Some((Found::Toolkit(toolkit), read))
-        }
-        Kind::Cudnn => {
-            let (cudnn, read) = cudnn::read_install(top, tree, sysroot, &host.platform)?;
-            Some((Found::Cudnn(cudnn), read))
-        }
-    }
 }
 
 impl<'a> Reader<'a> {
@@ -387,38 +369,6 @@ impl Scan {
         let same = |known: &PathBuf| known.as_os_str() == path.as_os_str();
         if !self.read.iter().any(same) {
             self.read.push(path);
-        }
-    }
-}
-
-/// Returns the tree of a directory, or a tree for each CUDA version that it has a cuDNN for, the newest first.
-fn cuda_trees(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
-    if !install_layout::has_cuda_dirs(tree) {
-        return vec![tree.clone()];
-    }
-    let mut trees: Vec<Tree> = Vec::new();
-    for dir in ["lib", "bin", "include"] {
-        for dir in sysroot.expand(&top.join(dir), "#") {
-            let name = dir.file_name().unwrap_or_default().to_string_lossy();
-            let tree = install_layout::for_cuda(tree, &name);
-            if !trees.contains(&tree) {
-                trees.push(tree);
-            }
-        }
-    }
-    trees
-}
-
-/// Returns the identity of an installation: real paths, independent of how it was found.
-fn key(found: &Found, sysroot: Sysroot) -> Vec<PathBuf> {
-    match found {
-        Found::Toolkit(toolkit) => vec![sysroot.canonical(&toolkit.root)],
-        Found::Cudnn(cudnn) => {
-            let library = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
-            let real = |place: Option<&PathBuf>| {
-                place.map_or_else(PathBuf::new, |place| sysroot.canonical(place))
-            };
-            vec![real(cudnn.header.as_ref()), real(library)]
         }
     }
 }

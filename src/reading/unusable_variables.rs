@@ -3,7 +3,7 @@ use crate::model::candidate::{Candidate, Found};
 use crate::model::environment::{Names, Variable};
 use crate::model::kind::Kind;
 use crate::model::obstacle::Obstacle;
-use crate::reading::read_install;
+use crate::reading::installation::read_install;
 use crate::search::install_layout;
 use crate::search::pkg_config::PackageFault;
 use crate::search::search_step::{Place, Step};

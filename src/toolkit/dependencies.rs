@@ -280,14 +280,14 @@ mod tests {
         std::fs::rename(old.join("libcublas.so.12"), &blas).unwrap();
         std::fs::rename(old.join(lt), lib.join(lt)).unwrap();
         std::fs::remove_file(newer.join(lt)).unwrap();
-        let said = text(&[&newer]);
+        let printed = text(&[&newer]);
         assert!(
-            said.contains("= help: remove `$D/newer` from LD_LIBRARY_PATH"),
-            "{said}"
+            printed.contains("= help: remove `$D/newer` from LD_LIBRARY_PATH"),
+            "{printed}"
         );
         assert!(
-            said.contains("library     $D/lib/libcublasLt.so.12"),
-            "{said}"
+            printed.contains("library     $D/lib/libcublasLt.so.12"),
+            "{printed}"
         );
     }
 }

@@ -127,7 +127,7 @@ fn every_problem_is_worded() {
     assert_eq!(
         DriverProblem::Stub(driver()).finding().to_string(),
         "`/usr/lib/libcuda.so.535.183.01` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used  [driver-stub]
-  = help: remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone
+  = help: remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is only for linking
   = help: install NVIDIA's driver, if `nvidia-smi` does not run either"
     );
     let failed = DriverProblem::Failed {

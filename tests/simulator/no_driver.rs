@@ -151,7 +151,7 @@ fn a_container_and_its_host_are_told_apart() {
         format!(
             "this container has no `libcuda.so.1`, the library of NVIDIA's driver, and its host has the driver  [driver-missing]
   = help: start the container with `--gpus all`
-  = help: install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver
+  = help: install NVIDIA's container toolkit on the host, if that is refused; an image never contains the driver
   loader      {WORDS}
   module      535.183.01 is loaded (/proc/driver/nvidia/version)
   container   /.dockerenv"

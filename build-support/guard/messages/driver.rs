@@ -41,7 +41,7 @@ impl DriverProblem {
                     driver.library
                 ),
             )
-            .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is for linking alone")
+            .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is only for linking")
             .help("install NVIDIA's driver, if `nvidia-smi` does not run either"),
             DriverProblem::NoDevice { driver, visibility } => {
                 with_driver(visibility.finding(), driver)
@@ -137,7 +137,7 @@ fn not_in_container(container: Container, missing: &MissingDriver) -> (String, V
     let mut help = vec![format!("{}{alone}", container.runtime.help())];
     if container.runtime == ContainerRuntime::Docker {
         help.push(
-            "install NVIDIA's container toolkit on the host, if that is refused; an image never brings the driver"
+            "install NVIDIA's container toolkit on the host, if that is refused; an image never contains the driver"
                 .to_string(),
         );
     }
@@ -241,7 +241,7 @@ impl LocatedProblem<'_> {
                     }
                     (None, DriverProblem::Stub(_)) => {
                         finding = finding.help(format!(
-                            "install NVIDIA's driver, and {remove}: a stub is for linking alone"
+                            "install NVIDIA's driver, and {remove}: a stub is only for linking"
                         ));
                     }
                     (None, _) => finding.help = unlocated.help,
@@ -286,7 +286,7 @@ impl StubInPlace {
             .with_lines("there is", driver.map(|driver| driver.existing.display()))
             .help(match driver {
                 None => {
-                    format!("install NVIDIA's driver, and {remove}: a stub is for linking alone")
+                    format!("install NVIDIA's driver, and {remove}: a stub is only for linking")
                 }
                 Some(MissingLink {
                     existing,

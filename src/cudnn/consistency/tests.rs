@@ -137,7 +137,7 @@ fn undefined_functions_are_named() {
     );
 }
 
-/// What an uninstalled wheel of a later release left behind is not opened.
+/// cuDNN does not open a sub-library that only later versions have. An uninstalled wheel may leave one behind.
 #[test]
 fn undefined_functions_of_a_leftover_do_not_count() {
     let with_leftover = |version| {

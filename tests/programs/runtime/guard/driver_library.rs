@@ -184,7 +184,7 @@ fn a_stub_and_the_driver_behind_it() {
         &format!(
             "\
 {headline}
-  = help: install NVIDIA's driver, and take `{stubs}` out of LD_LIBRARY_PATH: a stub is for linking alone
+  = help: install NVIDIA's driver, and take `{stubs}` out of LD_LIBRARY_PATH: a stub is only for linking
 {found}
 "
         ),

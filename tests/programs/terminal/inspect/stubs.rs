@@ -78,8 +78,8 @@ fn a_stub_that_a_program_gets_in_place_of_the_driver() {
     assert_eq!(
         stubs(&image, &["cuda/lib64/stubs"]),
         found(
-            "= help: install NVIDIA's driver, and take `/cuda/lib64/stubs` out of LD_LIBRARY_PATH: a stub is for linking \
-             alone\n      found via   LD_LIBRARY_PATH, its entry `/cuda/lib64/stubs`\n"
+            "= help: install NVIDIA's driver, and take `/cuda/lib64/stubs` out of LD_LIBRARY_PATH: a stub is only for \
+             linking\n      found via   LD_LIBRARY_PATH, its entry `/cuda/lib64/stubs`\n"
         )
     );
     with_cudarc(&image, &["-Wl,-rpath,$ORIGIN/../cuda/lib64/stubs"]);
