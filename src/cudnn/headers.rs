@@ -21,7 +21,8 @@ const MAX_HEADERS: usize = 40;
 pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     version_in(dir, sysroot).or_else(|| {
         let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
-        let mut named = version_header::included_by_path(&text).into_iter();
+        // A project's own wrapper header includes the header by its path.
+        let mut named = version_header::included(&text).filter(|name| name.contains('/'));
         named.find_map(|path| version_in(&sysroot.canonical(dir.join(path).parent()?), sysroot))
     })
 }

@@ -199,41 +199,34 @@ impl ToolFailure<'_> {
 /// Returns the error of a compilation that died twice, or the warning if the second one succeeded.
 fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -> Finding {
     let (id, file) = (FindingId::NvccFailed, source.display());
-    let (fate, help) = match second.map_or(first, |(death, _)| death).signal {
-        // SIGKILL, STATUS_NO_MEMORY, STATUS_COMMITMENT_LIMIT
-        Some(9 | 0xC000_0017 | 0xC000_012D) => (
-            "was killed",
-            format!(
-                "give this machine or container more memory, or split `{file}` into smaller files"
-            ),
-        ),
-        Some(_) => (
-            "crashed",
-            "install another version of the CUDA toolkit".to_string(),
-        ),
-        None => (
-            "failed without any output",
-            "run the command in a terminal to see how nvcc ends".to_string(),
-        ),
+    let signal = second.map_or(first, |(death, _)| death).signal;
+    // SIGKILL, STATUS_NO_MEMORY, STATUS_COMMITMENT_LIMIT
+    let is_killed = matches!(signal, Some(9 | 0xC000_0017 | 0xC000_012D));
+    let fate = match signal {
+        _ if is_killed => "was killed",
+        Some(_) => "crashed",
+        None => "failed without any output",
     };
     let headline = format!("nvcc {fate} while it compiled `{file}`");
     let Some((second, cache)) = second else {
         let headline = format!("{headline}; the second try succeeded");
-        let mut finding = Finding::warning(id, headline).with("first", first);
-        if first.jobs > 1 {
-            let jobs = first.jobs / 2;
-            finding = finding.help(format!(
+        let finding = Finding::warning(id, headline).with("first", first);
+        return match first.jobs / 2 {
+            0 => finding,
+            jobs => finding.help(format!(
                 "run `cargo build -j {jobs}` to compile fewer files at a time"
-            ));
-        }
-        return finding;
+            )),
+        };
     };
-    let help = match cache {
-        Some(nvcc) => {
-            let nvcc = nvcc.display();
+    let help = match (cache.map(Path::display), signal) {
+        (Some(nvcc), _) => {
             format!("set NVCC to the full path of nvcc itself: `{nvcc}` is a compiler cache")
         }
-        None => help,
+        _ if is_killed => format!(
+            "give this machine or container more memory, or split `{file}` into smaller files"
+        ),
+        (_, Some(_)) => "install another version of the CUDA toolkit".into(),
+        (_, None) => "run the command in a terminal to see how nvcc ends".into(),
     };
     let mut printed: Vec<&str> = second.output.lines().collect();
     printed.retain(|line| !line.trim().is_empty());

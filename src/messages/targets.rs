@@ -12,7 +12,7 @@ use crate::targets::miscompiled::Miscompiled;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
 use crate::targets::select::{RequestFault, RequestProblem, SelectionNote};
-use crate::targets::target_lists::{listed, machine};
+use crate::targets::target_lists::machine;
 use crate::toolchain::targets::UnlistedTargets;
 
 impl RequestFault<'_> {
@@ -47,7 +47,7 @@ impl RequestFault<'_> {
                 let headline = format!("this machine shows no GPU, and {from} asks for `native`");
                 let mut finding = error(FindingId::NoGpu, headline).help(format!(
                     "set CUDNN_GUARD_ARCHS=\"{}\", or fewer of these",
-                    listed(instead)
+                    joined(instead, " ")
                 ));
                 match self.gpu_fault {
                     None | Some(GpuQueryFault::SmiNotRun(_)) => finding,
@@ -96,7 +96,7 @@ impl SelectionNote<'_> {
                 FindingId::NoGpu,
                 "this machine shows no GPU, so kernels are compiled for the first GPU of each major compute capability",
             )
-            .with("compiled", listed(targets))
+            .with("compiled", joined(*targets, " "))
             .help("set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less"),
             Self::GpuTooNew(gpu, targets, compiler) => {
                 let headline = gpu_and_nvcc(gpu, "newer than what", compiler);
@@ -110,7 +110,7 @@ impl SelectionNote<'_> {
                 };
                 Finding::warning(FindingId::GpuNewerThanNvcc, headline)
                     .with("nvcc knows", compiler.listed())
-                    .with("compiled", format!("{}, {what}", listed(targets)))
+                    .with("compiled", format!("{}, {what}", joined(*targets, " ")))
                     .help(format!("install {toolkit} to get machine code for that GPU"))
             }
             Self::GpuTooOld(gpu, compiler) => {
@@ -141,7 +141,7 @@ impl SelectionNote<'_> {
                     FindingId::KernelsNotCoveringGpu,
                     "this release build compiles kernels for the GPUs of this machine, and not for all others",
                 )
-                .with("compiled", listed(targets))
+                .with("compiled", joined(*targets, " "))
                 .with_lines("left out", left_out.iter().map(line))
                 .help("set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet")
             }
@@ -201,7 +201,7 @@ impl UnlistedTargets<'_> {
 impl Miscompiled {
     pub fn finding(&self) -> Finding {
         let headline = "nvcc of CUDA 13.2 is known to compile wrong code for sm_103";
-        let instead = listed(&self.instead);
+        let instead = joined(&self.instead, " ");
         Finding::warning(FindingId::KnownBadRelease, headline)
             .help(format!(
                 "set CUDNN_GUARD_ARCHS=\"{instead}\": sm_100 runs on the same GPUs"

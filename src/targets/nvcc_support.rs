@@ -1,9 +1,10 @@
 //! The targets that the chosen nvcc supports.
 
+use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use crate::runtime::facts::version::Version;
 use crate::targets::nvcc_table;
-use crate::targets::target_lists::{add_all, listed};
+use crate::targets::target_lists::add_all;
 
 const OLD_THOR: ComputeCapability = ComputeCapability::new(10, 1);
 const THOR: ComputeCapability = ComputeCapability::new(11, 0);
@@ -91,7 +92,7 @@ impl Compiler {
     pub fn listed(&self) -> String {
         let mut all = self.codes.clone();
         add_all(&mut all, self.letters.as_deref().unwrap_or_default());
-        listed(&all)
+        joined(&all, " ")
     }
 
     /// Returns the GPU under this nvcc's number: Thor was 10.1 until CUDA 13 made it 11.0.

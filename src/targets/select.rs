@@ -237,13 +237,11 @@ fn generation(
     with_ptx: bool,
     compiler: Option<&Compiler>,
 ) -> Vec<Target> {
-    let all: Vec<Target> = capabilities.iter().copied().map(machine).collect();
-    let mut targets = all.clone();
-    if let Some(compiler) = compiler {
-        targets.retain(|target| compiler.can_make(*target) != Some(false));
-    }
-    if targets.is_empty() {
-        targets = all;
+    let mut targets: Vec<Target> = capabilities.iter().copied().map(machine).collect();
+    let is_possible =
+        |target: &Target| compiler.is_none_or(|compiler| compiler.can_make(*target) != Some(false));
+    if targets.iter().any(is_possible) {
+        targets.retain(is_possible);
     }
     if with_ptx {
         let last = targets.last().map(|last| ptx(last.capability));

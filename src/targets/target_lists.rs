@@ -1,7 +1,6 @@
 //! Operations on lists of targets.
 
 use crate::model::target_list::add;
-use crate::model::text::joined;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 
 /// Adds the targets that are not in the list yet.
@@ -45,9 +44,4 @@ pub const fn ptx(capability: ComputeCapability) -> Target {
         code: Code::Ptx,
         ..machine(capability)
     }
-}
-
-/// Returns the list for messages: `sm_80 compute_90`.
-pub fn listed(targets: &[Target]) -> String {
-    joined(targets, " ")
 }

@@ -63,10 +63,8 @@ pub fn host_compiler(
     }
     let choice = choice(&machine.env, &plan.flags);
     let misfit = limits.misfit(compiler.make, compiler.number());
-    let alternatives = match misfit {
-        Some(_) => query::installed_alternatives(&program, &limits, machine),
-        None => Vec::new(),
-    };
+    let installed = |_| query::installed_alternatives(&program, &limits, machine);
+    let alternatives = misfit.map(installed).unwrap_or_default();
     let cuda = name_of(toolkit);
     let check = HostCompilerCheck {
         compiler: &compiler,
@@ -79,9 +77,8 @@ pub fn host_compiler(
     let allowed = &toolchain.allowed;
     let mut findings = Vec::new();
     if let Some(misfit) = misfit {
-        let unchecked = all_flags(&plan.flags, &machine.env)
-            .iter()
-            .any(|flag| flag.trim_start_matches('-') == UNCHECKED);
+        let mut flags = flags.iter();
+        let unchecked = flags.any(|flag| flag.trim_start_matches('-') == UNCHECKED);
         let mut fault = HostCompilerFault::Unsupported(check, misfit, !unchecked);
         let id = FindingId::HostCompilerUnsupported;
         match alternatives.first() {

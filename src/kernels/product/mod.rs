@@ -80,9 +80,7 @@ impl Kernels<'_> {
             files.push((&sources[place / each], Some(output)));
         }
         if made.is_empty() && product != Product::Cubin {
-            for source in &sources {
-                files.push((source, None));
-            }
+            files.extend(sources.iter().map(|source| (&**source, None)));
         }
         let text = module::text(name, product, &files)?;
         let path = self.output_dir()?.join(format!("{name}.rs"));

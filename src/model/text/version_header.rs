@@ -17,22 +17,13 @@ pub fn cudnn(text: &str) -> Option<Version> {
     ))
 }
 
-/// Returns the headers of cuDNN that a header includes by path, as a project's own wrapper header does.
-pub fn included_by_path(text: &str) -> Vec<&str> {
-    static INCLUDE: Pattern =
-        Pattern::new(|| pattern(r#"^\x{feff}?[ \t]*#[ \t]*include[ \t]*"([^"]*/cudnn[^/"]*)""#));
-    let mut paths = Vec::new();
-    for line in text.lines().filter(|line| line.contains("/cudnn")) {
-        let path = INCLUDE.captures(line).and_then(|found| found.get(1));
-        paths.extend(path.map(|path| path.as_str()));
-    }
-    paths
-}
-
 /// Returns the headers of cuDNN that a header includes.
 pub fn included(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
-        let name = line.trim_start().strip_prefix("#include")?.trim();
+        let directive = line
+            .trim_start_matches(['\u{feff}', ' ', '\t'])
+            .strip_prefix('#')?;
+        let name = directive.trim_start().strip_prefix("include")?.trim_start();
         let name = name.strip_prefix('"')?.split('"').next()?;
         let file = name.rsplit('/').next()?;
         file.starts_with("cudnn").then_some(name)

@@ -5,7 +5,7 @@
 
 use crate::system::files;
 use crate::system::freshness::fingerprint;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,17 +16,17 @@ use std::time::SystemTime;
 /// The results of all queries so far, including failed ones.
 #[derive(Default)]
 pub struct StatCache {
-    known: RefCell<BTreeMap<OsString, Known>>,
+    known: RefCell<BTreeMap<OsString, Rc<Known>>>,
     /// The files of the previous artifact: most are made of the same headers, in the same order.
     pub before: RefCell<Vec<Rc<File>>>,
 }
 
-/// The results of the queries about one path. The inner option is none if it does not exist.
-#[derive(Clone, Default)]
+/// The results of the queries about one path.
+#[derive(Default)]
 struct Known {
-    file: Option<Option<Rc<File>>>,
-    dir: Option<Option<PathBuf>>,
-    names: Option<Rc<Vec<OsString>>>,
+    file: OnceCell<Option<Rc<File>>>,
+    dir: OnceCell<Option<PathBuf>>,
+    names: OnceCell<Rc<Vec<OsString>>>,
 }
 
 /// An existing file or directory.
@@ -50,14 +50,8 @@ pub struct File {
 impl StatCache {
     /// Returns the file or directory at this path.
     pub fn file(&self, path: &Path) -> Option<Rc<File>> {
-        let mut known = self.known(path);
-        if let Some(file) = known.file {
-            return file;
-        }
-        let file = self.look(path).map(Rc::new);
-        known.file = Some(file.clone());
-        self.note(path, known);
-        file
+        let look = || self.look(path).map(Rc::new);
+        self.known(path).file.get_or_init(look).clone()
     }
 
     fn look(&self, path: &Path) -> Option<File> {
@@ -94,40 +88,27 @@ impl StatCache {
 
     /// Resolves the links in a directory's path. Few directories contain hundreds of files.
     pub fn dir(&self, dir: &Path) -> Option<PathBuf> {
-        let mut known = self.known(dir);
-        if let Some(real) = known.dir {
-            return real;
-        }
-        let real = files::canonical(dir, None).ok();
-        known.dir = Some(real.clone());
-        self.note(dir, known);
-        real
+        let real = || files::canonical(dir, None).ok();
+        self.known(dir).dir.get_or_init(real).clone()
     }
 
     /// Returns the sorted file names in a directory.
     pub fn names(&self, dir: &Path) -> Rc<Vec<OsString>> {
-        let mut known = self.known(dir);
-        if let Some(names) = known.names {
-            return names;
-        }
-        let mut names = Vec::new();
-        for path in files::list(dir).unwrap_or_default() {
-            names.extend(path.file_name().map(OsString::from));
-        }
-        let names = Rc::new(names);
-        known.names = Some(Rc::clone(&names));
-        self.note(dir, known);
-        names
+        let list = || {
+            let files = files::list(dir).unwrap_or_default();
+            Rc::new(
+                files
+                    .iter()
+                    .filter_map(|file| file.file_name().map(OsString::from))
+                    .collect(),
+            )
+        };
+        Rc::clone(self.known(dir).names.get_or_init(list))
     }
 
-    fn known(&self, path: &Path) -> Known {
-        let known = self.known.borrow();
-        known.get(path.as_os_str()).cloned().unwrap_or_default()
-    }
-
-    fn note(&self, path: &Path, known: Known) {
+    fn known(&self, path: &Path) -> Rc<Known> {
         let path = path.as_os_str().to_os_string();
-        self.known.borrow_mut().insert(path, known);
+        Rc::clone(self.known.borrow_mut().entry(path).or_default())
     }
 }
 
