@@ -1,5 +1,6 @@
 //! What Windows needs instead of a compiler: simulators that somebody has made, below the folder in `SIMULATED`.
 
+use cudnn_guard::runtime::loader::loader_words;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -39,4 +40,41 @@ pub fn ending(status: ExitStatus) -> Option<&'static str> {
         0xc000_0409 => Some("abort"),
         _ => None,
     }
+}
+
+mod made_dll {
+    #![allow(dead_code, reason = "this test uses some of it")]
+    include!("../../src/system/library_file/made_dll.rs");
+}
+
+/// LOD-14: Windows refuses a DLL that imports a function which the other DLL does not export (error 127), and names
+/// neither. Wine loads such a DLL, so its message is a constant here.
+#[test]
+fn a_function_that_another_dll_does_not_export_is_named() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-imports");
+    fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, lines: &str| {
+        let file = folder.join(name);
+        fs::write(&file, made_dll::DllSpec::from_lines(lines, "x86_64")).unwrap();
+        file
+    };
+    let part = write("cudnn_cnn64_9.dll", "imports cublas64_13.dll one two");
+    let blas = write("cublas64_13.dll", "exports one");
+    let told = |number: u32| {
+        let words = format!("cudnn_cnn64_9.dll: Procedure not found. (os error {number})");
+        loader_words::refused(&part, &words).finding().to_string()
+    };
+    let (part, blas) = (part.display(), blas.display());
+    let expected = format!(
+        "`{part}` does not fit the cublas64_13.dll that Windows finds for it  [cudnn-not-loadable]\n  \
+         = help: take directories with another cublas64_13.dll out of PATH, or install both libraries of one release\n  \
+         loader      cudnn_cnn64_9.dll: Procedure not found. (os error 127)\n  \
+         it lacks    two\n  \
+         there is    {blas}"
+    );
+    assert_eq!(told(127), expected);
+    // Error 126 is about a file, and all of them exist.
+    assert!(!told(126).contains("two"), "{}", told(126));
+    write("cublas64_13.dll", "exports one two");
+    assert!(!told(127).contains("does not fit"), "{}", told(127));
 }
