@@ -48,7 +48,7 @@ mod made_dll {
 }
 
 /// LOD-14: Windows refuses a DLL that imports a function which the other DLL does not export (error 127), and names
-/// neither. Wine loads such a DLL, so its message is a constant here.
+/// neither. Wine loads such a DLL, so the message of Windows is a constant here.
 #[test]
 fn a_function_that_another_dll_does_not_export_is_named() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-imports");
