@@ -153,8 +153,8 @@ fn a_copied_stub() {
     );
     let gets = "`/app/app` opens libcuda.so.1 and gets the toolkit's stub `/app/../copied/libcuda.so.1`, not NVIDIA's driver, \
         so it cannot use a GPU  [driver-stub]\n      \
-        = help: install NVIDIA's driver, and build the program without `/app/../copied` in its rpath: a stub is for linking \
-        alone\n      \
+        = help: install NVIDIA's driver, and build the program without `/app/../copied` in its rpath: a stub is only for \
+        linking\n      \
         found via   the program's RUNPATH, its entry `/app/../copied`\n";
     assert_eq!(stubs(&image, &[]), gets);
     // LD_LIBRARY_PATH comes before a RUNPATH.
