@@ -54,21 +54,16 @@ impl Job {
     ) -> Result<Vec<Self>, Finding> {
         let package = host.env.var("CARGO_MANIFEST_DIR");
         // The prefix separates `libptx`, the library called `ptx`, from the directory `ptx`.
-        let kind = match product {
-            Product::Object => "lib",
-            _ => "",
-        };
+        let is_object = product == Product::Object;
+        let kind = if is_object { "lib" } else { "" };
         let dir = out_dir.join("cudnn-guard").join(format!("{kind}{dir}"));
         out_dir::create_dir(&dir)?;
-        let place = match product {
-            Product::Object => &dir,
-            _ => out_dir,
-        };
+        let place = if is_object { &dir } else { out_dir };
         let mut jobs = Vec::new();
         for source in sources {
             let mut name = stem(source).into_owned();
             let is_same = |other: &&PathBuf| stem(other) == stem(source);
-            if product == Product::Object || sources.iter().filter(is_same).count() > 1 {
+            if is_object || sources.iter().filter(is_same).count() > 1 {
                 name = format!("{name}-{:016x}", hash(package, source));
             }
             let mut add = |name: &str, targets: &[Gencode]| {

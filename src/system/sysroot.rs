@@ -103,10 +103,8 @@ impl Sysroot<'_> {
 
 /// Parses the numbers of `12.10`; `3.13t` counts as 3.13. None if the text does not begin with a number.
 fn numbers(text: &str) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
-    for part in text.split(|letter: char| !letter.is_ascii_digit()) {
-        numbers.extend(part.parse::<u32>());
-    }
+    let parts = text.split(|letter: char| !letter.is_ascii_digit());
+    let numbers = parts.filter_map(|part| part.parse().ok()).collect();
     text.starts_with(|first: char| first.is_ascii_digit())
         .then_some(numbers)
 }

@@ -22,18 +22,11 @@ pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) ->
 /// Sorts names by the version in each, newest first.
 pub fn newest_first(mut names: Vec<(Vec<u32>, OsString)>) -> Vec<OsString> {
     names.sort();
-    let mut sorted = Vec::new();
-    while let Some((_, name)) = names.pop() {
-        sorted.push(name);
-    }
-    sorted
+    names.into_iter().rev().map(|(_, name)| name).collect()
 }
 
 /// Parses the numbers of a version, `12.4`. None if a part is not a number.
 pub fn parse_numbers(text: &str, separator: char) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
-    for number in text.split(separator) {
-        numbers.push(number.parse().ok()?);
-    }
-    Some(numbers)
+    let numbers = text.split(separator);
+    numbers.map(|number| number.parse().ok()).collect()
 }
