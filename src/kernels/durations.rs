@@ -5,7 +5,6 @@ use crate::kernels::job::{Job, JobOutput};
 use crate::runtime::facts::codec;
 use crate::system::directive::Directive;
 use crate::system::files;
-use std::cmp::Reverse;
 use std::path::PathBuf;
 
 /// The durations of one library, or of all files of one product.
@@ -27,24 +26,24 @@ impl Durations {
     /// Returns the indices of these jobs, the longest first. Unknown jobs come before known ones, since they may be
     /// longer.
     pub fn longest_first(&self, jobs: &[Job]) -> Vec<usize> {
-        let duration = |job: &Job| {
+        let mut durations = Vec::new();
+        for job in jobs {
             let name = name(job);
             let known = self.of.iter().find(|(known, _)| *known == name);
-            known.map_or(u64::MAX, |(_, duration)| *duration)
-        };
-        let mut places: Vec<usize> = (0..jobs.len()).collect();
-        places.sort_by_cached_key(|place| Reverse(duration(&jobs[*place])));
-        places
+            durations.push(known.map_or(u64::MAX, |(_, duration)| *duration));
+        }
+        descending(&durations)
     }
 
     /// Records the commands that ran, and adds a line for each, the slowest first.
-    pub fn note(&mut self, mut ran: Vec<(&Job, &JobOutput)>, lines: &mut Vec<Directive>) {
-        ran.sort_by_key(|(_, output)| Reverse(output.time));
-        for (job, output) in &ran {
+    pub fn note(&mut self, ran: &[(&Job, &JobOutput)], lines: &mut Vec<Directive>) {
+        let mut durations = Vec::new();
+        for (job, output) in ran {
             let name = name(job);
             let duration = u64::try_from(output.time.as_millis()).unwrap_or(u64::MAX);
             self.of.retain(|(known, _)| *known != name);
             self.of.push((name, duration));
+            durations.push(duration);
         }
         let mut text = String::new();
         for one in &self.of {
@@ -53,13 +52,24 @@ impl Durations {
         }
         // If this fails, only the order of the next build differs.
         let _ = files::write(&self.file, &text);
-        for (job, JobOutput { time, command, .. }) in ran {
+        for at in descending(&durations) {
+            let (job, JobOutput { time, command, .. }) = &ran[at];
             let (seconds, size) = (time.as_secs_f64(), files::size(&job.output) / 1024);
             lines.push(Directive::Text(format!(
                 "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
             )));
         }
     }
+}
+
+/// Returns the indices of these numbers, the largest number first.
+fn descending(numbers: &[u64]) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::new();
+    for (at, number) in numbers.iter().enumerate() {
+        let before = places.partition_point(|other| numbers[*other] >= *number);
+        places.insert(before, at);
+    }
+    places
 }
 
 fn name(job: &Job) -> String {

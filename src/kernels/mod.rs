@@ -333,7 +333,7 @@ fn run_outdated(
         }
     }
     if !ran.is_empty() {
-        durations.note(ran, lines);
+        durations.note(&ran, lines);
     }
     made
 }

@@ -150,7 +150,7 @@ fn the_slowest_of_the_last_time_is_begun_first() {
     };
     let (first, last) = (output(0, 1200), output(2, 34_000));
     let mut lines = Vec::new();
-    durations().note(vec![(&jobs[0], &first), (&jobs[2], &last)], &mut lines);
+    durations().note(&[(&jobs[0], &first), (&jobs[2], &last)], &mut lines);
     assert_eq!(
         lines.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
@@ -160,7 +160,7 @@ fn the_slowest_of_the_last_time_is_begun_first() {
     );
     // An unknown duration may be longer.
     assert_eq!(durations().longest_first(&jobs), [1, 2, 0]);
-    durations().note(vec![(&jobs[1], &output(1, 5))], &mut lines);
+    durations().note(&[(&jobs[1], &output(1, 5))], &mut lines);
     assert_eq!(durations().longest_first(&jobs), [2, 0, 1]);
     package.write("out/cudnn-guard/libk/durations", "x\n-1 y\n\n");
     assert_eq!(durations().longest_first(&jobs), [0, 1, 2]);
