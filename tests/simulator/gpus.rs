@@ -45,7 +45,7 @@ fn what_the_driver_answers_is_explained() {
         (
             "804",
             "driver-error",
-            "the forward-compatibility library does not serve this GPU: `cuInit`",
+            "the forward-compatibility library does not support this GPU: `cuInit`",
         ),
         (
             "999",

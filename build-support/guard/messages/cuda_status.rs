@@ -2,6 +2,63 @@
 
 use crate::runtime::system::by_system;
 
+/// Rows for a `CUresult`: its number, its name in cuda.h and its meaning, then the help, then the help on Windows if it
+/// differs. The numbers have never been reused: <https://docs.nvidia.com/cuda/cuda-driver-api/>.
+const STATUS: &str = "\
+2 CUDA_ERROR_OUT_OF_MEMORY: there is not enough memory for CUDA
+    free memory on the GPU, or raise the limit on this process's memory (`ulimit -v`)
+    free memory on the GPU, or let Windows' page file grow
+3 CUDA_ERROR_NOT_INITIALIZED: CUDA cannot be used in this process
+    start CUDA after forking, not before: a child of a process that uses CUDA cannot use it
+4 CUDA_ERROR_DEINITIALIZED: NVIDIA's driver is shutting down
+    start the program again
+34 CUDA_ERROR_STUB_LIBRARY: the library is the toolkit's stub, not NVIDIA's driver
+    remove the `stubs` directory from the library path
+36 CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER: NVIDIA's driver is too old for this call
+    update NVIDIA's driver
+46 CUDA_ERROR_DEVICE_UNAVAILABLE: the GPU is in exclusive use or unavailable
+    wait for the other program, or see `nvidia-smi -q -d COMPUTE` for the compute mode
+100 CUDA_ERROR_NO_DEVICE: NVIDIA's driver shows no GPU
+    run on a machine that has a GPU
+101 CUDA_ERROR_INVALID_DEVICE: the GPU cannot be used by this process
+    see `nvidia-smi -q -d COMPUTE` for the compute mode, and check CUDA_VISIBLE_DEVICES
+209 CUDA_ERROR_NO_BINARY_FOR_GPU: there is no machine code for this GPU
+    install a cuDNN that supports this GPU
+214 CUDA_ERROR_ECC_UNCORRECTABLE: the GPU's memory has an error that cannot be corrected
+    reset or replace the GPU: `nvidia-smi -q -d ECC` tells more
+220 CUDA_ERROR_NVLINK_UNCORRECTABLE: an NVLink of the GPU has an error that cannot be corrected
+    reset the GPU, or restart the machine: `nvidia-smi nvlink -e` counts the errors of each link
+222 CUDA_ERROR_UNSUPPORTED_PTX_VERSION: the PTX is newer than NVIDIA's driver
+    update NVIDIA's driver
+226 CUDA_ERROR_CONTAINED: the GPU has an error that it keeps to this process
+    start the program again; if it comes back, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`
+    start the program again; if it comes back, see Windows' event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`
+304 CUDA_ERROR_OPERATING_SYSTEM: the system refused something to NVIDIA's driver
+    check who may open /dev/nvidia*, and the limits of this process and its container
+    run `nvidia-smi`, see Windows' event log for errors of nvlddmkm, and restart Windows if the driver was updated
+700 CUDA_ERROR_ILLEGAL_ADDRESS: code on the GPU touched memory that it may not touch
+    run it under `compute-sanitizer` to see where
+702 CUDA_ERROR_LAUNCH_TIMEOUT: code on the GPU took longer than the system allows where the GPU drives a display
+    use a GPU that drives no display, or raise the limit on run time
+719 CUDA_ERROR_LAUNCH_FAILED: code on the GPU crashed
+    run it under `compute-sanitizer` to see where
+800 CUDA_ERROR_NOT_PERMITTED: this process may not use the GPU so
+    check who may open /dev/nvidia*
+    run `nvidia-smi`, see Windows' event log for errors of nvlddmkm, and restart Windows if the driver was updated
+802 CUDA_ERROR_SYSTEM_NOT_READY: the system is not ready for CUDA yet
+    start `nvidia-fabricmanager` on a machine with NVSwitch, or wait until the machine is up
+803 CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: the driver's library and its kernel module are of different releases
+    reboot, so that the new kernel module is loaded; in a container, give it the host's libraries
+    restart Windows, so that the driver and its DLLs are of one release
+804 CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: the forward-compatibility library does not support this GPU
+    remove the `compat` directory (package cuda-compat) from LD_LIBRARY_PATH, or update NVIDIA's driver
+805 : NVIDIA's multi-process service (MPS) does not answer
+    restart it with `nvidia-cuda-mps-control`, or unset CUDA_MPS_PIPE_DIRECTORY
+999 CUDA_ERROR_UNKNOWN: NVIDIA's driver cannot start, and does not know why
+    run `nvidia-smi`, see `dmesg` for lines with NVRM, and reload the module `nvidia_uvm` (after a suspend above all)
+    run `nvidia-smi`, see Windows' event log for errors of nvlddmkm, and restart Windows if the driver was updated
+";
+
 /// Returns the name and the number of a `CUresult`.
 pub fn status_name(code: i32) -> String {
     match explain(code).name {
@@ -18,148 +75,26 @@ pub struct Explanation {
     pub help: &'static str,
 }
 
-/// Explains a `CUresult`. The numbers have never been reused: <https://docs.nvidia.com/cuda/cuda-driver-api/>.
+/// Explains a `CUresult`.
 pub fn explain(code: i32) -> Explanation {
-    let (name, words, help) = match code {
-        2 => (
-            "CUDA_ERROR_OUT_OF_MEMORY",
-            "there is not enough memory for CUDA",
-            "free memory on the GPU, or raise the limit on this process's memory (`ulimit -v`)",
+    find(code).unwrap_or(Explanation {
+        name: "",
+        words: "NVIDIA's driver failed",
+        help: by_system!(
+            "run `nvidia-smi`, and see `dmesg` for lines with NVRM",
+            "run `nvidia-smi`, and see Windows' event log for errors of nvlddmkm"
         ),
-        3 => (
-            "CUDA_ERROR_NOT_INITIALIZED",
-            "CUDA cannot be used in this process",
-            "start CUDA after forking, not before: a child of a process that uses CUDA cannot use it",
-        ),
-        4 => (
-            "CUDA_ERROR_DEINITIALIZED",
-            "NVIDIA's driver is shutting down",
-            "start the program again",
-        ),
-        34 => (
-            "CUDA_ERROR_STUB_LIBRARY",
-            "the library is the toolkit's stub, not NVIDIA's driver",
-            "remove the `stubs` directory from the library path",
-        ),
-        36 => (
-            "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER",
-            "NVIDIA's driver is too old for this call",
-            "update NVIDIA's driver",
-        ),
-        46 => (
-            "CUDA_ERROR_DEVICE_UNAVAILABLE",
-            "the GPU is in exclusive use or unavailable",
-            "wait for the other program, or see `nvidia-smi -q -d COMPUTE` for the compute mode",
-        ),
-        100 => (
-            "CUDA_ERROR_NO_DEVICE",
-            "NVIDIA's driver shows no GPU",
-            "run on a machine that has a GPU",
-        ),
-        101 => (
-            "CUDA_ERROR_INVALID_DEVICE",
-            "the GPU cannot be used by this process",
-            "see `nvidia-smi -q -d COMPUTE` for the compute mode, and check CUDA_VISIBLE_DEVICES",
-        ),
-        209 => (
-            "CUDA_ERROR_NO_BINARY_FOR_GPU",
-            "there is no machine code for this GPU",
-            "install a cuDNN that serves this GPU",
-        ),
-        214 => (
-            "CUDA_ERROR_ECC_UNCORRECTABLE",
-            "the GPU's memory has an error that cannot be corrected",
-            "reset or replace the GPU: `nvidia-smi -q -d ECC` tells more",
-        ),
-        220 => (
-            "CUDA_ERROR_NVLINK_UNCORRECTABLE",
-            "an NVLink of the GPU has an error that cannot be corrected",
-            "reset the GPU, or restart the machine: `nvidia-smi nvlink -e` counts the errors of each link",
-        ),
-        226 => (
-            "CUDA_ERROR_CONTAINED",
-            "the GPU has an error that it keeps to this process",
-            "start the program again; if it comes back, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`",
-        ),
-        222 => (
-            "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-            "the PTX is newer than NVIDIA's driver",
-            "update NVIDIA's driver",
-        ),
-        304 => (
-            "CUDA_ERROR_OPERATING_SYSTEM",
-            "the system refused something to NVIDIA's driver",
-            "check who may open /dev/nvidia*, and the limits of this process and its container",
-        ),
-        700 => (
-            "CUDA_ERROR_ILLEGAL_ADDRESS",
-            "code on the GPU touched memory that it may not touch",
-            "run it under `compute-sanitizer` to see where",
-        ),
-        702 => (
-            "CUDA_ERROR_LAUNCH_TIMEOUT",
-            "code on the GPU took longer than the system allows where the GPU drives a display",
-            "use a GPU that drives no display, or raise the limit on run time",
-        ),
-        719 => (
-            "CUDA_ERROR_LAUNCH_FAILED",
-            "code on the GPU crashed",
-            "run it under `compute-sanitizer` to see where",
-        ),
-        800 => (
-            "CUDA_ERROR_NOT_PERMITTED",
-            "this process may not use the GPU so",
-            "check who may open /dev/nvidia*",
-        ),
-        802 => (
-            "CUDA_ERROR_SYSTEM_NOT_READY",
-            "the system is not ready for CUDA yet",
-            "start `nvidia-fabricmanager` on a machine with NVSwitch, or wait until the machine is up",
-        ),
-        803 => (
-            "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-            "the driver's library and its kernel module are of different releases",
-            "reboot, so that the new kernel module is loaded; in a container, give it the host's libraries",
-        ),
-        804 => (
-            "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-            "the forward-compatibility library does not serve this GPU",
-            "remove the `compat` directory (package cuda-compat) from LD_LIBRARY_PATH, or update NVIDIA's driver",
-        ),
-        805..=810 => (
-            "",
-            "NVIDIA's multi-process service (MPS) does not answer",
-            "restart it with `nvidia-cuda-mps-control`, or unset CUDA_MPS_PIPE_DIRECTORY",
-        ),
-        999 => (
-            "CUDA_ERROR_UNKNOWN",
-            "NVIDIA's driver cannot start, and does not know why",
-            "run `nvidia-smi`, see `dmesg` for lines with NVRM, and reload the module `nvidia_uvm` (after a suspend above all)",
-        ),
-        _ => (
-            "",
-            "NVIDIA's driver failed",
-            by_system!(
-                "run `nvidia-smi`, and see `dmesg` for lines with NVRM",
-                "run `nvidia-smi`, and see Windows' event log for errors of nvlddmkm"
-            ),
-        ),
-    };
-    let help = by_system!(help, help_on_windows(code).unwrap_or(help));
-    Explanation { name, words, help }
+    })
 }
 
-/// Returns the help on Windows, if it differs.
-fn help_on_windows(code: i32) -> Option<&'static str> {
-    Some(match code {
-        2 => "free memory on the GPU, or let Windows' page file grow",
-        226 => {
-            "start the program again; if it comes back, see Windows' event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`"
-        }
-        803 => "restart Windows, so that the driver and its DLLs are of one release",
-        304 | 800 | 999 => {
-            "run `nvidia-smi`, see Windows' event log for errors of nvlddmkm, and restart Windows if the driver was updated"
-        }
-        _ => return None,
-    })
+fn find(code: i32) -> Option<Explanation> {
+    // All six are about MPS.
+    let start = format!("{} ", if matches!(code, 805..=810) { 805 } else { code });
+    let mut lines = STATUS.lines();
+    let row = lines.find_map(|line| line.strip_prefix(&start));
+    let (name, words) = row?.split_once(": ")?;
+    let help = lines.next()?.trim_start();
+    let on_windows = lines.next().and_then(|line| line.strip_prefix("    "));
+    let help = by_system!(help, on_windows.unwrap_or(help));
+    Some(Explanation { name, words, help })
 }

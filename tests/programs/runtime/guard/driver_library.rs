@@ -216,7 +216,7 @@ fn two_drivers_of_different_releases() {
         ),
         (
             804,
-            "the forward-compatibility library does not serve this GPU: `cuInit` answered \
+            "the forward-compatibility library does not support this GPU: `cuInit` answered \
              CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804)",
         ),
     ] {
