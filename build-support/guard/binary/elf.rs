@@ -222,10 +222,13 @@ impl Elf {
             .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
     }
 
-    /// Returns `true` if it requires a stack whose contents can be run.
+    /// Returns `true` if it requires a stack whose contents can be run. Without the segment, glibc's default for the CPU
+    /// counts (`DEFAULT_STACK_PERMS`).
     pub fn requires_executable_stack(&self) -> bool {
-        self.segment(PT_GNU_STACK)
-            .is_some_and(|stack| stack.flags & PF_X != 0)
+        match self.segment(PT_GNU_STACK) {
+            Some(stack) => stack.flags & PF_X != 0,
+            None => self.segments.is_some() && self.cpu() == Some("x86_64"),
+        }
     }
 
     /// Returns the read-only data, if it has no more than `most` bytes. Some linkers put it beside the code.

@@ -66,6 +66,30 @@ fn no_alarm_for_stacks_that_the_loader_allows() {
     silent(&image);
 }
 
+/// glibc's default for a file that does not say: executable on x86_64, and not on aarch64.
+#[test]
+fn a_file_without_the_segment_has_the_default_of_its_cpu() {
+    const STACK: [u8; 4] = 0x6474_e551_u32.to_le_bytes();
+    let image = image("execstack-absent", "GLIBC_2.41");
+    let forget = |path: &str| {
+        let mut bytes = fs::read(image.at(path)).unwrap();
+        let at = bytes.windows(4).position(|four| four == STACK).unwrap();
+        bytes[at..at + 4].fill(0);
+        fs::write(image.at(path), bytes).unwrap();
+    };
+    image.library(OPENED, "int nothing;", &["-Wl,-z,noexecstack"]);
+    forget(OPENED);
+    image.compile("app/app", "int nothing;", &flags(&["-shared"]));
+    let said = image.said(&image.inspect(&[]));
+    let is_refused = said.contains("`/opt/liba.so.1` requires an executable stack");
+    assert_eq!(is_refused, cfg!(target_arch = "x86_64"), "{said}");
+    // A program without the segment starts with such a stack.
+    image.program(&[], &flags(&[]));
+    forget("app/app");
+    let said = image.said(&image.inspect(&[]));
+    assert!(!said.contains("executable stack"), "{said}");
+}
+
 /// On this machine, whose tunables count. Its own glibc may be of any release.
 #[test]
 fn the_tunable_decides() {
