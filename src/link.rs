@@ -131,24 +131,25 @@ impl Toolchain {
         let Some(toolkit) = self.toolkit() else {
             return;
         };
+        let platform = &self.host.platform;
+        let found = |dir| find_library::library_in(dir, name, platform, toolkit.version);
         for dir in &toolkit.link_dirs {
-            if let Some(library) =
-                find_library::library_in(dir, name, &self.host.platform, toolkit.version)
-            {
+            if let Some(library) = found(dir) {
                 plan.runs_from(&dir.join(name));
                 plan.library_in(dir, library);
                 return;
             }
         }
-        for dir in &toolkit.stub_dirs {
-            if find_library::library_in(dir, name, &self.host.platform, toolkit.version).is_some() {
-                plan.library_in(dir, Library::Dynamic(name.to_string()));
-                return;
-            }
-        }
-        if name != "cudart" {
+        let library = Library::Dynamic(name.to_string());
+        let first = toolkit.link_dirs.first().map(|dir| dir.join("stubs"));
+        if let Some(dir) = toolkit.stub_dirs.iter().find(|dir| found(dir).is_some()) {
+            plan.library_in(dir, library);
+        } else if let (Some(dir), "cuda") = (first, name) {
+            // A stub that is installed later does not run the build script again.
+            plan.library_in(&dir, library);
+        } else if name != "cudart" {
             // The linker may find the library elsewhere.
-            plan.library(Library::Dynamic(name.to_string()));
+            plan.library(library);
         }
     }
 

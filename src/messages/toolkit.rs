@@ -5,7 +5,7 @@ use crate::cudnn::consistency::NvccHeaderSkew;
 use crate::messages::phrases::{also, found_via, named};
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::toolkit::dependencies::MissingDependency;
 use crate::toolkit::missing_library::{LibraryFault, Missing};
@@ -75,6 +75,23 @@ impl LibraryFault<'_> {
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .with_lines("looked in", dirs.map(|dir| dir.display()))
                     .help(self.install(package))
+            }
+            Missing::DriverStub => {
+                let headline = format!(
+                    "CUDA at `{root}` has no stub of the driver's `libcuda.so`, which `.libs([\"cuda\"])` links with"
+                );
+                let is_of_wheels = is_of_wheels(&self.toolkit.root);
+                let dirs = self.toolkit.link_dirs.first().filter(|_| is_of_wheels);
+                Finding::warning(FindingId::LibraryNotFound, headline).help(match dirs {
+                    // No wheel contains one.
+                    Some(dir) => format!(
+                        "link the driver's own: `cd {} && mkdir -p stubs && ln -s $(ldconfig -p | grep -m1 libcuda.so.1 | \
+                         sed 's/.*=> //') stubs/libcuda.so`; without a driver, run `cudnn-guard fetch`, which adds a stub to \
+                         its toolkit",
+                        quoted(&dir.display().to_string())
+                    ),
+                    None => self.install(&("cuda-driver", "")),
+                })
             }
             Missing::Headers(names, package) => {
                 let first = names.first().map_or("", |name| name);

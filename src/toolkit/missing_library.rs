@@ -50,6 +50,8 @@ pub enum Missing<'a> {
     LinuxOnly(&'a str),
     /// A library, with its package.
     Library(&'a str, (&'static str, &'static str)),
+    /// The file of `.libs(["cuda"])`, which stands in for the driver when a program is linked.
+    DriverStub,
     /// Headers, with their package.
     Headers(Vec<&'a String>, (&'static str, &'static str)),
 }
@@ -60,6 +62,8 @@ pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option
     let close = |names: &[&'static str]| names.iter().copied().find(|known| is_close(known, name));
     let missing = match package(name) {
         _ if platform.os == Os::Windows && LINUX_ONLY.contains(&name) => Missing::LinuxOnly(name),
+        // The linker fails, unless the build script names another directory with the driver's library.
+        None if name == "cuda" && platform.os == Os::Linux => Missing::DriverStub,
         Some(package) => Missing::Library(name, package),
         None => Missing::Misspelled(name, PACKAGES.iter().find_map(|(names, ..)| close(names))?),
     };
