@@ -1,19 +1,23 @@
-//! The toolkit's stub where a program or a library opens NVIDIA's driver.
+//! A file that is no usable driver where a program or a library opens NVIDIA's driver.
 
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
-use crate::runtime::driver::stub::{StubInPlace, is_stub};
+use crate::runtime::driver::stub::{UnusableDriver, is_stub};
+use crate::runtime::driver::{driver_library, driver_release};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::version::Version;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::loader::cudarc_eager;
+use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::files;
 use crate::toolkit::dependencies::is_of_toolkit;
+use std::path::Path;
 
-/// Returns the finding for a stub that the program, which has these constants, or its cuDNN gets in place of the driver.
-/// In an image, the driver may be mounted over a stub in the system's directories.
+/// Returns the finding for a stub or an older library that the program, which has these constants, or its cuDNN gets in
+/// place of the driver. In an image, the driver may be mounted over a stub in the system's directories.
 pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<Finding> {
     // From the message of a cudarc that opens libraries itself.
     let words = b"hared library - searched for library names: ";
@@ -46,22 +50,42 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
         };
         let origin = library.via.clone().unwrap_or(LoadOrigin::Elsewhere);
         let is_of_system = matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache);
-        if is_of_system && graph.env.view.root.is_some() || !is_stub(&library.path) {
+        let view = &graph.env.view;
+        let older = older(&library.path, view);
+        let is_mounted_over = is_of_system && view.root.is_some();
+        if older.is_none() && (is_mounted_over || !is_stub(&library.path)) {
             continue;
         }
+        let is_driver = |file: &Path| match &older {
+            Some((_, module)) => driver_library::release(file).as_ref() == Some(module),
+            None => files::is_file(file) && !is_stub(file),
+        };
         // The requester of a library that is already loaded, else the opener.
         let by = library.requester.unwrap_or(opener);
-        let drivers = graph.search_path(by).candidates(DRIVER_SO, &graph.env.view);
+        let drivers = graph.search_path(by).candidates(DRIVER_SO, view);
         let mut drivers = drivers.into_iter().map(|(_, file)| file);
-        let driver = drivers.find(|file| files::is_file(file) && !is_stub(file));
-        let fault = StubInPlace {
+        let driver = drivers.find(|file| is_driver(file));
+        let fault = UnusableDriver {
             opener: graph.objects.get(by).map(|object| object.path.clone()),
             name: library.name.clone(),
             path: library.path.clone(),
             origin,
+            older,
             driver: driver.map(|file| MissingLink::beside(file, &library.name)),
         };
         return Some(fault.finding());
     }
     None
+}
+
+/// Returns the versions of a driver's library and of the kernel module, if the library is older, such as one of an old
+/// cuda-compat package. CUDA refuses it with error 803. A newer one may be right: it makes an old driver run a new CUDA.
+fn older(library: &Path, view: &View) -> Option<(String, String)> {
+    let module = files::read(&view.path(Path::new("/proc/driver/nvidia/version"))).ok()?;
+    let module = driver_release::parse_release(&module)?;
+    let own = driver_library::release(library)?;
+    // The version of a Jetson's module is not comparable: NVIDIA/nvidia-container-toolkit#1679.
+    let is_comparable = !files::exists(&view.path(Path::new("/dev/nvmap")));
+    let is_older = Version::parse(&own)? < Version::parse(&module)?;
+    (is_comparable && is_older).then_some((own, module))
 }

@@ -311,14 +311,13 @@ impl Inspection {
 
     /// Queries the driver and the GPUs of this machine.
     fn ask(&mut self) {
-        let unsearched = driver_library::unsearched(Path::new("/"), &SearchPath::of_program());
+        let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
         match within(DEADLINE, query::ask) {
             Ok(Ok(driver)) => self.input.driver = Some(driver),
             Ok(Err(problem)) => {
-                // The stub that the program gets is already reported.
+                // The file that the program gets is already reported.
                 let finding = driver_library::locate(&problem).finding();
-                let is_stub = |one: &Finding| one.id == FindingId::DriverStub;
-                if !is_stub(&finding) || !self.findings.iter().any(is_stub) {
+                if !self.findings.iter().any(|one| one.id == finding.id) {
                     self.findings.push(finding);
                 }
                 self.input.driver = problem.driver().cloned();

@@ -147,7 +147,7 @@ impl InspectionFault<'_> {
                 );
                 let help = match is_image {
                     true => {
-                        "start the container with `--gpus all`: the driver comes from the machine that it runs on"
+                        "start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the machine that it runs on"
                     }
                     false => "install NVIDIA's driver, if this machine has a GPU",
                 };

@@ -18,7 +18,7 @@ use std::path::Path;
 /// Queries the machine and adds findings about it.
 pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
-    let unsearched = driver_library::unsearched(Path::new("/"), &SearchPath::of_program());
+    let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
     match within(DEADLINE, query::ask) {
         Ok(Ok(driver)) => machine.driver = Some(driver),
         Ok(Err(problem)) => {
@@ -63,11 +63,8 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
 
 /// Returns the driver, if it answers.
 pub fn driver() -> Option<Driver> {
-    match within(DEADLINE, query::ask) {
-        Ok(Ok(driver)) => Some(driver),
-        Ok(Err(problem)) => problem.driver().cloned(),
-        Err(_) => None,
-    }
+    let answer = within(DEADLINE, query::ask).ok()?;
+    answer.map_or_else(|problem| problem.driver().cloned(), Some)
 }
 
 /// Adds the targets for which kernels would be compiled.

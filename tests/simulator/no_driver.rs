@@ -86,6 +86,9 @@ fn podmans_file_names_its_engine() {
         runtime(""),
         runtime("engine=\"podman-4.9.3\"\nrootless=1\n"),
     );
+    // No file of podman's has a megabyte.
+    let long = runtime(&format!("{}engine=\"podman-4.9.3\"\n", " ".repeat(1 << 20)));
+    assert_eq!(long, Some(ContainerRuntime::Docker));
     fs::remove_dir_all(&root).unwrap();
     // An image that buildah wrote can contain an empty file.
     assert_eq!(empty, Some(ContainerRuntime::Docker));

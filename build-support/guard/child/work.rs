@@ -313,7 +313,7 @@ fn call(sink: Sink<'_>, main_library: Library, name: &str) -> Option<u32> {
 
 /// Queries the driver. Returns `None` if no GPU can be used.
 fn query_driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
-    let unsearched = driver_library::unsearched(Path::new("/"), &SearchPath::of_program());
+    let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),

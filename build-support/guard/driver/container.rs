@@ -1,5 +1,6 @@
 //! The container in which this process runs.
 
+use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::system;
 use std::path::Path;
 
@@ -8,6 +9,8 @@ const POD: &str = "KUBERNETES_SERVICE_HOST";
 /// The variable that selects the parts of the driver that NVIDIA's container toolkit adds.
 pub const CAPABILITIES: &str = "NVIDIA_DRIVER_CAPABILITIES";
 const PODMAN: &str = "/run/.containerenv";
+/// The bytes that are read of it. Podman writes a few lines.
+const LONGEST: u64 = 4096;
 
 /// The program that starts a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +53,9 @@ impl Container {
             _ if variable(root, POD).is_some() => found = Some((Kubernetes, POD)),
             // An image from `docker export` contains docker's mark.
             Some((Docker, _)) => {
-                let text = std::fs::read_to_string(below(PODMAN)).unwrap_or_default();
-                if text.contains("engine=\"podman-") {
+                let file = BoundedFile::open(&below(PODMAN)).ok();
+                let text = file.and_then(|file| file.read(0, file.length().min(LONGEST)));
+                if String::from_utf8_lossy(&text.unwrap_or_default()).contains("engine=\"podman-") {
                     found = Some((Podman, PODMAN));
                 }
             }
@@ -82,7 +86,7 @@ pub fn is_without_compute(value: &str) -> bool {
 }
 
 /// Returns a variable of this process if the root directory is its own.
-fn variable(root: &Path, name: &str) -> Option<String> {
+pub fn variable(root: &Path, name: &str) -> Option<String> {
     let value = std::env::var_os(name).filter(|_| root == Path::new("/"))?;
     Some(value.to_string_lossy().into_owned())
 }

@@ -112,10 +112,9 @@ pub const RANKS: [&str; 7] = [
 
 /// Returns the name of a GPU with its number, since several may have the same name.
 pub fn label(name: &str, number: usize) -> String {
-    if number == 0 {
-        name.to_string()
-    } else {
-        format!("{name}, GPU {number}")
+    match number {
+        0 => name.to_string(),
+        _ => format!("{name}, GPU {number}"),
     }
 }
 
@@ -128,11 +127,8 @@ pub fn find_mps() -> Option<BusyDevice> {
         std::env::var_os("CUDA_MPS_PIPE_DIRECTORY").filter(|directory| !directory.is_empty());
     let directory = directory.map_or_else(|| PathBuf::from("/tmp/nvidia-mps"), PathBuf::from);
     let control = directory.join("control");
-    if system::is_there(&control) && !is_left_behind(&control) {
-        Some(BusyDevice::SharedByMps(control))
-    } else {
-        None
-    }
+    let is_used = system::is_there(&control) && !is_left_behind(&control);
+    is_used.then_some(BusyDevice::SharedByMps(control))
 }
 
 /// Returns `true` if no process listens on this socket: a service that was killed leaves its socket.

@@ -2,13 +2,14 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::driver_missing::{MissingDriver, WSL_LIBRARIES};
+use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
 use crate::runtime::driver::query::{Driver, DriverProblem};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::system::names::DRIVER;
+use crate::runtime::system;
+use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
@@ -52,14 +53,16 @@ pub fn locate(problem: &DriverProblem) -> LocatedProblem<'_> {
 
 /// Returns the fault of a driver in WSL's directory, which is opened by its path, if the loader does not search that
 /// directory: programs do not find it. Call it before the driver is opened.
-pub fn unsearched(root: &Path, search_path: &SearchPath) -> Option<MissingDriver> {
-    let message = format!("{DRIVER}: cannot open shared object file: No such file or directory");
-    let missing = MissingDriver::detect(root, message, None);
-    if missing.unsearched != Some(WSL_LIBRARIES) || Library::loaded(DRIVER).is_some() {
+pub fn unsearched(root: &Path, search_path: impl FnOnce() -> SearchPath) -> Option<MissingDriver> {
+    let in_wsl = root.join(DRIVER_IN_WSL?.trim_start_matches('/'));
+    if !system::is_there(&in_wsl)
+        || Library::loaded(DRIVER).is_some()
+        || search_path().program_file(DRIVER).is_some()
+    {
         return None;
     }
-    let found = search_path.program_file(DRIVER);
-    found.is_none().then_some(missing)
+    let message = format!("{DRIVER}: cannot open shared object file: No such file or directory");
+    Some(MissingDriver::detect(root, message, None))
 }
 
 /// Returns the first file on the search path that has the driver's name and is not a library for this program.
@@ -104,7 +107,7 @@ fn in_place<'a>(
 }
 
 /// Returns the version in the name of the file that a link such as `libcuda.so.1` points to.
-fn release(path: &Path) -> Option<String> {
+pub fn release(path: &Path) -> Option<String> {
     let real = std::fs::canonicalize(path).ok()?;
     driver_release::release_in_name(&real.to_string_lossy())
 }

@@ -1,13 +1,21 @@
 //! The reasons why the driver's library cannot be opened.
 
+use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::container::Container;
+use crate::runtime::driver::container::{Container, variable};
 use crate::runtime::system;
 use crate::runtime::system::names::DRIVER;
 use std::path::Path;
 
 /// NixOS's directory of the driver's libraries.
 pub const NIXOS: &str = "/run/opengl-driver/lib";
+/// Directories that only a loader of another system does not search, such as the loader of an AppImage or of Nix.
+const SYSTEM: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+];
 /// WSL's GPU device.
 const WSL: &str = "/dev/dxg";
 /// WSL's directory of the driver's libraries.
@@ -22,8 +30,10 @@ pub struct MissingDriver {
     pub not_opened: Option<Defect>,
     /// The version of the kernel module, if it is loaded anyway.
     pub module: Option<String>,
-    /// The directory of the library, if it is that of NixOS or WSL, which the loader may not search.
+    /// The directory of the library, if the loader does not search it.
     pub unsearched: Option<&'static str>,
+    /// `true` if the program runs from an AppImage.
+    pub is_appimage: bool,
     /// `true` if this is WSL with a GPU.
     pub wsl: bool,
     /// The container in which this process runs.
@@ -35,16 +45,21 @@ pub struct MissingDriver {
 impl MissingDriver {
     /// Collects the evidence below a root directory, which is `/` except in tests.
     pub fn detect(root: &Path, message: String, module: Option<String>) -> Self {
-        let exists = |path: &str| system::is_there(&root.join(path.trim_start_matches('/')));
+        let below = |path: &str| root.join(path.trim_start_matches('/'));
         let container = Container::detect(root);
+        // The message can also be about a library that the driver needs.
+        let is_valid = |dir: &&str| {
+            message.starts_with(DRIVER) && Image::open(&below(dir).join(DRIVER)).is_ok()
+        };
+        let mut unsearched = [NIXOS, WSL_LIBRARIES].into_iter();
+        let unsearched = unsearched.find(|dir| system::is_there(&below(dir).join(DRIVER)));
         Self {
+            unsearched: unsearched.or_else(|| SYSTEM.into_iter().find(is_valid)),
             message,
             not_opened: None,
             module,
-            unsearched: [NIXOS, WSL_LIBRARIES]
-                .into_iter()
-                .find(|dir| exists(&format!("{dir}/{DRIVER}"))),
-            wsl: exists(WSL),
+            is_appimage: variable(root, "APPDIR").is_some(),
+            wsl: system::is_there(&below(WSL)),
             container,
             left_out_by: container.and_then(|one| one.left_out_by(root)),
         }

@@ -1,7 +1,7 @@
 //! The reasons why the driver shows no GPU: a variable hides it, it may not be opened, or a container was not given it.
 
-use crate::runtime::driver::container::{Container, ContainerRuntime};
-use crate::runtime::system;
+use crate::runtime::driver::container::{Container, ContainerRuntime, variable};
+use crate::runtime::system::{self, by_system};
 use std::path::Path;
 
 /// The variable that chooses among the GPUs.
@@ -57,13 +57,15 @@ pub struct GpuVisibility {
 impl GpuVisibility {
     /// Collects the evidence on this machine.
     pub fn detect() -> Self {
-        if cfg!(windows) {
-            return Self {
-                visible: visible(),
+        let root = Path::new("/");
+        let visible = variable(root, VISIBLE);
+        by_system!(
+            Self::detect_below(root),
+            Self {
+                visible,
                 ..Self::default()
-            };
-        }
-        Self::detect_below(Path::new("/"))
+            }
+        )
     }
 
     /// Like [`Self::detect`], but below another root directory.
@@ -79,7 +81,7 @@ impl GpuVisibility {
         });
         let has_node = NODES.iter().any(exists);
         Self {
-            visible: visible(),
+            visible: variable(root, VISIBLE),
             closed,
             container: Container::detect(root).filter(|_| !has_node),
             is_jetson: exists(&JETSON) || NODES.iter().skip(3).any(exists),
@@ -93,8 +95,4 @@ impl GpuVisibility {
         let is_number = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit());
         Some(first).filter(|_| !is_name && !is_number)
     }
-}
-
-fn visible() -> Option<String> {
-    Some(std::env::var_os(VISIBLE)?.to_string_lossy().into_owned())
 }

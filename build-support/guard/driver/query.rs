@@ -12,9 +12,9 @@ use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system;
+use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
 use crate::runtime::system::platform::Library;
-use crate::runtime::system::proc;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::path::{Path, PathBuf};
@@ -120,52 +120,37 @@ impl DriverProblem {
 /// After this CUDA is initialized in the process, and a child forked from it can no longer use CUDA.
 pub fn ask() -> Result<Driver, DriverProblem> {
     let library = open()?;
+    let file = match library.path() {
+        Some(path) => by_system!(std::fs::canonicalize(&path).unwrap_or(path), path)
+            .to_string_lossy()
+            .into_owned(),
+        None => DRIVER.to_string(),
+    };
     let mut driver = Driver {
-        version: driver_release::of_module(),
-        library: mapped()
-            .or_else(|| Some(library.path()?.to_string_lossy().into_owned()))
-            .unwrap_or_else(|| DRIVER.to_string()),
+        version: driver_release::of_module().or_else(|| driver_release::of_library(&file)),
+        library: file,
         cuda: None,
         devices: Vec::new(),
     };
-    if driver.version.is_none() {
-        driver.version = driver_release::of_library(&driver.library);
-    }
     let functions = match DriverFunctions::resolve(library) {
         Ok(functions) => functions,
-        Err(CallStatus { call, .. }) => {
-            let function = call;
+        Err(CallStatus { call: function, .. }) => {
             return Err(DriverProblem::NotADriver { driver, function });
         }
     };
     // SAFETY: the type is that of cuda.h.
-    let started = unsafe { (functions.init)(0) };
+    let started = check("cuInit", unsafe { (functions.init)(0) });
     // A driver without GPUs reports its version too.
     driver.cuda = functions.cuda();
-    match started {
-        0 => {}
-        STUB => return Err(DriverProblem::Stub(driver)),
-        NO_DEVICE => return Err(DriverProblem::no_device(driver)),
-        code => {
-            return Err(DriverProblem::failed(
-                driver,
-                "cuInit",
-                code,
-                Path::new("/"),
-            ));
-        }
+    match started.and_then(|()| functions.devices()) {
+        Ok(devices) if !devices.is_empty() => Ok(Driver { devices, ..driver }),
+        Ok(_) => Err(DriverProblem::no_device(driver)),
+        Err(CallStatus { call, code }) => Err(match code.unwrap_or_default() {
+            STUB => DriverProblem::Stub(driver),
+            NO_DEVICE => DriverProblem::no_device(driver),
+            code => DriverProblem::failed(driver, call, code, Path::new("/")),
+        }),
     }
-    match functions.devices() {
-        Ok(devices) => driver.devices = devices,
-        Err(CallStatus { call, code }) => {
-            let code = code.unwrap_or_default();
-            return Err(DriverProblem::failed(driver, call, code, Path::new("/")));
-        }
-    }
-    if driver.devices.is_empty() {
-        return Err(DriverProblem::no_device(driver));
-    }
-    Ok(driver)
 }
 
 /// Returns the newest CUDA that the driver supports. CUDA is not started, so nothing can hang.
@@ -186,20 +171,19 @@ pub fn compute_mode(ordinal: usize) -> Option<u32> {
 
 /// Opens the driver's library and calls nothing in it.
 pub fn open() -> Result<Library, DriverProblem> {
-    let (mut message, mut not_opened) = match open_complete(DRIVER) {
-        Ok(library) => return Ok(library),
-        Err(refusal) => refusal,
-    };
+    let (mut messages, mut not_opened) = (Vec::new(), None);
     // The second place exists only in WSL.
-    if let Some(other) = DRIVER_IN_WSL.filter(|other| system::is_there(Path::new(other))) {
-        match open_complete(other) {
+    let in_wsl = DRIVER_IN_WSL.filter(|file| system::is_there(Path::new(file)));
+    for name in [DRIVER].into_iter().chain(in_wsl) {
+        match open_complete(name) {
             Ok(library) => return Ok(library),
-            Err((second, defect)) => {
-                message = format!("{message}\n{second}");
+            Err((message, defect)) => {
+                messages.push(message);
                 not_opened = not_opened.or(defect);
             }
         }
     }
+    let message = messages.join("\n");
     let missing = MissingDriver {
         not_opened,
         ..MissingDriver::detect(Path::new("/"), message, driver_release::of_module())
@@ -263,11 +247,7 @@ impl DriverFunctions {
     fn devices(&self) -> Result<Vec<Device>, CallStatus> {
         let mut count = 0;
         // SAFETY: `count` outlives the call.
-        let code = unsafe { (self.count)(&mut count) };
-        if code == NO_DEVICE {
-            return Ok(Vec::new());
-        }
-        check("cuDeviceGetCount", code)?;
+        check("cuDeviceGetCount", unsafe { (self.count)(&mut count) })?;
         let mut devices = Vec::new();
         for ordinal in 0..count.min(MOST_DEVICES) {
             devices.push(self.describe(ordinal)?);
@@ -303,17 +283,4 @@ impl DriverFunctions {
         check("cuDeviceGetAttribute", code)?;
         Ok(value.unsigned_abs())
     }
-}
-
-/// Returns the driver's library in this process.
-fn mapped() -> Option<String> {
-    let maps = proc::read("self/maps")?;
-    String::from_utf8_lossy(&maps)
-        .lines()
-        .filter_map(|line| line.find('/').and_then(|at| line.get(at..)))
-        .find(|path| {
-            let name = path.rsplit('/').next().unwrap_or(path);
-            name.starts_with("libcuda.so")
-        })
-        .map(str::to_string)
 }

@@ -1,4 +1,4 @@
-//! The toolkit's stub in the place of the driver's library, as a file.
+//! A file in the place of the driver's library: the toolkit's stub, or a library that is older than the kernel module.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
@@ -7,14 +7,15 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::names::DRIVER_SO;
 use std::path::{Path, PathBuf};
 
-/// A stub that a program or library gets when it opens the driver.
-pub struct StubInPlace {
+/// A file that a program or library gets when it opens the driver, and that cannot use a GPU.
+pub struct UnusableDriver {
     /// The file that opens it; `None` for this program.
     pub opener: Option<PathBuf>,
     /// The name by which it is opened.
     pub name: String,
-    /// The file of the stub.
     pub path: PathBuf,
+    /// The versions of the file and of the kernel module, if the file is older. Otherwise the file is the toolkit's stub.
+    pub older: Option<(String, String)>,
     /// The reason why the loader selects it.
     pub origin: LoadOrigin,
     /// The driver's library, under its usual name, and a link of the opened name.
@@ -28,18 +29,19 @@ pub fn is_stub(path: &Path) -> bool {
 
 /// Returns the stub that cudarc gets in this process. It tries `libcuda.so` before `libcuda.so.1`, the name of every
 /// driver.
-pub fn of_cudarc() -> Option<StubInPlace> {
+pub fn of_cudarc() -> Option<UnusableDriver> {
     let search_path = SearchPath::of_program();
     let path = search_path.program_file(PLAIN_DRIVER)?;
     if !is_stub(&path) {
         return None;
     }
     let mut drivers = search_path.program_files(DRIVER_SO).into_iter();
-    Some(StubInPlace {
+    Some(UnusableDriver {
         opener: None,
         name: PLAIN_DRIVER.to_string(),
         origin: search_path.to(&path),
         path,
+        older: None,
         driver: drivers
             .find(|file| !is_stub(file))
             .map(|file| MissingLink::beside(file, PLAIN_DRIVER)),

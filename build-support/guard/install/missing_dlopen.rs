@@ -5,14 +5,13 @@ use crate::runtime::loader::loader_words;
 use crate::runtime::loader::refused_library::Refusal;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
+use crate::runtime::system::names::DRIVER_SO;
 use std::path::{Path, PathBuf};
 
 /// glibc's message after the name.
 const WORDS: &str = ": cannot open shared object file";
 /// The driver's library, by the name that only a toolkit or a developer package contains. cuDNN 8 opens it.
 pub const PLAIN_DRIVER: &str = "libcuda.so";
-/// The name that every driver installs.
-pub const DRIVER: &str = "libcuda.so.1";
 
 /// A library that the loader only finds under a name with a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +114,7 @@ pub fn name_in(output: &str) -> Option<String> {
 fn numbered(name: &str, cuda: Option<u32>) -> Vec<String> {
     let with = |number: String| format!("{name}.{number}");
     match (name, cuda) {
-        (PLAIN_DRIVER, _) => vec![DRIVER.to_string()],
+        (PLAIN_DRIVER, _) => vec![DRIVER_SO.to_string()],
         ("libcudart.so", Some(11)) => vec![with("11.0".to_string())],
         ("libnvrtc.so", Some(11)) => vec![with("11.2".to_string())],
         (_, Some(cuda)) if name.ends_with(".so") => vec![with(cuda.to_string())],

@@ -10,13 +10,11 @@ use crate::runtime::driver::driver_release::release_in_name;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
 use crate::runtime::driver::query::{Driver, DriverProblem, MISMATCH};
 #[cfg(feature = "runtime")]
-use crate::runtime::driver::stub::StubInPlace;
+use crate::runtime::driver::stub::UnusableDriver;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 #[cfg(feature = "runtime")]
 use crate::runtime::install::missing_dlopen::MissingLink;
-#[cfg(feature = "runtime")]
-use crate::runtime::loader::load_origin::LoadOrigin;
 #[cfg(feature = "runtime")]
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::messages::cuda_status;
@@ -24,8 +22,6 @@ use crate::runtime::messages::cuda_status;
 use crate::runtime::messages::loading::new_link;
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::DRIVER;
-#[cfg(feature = "runtime")]
-use crate::runtime::system::platform::LIBRARY_PATH;
 
 const UVM: &str = "/dev/nvidia-uvm";
 const OTHER_MACHINE: &str = "run on a machine that has a GPU, or ask the scheduler for one";
@@ -56,15 +52,9 @@ impl DriverProblem {
             .help("remove that file from the library path, or install NVIDIA's driver again"),
             DriverProblem::Failed { driver, call, code, uvm } => {
                 let error = cuda_status::explain(*code);
-                let finding = Finding::warning(
-                    FindingId::DriverError,
-                    format!(
-                        "{}: `{}` answered {}",
-                        error.words,
-                        call,
-                        cuda_status::status_name(*code)
-                    ),
-                );
+                let name = cuda_status::status_name(*code);
+                let summary = format!("{}: `{call}` answered {name}", error.words);
+                let finding = Finding::warning(FindingId::DriverError, summary);
                 let finding = with_driver(finding, driver);
                 // The driver's version is that of the module. The library's version is in its file name.
                 let finding = match (*code, release_in_name(&driver.library), &driver.version) {
@@ -126,10 +116,8 @@ fn not_in_container(container: Container, missing: &MissingDriver) -> (String, V
         let headline = format!("{CAPABILITIES}=`{value}` leaves `{DRIVER}` out of this container");
         return (headline, vec![help]);
     }
-    let host = match missing.module {
-        Some(_) => ", and its host has the driver",
-        None => "",
-    };
+    let module = missing.module.as_ref();
+    let host = module.map_or("", |_| ", and its host has the driver");
     let alone = match container.has_device {
         true => ": `/dev/nvidiactl` alone is not enough",
         false => "",
@@ -159,17 +147,10 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
     let (headline, help) = match (missing.container, &missing.module, missing.unsearched) {
         (_, _, Some(dir)) if absent => (
             format!(
-                "`{DRIVER}`, the library of NVIDIA's driver, is in `{dir}`, where this program does not look"
+                "`{DRIVER}`, the library of NVIDIA's driver, is in `{dir}`, where this {} does not look",
+                if missing.is_appimage { "AppImage" } else { "program" }
             ),
-            vec![
-                format!("put `{dir}` into LD_LIBRARY_PATH where the program runs"),
-                match dir {
-                    NIXOS => "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
-                    _ => format!(
-                        "or make the loader search it: `echo {dir} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
-                    ),
-                },
-            ],
+            searched_help(dir),
         ),
         _ if absent && missing.wsl => (
             format!("WSL shows a GPU, and `{DRIVER}`, the library of NVIDIA's driver, is not found"),
@@ -212,6 +193,27 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
     finding
 }
 
+/// Returns the help that makes the loader search this directory of the driver's library.
+fn searched_help(dir: &str) -> Vec<String> {
+    let other = match dir {
+        NIXOS => "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
+        WSL_LIBRARIES => format!(
+            "or make the loader search it: `echo {dir} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
+        ),
+        // The system's C library, which is there too, does not run with the loader of the program.
+        _ => {
+            return vec![format!(
+                "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory that only has the driver: `mkdir -p ~/.nvidia \
+                 && ln -sf {dir}/libcuda.so* {dir}/libnvidia-* ~/.nvidia`"
+            )];
+        }
+    };
+    vec![
+        format!("put `{dir}` into LD_LIBRARY_PATH where the program runs"),
+        other,
+    ]
+}
+
 #[cfg(feature = "runtime")]
 impl LocatedProblem<'_> {
     /// Returns the finding for the problem, with the file that causes it.
@@ -229,7 +231,7 @@ impl LocatedProblem<'_> {
                 origin,
                 behind,
             } => {
-                let remove = removal(origin, path);
+                let remove = origin.removal(path);
                 let unlocated = problem.finding();
                 let finding = Finding::warning(unlocated.id, unlocated.summary);
                 let mut finding = finding.with("found via", origin);
@@ -244,6 +246,10 @@ impl LocatedProblem<'_> {
                             "install NVIDIA's driver, and {remove}: a stub is only for linking"
                         ));
                     }
+                    // A library of the cuda-compat package.
+                    (None, _) if path.to_string_lossy().contains("compat/") => {
+                        finding = finding.help(remove);
+                    }
                     (None, _) => finding.help = unlocated.help,
                 }
                 finding.evidence.extend(unlocated.evidence);
@@ -253,41 +259,34 @@ impl LocatedProblem<'_> {
     }
 }
 
-/// Returns the help that keeps the loader from a file that it selects for this reason.
 #[cfg(feature = "runtime")]
-fn removal(origin: &LoadOrigin, path: &std::path::Path) -> String {
-    match origin {
-        LoadOrigin::LibraryPath(entry) => {
-            format!("take `{}` out of {}", entry.display(), LIBRARY_PATH)
-        }
-        LoadOrigin::Rpath(entry) | LoadOrigin::Runpath(entry) => format!(
-            "build the program without `{}` in its rpath",
-            entry.display()
-        ),
-        LoadOrigin::Preload => "take it out of LD_PRELOAD".to_string(),
-        _ => format!("remove `{}`", path.display()),
-    }
-}
-
-#[cfg(feature = "runtime")]
-impl StubInPlace {
+impl UnusableDriver {
     pub fn finding(&self) -> Finding {
         let opener = match &self.opener {
             Some(file) => format!("`{}`", file.display()),
             None => "this program".to_string(),
         };
         let (name, path) = (&self.name, self.path.display());
-        let summary = format!(
-            "{opener} opens {name} and gets the toolkit's stub `{path}`, not NVIDIA's driver, so it cannot use a GPU"
-        );
-        let (remove, driver) = (removal(&self.origin, &self.path), self.driver.as_ref());
-        Finding::warning(FindingId::DriverStub, summary)
+        let remove = self.origin.removal(&self.path);
+        let (id, file, instead) = match &self.older {
+            None => (
+                FindingId::DriverStub,
+                format!("the toolkit's stub `{path}`, not NVIDIA's driver"),
+                format!("install NVIDIA's driver, and {remove}: a stub is only for linking"),
+            ),
+            Some((own, module)) => (
+                FindingId::DriverError,
+                format!("`{path}` of {own}, which is older than the kernel module {module}"),
+                format!("{remove}, and install the libraries of NVIDIA's driver {module}"),
+            ),
+        };
+        let summary = format!("{opener} opens {name} and gets {file}, so it cannot use a GPU");
+        let driver = self.driver.as_ref();
+        Finding::warning(id, summary)
             .with("found via", &self.origin)
             .with_lines("there is", driver.map(|driver| driver.existing.display()))
             .help(match driver {
-                None => {
-                    format!("install NVIDIA's driver, and {remove}: a stub is only for linking")
-                }
+                None => instead,
                 Some(MissingLink {
                     existing,
                     link: Some(link),

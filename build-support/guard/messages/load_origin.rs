@@ -55,13 +55,29 @@ impl fmt::Display for LoadOrigin {
 }
 
 impl LoadOrigin {
+    /// Returns the help that keeps the loader from this file.
+    pub fn removal(&self, file: &Path) -> String {
+        let (file, dir) = (file.display(), self.folder().display());
+        match self {
+            LoadOrigin::LibraryPath(_) => format!("take `{dir}` out of {LIBRARY_PATH}"),
+            LoadOrigin::Rpath(_) | LoadOrigin::Runpath(_) => {
+                format!("build the program without `{dir}` in its rpath")
+            }
+            LoadOrigin::Preload => "take it out of LD_PRELOAD".into(),
+            LoadOrigin::Preloads => format!("take it out of {PRELOADS}"),
+            LoadOrigin::Cache => format!("remove `{file}` and run `sudo ldconfig`"),
+            _ => format!("remove `{file}`"),
+        }
+    }
+
     /// Returns the help that makes the loader use the `required` cuDNN instead of the cuDNN in this directory.
     pub fn help(&self, folder: &Path, required: &str) -> String {
+        let removal = self.removal(folder);
         let (folder, dir) = (folder.display(), self.folder().display());
         match self {
-            LoadOrigin::LibraryPath(_) => format!(
-                "take `{dir}` out of {LIBRARY_PATH}, or put the directory of {required} before it"
-            ),
+            LoadOrigin::LibraryPath(_) => {
+                format!("{removal}, or put the directory of {required} before it")
+            }
             LoadOrigin::Application(_) | LoadOrigin::DllDirectory(_) => format!(
                 "install {required} in `{dir}`, in the place of the one there: Windows looks there before PATH"
             ),
@@ -77,8 +93,9 @@ impl LoadOrigin {
             LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {
                 format!("install {required} in `{dir}`, or put its directory into LD_LIBRARY_PATH")
             }
-            LoadOrigin::Preload => format!("take it out of LD_PRELOAD, or put {required} there"),
-            LoadOrigin::Preloads => format!("take it out of {PRELOADS}, or put {required} there"),
+            LoadOrigin::Preload | LoadOrigin::Preloads => {
+                format!("{removal}, or put {required} there")
+            }
             LoadOrigin::Cache | LoadOrigin::System(_) => {
                 format!("install {required}, or put its directory into {LIBRARY_PATH}")
             }

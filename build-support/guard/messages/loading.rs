@@ -4,12 +4,12 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
-use crate::runtime::install::missing_dlopen::{DRIVER, MissingDlopen, MissingLink, PLAIN_DRIVER};
+use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::by_system;
-use crate::runtime::system::names::LOADER;
+use crate::runtime::system::names::{DRIVER_SO, LOADER};
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
 
@@ -142,7 +142,7 @@ impl MissingDlopen {
         match &self.link {
             Some(link) => link.explain(finding),
             None if self.name == PLAIN_DRIVER => finding.help(format!(
-                "make `{PLAIN_DRIVER}` a link to the driver's {DRIVER}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
+                "make `{PLAIN_DRIVER}` a link to the driver's {DRIVER_SO}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
             )),
             None => finding.help(install(&self.name)),
         }

@@ -4,6 +4,7 @@ use super::program::run;
 use super::tree::{Folder, compile, sound};
 use cudnn_guard::runtime::binary::Image;
 use cudnn_guard::runtime::driver::driver_library::unsearched;
+use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
 use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
 use cudnn_guard::runtime::driver::query::{Driver, DriverProblem};
 use cudnn_guard::runtime::loader::search_path::SearchPath;
@@ -28,8 +29,11 @@ fn driver(file: &str, answer: u32) -> Folder {
 
 /// What is said of a driver that shows no GPU: whether this machine is a container decides it.
 fn without_gpu() -> String {
-    let summary = GpuVisibility::detect().finding().summary;
-    format!("{summary}  [no-gpu]")
+    let finding = GpuVisibility::detect().finding();
+    format!(
+        "{}  [no-gpu]\n  = help: {}",
+        finding.summary, finding.help[0]
+    )
 }
 
 /// What a program with a sound cuDNN says where these folders stand behind it in LD_LIBRARY_PATH.
@@ -195,7 +199,6 @@ fn a_stub_and_the_driver_behind_it() {
         &format!(
             "\
 {}
-  = help: run on a machine that has a GPU, or ask the scheduler for one
   library     {path}/libcuda.so.580.65.06
   driver      580.65.06, for CUDA up to 13.0
 ",
@@ -250,6 +253,35 @@ the driver's library and its kernel module are of different releases: `cuInit` a
 "
         ),
     );
+}
+
+/// A cuda-compat package that is older than the kernel module of the host, in a container without the host's library.
+#[test]
+fn a_compat_directory_alone() {
+    let cudnn = sound();
+    let library = driver("libcuda.so.535.104.05", 803);
+    let dirs = |name: &str| {
+        let dir = library.file(name);
+        std::fs::create_dir(&dir).unwrap();
+        for file in ["libcuda.so.535.104.05", "libcuda.so.1"] {
+            std::fs::rename(library.file(file), dir.join(file)).unwrap();
+        }
+        let path = format!("{}:{}", cudnn.text(), dir.display());
+        let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", &*path)];
+        let ran = run("startup", &cudnn.0, &variables).stderr;
+        for file in ["libcuda.so.535.104.05", "libcuda.so.1"] {
+            std::fs::rename(dir.join(file), library.file(file)).unwrap();
+        }
+        ran
+    };
+    let remove = format!(
+        "\n  = help: take `{}/compat` out of LD_LIBRARY_PATH\n",
+        library.text()
+    );
+    let said = dirs("compat");
+    assert!(said.contains(&remove) && !said.contains("reboot"), "{said}");
+    let said = dirs("other");
+    assert!(said.contains("\n  = help: reboot"), "{said}");
 }
 
 /// After a suspend, or in a container that was not given it: CUDA cannot start, and does not say why.
@@ -373,7 +405,8 @@ fn a_driver_that_only_its_path_leads_to() {
         // The loader's cache has the driver of this machine.
         return;
     }
-    assert_eq!(unsearched(&machine.0, &nothing), None);
+    // Without WSL's directory, no start of a program has to read the search path.
+    assert_eq!(unsearched(&machine.0, || unreachable!()), None);
     let wsl = machine.file("usr/lib/wsl/lib");
     std::fs::create_dir_all(&wsl).unwrap();
     std::fs::copy(
@@ -382,7 +415,7 @@ fn a_driver_that_only_its_path_leads_to() {
     )
     .unwrap();
     assert_eq!(
-        unsearched(&machine.0, &nothing)
+        unsearched(&machine.0, || nothing.clone())
             .unwrap()
             .finding()
             .to_string(),
@@ -393,9 +426,61 @@ fn a_driver_that_only_its_path_leads_to() {
     );
     // The help, done.
     let searched = SearchPath::new(&[wsl], None, None, None);
-    assert_eq!(unsearched(&machine.0, &searched), None);
+    assert_eq!(unsearched(&machine.0, || searched.clone()), None);
     // A driver elsewhere is found.
     let other = driver("libcuda.so.580.65.06", 0);
     let searched = SearchPath::new(std::slice::from_ref(&other.0), None, None, None);
-    assert_eq!(unsearched(&machine.0, &searched), None);
+    assert_eq!(unsearched(&machine.0, || searched.clone()), None);
+}
+
+/// hyprstream/hyprstream#443: the loader of an AppImage does not search the directories of the system.
+#[test]
+fn a_driver_where_only_the_loader_of_the_system_looks() {
+    let machine = Folder::new();
+    let dir = machine.file("usr/lib64");
+    std::fs::create_dir_all(&dir).unwrap();
+    let words =
+        |name: &str| format!("{name}: cannot open shared object file: No such file or directory");
+    let missing = |name: &str| MissingDriver::detect(&machine.0, words(name), None);
+    std::fs::write(dir.join("libcuda.so.1"), "").unwrap();
+    assert_eq!(missing("libcuda.so.1").unsearched, None);
+    let real = driver("libcuda.so.580.65.06", 0);
+    std::fs::copy(real.file("libcuda.so.1"), dir.join("libcuda.so.1")).unwrap();
+    // A library that the driver needs.
+    assert_eq!(missing("libnvidia-x.so.1").unsearched, None);
+    let found = missing("libcuda.so.1");
+    let said = |is_appimage| {
+        let missing = MissingDriver {
+            is_appimage,
+            ..found.clone()
+        };
+        missing.finding()
+    };
+    let summary = |whose: &str| {
+        format!(
+            "`libcuda.so.1`, the library of NVIDIA's driver, is in `/usr/lib64`, where this {whose} does not look"
+        )
+    };
+    assert_eq!(said(true).summary, summary("AppImage"));
+    let finding = said(false);
+    assert_eq!(finding.summary, summary("program"));
+    assert_eq!(
+        finding.help,
+        [
+            "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory that only has the driver: `mkdir -p ~/.nvidia && ln \
+          -sf /usr/lib64/libcuda.so* /usr/lib64/libnvidia-* ~/.nvidia`"
+        ]
+    );
+    // The help, done.
+    std::fs::write(dir.join("libnvidia-ptxjitcompiler.so.1"), "").unwrap();
+    let command = finding.help[0].split('`').nth(1).unwrap();
+    let command = command.replace("/usr/lib64", dir.to_str().unwrap());
+    let mut shell = std::process::Command::new("sh");
+    let status = shell
+        .args(["-c", &command])
+        .env("HOME", &machine.0)
+        .status();
+    assert!(status.unwrap().success());
+    let searched = SearchPath::new(&[machine.file(".nvidia")], None, None, None);
+    assert!(searched.program_file("libcuda.so.1").is_some());
 }

@@ -1,4 +1,4 @@
-//! The toolkit's stub where a program opens NVIDIA's driver.
+//! A stub or an older library where a program opens NVIDIA's driver.
 
 use super::image::Image;
 use crate::support::run;
@@ -264,4 +264,77 @@ fn a_plain_name_that_cudnn_8_opens() {
     );
     let link = "also need a link: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`";
     assert!(found.contains(link), "{found}");
+}
+
+/// NVIDIA-NeMo/labs-molt#44: a cuda-compat package of an image on a host with a newer driver. The root can be that of a
+/// running container.
+#[test]
+fn a_library_that_is_older_than_the_kernel_module() {
+    let image = machine("compat");
+    let module = image.at("proc/driver/nvidia/version");
+    fs::create_dir_all(module.parent().unwrap()).unwrap();
+    let loaded = |release: &str| {
+        let words = "NVRM version: NVIDIA UNIX x86_64 Kernel Module";
+        fs::write(&module, format!("{words}  {release}  Sun May 12 2024\n")).unwrap();
+    };
+    loaded("580.65.06");
+    let compat = image.at("usr/local/cuda/compat");
+    let put = |release: &str| {
+        let _ = fs::remove_dir_all(&compat);
+        fs::create_dir_all(&compat).unwrap();
+        let file = format!("libcuda.so.{release}");
+        fs::copy(image.at("driver/libcuda.so.580.65.06"), compat.join(&file)).unwrap();
+        symlink(file, compat.join("libcuda.so.1")).unwrap();
+    };
+    put("535.104.05");
+    let program = |rpath: &str| {
+        let library = "IMAGE/driver/libcuda.so.580.65.06";
+        let rpath = format!("-Wl,-rpath,{rpath}");
+        image.program(&[], &[library, &rpath]);
+    };
+    program("/usr/local/cuda/compat:/driver");
+    let gets = "`/app/app` opens libcuda.so.1 and gets `/usr/local/cuda/compat/libcuda.so.1` of 535.104.05, which is older \
+        than the kernel module 580.65.06, so it cannot use a GPU [driver-error] = help: ";
+    let place = "found via the program's RUNPATH, its entry `/usr/local/cuda/compat`";
+    let remove = "build the program without `/usr/local/cuda/compat` in its rpath";
+    let said = || {
+        image
+            .flat(&[])
+            .stdout
+            .replace(image.0.to_str().unwrap(), "")
+    };
+    #[track_caller]
+    fn contains(said: &str, text: &str) {
+        assert!(said.contains(text), "no {text:?} in\n{said}");
+    }
+    let is_silent = || assert!(!said().contains("[driver-error]"), "{}", said());
+    let found = format!("{gets}{remove} {place} there is /driver/libcuda.so.1");
+    contains(&said(), &found);
+    // Without the host's library.
+    program("/usr/local/cuda/compat");
+    let install = "and install the libraries of NVIDIA's driver 580.65.06";
+    contains(&said(), &format!("{gets}{remove}, {install} {place}"));
+    // The help, done.
+    program("/driver");
+    is_silent();
+    program("/usr/local/cuda/compat:/driver");
+    // The package may be right where it is newer, and it is where both are of one release.
+    for release in ["580.65.06", "580.126.16", "590.44.01"] {
+        put(release);
+        is_silent();
+    }
+    put("580.82.07");
+    loaded("580.126.16");
+    contains(
+        &said(),
+        "of 580.82.07, which is older than the kernel module 580.126.16",
+    );
+    // A Jetson's module has a version of its own kind.
+    fs::create_dir_all(image.at("dev")).unwrap();
+    fs::write(image.at("dev/nvmap"), "").unwrap();
+    is_silent();
+    fs::remove_file(image.at("dev/nvmap")).unwrap();
+    // An image without a kernel module.
+    fs::remove_file(&module).unwrap();
+    is_silent();
 }
