@@ -64,17 +64,22 @@ pub fn cudnn_findings(
 
 /// Returns the sub-library files that are not beside the library, but that this system's loader finds elsewhere.
 fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
-    let dirs = shadowing::library_path(host);
     let mut missing = consistency::missing_parts(cudnn);
-    if missing.is_empty() {
-        return missing;
-    }
-    let cache = loader_cache(host);
-    missing.retain(|file| {
-        dirs.iter().any(|dir| files::is_file(&dir.join(file)))
-            || cache.contains(&format!("/{file}\0"))
-    });
+    missing.retain(|file| loaded_file(file, host).is_some());
     missing
+}
+
+/// Returns the file of this name that this system's loader finds, and its directory if that is in LD_LIBRARY_PATH.
+fn loaded_file(name: &str, host: &Host) -> Option<(PathBuf, Option<PathBuf>)> {
+    for dir in shadowing::library_path(host) {
+        let file = dir.join(name);
+        if files::is_file(&file) {
+            return Some((file, Some(dir)));
+        }
+    }
+    let (cache, end) = (loader_cache(host), format!("/{name}"));
+    let path = cache.split('\0').find(|path| path.ends_with(&end))?;
+    Some((path.into(), None))
 }
 
 /// Returns the text of ld.so.cache, which contains the paths, each after a zero byte.
@@ -95,16 +100,7 @@ fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
         return None;
     }
     let file = cudnn_file(TENSOR_IR, release.major, false);
-    let mut dirs = shadowing::library_path(host).into_iter();
-    let (path, origin) = match dirs.find(|dir| files::is_file(&dir.join(&file))) {
-        Some(dir) => (dir.join(&file), LoadOrigin::LibraryPath(dir)),
-        None => {
-            let cache = loader_cache(host);
-            let end = format!("/{file}");
-            let path = cache.split('\0').find(|path| path.ends_with(&end))?;
-            (path.into(), LoadOrigin::Cache)
-        }
-    };
+    let (path, dir) = loaded_file(&file, host)?;
     let named = vec![(TENSOR_IR.to_string(), path.clone())];
     let opened = SubLibraries::open(named, host.sysroot(), &host.platform);
     let version = opened.files.first()?.sourced_version()?;
@@ -113,7 +109,7 @@ fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
         release,
         path: &path,
         version,
-        origin,
+        origin: dir.map_or(LoadOrigin::Cache, LoadOrigin::LibraryPath),
     };
     (version.0 != release).then(|| stray.finding())
 }
@@ -177,10 +173,8 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
 
 /// Returns the directories of LD_LIBRARY_PATH with libraries that precede the toolkit's. Only these can replace any.
 fn before_toolkit(library_path: Vec<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
-    let mut own = Vec::new();
-    for dir in &toolkit.link_dirs {
-        own.extend(files::canonical(dir, None));
-    }
+    let own = toolkit.link_dirs.iter();
+    let own: Vec<PathBuf> = own.flat_map(|dir| files::canonical(dir, None)).collect();
     let is_cuda = |name: &str| name.starts_with("libcu") || name.starts_with("libnvJitLink");
     let mut before = Vec::new();
     for dir in library_path {
@@ -203,19 +197,14 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     if toolkit.version?.short() == nvcc_version.short() {
         return None;
     }
-    let mut others = Vec::new();
-    for toolkit in candidates.iter().filter_map(Candidate::toolkit) {
-        others.extend(toolkit.nvcc.clone());
-    }
+    let toolkits = candidates.iter().filter_map(Candidate::toolkit);
     let path = host.env.get(Variable::Path).unwrap_or_default();
-    for dir in std::env::split_paths(path) {
-        let nvcc = dir.join(host.platform.program("nvcc"));
-        if nvcc.is_absolute() && files::is_file(&nvcc) {
-            others.push(nvcc);
-        }
-    }
-    let mut others = files::dedup(others.into_iter());
-    others.retain(|other| other != compiler);
+    let on_path = std::env::split_paths(path).map(|dir| dir.join(host.platform.program("nvcc")));
+    let on_path = on_path.filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc));
+    let others = toolkits
+        .filter_map(|toolkit| toolkit.nvcc.clone())
+        .chain(on_path);
+    let others = files::dedup(others.filter(|other| other != compiler));
     let skew = NvccHeaderSkew {
         nvcc: compiler,
         nvcc_version,
