@@ -10,6 +10,7 @@ macro_rules! sources {
 
 pub(super) const SOURCES: &[(&str, &str)] = sources![
     "binary/bounded_file",
+    "binary/constants",
     "binary/defect",
     "binary/elf",
     "binary/elf_sections",

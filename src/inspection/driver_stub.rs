@@ -2,13 +2,13 @@
 
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
+use crate::runtime::binary::constants::contains;
 use crate::runtime::driver::stub::{UnusableDriver, is_stub};
 use crate::runtime::driver::{driver_library, driver_release};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
-use crate::runtime::loader::cudarc_eager;
 use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::names::DRIVER_SO;
@@ -22,13 +22,13 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
     // From the message of a cudarc that opens libraries itself.
     let words = b"hared library - searched for library names: ";
     let has_guard = guards.iter().any(|guard| guard.loader == Loader::Cudarc);
-    let is_cudarc = has_guard || cudarc_eager::contains(constants, b's', words);
+    let is_cudarc = has_guard || contains(constants, b's', words);
     // Other programs have nothing to do with the driver.
     let is_user = |object: &Object| {
         let name = &object.name;
         name.starts_with(PLAIN_DRIVER) || name.starts_with("libcudnn") || is_of_toolkit(name)
     };
-    let names_driver = is_cudarc || cudarc_eager::contains(constants, b'l', b"ibcuda.so");
+    let names_driver = is_cudarc || contains(constants, b'l', b"ibcuda.so");
     if guards.is_empty() && !names_driver && !graph.objects.iter().skip(1).any(is_user) {
         return None;
     }

@@ -1,12 +1,12 @@
 //! Reads the dynamic linking information and the guard's records of a program or library.
 
 use crate::model::linkage::{Format, Linkage};
+use crate::runtime::binary::constants::contains;
 use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::record;
-use crate::runtime::loader::cudarc_eager;
 use crate::system::library_file::Binary;
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn constants(path: &Path) -> Vec<Vec<u8>> {
 pub fn mentions(path: &Path, word: &str) -> bool {
     let wide: Vec<u8> = word.bytes().flat_map(|byte| [byte, 0]).collect();
     let has = |part: &[u8], word: &[u8]| match word.split_first() {
-        Some((first, rest)) => cudarc_eager::contains(part, *first, rest),
+        Some((first, rest)) => contains(part, *first, rest),
         None => false,
     };
     let parts = constants(path);

@@ -1,6 +1,7 @@
 //! Files of programs and packages, read as bytes: none of their code runs.
 
 pub mod bounded_file;
+pub mod constants;
 #[cfg(feature = "build")]
 pub mod cuda_sections;
 pub mod defect;

@@ -3,11 +3,11 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::constants::contains;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::sub_libraries::{self, CudaLibrary, ZLIB};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::loader::cudarc_eager;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::by_system;
 use crate::runtime::system::platform::Library;
@@ -38,7 +38,7 @@ pub fn opened_by(sub_library: &str, file: &Path, cuda: u32, is_windows: bool) ->
     if is_in_file {
         let constants = Elf::read(file).ok().and_then(|elf| elf.rodata());
         let constants = constants.unwrap_or_default();
-        let has = |tail| cudarc_eager::contains(&constants, b'l', tail);
+        let has = |tail| contains(&constants, b'l', tail);
         let mut nvrtc = Vec::new();
         if has(b"ibnvrtc.so.%d") {
             nvrtc.extend(CudaLibrary::Nvrtc.file_name(cuda, false));

@@ -1,8 +1,8 @@
 //! A cudarc from 0.15 to 0.18 that loads the driver itself: on first use, it looks up all driver functions of its CUDA,
 //! and panics if one is missing. Earlier and later versions only look up functions that are called.
 
+use crate::runtime::binary::constants::contains;
 use crate::runtime::facts::version::Version;
-use std::io::BufRead;
 
 /// Its panic message, and the first new function of each CUDA version, without the initial `E` and `cu`: this table is
 /// in programs, and must not be mistaken for a cudarc's.
@@ -56,16 +56,4 @@ impl EagerLookup {
             functions,
         })
     }
-}
-
-/// Returns `true` if the text contains this letter, followed by `tail`.
-pub fn contains(text: &[u8], letter: u8, tail: &[u8]) -> bool {
-    let mut rest = text;
-    // `skip_until` is optimized even in debug builds, unlike a loop over bytes.
-    while rest.skip_until(letter).is_ok_and(|skipped| skipped > 0) {
-        if rest.starts_with(tail) {
-            return true;
-        }
-    }
-    false
 }

@@ -1,5 +1,6 @@
 //! The library of this process that loaded another library, if no search path of the program explains it.
 
+use crate::runtime::binary::constants::contains;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::file_name;
 use crate::runtime::system::platform;
@@ -45,8 +46,8 @@ pub fn find(file: &Path) -> Option<Opener> {
         let has_words = || {
             let folder = folder.as_os_str().as_encoded_bytes();
             let constants = elf.constants(MOST_CONSTANTS).unwrap_or_default();
-            let mut windows = constants.windows(folder.len().max(1));
-            windows.any(|words| words == folder)
+            let first = folder.split_first();
+            first.is_some_and(|(first, rest)| contains(&constants, *first, rest))
         };
         let known = found.as_ref();
         let is_better = known.is_none_or(|(_, linked)| is_linked && !linked);
