@@ -164,7 +164,7 @@ use system::directive::Directive;
 #[doc(hidden)]
 pub mod fuzzing {
     pub use crate::choice::requirement::Requirements;
-    pub use crate::compat::cudarc;
+    pub use crate::compat::{cargo_lock, cudarc};
     pub use crate::cudnn::device_code;
     pub use crate::kernels::nvcc::diagnostics;
     pub use crate::loader::config as loader_config;

@@ -12,7 +12,7 @@ mod requirements;
 #[path = "../../src/cli/whole_file.rs"]
 mod whole_file;
 
-use cudnn_guard::fuzzing::{LibraryName, cudarc};
+use cudnn_guard::fuzzing::{LibraryName, cargo_lock, cudarc};
 use cudnn_guard::runtime::install::package_record;
 use cudnn_guard::runtime::loader::file_name;
 use libfuzzer_sys::fuzz_target;
@@ -39,7 +39,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let (last, only) = (cudarc::in_lock(text), cudarc::only_in_lock(text));
     assert!(only.is_none() || last.is_some());
-    assert!(last.is_none_or(|version| cudarc::contains(text, "cudarc", version)));
+    assert!(last.is_none_or(|version| cargo_lock::contains(text, "cudarc", version)));
 
     let pins = requirements::parse(text);
     assert_eq!(requirements::parse(&requirements::text(&pins)), pins);

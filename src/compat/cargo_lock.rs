@@ -1,6 +1,5 @@
-//! The `Cargo.lock` of the build.
+//! The `Cargo.lock` of the build, and its packages.
 
-use crate::compat::cudarc;
 use crate::model::environment::Environment;
 use crate::system::files;
 use std::path::{Path, PathBuf};
@@ -22,12 +21,38 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
                 continue;
             }
             let text = files::read(&file).unwrap_or_default();
-            if cudarc::contains(&text, name, version) {
+            if contains(&text, name, version) {
                 return Some((file, text));
             }
         }
     }
     None
+}
+
+/// Returns `true` if a `Cargo.lock` contains this package.
+pub fn contains(lock: &str, name: &str, version: &str) -> bool {
+    packages(lock).any(|package| (package.name, package.version) == (name, version))
+}
+
+/// A package of a `Cargo.lock`.
+pub struct Package<'a> {
+    pub name: &'a str,
+    pub version: &'a str,
+    pub is_published: bool,
+}
+
+/// Parses the packages of a `Cargo.lock`, each of which begins with the name and the version.
+pub fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
+    let packages = lock.split("[[package]]").skip(1);
+    packages.filter_map(|package| {
+        let mut lines = package.trim_start().lines();
+        let mut value = |key| lines.next()?.strip_prefix(key)?.strip_suffix('"');
+        Some(Package {
+            name: value("name = \"")?,
+            version: value("version = \"")?,
+            is_published: lines.any(|line| line.starts_with("source = \"registry+")),
+        })
+    })
 }
 
 #[cfg(test)]
@@ -42,6 +67,15 @@ mod tests {
         let text =
             format!("version = 4\n\n[[package]]\nname = \"{package}\"\nversion = \"0.1.0\"\n");
         fs::write(at, text).unwrap();
+    }
+
+    #[test]
+    fn the_lock_of_a_package() {
+        let lock = "version = 4\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\ndependencies = [\n \"cudarc\",\n]\n\n\
+            [[package]]\nname = \"cudarc\"\nversion = \"0.18.2\"\nsource = \"registry+https://example.org\"\n";
+        assert!(contains(lock, "app", "0.1.0"));
+        assert!(!contains(lock, "app", "0.1.1"));
+        assert!(!contains(lock, "registry", "0.18.2"));
     }
 
     #[test]

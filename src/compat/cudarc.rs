@@ -1,6 +1,6 @@
-//! The CUDA feature of cudarc, which has one for each CUDA version.
+//! The crate cudarc in a `Cargo.lock`, and its CUDA feature: it has one for each CUDA version.
 
-use crate::model::text::pattern::{Pattern, pattern, release};
+use crate::compat::cargo_lock::packages;
 use crate::runtime::facts::version::Version;
 
 /// Returns the version of cudarc in a `Cargo.lock`; the last if there are several.
@@ -12,74 +12,30 @@ pub fn in_lock(lock: &str) -> Option<&str> {
 
 /// Returns the only version of cudarc in a `Cargo.lock`; none if there are several, or if it is not from a registry.
 pub fn only_in_lock(lock: &str) -> Option<Version> {
-    static NUMBERS: Pattern = Pattern::new(|| pattern(r"^([0-9]+)\.([0-9]+)\.([0-9]+)$"));
     let mut cudarcs = packages(lock).filter(|package| package.name == "cudarc");
     match (cudarcs.next()?, cudarcs.next()) {
-        (package, None) if package.is_published => release(&NUMBERS, package.version),
+        (package, None) if package.is_published => Version::parse(package.version),
         _ => None,
     }
 }
 
-/// Returns `true` if a `Cargo.lock` contains this package.
-pub fn contains(lock: &str, name: &str, version: &str) -> bool {
-    packages(lock).any(|package| (package.name, package.version) == (name, version))
-}
-
-/// A package of a `Cargo.lock`.
-pub(super) struct Package<'a> {
-    pub(super) name: &'a str,
-    pub(super) version: &'a str,
-    pub(super) is_published: bool,
-    #[cfg(feature = "cli")]
-    text: &'a str,
-}
-
-#[cfg(feature = "cli")]
-impl Package<'_> {
-    /// Returns `true` if it depends on this package. The version is in the lock only if there are several.
-    pub(super) fn requires(&self, other: &Package) -> bool {
-        let mut lines = self.text.lines();
-        lines.any(|line| {
-            let dependency = line
-                .strip_prefix(" \"")
-                .and_then(|line| line.split('"').next());
-            let mut words = dependency.unwrap_or_default().split(' ');
-            words.next() == Some(other.name)
-                && words.next().is_none_or(|version| version == other.version)
-        })
-    }
-}
-
-/// Parses the packages of a `Cargo.lock`, each of which begins with the name and the version.
-pub(super) fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
-    let packages = lock.split("[[package]]").skip(1);
-    packages.filter_map(|package| {
-        let mut lines = package.trim_start().lines();
-        let mut value = |key| lines.next()?.strip_prefix(key)?.strip_suffix('"');
-        Some(Package {
-            name: value("name = \"")?,
-            version: value("version = \"")?,
-            is_published: lines.any(|line| line.starts_with("source = \"registry+")),
-            #[cfg(feature = "cli")]
-            text: package,
-        })
-    })
+/// Returns the number of a CUDA version in features and variables of cudarc: `12090`.
+pub fn number(cuda: Version) -> String {
+    format!("{}{:02}0", cuda.major, cuda.minor)
 }
 
 /// Describes the feature to enable: the one of the toolkit, or of the driver if it is older. Otherwise the program
 /// calls functions that the driver does not have.
 pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<String> {
-    let number = |version: Version| (version.major, version.minor);
-    let (version, of) = match (toolkit, driver) {
-        (Some(toolkit), Some(driver)) if number(toolkit) <= number(driver) => (toolkit, "toolkit"),
-        (_, Some(driver)) => (driver, "driver"),
-        (Some(toolkit), None) => (toolkit, "toolkit"),
-        (None, None) => return None,
+    let is_newer = |toolkit: Version| driver.is_some_and(|driver| driver < toolkit);
+    let (version, of) = match toolkit {
+        Some(toolkit) if !is_newer(toolkit) => (toolkit, "toolkit"),
+        _ => (driver?, "driver"),
     };
-    let feature = format!("cuda-{}{:02}0", version.major, version.minor);
     Some(format!(
-        "its feature {feature}, or the newest before it that it has, fits CUDA {} of the {of} here; choose an older \
-         one to run with older drivers",
+        "its feature cuda-{}, or the newest before it that it has, fits CUDA {} of the {of} here; choose an older one \
+         to run with older drivers",
+        number(version),
         version.short()
     ))
 }
@@ -103,13 +59,6 @@ mod tests {
         let two = format!("{LOCK}\n{}", another.replace("0.18.2", "0.19.10"));
         assert_eq!(of(&two), None);
         assert_eq!(of(""), None);
-    }
-
-    #[test]
-    fn the_lock_of_a_package() {
-        assert!(contains(LOCK, "app", "0.1.0"));
-        assert!(!contains(LOCK, "app", "0.1.1"));
-        assert!(!contains(LOCK, "registry", "0.18.2"));
     }
 
     /// CFG-08: 12.8 is `cuda-12080`, and never newer than the driver.

@@ -1,148 +1,189 @@
-//! The cuDNN that a cudarc in `Cargo.lock` accepts: the versions for which it has bindings, and the names by which it
-//! opens the library. Its own sources tell both.
+//! The reasons why a cudarc in `Cargo.lock` does not accept the CUDA or the cuDNN of this machine, by its own sources:
+//! it has no bindings for the version, or it does not open the names of the libraries.
 
-use crate::compat::cudarc_sources::{LockedCudarc, locked, read};
-use crate::model::candidate::Cudnn;
+use crate::compat::cudarc_sources::{CUDA, CUDNN, LockedCudarc, update};
+use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Environment;
 use crate::model::platform::Os;
 use crate::runtime::facts::version::Version;
+use crate::runtime::system::names::DRIVER_SO;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// The feature with which cudarc reads the cuDNN version from the headers.
+/// The variable that chooses the CUDA version in the newer versions of cudarc.
+pub const CHOICE: &str = "CUDARC_CUDA_VERSION";
+
+/// The features with which cudarc learns the CUDA version from nvcc, and the cuDNN version from the headers.
+pub const BY_NVCC: &str = "cuda-version-from-build-system";
 pub const BY_HEADER: &str = "cudnn-version-from-build-system";
 
-/// The feature with which its build script accepts any cuDNN version.
+/// The messages with which its build script then refuses a version.
+const NO_CUDA: &str = "Unsupported cuda toolkit version";
+const NO_CUDNN: &str = "Unsupported cuDNN version";
+
+/// The feature with which its build script accepts any version.
 pub const ANY: &str = "fallback-latest";
 
-/// The message with which its build script refuses the headers.
-const REFUSAL: &str = "Unsupported cuDNN version";
-
-/// A cuDNN that a cudarc in `Cargo.lock` does not accept.
-#[derive(Debug, PartialEq, Eq)]
-pub struct CudarcCudnn {
-    pub release: String,
-    pub refusal: Refusal,
-    /// The packages that require it: `candle-core 0.9.1`.
-    pub required_by: Vec<String>,
-    pub sources: PathBuf,
+/// The installations that a program gets on this machine.
+#[derive(Clone, Copy)]
+pub struct Installed<'a> {
+    pub env: &'a Environment,
+    pub os: Os,
+    pub toolkit: Option<&'a Toolkit>,
+    pub cudnn: Option<&'a Cudnn>,
+    /// The newest CUDA that the driver supports.
+    pub driver: Option<Version>,
+    /// Returns the file that the loader uses for a name.
+    pub loads: &'a dyn Fn(&str) -> Option<PathBuf>,
 }
 
-/// The reason why a cudarc does not accept a cuDNN.
-#[derive(Debug, PartialEq, Eq)]
+/// A CUDA version that can be chosen for a cudarc.
+pub struct Choice {
+    /// The newest that it and the driver support.
+    pub cuda: Option<Version>,
+    /// `true` if the variable chooses one.
+    pub has_variable: bool,
+}
+
+/// A reason why a cudarc does not accept an installation.
 pub enum Refusal {
+    /// Its build script ends, because it has no bindings for the toolkit, which is newer.
+    Cuda {
+        toolkit: Version,
+        newest: Version,
+        choice: Choice,
+        /// A newer cudarc in the registry that has bindings.
+        update: Option<Version>,
+        has_any: bool,
+    },
     /// Its build script ends, because it has no bindings for the version of the headers.
-    Unlisted {
+    Cudnn {
         headers: Version,
         /// The versions for which it has bindings, in ascending order.
         listed: Vec<Version>,
-        /// `true` if it has a feature that accepts any version.
         has_any: bool,
     },
-    /// It opens none of the names that are in the directory of the library.
+    /// It opens none of the names that a library has.
     Unopened {
         library: PathBuf,
-        /// The name that it tries first.
-        first: String,
+        /// The names that it opens, in its order.
+        names: Vec<String>,
+        /// Set if the library is of another CUDA major than the program is built for.
+        other_cuda: Option<Choice>,
     },
 }
 
-/// Returns every cudarc of a `Cargo.lock` that does not accept this cuDNN.
-pub fn refusals(lock: &str, env: &Environment, cudnn: &Cudnn, os: Os) -> Vec<CudarcCudnn> {
-    let own = read(&env.directory().join("Cargo.toml")).unwrap_or_default();
-    let mut found = Vec::new();
-    for cudarc in locked(lock, env) {
-        let library = cudnn.library.as_deref();
-        let refused = unlisted(&cudarc, cudnn.header_version)
-            .or_else(|| unopened(&cudarc, &own, library?, os));
-        if let Some(refusal) = refused {
-            found.push(CudarcCudnn {
-                release: cudarc.release,
-                refusal,
-                required_by: cudarc.required_by,
-                sources: cudarc.sources,
-            });
+/// Returns the reasons why a cudarc does not accept what is installed.
+pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<Refusal> {
+    let mut found = Vec::from_iter(cuda(cudarc, installed));
+    found.extend(cudnn(cudarc, installed));
+    // A program that is linked opens no names.
+    if !cudarc.has("dynamic-linking") && !cudarc.has("static-linking") {
+        for library in cudarc.opened_libraries() {
+            found.extend(unopened(cudarc, &library, installed));
         }
     }
     found
 }
 
-/// Checks the headers of a build that takes the version from them.
-fn unlisted(cudarc: &LockedCudarc, headers: Option<Version>) -> Option<Refusal> {
-    let headers = headers?;
-    let is_by_header = cudarc.is_enabled(&|feature| feature == BY_HEADER);
-    let accepts_any = cudarc.is_enabled(&|feature| feature == ANY);
-    if !is_by_header || accepts_any || !cudarc.build_script.contains(REFUSAL) {
+/// Checks the toolkit of a build that takes the version from nvcc.
+fn cuda(cudarc: &LockedCudarc, installed: &Installed) -> Option<Refusal> {
+    let toolkit = installed.toolkit?.version?;
+    let newest = *cudarc.listed(CUDA).last()?;
+    if newest >= toolkit || !chosen(cudarc, installed).is_empty() {
         return None;
     }
-    let mut listed = Vec::new();
-    for feature in cudarc.features("cudnn-") {
-        listed.extend(version(feature));
-    }
-    listed.sort();
+    Some(Refusal::Cuda {
+        has_any: is_refused(cudarc, BY_NVCC, NO_CUDA)?,
+        toolkit,
+        newest,
+        choice: choice(cudarc, installed, None),
+        update: update(installed.env, &cudarc.release, toolkit),
+    })
+}
+
+/// Checks the headers of a build that takes the version from them.
+fn cudnn(cudarc: &LockedCudarc, installed: &Installed) -> Option<Refusal> {
+    let headers = installed.cudnn?.header_version?;
+    let listed = cudarc.listed(CUDNN);
     let is_it = |one: &Version| (one.major, one.minor) == (headers.major, headers.minor);
-    let is_known = listed.is_empty() || listed.iter().any(is_it);
-    (!is_known).then(|| Refusal::Unlisted {
+    if listed.is_empty() || listed.iter().any(is_it) {
+        return None;
+    }
+    Some(Refusal::Cudnn {
+        has_any: is_refused(cudarc, BY_HEADER, NO_CUDNN)?,
         headers,
         listed,
-        has_any: cudarc.features(ANY).contains(&ANY),
     })
 }
 
-/// Returns the feature of cudarc for a cuDNN version: `cudnn-09010`.
-pub fn feature(cudnn: Version) -> String {
-    format!("cudnn-{:02}{:03}", cudnn.major, cudnn.minor)
+/// Returns `None` if the build script does not refuse a version with this message; else `true` if it would accept the
+/// version with the feature for any version, which it then names in the line before.
+fn is_refused(cudarc: &LockedCudarc, by: &str, message: &str) -> Option<bool> {
+    let (before, _) = cudarc.build_script.rsplit_once(message)?;
+    let has_any = before.lines().rev().take(3).any(|line| line.contains(ANY));
+    let is_accepted = has_any && cudarc.has(ANY);
+    (cudarc.has(by) && !is_accepted).then_some(has_any)
 }
 
-/// Parses the name of a feature: `cudnn-09010` is 9.10.
-fn version(feature: &str) -> Option<Version> {
-    let digits = feature.strip_prefix("cudnn-")?;
-    let number: u32 = digits.parse().ok().filter(|_| digits.len() == 5)?;
-    Some(Version::new(number / 1000, number % 1000, 0))
-}
-
-/// Checks the names by which the program opens cuDNN. Nothing is known of a program whose manifest does not mention
-/// the feature `cudnn`, and one that is linked opens no names.
-fn unopened(cudarc: &LockedCudarc, own: &str, library: &Path, os: Os) -> Option<Refusal> {
-    let is_used = own.split(['"', '\'', '/']).any(|word| word == "cudnn");
-    let is_linked = cudarc.is_enabled(&|one| one == "dynamic-linking" || one == "static-linking");
-    if !is_used || is_linked {
-        return None;
+/// Returns the CUDA versions that the variable or features choose.
+fn chosen(cudarc: &LockedCudarc, installed: &Installed) -> Vec<Version> {
+    let variable = installed
+        .env
+        .var(CHOICE)
+        .filter(|_| cudarc.build_script.contains(CHOICE));
+    match variable.and_then(|number| number.parse().ok()) {
+        Some(number) => vec![Version::from_cuda(number)],
+        None => cudarc.chosen(CUDA),
     }
-    let names = opened_names(&read(&cudarc.sources.join("src/lib.rs"))?, os)?;
-    let is_there = |name: &String| files::is_file(&library.with_file_name(name));
-    (!names.iter().any(is_there)).then(|| Refusal::Unopened {
-        library: library.to_path_buf(),
-        first: names.first().cloned().unwrap_or_default(),
-    })
 }
 
-/// Parses the names by which cudarc opens cuDNN, in its order: `std::format!("{DLL_PREFIX}{lib_name}{DLL_SUFFIX}.9")`.
-/// Those with the CUDA version are left out, since they belong to no cuDNN. `None` if the source has another form.
-fn opened_names(source: &str, os: Os) -> Option<Vec<String>> {
-    let (_, body) = source.split_once("fn get_lib_name_candidates(lib_name: &str)")?;
-    let (body, _) = body.split_once("\n}")?;
-    let (prefix, suffix) = match os {
-        Os::Windows => ("", ".dll"),
-        _ => ("lib", ".so"),
+/// Returns the CUDA version that can be chosen, of this major if one is given.
+fn choice(cudarc: &LockedCudarc, installed: &Installed, major: Option<u32>) -> Choice {
+    let is_usable = |cuda: &Version| {
+        let is_for_driver = installed.driver.is_none_or(|driver| *cuda <= driver);
+        is_for_driver && major.is_none_or(|major| cuda.major == major)
     };
-    let mut names = Vec::new();
-    for template in body.split("format!(\"").skip(1) {
-        let (template, _) = template.split_once('"')?;
-        let name = template
-            .replace("{DLL_PREFIX}", prefix)
-            .replace("{DLL_SUFFIX}", suffix)
-            .replace("{lib_name}", "cudnn")
-            .replace("{pointer_width}", "64");
-        if name.contains("{major}") {
-            continue;
-        }
-        if name.contains('{') {
-            return None;
-        }
-        names.push(name);
+    Choice {
+        cuda: cudarc.listed(CUDA).into_iter().rfind(is_usable),
+        has_variable: cudarc.build_script.contains(CHOICE),
     }
-    (!names.is_empty()).then_some(names)
+}
+
+/// Checks the names by which the program opens a library.
+fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Option<Refusal> {
+    let toolkit = installed.toolkit.and_then(|toolkit| toolkit.version);
+    let directory = |file: &Path| Vec::from_iter(file.parent().map(PathBuf::from));
+    let (dirs, toolkit) = match library {
+        "cudnn" => (directory(installed.cudnn?.library.as_deref()?), None),
+        "cuda" => (directory(&(installed.loads)(DRIVER_SO)?), None),
+        _ => (installed.toolkit?.link_dirs.clone(), Some(toolkit?)),
+    };
+    let mut cudas = chosen(cudarc, installed);
+    if cudas.is_empty() {
+        cudas.extend(toolkit);
+    }
+    let names = cudarc.opened_names(library, &cudas, installed.os)?;
+    let start = match installed.os {
+        Os::Windows => format!("{library}64_"),
+        _ => format!("lib{library}.so"),
+    };
+    let is_of_library = |name: &str| name.starts_with(&start);
+    let files = dirs
+        .iter()
+        .filter_map(|dir| files::list_named(dir, &is_of_library).ok());
+    let library = files.flatten().find(|file| files::is_file(file))?;
+    let is_opened = |name: &String| {
+        let mut files = dirs.iter().map(|dir| dir.join(name));
+        files.any(|file| files::is_file(&file)) || (installed.loads)(name).is_some()
+    };
+    // A link would give the program a library of another CUDA.
+    let other = toolkit.filter(|toolkit| cudas.iter().all(|cuda| cuda.major != toolkit.major));
+    (!names.iter().any(is_opened)).then(|| Refusal::Unopened {
+        other_cuda: other.map(|cuda| choice(cudarc, installed, Some(cuda.major))),
+        library,
+        names,
+    })
 }
 
 #[cfg(test)]

@@ -1,147 +1,201 @@
-//! The sources of the cudarc versions in a `Cargo.lock`, as cargo unpacked them: they tell which CUDA each supports.
+//! The cudarc versions in a `Cargo.lock`: their sources, as cargo unpacked them, and their features, as cargo resolves
+//! them.
 
-use crate::compat::cudarc::{Package, packages};
+use crate::compat::cargo_lock::packages;
 use crate::model::environment::{Environment, Variable};
+use crate::model::invocation::Invocation;
+use crate::model::platform::Os;
 use crate::runtime::facts::version::Version;
-use crate::system::files;
+use crate::system::{files, programs};
+use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The variable that chooses the CUDA version in the newer versions of cudarc.
-pub const CHOICE: &str = "CUDARC_CUDA_VERSION";
+/// The time limit of cargo, which may wait for another cargo.
+const DEADLINE: Duration = Duration::from_secs(5);
 
-/// The feature with which cudarc runs nvcc to learn the CUDA version.
-pub const BY_NVCC: &str = "cuda-version-from-build-system";
+/// The builds that cargo is queried for, the first that contains the package counts. `cuda` is the usual name of the
+/// feature that enables cudarc, and all features may need packages that were never downloaded.
+const BUILDS: [&str; 3] = ["", "--features=cuda", "--all-features"];
 
-/// The message with which its build script refuses a toolkit.
-const REFUSAL: &str = "Unsupported cuda toolkit version";
-
-const MAX_FILE: u64 = 1 << 18;
+const MAX_FILE: u64 = 1 << 21;
 const MAX_REGISTRIES: usize = 16;
 const MAX_VERSIONS: usize = 32;
 
-/// A cudarc in `Cargo.lock`, with its sources in cargo's registry.
-pub(super) struct LockedCudarc {
-    pub(super) release: String,
-    pub(super) sources: PathBuf,
-    manifest: String,
-    pub(super) build_script: String,
+/// The CUDA versions for which cudarc has features begin with this, and the cuDNN versions.
+pub const CUDA: &str = "cuda-";
+pub const CUDNN: &str = "cudnn-";
+
+/// A package in the build of this directory.
+#[derive(Default)]
+pub struct Resolved {
+    /// Its features.
+    pub features: Vec<String>,
     /// The packages that require it: `candle-core 0.9.1`.
-    pub(super) required_by: Vec<String>,
-    /// The manifests of these packages.
-    manifests: Vec<String>,
+    pub required_by: Vec<String>,
+    /// The option of cargo with which the build contains it; empty if none is needed.
+    pub option: &'static str,
+}
+
+/// A cudarc in `Cargo.lock`, with its sources in cargo's registry.
+pub struct LockedCudarc {
+    pub release: String,
+    pub sources: PathBuf,
+    manifest: String,
+    pub build_script: String,
+    pub resolved: Resolved,
 }
 
 impl LockedCudarc {
-    /// Returns the names of its features that begin with this prefix.
-    pub(super) fn features(&self, prefix: &str) -> Vec<&str> {
-        let mut found = features(&self.manifest);
-        found.retain(|name| name.starts_with(prefix));
-        found
+    /// Returns `true` if a feature is enabled.
+    pub fn has(&self, feature: &str) -> bool {
+        self.resolved.features.iter().any(|one| one == feature)
     }
 
-    /// Returns `true` if a package that requires it enables, or can enable, a feature that meets the condition.
-    pub(super) fn is_enabled(&self, feature: &dyn Fn(&str) -> bool) -> bool {
-        let mut manifests = self.manifests.iter();
-        manifests.any(|text| text.split(['"', '\'', '/']).any(feature))
+    /// Returns the versions that are chosen by features with this prefix.
+    pub fn chosen(&self, prefix: &str) -> Vec<Version> {
+        versions(self.resolved.features.iter().map(String::as_str), prefix)
+    }
+
+    /// Returns the versions for which it has features with this prefix, in ascending order.
+    pub fn listed(&self, prefix: &str) -> Vec<Version> {
+        versions(features(&self.manifest), prefix)
+    }
+
+    /// Returns the libraries that the program opens through it: `cudnn`, `cuda` for the driver. Each module of cudarc
+    /// opens one, and has a feature. A program may use no module of the default features but `driver`.
+    pub fn opened_libraries(&self) -> Vec<String> {
+        let defaults = self.manifest.split_once("\ndefault = [");
+        let defaults = defaults.and_then(|(_, list)| list.split(']').next());
+        let defaults = defaults.filter(|_| self.has("default")).unwrap_or_default();
+        let mut libraries = Vec::new();
+        for module in features(&self.manifest) {
+            // `cudnn-09010` enables the module `cudnn`, too.
+            let mut enabled = self.resolved.features.iter();
+            let is_enabled = enabled.any(|one| one.split('-').next() == Some(module));
+            let is_default = defaults.contains(&format!("\"{module}\"")) && module != "driver";
+            if is_enabled && !is_default {
+                let text = read(&self.sources.join(format!("src/{module}/sys/mod.rs")));
+                let name = text
+                    .as_deref()
+                    .and_then(|text| text.rsplit_once("let lib_name"));
+                let name = name.and_then(|(_, names)| names.split('"').nth(1));
+                libraries.extend(name.map(String::from));
+            }
+        }
+        libraries
+    }
+
+    /// Returns the names by which it opens a library, in its order, if it is compiled for one of these CUDA versions:
+    /// `std::format!("{DLL_PREFIX}{lib_name}{DLL_SUFFIX}.9")`. `None` if the source has another form.
+    pub fn opened_names(&self, library: &str, cudas: &[Version], os: Os) -> Option<Vec<String>> {
+        let source = read(&self.sources.join("src/lib.rs"))?;
+        let (_, body) = source.split_once("fn get_lib_name_candidates(lib_name: &str)")?;
+        let (body, _) = body.split_once("\n}")?;
+        let (prefix, suffix) = match os {
+            Os::Windows => ("", ".dll"),
+            _ => ("lib", ".so"),
+        };
+        let mut names = Vec::new();
+        for template in body.split("format!(\"").skip(1) {
+            let (template, _) = template.split_once('"')?;
+            // No library for Linux has a name like `libcudnn64_9.so`.
+            if template.contains("{pointer_width}") && os != Os::Windows {
+                continue;
+            }
+            let name = template
+                .replace("{DLL_PREFIX}", prefix)
+                .replace("{DLL_SUFFIX}", suffix)
+                .replace("{lib_name}", library)
+                .replace("{pointer_width}", "64");
+            if !name.contains("{major}") {
+                names.push(name);
+                continue;
+            }
+            for cuda in cudas {
+                let name = name.replace("{major}", &cuda.major.to_string());
+                names.push(name.replace("{minor}", &cuda.minor.to_string()));
+            }
+        }
+        let is_known = !names.is_empty() && !names.iter().any(|name| name.contains('{'));
+        is_known.then_some(names)
     }
 }
 
-/// A cudarc in `Cargo.lock` whose build script refuses the toolkit.
-#[derive(Debug, PartialEq, Eq)]
-pub struct OldCudarc {
-    pub release: String,
-    /// The newest CUDA that it supports.
-    pub newest: Version,
-    pub toolkit: Version,
-    /// The newest CUDA that it and the driver support.
-    pub choice: Option<Version>,
-    pub has_variable: bool,
-    /// The packages that require it: `candle-core 0.9.1`.
-    pub required_by: Vec<String>,
-    /// A newer cudarc in the registry that supports the toolkit.
-    pub update: Option<Version>,
-    pub sources: PathBuf,
-}
-
-/// Returns the feature of cudarc for a CUDA version: `cuda-12090`.
-pub fn feature(cuda: Version) -> String {
-    format!("cuda-{}", number(cuda))
-}
-
-/// Returns the number of a CUDA version in features and variables of cudarc: `12090`.
-pub fn number(cuda: Version) -> String {
-    format!("{}{:02}0", cuda.major, cuda.minor)
-}
-
-/// Returns every cudarc of a `Cargo.lock`. One without sources in cargo's registry is left out, and one that a package
-/// without a known manifest requires.
-pub(super) fn locked(lock: &str, env: &Environment) -> Vec<LockedCudarc> {
+/// Returns every cudarc of a `Cargo.lock` that has sources in cargo's registry and that `resolve` finds in the build.
+pub fn locked(
+    lock: &str,
+    env: &Environment,
+    resolve: &dyn Fn(&str) -> Option<Resolved>,
+) -> Vec<LockedCudarc> {
     let registries = registries(env);
     let cudarcs = packages(lock).filter(|one| one.name == "cudarc" && one.is_published);
-    let read_one = |cudarc: Package| {
-        let sources = unpacked(&registries, &cudarc)?;
-        let requiring: Vec<_> = packages(lock).filter(|one| one.requires(&cudarc)).collect();
-        let mut all = Vec::new();
-        for one in &requiring {
-            let dirs = match one.is_published {
-                true => Vec::from_iter(unpacked(&registries, one)),
-                false => own_dirs(env.directory(), one.name),
-            };
-            let manifests = dirs.iter().filter_map(|dir| read(&dir.join("Cargo.toml")));
-            let manifests: Vec<_> = manifests.collect();
-            let name = format!("name = \"{}\"", one.name);
-            if !manifests.iter().any(|text| text.contains(&name)) {
-                return None;
-            }
-            all.extend(manifests);
-        }
-        let names = requiring.iter();
+    let versions = cudarcs.map(|cudarc| cudarc.version).take(MAX_VERSIONS);
+    let read_one = |version: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "-.+".contains(c);
+        let name = format!(
+            "cudarc-{}",
+            Some(version).filter(|one| one.chars().all(is_part))?
+        );
+        let mut dirs = registries.iter().map(|dir| dir.join(&name));
+        let sources = dirs.find(|dir| files::is_dir(dir))?;
         Some(LockedCudarc {
-            release: cudarc.version.to_string(),
+            release: version.to_string(),
             manifest: read(&sources.join("Cargo.toml"))?,
             build_script: read(&sources.join("build.rs"))?,
             sources,
-            required_by: names
-                .map(|one| format!("{} {}", one.name, one.version))
-                .collect(),
-            manifests: all,
+            resolved: resolve(version)?,
         })
     };
-    cudarcs.take(MAX_VERSIONS).filter_map(read_one).collect()
+    versions.filter_map(read_one).collect()
 }
 
-/// Returns every cudarc of a `Cargo.lock` that refuses the toolkit. Nothing is wrong with one whose CUDA version is
-/// chosen by a feature or the variable.
-pub fn too_old(
-    lock: &str,
-    env: &Environment,
-    toolkit: Version,
-    driver: Option<Version>,
-) -> Vec<OldCudarc> {
-    let judge = |cudarc: LockedCudarc| {
-        let cudas = supported(&cudarc.manifest)?;
-        let has_variable = cudarc.build_script.contains(CHOICE);
-        let newest = *cudas.last()?;
-        let is_chosen = has_variable && env.os_var(CHOICE).is_some()
-            || cudarc.is_enabled(&|feature| cuda(feature).is_some());
-        if !cudarc.build_script.contains(REFUSAL) || !is_older(newest, toolkit) || is_chosen {
-            return None;
+/// Resolves a version of cudarc as cargo does in this directory. `None` if no build contains it, or if cargo cannot say
+/// so offline.
+pub fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
+    let cargo = programs::on_path(&format!("cargo{EXE_SUFFIX}"), env.os_var("PATH")?)?;
+    for option in BUILDS {
+        let package = format!("--invert=cudarc@{version}");
+        let mut args = vec!["tree", "--frozen", &package, "--depth=1", "--edges=no-dev"];
+        args.extend(["--prefix=depth", "--format={f}|{p}"]);
+        args.extend(Some(option).filter(|option| !option.is_empty()));
+        let invocation = Invocation {
+            program: cargo.clone(),
+            args: args.into_iter().map(String::from).collect(),
+            // rustup would install the toolchain that the package names.
+            env: vec![("RUSTUP_AUTO_INSTALL".into(), "0".into())],
+        };
+        let deadline = env.program_deadline().unwrap_or(DEADLINE);
+        let output = programs::run(&invocation, deadline).ok()?;
+        if output.success && output.stdout.starts_with('0') {
+            return Some(parse(&output.stdout, option));
         }
-        let mut usable = cudas.iter().rev();
-        Some(OldCudarc {
-            newest,
-            toolkit,
-            choice: usable
-                .find(|cuda| driver.is_none_or(|driver| !is_older(driver, **cuda)))
-                .copied(),
-            has_variable,
-            required_by: cudarc.required_by,
-            update: update(&registries(env), &cudarc.release, toolkit),
-            sources: cudarc.sources,
-            release: cudarc.release,
-        })
+    }
+    None
+}
+
+/// Parses the package, `0default,driver|cudarc v0.16.6`, and those that require it, `1|candle-core v0.9.1`.
+fn parse(tree: &str, option: &'static str) -> Resolved {
+    let mut resolved = Resolved {
+        option,
+        ..Resolved::default()
     };
-    locked(lock, env).into_iter().filter_map(judge).collect()
+    for line in tree.lines() {
+        let (features, package) = line.split_once('|').unwrap_or_default();
+        let mut words = package.split(' ');
+        let requiring = words.next().zip(words.next());
+        match (features.strip_prefix('0'), requiring) {
+            (Some(features), _) => resolved
+                .features
+                .extend(features.split(',').map(String::from)),
+            (None, Some((name, version))) => {
+                let version = version.trim_start_matches('v');
+                resolved.required_by.push(format!("{name} {version}"));
+            }
+            _ => {}
+        }
+    }
+    resolved
 }
 
 /// Returns the directories of cargo's registries, in which each package is a directory.
@@ -154,79 +208,52 @@ fn registries(env: &Environment) -> Vec<PathBuf> {
     };
     let dir = cargo.map(|cargo| cargo.join("registry").join("src"));
     let mut found = dir.map_or(Vec::new(), |dir| files::list(&dir).unwrap_or_default());
-    found.sort();
     found.truncate(MAX_REGISTRIES);
     found
 }
 
-fn unpacked(registries: &[PathBuf], package: &Package) -> Option<PathBuf> {
-    let name = format!("{}-{}", package.name, package.version);
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
-    if !name.chars().all(is_part) {
-        return None;
-    }
-    let mut dirs = registries.iter().map(|dir| dir.join(&name));
-    dirs.find(|dir| files::is_dir(dir))
-}
-
-/// Returns the usual directories of a package of this workspace.
-fn own_dirs(workspace: &Path, name: &str) -> Vec<PathBuf> {
-    let own = workspace.to_path_buf();
-    vec![
-        workspace.join(name),
-        workspace.join("crates").join(name),
-        own,
-    ]
-}
-
-/// Returns the newest cudarc in the registries that supports the toolkit.
-fn update(registries: &[PathBuf], release: &str, toolkit: Version) -> Option<Version> {
+/// Returns the newest cudarc in the registries that is newer than this one and has a feature for this CUDA or a later
+/// one.
+pub fn update(env: &Environment, release: &str, cuda: Version) -> Option<Version> {
     let is_cudarc = |name: &str| name.starts_with("cudarc-");
+    let registries = registries(env);
     let dirs = registries.iter();
     let dirs = dirs.flat_map(|dir| files::list_named(dir, &is_cudarc).unwrap_or_default());
     let newer = dirs.take(MAX_VERSIONS).filter_map(|dir| {
         let version = Version::parse(dir.file_name()?.to_str()?.strip_prefix("cudarc-")?)?;
-        let newest = *supported(&read(&dir.join("Cargo.toml"))?)?.last()?;
+        let manifest = read(&dir.join("Cargo.toml"))?;
         let is_newer = version > Version::parse(release)?;
-        (is_newer && !is_older(newest, toolkit)).then_some(version)
+        (is_newer && versions(features(&manifest), CUDA).last()? >= &cuda).then_some(version)
     });
     newer.max()
 }
 
-pub(super) fn read(path: &Path) -> Option<String> {
+fn read(path: &Path) -> Option<String> {
     let is_file = files::is_file(path);
     is_file.then(|| files::read_start(path, MAX_FILE).ok())?
 }
 
 /// Returns the names of the features in a manifest.
-fn features(manifest: &str) -> Vec<&str> {
+fn features(manifest: &str) -> impl Iterator<Item = &str> {
     let mut lines = manifest.lines().map(str::trim);
-    if lines.all(|line| line != "[features]") {
-        return Vec::new();
-    }
+    lines.find(|line| *line == "[features]");
     let names = lines.take_while(|line| !line.starts_with('['));
-    names
-        .filter_map(|line| Some(line.split_once('=')?.0.trim()))
-        .collect()
+    names.filter_map(|line| Some(line.split_once('=')?.0.trim()))
 }
 
-/// Returns the CUDA versions for which a manifest has features, in ascending order; none if nvcc is never run.
-fn supported(manifest: &str) -> Option<Vec<Version>> {
-    let names = features(manifest);
-    let mut cudas: Vec<_> = names.iter().filter_map(|name| cuda(name)).collect();
-    cudas.sort();
-    names.contains(&BY_NVCC).then_some(cudas)
-}
-
-/// Parses the name of a feature: `cuda-12090` is 12.9.
-fn cuda(feature: &str) -> Option<Version> {
-    let digits = feature.strip_prefix("cuda-")?;
-    let number: u32 = digits.parse().ok().filter(|_| digits.len() == 5)?;
-    Some(Version::new(number / 1000, number % 1000 / 10, 0))
-}
-
-fn is_older(version: Version, than: Version) -> bool {
-    (version.major, version.minor) < (than.major, than.minor)
+/// Returns the versions in features with this prefix, in ascending order: `cuda-12090` is 12.9, `cudnn-09010` is 9.10.
+fn versions<'a>(features: impl Iterator<Item = &'a str>, prefix: &str) -> Vec<Version> {
+    let version = |feature: &str| {
+        let digits = feature.strip_prefix(prefix)?;
+        let number: u32 = digits.parse().ok().filter(|_| digits.len() == 5)?;
+        Some(match prefix {
+            CUDA => Version::from_cuda(number),
+            _ => Version::new(number / 1000, number % 1000, 0),
+        })
+    };
+    let mut found: Vec<_> = features.filter_map(version).collect();
+    found.sort();
+    found
 }
 
 #[cfg(test)]

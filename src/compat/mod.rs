@@ -3,7 +3,7 @@
 pub mod cargo_lock;
 pub mod cudarc;
 #[cfg(feature = "cli")]
-pub mod cudarc_cudnn;
+pub mod cudarc_refusals;
 #[cfg(feature = "cli")]
 pub mod cudarc_sources;
 #[cfg(feature = "cli")]

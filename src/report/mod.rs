@@ -16,9 +16,9 @@ pub mod text;
 #[cfg(feature = "cli")]
 use crate::compat::cudarc;
 #[cfg(feature = "cli")]
-use crate::compat::cudarc_cudnn::{self, CudarcCudnn};
+use crate::compat::cudarc_refusals::{self, Installed};
 #[cfg(feature = "cli")]
-use crate::compat::cudarc_sources::{self, OldCudarc};
+use crate::compat::cudarc_sources::{locked, resolve};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit, chosen};
 use crate::model::found_via::FoundVia;
 #[cfg(feature = "cli")]
@@ -26,6 +26,8 @@ use crate::model::platform::Os;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::compute_capability::Target;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+#[cfg(feature = "cli")]
+use crate::runtime::loader::search_path::SearchPath;
 use crate::search::search_step::Kind;
 #[cfg(feature = "cli")]
 use crate::system::files;
@@ -100,19 +102,21 @@ impl Toolchain {
         if is_this && self.config.root.is_none() {
             report.machine = Some(machine::ask(self, &mut report.findings));
         }
-        if let Some(toolkit) = self.toolkit().and_then(|toolkit| toolkit.version) {
-            let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
-            let driver = driver.and_then(|driver| driver.cuda);
-            let too_old = cudarc_sources::too_old(&lock, &self.host.env, toolkit, driver);
-            report
-                .findings
-                .extend(too_old.iter().map(OldCudarc::finding));
-        }
-        if let Some(cudnn) = self.cudnn() {
-            let refusals = cudarc_cudnn::refusals(&lock, &self.host.env, cudnn, platform.os);
-            report
-                .findings
-                .extend(refusals.iter().map(CudarcCudnn::finding));
+        let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
+        let search_path = report.machine.as_ref().map(|_| SearchPath::of_program());
+        let installed = Installed {
+            env: &self.host.env,
+            os: platform.os,
+            toolkit: self.toolkit(),
+            cudnn: self.cudnn(),
+            driver: driver.and_then(|driver| driver.cuda),
+            loads: &|name| search_path.as_ref()?.program_file(name),
+        };
+        let resolve = |version: &str| resolve(version, &self.host.env);
+        for cudarc in locked(&lock, &self.host.env, &resolve) {
+            let refusals = cudarc_refusals::find(&cudarc, &installed).into_iter();
+            let found = refusals.map(|refusal| refusal.finding(&cudarc));
+            report.findings.extend(found);
         }
         report
     }

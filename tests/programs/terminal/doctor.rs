@@ -303,36 +303,68 @@ fn doctor_names_the_feature_of_cudarc_that_fits() {
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
 
+/// Writes a crate with these features that requires cudarc 0.16.6, and these files of cudarc into cargo's registry, which
+/// is a source for cargo, too.
+fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(&str, &str)]) {
+    let registry = "cargo/registry/src/index-1";
+    file(
+        root,
+        ".cargo/config.toml",
+        &format!(
+            "[source.crates-io]\nreplace-with = \"made-up\"\n[source.made-up]\ndirectory = \"{registry}\"\n"
+        ),
+    );
+    let manifest = format!(
+        "[package]\nname = \"app\"\nversion = \"0.1.0\"\n[features]\n{features}\n[dependencies]\n\
+         cudarc = {{ version = \"0.16\", {dependency} }}\n[workspace]\n"
+    );
+    file(root, "Cargo.toml", &manifest);
+    file(root, "src/lib.rs", "");
+    let lock = "version = 3\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\ndependencies = [\n \"cudarc\",\n]\n\n\
+         [[package]]\nname = \"cudarc\"\nversion = \"0.16.6\"\n\
+         source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
+    file(root, "Cargo.lock", lock);
+    let unpacked = [
+        (".cargo-checksum.json", "{\"files\":{}}"),
+        ("src/lib.rs", ""),
+    ];
+    for (path, text) in unpacked.iter().chain(sources) {
+        file(root, &format!("{registry}/cudarc-0.16.6/{path}"), text);
+    }
+}
+
+/// Runs doctor in such a crate, with this cargo.
+fn doctor_with_cargo(root: &Path, args: &[&str], env: &[(&str, &Path)]) -> String {
+    let cargo = std::env::var_os("CARGO").expect("run by cargo");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command.arg("doctor").args(args).current_dir(root);
+    command.env_clear().env("CARGO_HOME", root.join("cargo"));
+    command.env("PATH", Path::new(&cargo).parent().expect("a directory"));
+    command.envs(env.iter().copied());
+    text(&command.output().expect("cudnn-guard runs"))
+}
+
 /// Its build script ends with "Unsupported cuda toolkit version" unless another CUDA version is chosen.
 #[test]
 fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     let root = folder("doctor-old-cudarc");
-    file(
-        &root,
-        "Cargo.lock",
-        "version = 4\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\ndependencies = [\n \"cudarc\",\n]\n\n\
-         [[package]]\nname = \"cudarc\"\nversion = \"0.16.6\"\nsource = \"registry+https://example.org\"\n",
-    );
-    let doctor = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.args(["doctor", "--root"]).arg(&root);
-        command.current_dir(&root).env_clear();
-        command.env("CARGO_HOME", root.join("cargo"));
-        text(&command.output().expect("cudnn-guard runs"))
-    };
-    file(&root, "Cargo.toml", "[package]\nname = \"app\"\n");
-    let sources = "cargo/registry/src/index-1/cudarc-0.16.6";
-    file(
-        &root,
-        &format!("{sources}/Cargo.toml"),
-        "[features]\ncuda-12090 = []\ncuda-version-from-build-system = []\n",
-    );
-    file(
-        &root,
-        &format!("{sources}/build.rs"),
-        "// CUDARC_CUDA_VERSION\npanic!(\"Unsupported cuda toolkit version: `{v}`\");\n",
-    );
-    assert!(!doctor().contains("supports CUDA up to"), "no toolkit");
+    let sources = [
+        (
+            "Cargo.toml",
+            "[package]\nname = \"cudarc\"\nversion = \"0.16.6\"\n[features]\ncuda-12090 = []\n\
+             cuda-version-from-build-system = []\n",
+        ),
+        (
+            "build.rs",
+            "// CUDARC_CUDA_VERSION\npanic!(\"Unsupported cuda toolkit version: `{v}`\");\n",
+        ),
+    ];
+    let dependency = "features = [\"cuda-version-from-build-system\"]";
+    crate_with_cudarc(&root, "", dependency, &sources);
+    let at = root.to_str().expect("UTF-8").to_string();
+    let doctor = || doctor_with_cargo(&root, &["--root", &at], &[]);
+    let headline = "supports CUDA up to";
+    assert!(!doctor().contains(headline), "no toolkit");
     usr_local(&root);
     let said = doctor();
     let wanted = "cudarc 0.16.6 supports CUDA up to 12.9, and the toolkit here is CUDA 13.0\n    \
@@ -342,8 +374,45 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
          = help: or require a newer cudarc, or a newer version of what requires it\n      \
          required by app 0.1.0\n";
     assert!(said.contains(wanted), "{said}");
-    fs::remove_dir_all(root.join("cargo")).expect("removed");
-    assert!(!doctor().contains("supports CUDA up to"), "no sources");
+    // Only with a feature of the crate: the usual one, and another.
+    let optional = format!("optional = true, {dependency}");
+    for (features, option) in [
+        ("cuda = [\"dep:cudarc\"]", "--features=cuda"),
+        ("gpu = [\"dep:cudarc\"]", "--all-features"),
+    ] {
+        crate_with_cudarc(&root, features, &optional, &sources);
+        let said = doctor();
+        let condition = format!("condition   a build with `{option}`\n");
+        assert!(
+            said.contains(headline) && said.contains(&condition),
+            "{said}"
+        );
+    }
+    // As cargo resolves them: one that nothing enables, and one that another dependency enables.
+    crate_with_cudarc(
+        &root,
+        "gpu = [\"cudarc/cuda-version-from-build-system\"]",
+        "features = []",
+        &sources,
+    );
+    assert!(!doctor().contains(headline), "it does not run nvcc");
+    let both = "features = [\"cuda-version-from-build-system\"] }\n[target.'cfg(all())'.dependencies]\n\
+        cudarc = { version = \"0.16\", features = [\"cuda-12090\"]";
+    crate_with_cudarc(&root, "", both, &sources);
+    assert!(!doctor().contains(headline), "it is chosen");
+    // A lock that does not belong to the manifest, of which cargo says nothing.
+    crate_with_cudarc(
+        &root,
+        "",
+        &format!("{dependency} }}\ncc = {{ version = \"1\""),
+        &sources,
+    );
+    assert!(!doctor().contains(headline), "no answer");
+    crate_with_cudarc(&root, "", dependency, &sources);
+    assert!(doctor().contains(headline));
+    fs::remove_file(root.join("cargo/registry/src/index-1/cudarc-0.16.6/build.rs"))
+        .expect("removed");
+    assert!(!doctor().contains(headline), "no sources");
 }
 
 /// It opens `libcudnn.so` only, and the wheel has no file of this name.
@@ -351,42 +420,28 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
 #[test]
 fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
     let root = folder("doctor-cudarc-names");
-    let manifest = "[package]\nname = \"app\"\n[dependencies]\ncudarc = { version = \"0.16\", features = [\"cudnn\"] }\n";
-    file(&root, "Cargo.toml", manifest);
-    file(
-        &root,
-        "Cargo.lock",
-        "version = 4\n\n[[package]]\nname = \"app\"\nversion = \"0.1.0\"\ndependencies = [\n \"cudarc\",\n]\n\n\
-         [[package]]\nname = \"cudarc\"\nversion = \"0.16.6\"\nsource = \"registry+https://example.org\"\n",
-    );
-    let sources = "cargo/registry/src/index-1/cudarc-0.16.6";
-    for (path, text) in [
-        ("Cargo.toml", "[features]\ncudnn = []\n"),
+    let sources = [
+        (
+            "Cargo.toml",
+            "[package]\nname = \"cudarc\"\nversion = \"0.16.6\"\n[features]\ncudnn = []\n",
+        ),
         ("build.rs", "fn main() {}\n"),
         (
             "src/lib.rs",
             "fn get_lib_name_candidates(lib_name: &str) -> Vec<String> {\n    \
              [std::format!(\"{DLL_PREFIX}{lib_name}{DLL_SUFFIX}\")]\n}\n",
         ),
-    ] {
-        file(&root, &format!("{sources}/{path}"), text);
-    }
+        ("src/cudnn/sys/mod.rs", "let lib_names = [\"cudnn\"];\n"),
+    ];
+    crate_with_cudarc(&root, "", "features = [\"cudnn\"]", &sources);
     let wheel = crate::support::builds::wheel(&root.join("venv"), 12, (9, 10, 2));
-    let doctor = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command
-            .args(["doctor", "--link", "runtime"])
-            .current_dir(&root);
-        command.env_clear().env("CARGO_HOME", root.join("cargo"));
-        command.env("CUDNN_PATH", &wheel);
-        text(&command.output().expect("cudnn-guard runs"))
-    };
+    let doctor = || doctor_with_cargo(&root, &["--link", "runtime"], &[("CUDNN_PATH", &wheel)]);
     let said = doctor();
     let command = format!("ln -s libcudnn.so.9 {}/lib/libcudnn.so", wheel.display());
     // Without the line breaks of the terminal, which depend on the path of the clone.
     let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for wanted in [
-        "cudarc 0.16.6 does not open `libcudnn.so.9`, the only name of cuDNN in its directory [cudnn-not-loadable]",
+        "cudarc 0.16.6 does not open `libcudnn.so.9`, the only name of this library in its directory [cudnn-not-loadable]",
         "= help: or require cudarc 0.19.2 or later, which opens `libcudnn.so.9`",
     ] {
         assert!(line.contains(wanted), "{said}");

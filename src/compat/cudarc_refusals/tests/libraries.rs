@@ -1,167 +1,243 @@
-//! A made-up registry with one cudarc, a crate that requires it, and a cuDNN.
+//! The cuDNN of the headers, and the names by which libraries are opened.
 
 use super::*;
-use std::ffi::OsString;
-use std::fs;
 
 /// A later version than any that exists: no table knows it.
 const RELEASE: &str = "9.9.9";
 
-const LISTS: &str = "panic!(\"Unsupported cuDNN version {major}.{minor}\")\n";
+const LISTS: &str = "        #[cfg(not(feature = \"fallback-latest\"))]\n        \
+    panic!(\"Unsupported cuDNN version {major}.{minor})\");\n";
 
 /// The form of cudarc's list, with names of a made-up cuDNN.
 const NAMES: &str = "pub fn get_lib_name_candidates(lib_name: &str) -> Vec<String> {\n    [\n        \
     std::format!(\"{DLL_PREFIX}{lib_name}{DLL_SUFFIX}\"),\n        \
     std::format!(\"{DLL_PREFIX}{lib_name}{pointer_width}_{major}{DLL_SUFFIX}\"),\n        \
     std::format!(\"{DLL_PREFIX}{lib_name}{pointer_width}_9{DLL_SUFFIX}\"),\n        \
+    std::format!(\"{DLL_PREFIX}{lib_name}{DLL_SUFFIX}.{major}\"),\n        \
     std::format!(\"{DLL_PREFIX}{lib_name}{DLL_SUFFIX}.1\"),\n    ]\n    .into()\n}\n\
     std::format!(\"{DLL_PREFIX}{lib_name}{DLL_SUFFIX}.9\")\n";
 
-struct World {
-    dir: PathBuf,
-    cudnn: Cudnn,
-}
+const FEATURES: [&str; 11] = [
+    "cudnn",
+    "cudnn-08009",
+    "cudnn-09010",
+    "cudnn-09021",
+    "cuda-12090",
+    "cuda-13000",
+    "cuda-13050",
+    "curand",
+    "driver",
+    "nvrtc",
+    "std",
+];
 
 impl World {
-    fn new(name: &str) -> Self {
-        let name = format!("cudnn-guard-cudarc-cudnn-{name}-{}", std::process::id());
-        let dir = std::env::temp_dir().join(name);
-        let world = Self {
-            cudnn: Cudnn {
-                library: Some(dir.join("lib/libcudnn.so.9")),
-                header_version: Some(Version::new(9, 14, 0)),
-                ..Cudnn::default()
-            },
-            dir,
-        };
-        let features = "[features]\ncudnn-08009 = []\ncudnn-09010 = []\ncudnn-09021 = []\n";
-        world.sources("Cargo.toml", features);
-        world.sources("build.rs", LISTS);
-        world.sources("src/lib.rs", NAMES);
+    /// A cuDNN of a wheel, and a cudarc that opens libraries.
+    fn with_libraries(name: &str) -> Self {
+        let mut world = Self::new(name);
+        world.cudarc(RELEASE, &FEATURES, LISTS);
+        for (module, library) in [("cudnn", "cudnn"), ("nvrtc", "nvrtc"), ("curand", "curand")] {
+            let text = format!(
+                "let lib_names = [\"{library}\"];\nlet lib_names = std::vec![\"{library}\"];\n"
+            );
+            world.sources(&format!("src/{module}/sys/mod.rs"), &text);
+        }
+        let driver = "    let lib_names = std::vec![\"cuda\", \"nvcuda\"];\n";
+        world.sources("src/driver/sys/mod.rs", driver);
         world.file("lib/libcudnn.so.9", "");
-        world.requires("cudarc = { version = \"9\", features = [\"cudnn\"] }");
+        world.cudnn = Cudnn {
+            library: Some(world.dir.join("lib/libcudnn.so.9")),
+            header_version: Some(Version::new(9, 14, 0)),
+            ..Cudnn::default()
+        };
+        world.features = vec!["cudnn"];
         world
     }
 
-    fn file(&self, path: &str, text: &str) {
-        let file = self.dir.join(path);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-    }
-
     fn sources(&self, path: &str, text: &str) {
-        let dir = format!("home/.cargo/registry/src/index-1/cudarc-{RELEASE}");
-        self.file(&format!("{dir}/{path}"), text);
+        self.file(&format!("{UNPACKED}/cudarc-{RELEASE}/{path}"), text);
     }
 
-    fn requires(&self, dependency: &str) {
-        let text = format!("[package]\nname = \"app\"\n[dependencies]\n{dependency}\n");
-        self.file("Cargo.toml", &text);
-    }
-
-    fn found_on(&self, os: Os) -> String {
-        let home = self.dir.join("home").into_os_string();
-        let env = Environment::new([("HOME".to_string(), home)] as [(String, OsString); 1])
-            .with_current_dir(self.dir.clone());
-        let lock = format!(
-            "[[package]]\nname = \"app\"\nversion = \"0.1.0\"\ndependencies = [\n \"cudarc\",\n]\n\n\
-             [[package]]\nname = \"cudarc\"\nversion = \"{RELEASE}\"\nsource = \"registry+https://example.org\"\n"
-        );
-        let found = refusals(&lock, &env, &self.cudnn, os);
-        let texts = found.iter().map(|one| one.finding().to_string());
-        let text = texts.collect::<Vec<_>>().join("\n");
-        text.replace(self.dir.to_str().unwrap(), "$DIR")
-    }
-
-    fn found(&self) -> String {
-        self.found_on(Os::Linux)
+    fn text(&self) -> String {
+        self.found_with(&lock(RELEASE), &[]).join("\n")
     }
 }
-
-impl Drop for World {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.dir);
-    }
-}
-
-const REQUIRED: &str = "required by app 0.1.0\n  \
-    sources     $DIR/home/.cargo/registry/src/index-1/cudarc-9.9.9";
 
 #[test]
 fn a_cudarc_without_bindings_for_the_headers() {
-    let mut world = World::new("listed");
-    let by_header = "cudarc = { features = [\"cudnn-version-from-build-system\"] }";
-    world.requires(by_header);
+    let mut world = World::with_libraries("listed");
+    world.features = vec![BY_HEADER];
     let refused = |helps: &str| {
         format!(
             "cudarc 9.9.9 has no bindings for cuDNN 9.14, the version of the headers here  [cudnn-requirement-unmet]\n\
-             {helps}  bindings    for cuDNN 8.9, 9.10, 9.21\n  {REQUIRED}"
+             {helps}  bindings    for cuDNN 8.9, 9.10, 9.21\n  {}",
+            required(RELEASE)
         )
     };
     let replace = "  = help: replace the feature `cudnn-version-from-build-system` of cudarc with \
         `cudnn-09010` in Cargo.toml\n";
-    assert_eq!(world.found(), refused(replace));
-    // With a feature that accepts any version.
-    let features = "[features]\ncudnn-08009 = []\ncudnn-09010 = []\ncudnn-09021 = []\n";
-    world.sources("Cargo.toml", &format!("{features}fallback-latest = []\n"));
     let any = "  = help: or enable the feature `fallback-latest` of cudarc 9.9.9\n";
-    assert_eq!(world.found(), refused(&format!("{replace}{any}")));
-    world.requires(&by_header.replace(']', ", \"fallback-latest\"]"));
-    assert_eq!(world.found(), "");
-    world.requires(by_header);
+    assert_eq!(world.text(), refused(&format!("{replace}{any}")));
+    world.features.push(ANY);
+    assert_eq!(world.text(), "");
+    world.features.pop();
+    // A cudarc without a feature that accepts any version.
+    let alone = LISTS.replace("#[cfg", "//");
+    let alone = alone.replace(ANY, "");
+    world.cudarc(RELEASE, &FEATURES, &alone);
+    assert_eq!(world.text(), refused(replace));
     // A version that is listed, in any patch.
     world.cudnn.header_version = Some(Version::new(9, 21, 3));
-    assert_eq!(world.found(), "");
+    assert_eq!(world.text(), "");
     world.cudnn.header_version = None;
-    assert_eq!(world.found(), "");
+    assert_eq!(world.text(), "");
     world.cudnn.header_version = Some(Version::new(9, 22, 0));
-    assert!(world.found().contains("with `cudnn-09021`"));
-    // A cudarc with no list, and one that refuses nothing.
-    world.sources("build.rs", "fn main() {}\n");
-    assert_eq!(world.found(), "");
-    world.sources("build.rs", LISTS);
-    world.sources("Cargo.toml", "[features]\nstd = []\n");
-    assert_eq!(world.found(), "");
+    assert!(world.text().contains("with `cudnn-09021`"));
+    // Later versions on both sides.
+    world.cudnn.header_version = Some(Version::new(10, 1, 0));
+    world.cudarc(RELEASE, &["cudnn-09021", "cudnn-10000"], LISTS);
+    assert!(world.text().contains("with `cudnn-10000`"));
+    world.cudarc(RELEASE, &["cudnn-09021", "cudnn-10001"], LISTS);
+    assert_eq!(world.text(), "");
+    world.cudnn.header_version = Some(Version::new(9, 22, 0));
+    assert_ne!(world.text(), "");
+    // A build that does not read the headers, a cudarc with no list, and one that refuses nothing.
+    world.features = vec!["cudnn-09021"];
+    assert_eq!(world.text(), "");
+    world.features = vec![BY_HEADER];
+    world.cudarc(RELEASE, &FEATURES, "fn main() {}\n");
+    assert_eq!(world.text(), "");
+    world.cudarc(RELEASE, &["std"], LISTS);
+    assert_eq!(world.text(), "");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_cudarc_that_does_not_open_the_name_of_a_wheel() {
-    let world = World::new("names");
-    let unopened = "cudarc 9.9.9 does not open `libcudnn.so.9`, the only name of cuDNN in its directory  [cudnn-not-loadable]\n  \
+    let mut world = World::with_libraries("names");
+    world.sources("src/lib.rs", NAMES);
+    let unopened = "cudarc 9.9.9 does not open `libcudnn.so.9`, the only name of this library in its directory  [cudnn-not-loadable]\n  \
         = help: run `ln -s libcudnn.so.9 $DIR/lib/libcudnn.so`\n  \
         = help: or require cudarc 0.19.2 or later, which opens `libcudnn.so.9`\n  \
-        opened      libcudnn.so\n  library     $DIR/lib/libcudnn.so.9\n  ";
-    assert_eq!(world.found(), format!("{unopened}{REQUIRED}"));
+        opened      libcudnn.so, libcudnn.so.1\n  library     $DIR/lib/libcudnn.so.9\n  ";
+    let unopened = format!("{unopened}{}", required(RELEASE));
+    assert_eq!(world.text(), unopened);
     // The link that the help creates.
     std::os::unix::fs::symlink("libcudnn.so.9", world.dir.join("lib/libcudnn.so")).unwrap();
-    assert_eq!(world.found(), "");
+    assert_eq!(world.text(), "");
     fs::remove_file(world.dir.join("lib/libcudnn.so")).unwrap();
-    // A cudarc that opens this name.
+    // One that the loader finds elsewhere.
+    world.file("system/libcudnn.so", "");
+    world.searched = vec!["system"];
+    assert_eq!(world.text(), "");
+    world.searched.clear();
+    // A cudarc that opens this name, and a later cuDNN.
     let newer = NAMES.replace("SUFFIX}.1", "SUFFIX}.9");
     world.sources("src/lib.rs", &newer);
-    assert_eq!(world.found(), "");
+    assert_eq!(world.text(), "");
+    world.cudnn.library = Some(world.dir.join("later/libcudnn.so.10"));
+    world.file("later/libcudnn.so.10", "");
+    let later = world.text();
+    assert!(later.contains("does not open `libcudnn.so.10`"), "{later}");
+    assert!(!later.contains("or require"), "{later}");
+    world.sources("src/lib.rs", &newer.replace("SUFFIX}.9", "SUFFIX}.10"));
+    assert_eq!(world.text(), "");
+    world.cudnn.library = Some(world.dir.join("lib/libcudnn.so.9"));
     // A list in another form.
     world.sources("src/lib.rs", &NAMES.replace("{DLL_PREFIX}", "{PREFIX}"));
-    assert_eq!(world.found(), "");
+    assert_eq!(world.text(), "");
     world.sources("src/lib.rs", NAMES);
-    assert_ne!(world.found(), "");
+    // The feature of one version of cuDNN.
+    world.features = vec!["cudnn-09010"];
+    assert_eq!(world.text(), unopened);
     // A program that is linked, and one without cuDNN.
-    for feature in ["dynamic-linking", "static-linking"] {
-        world.requires(&format!(
-            "cudarc = {{ features = [\"cudnn\", \"{feature}\"] }}"
-        ));
-        assert_eq!(world.found(), "", "{feature}");
+    for features in [
+        &["cudnn", "dynamic-linking"][..],
+        &["cudnn", "static-linking"],
+        &["std"],
+    ] {
+        world.features = features.into();
+        assert_eq!(world.text(), "", "{features:?}");
     }
-    world.requires("cudarc = \"9\"");
-    assert_eq!(world.found(), "");
 }
 
 #[test]
 fn a_cudarc_opens_cudnn_64_9_on_windows() {
-    let mut world = World::new("windows");
+    let mut world = World::with_libraries("windows");
+    world.sources("src/lib.rs", NAMES);
+    world.os = Os::Windows;
+    world.cudnn.library = Some(world.dir.join("lib/cudnn64_8.dll"));
+    world.file("lib/cudnn64_8.dll", "");
+    assert_ne!(world.text(), "");
     world.cudnn.library = Some(world.dir.join("lib/cudnn64_9.dll"));
-    assert_ne!(world.found_on(Os::Windows), "");
     world.file("lib/cudnn64_9.dll", "");
-    assert_eq!(world.found_on(Os::Windows), "");
+    assert_eq!(world.text(), "");
+}
+
+/// The names of CUDA's libraries have the number of the CUDA version that cudarc is compiled for.
+#[cfg(unix)]
+#[test]
+fn the_libraries_of_another_cuda() {
+    let mut world = World::with_libraries("cuda");
+    world.sources("src/lib.rs", NAMES);
+    world.features = vec!["nvrtc", "cuda-12090"];
+    world.toolkit.version = Some(Version::new(13, 1, 0));
+    world.toolkit.link_dirs = vec![world.dir.join("none"), world.dir.join("toolkit")];
+    assert_eq!(world.text(), "", "no such library");
+    world.file("toolkit/libnvrtc.so.13", "");
+    let unopened = |helps: &str, names: &str| {
+        format!(
+            "cudarc 9.9.9 does not open `libnvrtc.so.13`, the only name of this library in its directory  \
+             [library-not-found]\n{helps}  opened      {names}\n  library     $DIR/toolkit/libnvrtc.so.13\n  {}",
+            required(RELEASE)
+        )
+    };
+    let names = "libnvrtc.so, libnvrtc.so.12, libnvrtc.so.1";
+    let newest = "  = help: enable the feature `cuda-13050` of cudarc 9.9.9 in Cargo.toml\n";
+    let newer = "  = help: or require a newer cudarc, or a newer version of what requires it\n";
+    assert_eq!(world.text(), unopened(&format!("{newest}{newer}"), names));
+    // Never newer than the driver.
+    world.driver = Some(Version::new(13, 0, 0));
+    assert!(world.text().contains("`cuda-13000`"));
+    // The link for a program that needs the name without a number.
+    world.file("toolkit/libnvrtc.so", "");
+    assert_eq!(world.text(), "");
+    fs::remove_file(world.dir.join("toolkit/libnvrtc.so")).unwrap();
+    // Compiled for this CUDA, by its feature or by nvcc.
+    for features in [
+        &["nvrtc", "cuda-13000"][..],
+        &["nvrtc"],
+        &["driver", "nvrtc", "cuda-13000"],
+    ] {
+        world.features = features.into();
+        assert_eq!(world.text(), "", "{features:?}");
+    }
+    // Of the default features, nothing is known.
+    world.file("toolkit/libcurand.so.10", "");
+    world.features = vec!["cuda-13000", "curand"];
+    let link = world.text();
+    assert!(
+        link.contains("run `ln -s libcurand.so.10 $DIR/toolkit/libcurand.so`"),
+        "{link}"
+    );
+    world.features.push("default");
+    assert_eq!(world.text(), "");
+}
+
+/// LOD-02: cudarc before 0.13 opens `libcuda.so`, which is not in every package of the driver.
+#[cfg(unix)]
+#[test]
+fn the_name_of_the_driver() {
+    let mut world = World::with_libraries("driver");
+    world.features = vec!["default", "driver"];
+    world.sources("src/lib.rs", &NAMES.replace("SUFFIX}.1", "SUFFIX}.10"));
+    world.file("system/libcuda.so.1", "");
+    assert_eq!(world.text(), "", "no driver");
+    world.searched = vec!["system"];
+    let unopened = world.text();
+    let link =
+        "run `ln -s libcuda.so.1 $DIR/system/libcuda.so`\n  opened      libcuda.so, libcuda.so.10";
+    assert!(unopened.contains(link), "{unopened}");
+    world.sources("src/lib.rs", NAMES);
+    assert_eq!(world.text(), "");
 }
