@@ -1,7 +1,7 @@
 //! The reasons why a cudarc in `Cargo.lock` does not accept the CUDA or the cuDNN of this machine, by its own sources:
 //! it has no bindings for the version, or it does not open the names of the libraries.
 
-use crate::compat::cudarc_sources::{CUDA, CUDNN, LockedCudarc, update};
+use crate::compat::cudarc_sources::{CHOICE, CUDA, CUDNN, LockedCudarc, feature, update};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Environment;
 use crate::model::platform::Os;
@@ -10,16 +10,14 @@ use crate::runtime::system::names::DRIVER_SO;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// The variable that chooses the CUDA version in the newer versions of cudarc.
-pub const CHOICE: &str = "CUDARC_CUDA_VERSION";
+/// The features with which its build script detects a version end with this.
+pub const DETECT: &str = "version-from-build-system";
 
-/// The features with which cudarc learns the CUDA version from nvcc, and the cuDNN version from the headers.
-pub const BY_NVCC: &str = "cuda-version-from-build-system";
-pub const BY_HEADER: &str = "cudnn-version-from-build-system";
-
-/// The messages with which its build script then refuses a version.
-const NO_CUDA: &str = "Unsupported cuda toolkit version";
-const NO_CUDNN: &str = "Unsupported cuDNN version";
+/// The prefixes of these features, and the messages with which the build script refuses a version.
+const DETECTED: [(&str, &str); 2] = [
+    (CUDA, "Unsupported cuda toolkit version"),
+    (CUDNN, "Unsupported cuDNN version"),
+];
 
 /// The feature with which its build script accepts any version.
 pub const ANY: &str = "fallback-latest";
@@ -37,46 +35,43 @@ pub struct Installed<'a> {
     pub loads: &'a dyn Fn(&str) -> Option<PathBuf>,
 }
 
-/// A CUDA version that can be chosen for a cudarc.
-pub struct Choice {
-    /// The newest that it and the driver support.
-    pub cuda: Option<Version>,
-    /// `true` if the variable chooses one.
-    pub has_variable: bool,
-}
-
 /// A reason why a cudarc does not accept an installation.
 pub enum Refusal {
-    /// Its build script ends, because it has no bindings for the toolkit, which is newer.
-    Cuda {
-        toolkit: Version,
-        newest: Version,
-        choice: Choice,
-        /// A newer cudarc in the registry that has bindings.
-        update: Option<Version>,
-        has_any: bool,
-    },
-    /// Its build script ends, because it has no bindings for the version of the headers.
-    Cudnn {
-        headers: Version,
+    /// Its build script ends, because it has no bindings for this version.
+    Unlisted {
+        /// The prefix of its features.
+        prefix: &'static str,
+        version: Version,
         /// The versions for which it has bindings, in ascending order.
         listed: Vec<Version>,
+        /// The newest of them that the installation and the driver support.
+        choice: Option<Version>,
+        /// `true` if it has a feature that accepts any version.
         has_any: bool,
+        /// A newer cudarc in the registry that has bindings.
+        update: Option<Version>,
     },
     /// It opens none of the names that a library has.
     Unopened {
         library: PathBuf,
         /// The names that it opens, in its order.
         names: Vec<String>,
-        /// Set if the library is of another CUDA major than the program is built for.
-        other_cuda: Option<Choice>,
+        /// `true` if the library is of another CUDA major than the program is built for.
+        is_of_other_cuda: bool,
+        /// The newest CUDA of that major that cudarc and the driver support.
+        choice: Option<Version>,
     },
 }
 
 /// Returns the reasons why a cudarc does not accept what is installed.
 pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<Refusal> {
-    let mut found = Vec::from_iter(cuda(cudarc, installed));
-    found.extend(cudnn(cudarc, installed));
+    let cuda = installed.toolkit.and_then(|toolkit| toolkit.version);
+    let cuda = cuda.filter(|_| chosen(cudarc, installed).is_empty());
+    let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
+    let mut found = Vec::new();
+    for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {
+        found.extend(version.and_then(|version| unlisted(cudarc, detected, version, installed)));
+    }
     // A program that is linked opens no names.
     if !cudarc.has("dynamic-linking") && !cudarc.has("static-linking") {
         for library in cudarc.opened_libraries() {
@@ -86,44 +81,32 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<Refusal> {
     found
 }
 
-/// Checks the toolkit of a build that takes the version from nvcc.
-fn cuda(cudarc: &LockedCudarc, installed: &Installed) -> Option<Refusal> {
-    let toolkit = installed.toolkit?.version?;
-    let newest = *cudarc.listed(CUDA).last()?;
-    if newest >= toolkit || !chosen(cudarc, installed).is_empty() {
-        return None;
-    }
-    Some(Refusal::Cuda {
-        has_any: is_refused(cudarc, BY_NVCC, NO_CUDA)?,
-        toolkit,
-        newest,
-        choice: choice(cudarc, installed, None),
-        update: update(installed.env, &cudarc.release, toolkit),
-    })
-}
-
-/// Checks the headers of a build that takes the version from them.
-fn cudnn(cudarc: &LockedCudarc, installed: &Installed) -> Option<Refusal> {
-    let headers = installed.cudnn?.header_version?;
-    let listed = cudarc.listed(CUDNN);
-    let is_it = |one: &Version| (one.major, one.minor) == (headers.major, headers.minor);
-    if listed.is_empty() || listed.iter().any(is_it) {
-        return None;
-    }
-    Some(Refusal::Cudnn {
-        has_any: is_refused(cudarc, BY_HEADER, NO_CUDNN)?,
-        headers,
-        listed,
-    })
-}
-
-/// Returns `None` if the build script does not refuse a version with this message; else `true` if it would accept the
-/// version with the feature for any version, which it then names in the line before.
-fn is_refused(cudarc: &LockedCudarc, by: &str, message: &str) -> Option<bool> {
-    let (before, _) = cudarc.build_script.rsplit_once(message)?;
+/// Checks a version that the build script detects. An older CUDA than the newest that is listed is no fault.
+fn unlisted(
+    cudarc: &LockedCudarc,
+    (prefix, refusal): (&'static str, &str),
+    version: Version,
+    installed: &Installed,
+) -> Option<Refusal> {
+    let listed = cudarc.listed(prefix);
+    let is_it = |one: &Version| (one.major, one.minor) == (version.major, version.minor);
+    let is_older = prefix == CUDA && version < *listed.last()?;
+    let (before, _) = cudarc.build_script.rsplit_once(refusal)?;
+    // The line before then names the feature.
     let has_any = before.lines().rev().take(3).any(|line| line.contains(ANY));
-    let is_accepted = has_any && cudarc.has(ANY);
-    (cudarc.has(by) && !is_accepted).then_some(has_any)
+    let is_accepted = listed.is_empty() || listed.iter().any(is_it) || is_older;
+    if is_accepted || has_any && cudarc.has(ANY) || !cudarc.has(&format!("{prefix}{DETECT}")) {
+        return None;
+    }
+    let driver = installed.driver.filter(|_| prefix == CUDA);
+    Some(Refusal::Unlisted {
+        choice: choice(&listed, version, driver),
+        update: update(installed.env, &cudarc.release, &feature(prefix, version)),
+        prefix,
+        version,
+        listed,
+        has_any,
+    })
 }
 
 /// Returns the CUDA versions that the variable or features choose.
@@ -131,22 +114,10 @@ fn chosen(cudarc: &LockedCudarc, installed: &Installed) -> Vec<Version> {
     let variable = installed
         .env
         .var(CHOICE)
-        .filter(|_| cudarc.build_script.contains(CHOICE));
+        .filter(|_| cudarc.reads_variable());
     match variable.and_then(|number| number.parse().ok()) {
         Some(number) => vec![Version::from_cuda(number)],
         None => cudarc.chosen(CUDA),
-    }
-}
-
-/// Returns the CUDA version that can be chosen, of this major if one is given.
-fn choice(cudarc: &LockedCudarc, installed: &Installed, major: Option<u32>) -> Choice {
-    let is_usable = |cuda: &Version| {
-        let is_for_driver = installed.driver.is_none_or(|driver| *cuda <= driver);
-        is_for_driver && major.is_none_or(|major| cuda.major == major)
-    };
-    Choice {
-        cuda: cudarc.listed(CUDA).into_iter().rfind(is_usable),
-        has_variable: cudarc.build_script.contains(CHOICE),
     }
 }
 
@@ -179,11 +150,19 @@ fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Opti
     };
     // A link would give the program a library of another CUDA.
     let other = toolkit.filter(|toolkit| cudas.iter().all(|cuda| cuda.major != toolkit.major));
+    let choice = other.and_then(|cuda| choice(&cudarc.listed(CUDA), cuda, installed.driver));
     (!names.iter().any(is_opened)).then(|| Refusal::Unopened {
-        other_cuda: other.map(|cuda| choice(cudarc, installed, Some(cuda.major))),
+        is_of_other_cuda: other.is_some(),
+        choice: choice.filter(|choice| other.is_some_and(|cuda| cuda.major == choice.major)),
         library,
         names,
     })
+}
+
+/// Returns the newest version that an installation of this version and the driver support.
+fn choice(listed: &[Version], version: Version, driver: Option<Version>) -> Option<Version> {
+    let newest = driver.map_or(version, |driver| driver.min(version));
+    listed.iter().rfind(|one| **one <= newest).copied()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! them.
 
 use crate::compat::cargo_lock::packages;
+use crate::compat::cudarc::number;
 use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
 use crate::model::platform::Os;
@@ -16,13 +17,16 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The builds that cargo is queried for, the first that contains the package counts. `cuda` is the usual name of the
 /// feature that enables cudarc, and all features may need packages that were never downloaded.
-const BUILDS: [&str; 3] = ["", "--features=cuda", "--all-features"];
+const BUILDS: [Option<&str>; 3] = [None, Some("--features=cuda"), Some("--all-features")];
 
 const MAX_FILE: u64 = 1 << 21;
 const MAX_REGISTRIES: usize = 16;
 const MAX_VERSIONS: usize = 32;
 
-/// The CUDA versions for which cudarc has features begin with this, and the cuDNN versions.
+/// The variable that chooses the CUDA version in the newer versions of cudarc.
+pub const CHOICE: &str = "CUDARC_CUDA_VERSION";
+
+/// The prefixes of the features for CUDA versions and for cuDNN versions.
 pub const CUDA: &str = "cuda-";
 pub const CUDNN: &str = "cudnn-";
 
@@ -33,8 +37,8 @@ pub struct Resolved {
     pub features: Vec<String>,
     /// The packages that require it: `candle-core 0.9.1`.
     pub required_by: Vec<String>,
-    /// The option of cargo with which the build contains it; empty if none is needed.
-    pub option: &'static str,
+    /// The option of cargo with which the build contains it, if it needs one.
+    pub option: Option<&'static str>,
 }
 
 /// A cudarc in `Cargo.lock`, with its sources in cargo's registry.
@@ -50,6 +54,10 @@ impl LockedCudarc {
     /// Returns `true` if a feature is enabled.
     pub fn has(&self, feature: &str) -> bool {
         self.resolved.features.iter().any(|one| one == feature)
+    }
+
+    pub fn reads_variable(&self) -> bool {
+        self.build_script.contains(CHOICE)
     }
 
     /// Returns the versions that are chosen by features with this prefix.
@@ -117,6 +125,7 @@ impl LockedCudarc {
                 names.push(name.replace("{minor}", &cuda.minor.to_string()));
             }
         }
+        names.dedup();
         let is_known = !names.is_empty() && !names.iter().any(|name| name.contains('{'));
         is_known.then_some(names)
     }
@@ -158,7 +167,7 @@ pub fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
         let package = format!("--invert=cudarc@{version}");
         let mut args = vec!["tree", "--frozen", &package, "--depth=1", "--edges=no-dev"];
         args.extend(["--prefix=depth", "--format={f}|{p}"]);
-        args.extend(Some(option).filter(|option| !option.is_empty()));
+        args.extend(option);
         let invocation = Invocation {
             program: cargo.clone(),
             args: args.into_iter().map(String::from).collect(),
@@ -175,7 +184,7 @@ pub fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
 }
 
 /// Parses the package, `0default,driver|cudarc v0.16.6`, and those that require it, `1|candle-core v0.9.1`.
-fn parse(tree: &str, option: &'static str) -> Resolved {
+fn parse(tree: &str, option: Option<&'static str>) -> Resolved {
     let mut resolved = Resolved {
         option,
         ..Resolved::default()
@@ -212,18 +221,17 @@ fn registries(env: &Environment) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the newest cudarc in the registries that is newer than this one and has a feature for this CUDA or a later
-/// one.
-pub fn update(env: &Environment, release: &str, cuda: Version) -> Option<Version> {
+/// Returns the newest cudarc in the registries that is newer than this one and has this feature.
+pub fn update(env: &Environment, release: &str, feature: &str) -> Option<Version> {
     let is_cudarc = |name: &str| name.starts_with("cudarc-");
     let registries = registries(env);
     let dirs = registries.iter();
     let dirs = dirs.flat_map(|dir| files::list_named(dir, &is_cudarc).unwrap_or_default());
     let newer = dirs.take(MAX_VERSIONS).filter_map(|dir| {
-        let version = Version::parse(dir.file_name()?.to_str()?.strip_prefix("cudarc-")?)?;
+        let newer = Version::parse(dir.file_name()?.to_str()?.strip_prefix("cudarc-")?)?;
         let manifest = read(&dir.join("Cargo.toml"))?;
-        let is_newer = version > Version::parse(release)?;
-        (is_newer && versions(features(&manifest), CUDA).last()? >= &cuda).then_some(version)
+        let has_feature = features(&manifest).any(|one| one == feature);
+        (newer > Version::parse(release)? && has_feature).then_some(newer)
     });
     newer.max()
 }
@@ -241,7 +249,15 @@ fn features(manifest: &str) -> impl Iterator<Item = &str> {
     names.filter_map(|line| Some(line.split_once('=')?.0.trim()))
 }
 
-/// Returns the versions in features with this prefix, in ascending order: `cuda-12090` is 12.9, `cudnn-09010` is 9.10.
+/// Returns the feature for a version: `cuda-12090` for 12.9, `cudnn-09010` for 9.10.
+pub fn feature(prefix: &str, version: Version) -> String {
+    match prefix {
+        CUDA => format!("{CUDA}{}", number(version)),
+        _ => format!("{prefix}{:02}{:03}", version.major, version.minor),
+    }
+}
+
+/// Returns the versions in features with this prefix, in ascending order.
 fn versions<'a>(features: impl Iterator<Item = &'a str>, prefix: &str) -> Vec<Version> {
     let version = |feature: &str| {
         let digits = feature.strip_prefix(prefix)?;

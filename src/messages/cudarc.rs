@@ -1,81 +1,74 @@
 //! A cudarc that does not accept the CUDA or the cuDNN of this machine.
 
 use crate::compat::cudarc::number;
-use crate::compat::cudarc_refusals::{ANY, BY_HEADER, CHOICE, Choice, Refusal};
-use crate::compat::cudarc_sources::LockedCudarc;
+use crate::compat::cudarc_refusals::{ANY, DETECT, Refusal};
+use crate::compat::cudarc_sources::{CHOICE, CUDA, LockedCudarc, feature};
 use crate::messages::phrases::with_alternatives;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
 
 impl Refusal {
     pub fn finding(&self, cudarc: &LockedCudarc) -> Finding {
         let release = &cudarc.release;
-        let any = format!("enable the feature `{ANY}` of cudarc {release}");
-        let newer = || "require a newer cudarc, or a newer version of what requires it".to_string();
+        let newer = "require a newer cudarc, or a newer version of what requires it".to_string();
         let mut helps = Vec::new();
         let finding = match self {
-            Self::Cuda {
-                toolkit,
-                newest,
-                choice,
-                update,
-                has_any,
-            } => {
-                helps.extend(choice.helps(release));
-                helps.extend(has_any.then_some(any));
-                let update =
-                    update.map(|one| format!("require cudarc {one}, which supports this CUDA"));
-                helps.push(update.unwrap_or_else(newer));
-                let headline = format!(
-                    "cudarc {release} supports CUDA up to {}, and the toolkit here is CUDA {}",
-                    newest.short(),
-                    toolkit.short()
-                );
-                Finding::warning(FindingId::UnknownNewerVersion, headline)
-            }
-            Self::Cudnn {
-                headers,
+            Self::Unlisted {
+                prefix,
+                version,
                 listed,
+                choice,
                 has_any,
+                update,
             } => {
-                // Functions that the cuDNN here does not have must not be called.
-                if let Some(below) = listed.iter().rfind(|one| *one < headers) {
+                let (name, source, id) = match *prefix {
+                    CUDA => ("CUDA", "toolkit", FindingId::UnknownNewerVersion),
+                    _ => ("cuDNN", "headers", FindingId::CudnnRequirementUnmet),
+                };
+                if *prefix == CUDA {
+                    helps = choose(*choice, cudarc);
+                } else if let Some(choice) = choice {
+                    // The feature that detects the version has precedence.
+                    let feature = feature(prefix, *choice);
                     helps.push(format!(
-                        "replace the feature `{BY_HEADER}` of cudarc with `cudnn-{:02}{:03}` in Cargo.toml",
-                        below.major, below.minor
+                        "replace the feature `{prefix}{DETECT}` of cudarc with `{feature}` in Cargo.toml"
                     ));
                 }
+                let any = format!("enable the feature `{ANY}` of cudarc {release}");
                 helps.extend(has_any.then_some(any));
+                helps.push(match update {
+                    Some(update) => format!("require cudarc {update}, which supports this {name}"),
+                    None => newer,
+                });
                 let headline = format!(
-                    "cudarc {release} has no bindings for cuDNN {}, the version of the headers here",
-                    headers.short()
+                    "cudarc {release} has no bindings for {name} {}, the version of the {source} here",
+                    version.short()
                 );
-                let versions: Vec<_> = listed.iter().map(|one| one.short()).collect();
-                Finding::warning(FindingId::CudnnRequirementUnmet, headline)
-                    .with("bindings", format!("for cuDNN {}", versions.join(", ")))
+                let listed: Vec<_> = listed.iter().map(|one| one.short()).collect();
+                Finding::warning(id, headline)
+                    .with("bindings", format!("for {name} {}", listed.join(", ")))
             }
             Self::Unopened {
                 library,
                 names,
-                other_cuda,
+                is_of_other_cuda,
+                choice,
             } => {
                 let name = library.file_name().unwrap_or_default().to_string_lossy();
-                match (other_cuda, names.first()) {
-                    (Some(choice), _) => {
-                        helps.extend(choice.helps(release));
-                        helps.push(newer());
-                    }
-                    (None, Some(first)) if cfg!(unix) => {
-                        let link = quoted(&library.with_file_name(first).to_string_lossy());
-                        helps.push(format!("run `ln -s {} {link}`", quoted(&name)));
-                    }
-                    _ => {}
-                }
-                if name == "libcudnn.so.9" {
-                    helps.push(format!(
-                        "require cudarc {FIRST_CUDARC_WITH_9} or later, which opens `{name}`"
-                    ));
+                if *is_of_other_cuda {
+                    helps = choose(*choice, cudarc);
+                    helps.push(newer);
+                } else {
+                    let link = library.with_file_name(names.first().map_or("", String::as_str));
+                    let link = quoted(&link.to_string_lossy());
+                    let link = format!("run `ln -s {} {link}`", quoted(&name));
+                    helps.extend(cfg!(unix).then_some(link));
+                    let is_newer = name.ends_with(".so.9") || name.ends_with(".so.12");
+                    let opens = FIRST_CUDARC_WITH_9;
+                    let update = format!("require cudarc {opens} or later, which opens `{name}`");
+                    helps.extend(is_newer.then_some(update));
                 }
                 let id = match name.contains("cudnn") {
                     true => FindingId::CudnnNotLoadable,
@@ -90,28 +83,26 @@ impl Refusal {
             }
         };
         let resolved = &cudarc.resolved;
-        let option = Some(resolved.option).filter(|option| !option.is_empty());
+        let condition = resolved.option.map(|one| format!("a build with `{one}`"));
         let finding = finding
-            .with_lines(
-                "condition",
-                option.map(|option| format!("a build with `{option}`")),
-            )
+            .with_lines("condition", condition)
             .with_lines("required by", &resolved.required_by)
             .with("sources", cudarc.sources.display());
         with_alternatives(finding, helps)
     }
 }
 
-impl Choice {
-    fn helps(&self, release: &str) -> Vec<String> {
-        let Some(number) = self.cuda.map(number) else {
-            return Vec::new();
-        };
-        let variable = format!("set {CHOICE}={number} for the build");
-        let feature =
-            format!("enable the feature `cuda-{number}` of cudarc {release} in Cargo.toml");
-        let mut helps = vec![variable, feature];
-        helps.retain(|help| self.has_variable || !help.contains(CHOICE));
-        helps
+/// Returns the helps that choose a CUDA version.
+fn choose(cuda: Option<Version>, cudarc: &LockedCudarc) -> Vec<String> {
+    let Some(number) = cuda.map(number) else {
+        return Vec::new();
+    };
+    let feature = format!(
+        "enable the feature `{CUDA}{number}` of cudarc {} in Cargo.toml",
+        cudarc.release
+    );
+    match cudarc.reads_variable() {
+        true => vec![format!("set {CHOICE}={number} for the build"), feature],
+        false => vec![feature],
     }
 }

@@ -43,43 +43,27 @@ impl HiddenCudnn {
     }
 }
 
+/// The ends of cudarc's names, in its order, on Linux; `M` and `m` are the CUDA version for which cudarc is compiled,
+/// and `+` marks those of [`FIRST_CUDARC_WITH_9`]. (Two names of no cuDNN are newer than others: `libcudnn.so.1` since
+/// cudarc 0.13, `libcudnn64_11.so` since 0.18.2.)
+const ENDS: &str = ".so 64.so 64_M.so 64_Mm.so 64_Mm_0.so 64_M0_m.so 64_10.so 64_11.so +64_12.so 64_M0_0.so 64_9.so \
+    .so.M +.so.12 .so.11 .so.10 +.so.9 .so.1";
+
 /// Returns the names that the crate cudarc tries, in its order; a test compares them with cudarc's own. An unknown
-/// version counts as the newest. Some names contain the CUDA version for which cudarc is compiled, which is assumed to
-/// be that of the build. (Two names of no cuDNN are newer than others: `libcudnn.so.1` since cudarc 0.13,
-/// `libcudnn64_11.so` since 0.18.2.)
+/// version counts as the newest, and the CUDA version is assumed to be that of the build.
 pub fn of_cudarc(cudarc: Option<Version>, cuda: Option<Version>) -> Vec<String> {
-    let newer = cudarc.is_none_or(|cudarc| cudarc >= FIRST_CUDARC_WITH_9);
-    let mut names = vec!["libcudnn.so".to_string(), "libcudnn64.so".to_string()];
-    let with = |names: &mut Vec<String>, end: &str| names.push(format!("libcudnn64_{end}.so"));
-    if let Some(Version { major, minor, .. }) = cuda {
-        with(&mut names, &format!("{major}"));
-        with(&mut names, &format!("{major}{minor}"));
-        with(&mut names, &format!("{major}{minor}_0"));
-        with(&mut names, &format!("{major}0_{minor}"));
-    }
-    with(&mut names, "10");
-    with(&mut names, "11");
-    if newer {
-        with(&mut names, "12");
-    }
-    if let Some(Version { major, .. }) = cuda {
-        with(&mut names, &format!("{major}0_0"));
-    }
-    with(&mut names, "9");
-    if let Some(Version { major, .. }) = cuda {
-        names.push(format!("libcudnn.so.{major}"));
-    }
-    let ends: &[u32] = if newer {
-        &[12, 11, 10, 9, 1]
-    } else {
-        &[11, 10, 1]
-    };
-    for end in ends {
-        names.push(format!("libcudnn.so.{end}"));
-    }
-    if cfg!(windows) {
-        for name in &mut names {
-            *name = name.replacen("lib", "", 1).replacen(".so", ".dll", 1);
+    let is_newer = cudarc.is_none_or(|cudarc| cudarc >= FIRST_CUDARC_WITH_9);
+    let mut names = Vec::new();
+    for end in ENDS.split(' ') {
+        let mut end = end.to_string();
+        if let Some(Version { major, minor, .. }) = cuda {
+            end = end.replace('M', &major.to_string());
+            end = end.replace('m', &minor.to_string());
+        }
+        if !end.contains('M') && (is_newer || !end.starts_with('+')) {
+            let end = end.trim_start_matches('+');
+            let end = by_system!(end.to_string(), end.replacen(".so", ".dll", 1));
+            names.push(format!("{}{end}", by_system!("libcudnn", "cudnn")));
         }
     }
     names

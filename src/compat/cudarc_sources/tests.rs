@@ -5,12 +5,12 @@ use super::*;
 fn cargo_tells_the_features_and_who_requires_it() {
     let tree = "0cublas,cuda-12080,driver|cudarc v0.16.6\n1cuda,default|candle-core v0.9.1\n1|app v0.1.0 (/work/app)\n\n\
         0driver|cudarc v0.16.6\n1|tool v0.2.0-rc.1 (proc-macro)\n";
-    let resolved = parse(tree, "");
+    let resolved = parse(tree, None);
     let features = ["cublas", "cuda-12080", "driver", "driver"];
     assert_eq!(resolved.features, features);
     let required_by = ["candle-core 0.9.1", "app 0.1.0", "tool 0.2.0-rc.1"];
     assert_eq!(resolved.required_by, required_by);
-    let none = parse("0|cudarc v0.16.6\nwarning: none\n", "");
+    let none = parse("0|cudarc v0.16.6\nwarning: none\n", None);
     assert_eq!(none.features, [""]);
     assert!(none.required_by.is_empty());
 }

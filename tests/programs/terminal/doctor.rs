@@ -363,15 +363,16 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     crate_with_cudarc(&root, "", dependency, &sources);
     let at = root.to_str().expect("UTF-8").to_string();
     let doctor = || doctor_with_cargo(&root, &["--root", &at], &[]);
-    let headline = "supports CUDA up to";
+    let headline = "has no bindings for CUDA";
     assert!(!doctor().contains(headline), "no toolkit");
     usr_local(&root);
     let said = doctor();
-    let wanted = "cudarc 0.16.6 supports CUDA up to 12.9, and the toolkit here is CUDA 13.0\n    \
+    let wanted = "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the toolkit here\n    \
          [unknown-newer-version]\n      \
          = help: set CUDARC_CUDA_VERSION=12090 for the build\n      \
          = help: or enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
          = help: or require a newer cudarc, or a newer version of what requires it\n      \
+         bindings    for CUDA 12.9\n      \
          required by app 0.1.0\n";
     assert!(said.contains(wanted), "{said}");
     // Only with a feature of the crate: the usual one, and another.

@@ -21,12 +21,13 @@ fn a_cudarc_that_does_not_know_the_toolkit() {
     let features = ["cuda-11040", "cuda-12080", "cuda-12090"];
     world.cudarc("0.16.6", &features, &build_script);
     let required = required("0.16.6");
-    let old = |helps: &str| {
+    let old = |helps: &str, listed: &str| {
         vec![format!(
-            "cudarc 0.16.6 supports CUDA up to 12.9, and the toolkit here is CUDA 13.5  [unknown-newer-version]\n\
-             {helps}  {required}"
+            "cudarc 0.16.6 has no bindings for CUDA 13.5, the version of the toolkit here  [unknown-newer-version]\n\
+             {helps}  bindings    for CUDA {listed}\n  {required}"
         )]
     };
+    let all = "11.4, 12.8, 12.9";
     let update = "  = help: or require a newer cudarc, or a newer version of what requires it\n";
     let choice = |number: u32| {
         format!(
@@ -35,27 +36,33 @@ fn a_cudarc_that_does_not_know_the_toolkit() {
         )
     };
     let found = |world: &mut World, driver| world.found(&lock("0.16.6"), cuda(13, 5), driver);
-    assert_eq!(found(&mut world, None), old(&(choice(12090) + update)));
+    assert_eq!(found(&mut world, None), old(&(choice(12090) + update), all));
     // Never newer than the driver, like the feature that the report names.
     let driver = Some(cuda(12, 8));
-    assert_eq!(found(&mut world, driver), old(&(choice(12080) + update)));
+    assert_eq!(
+        found(&mut world, driver),
+        old(&(choice(12080) + update), all)
+    );
     let alone = update.replace("or require", "require");
-    assert_eq!(found(&mut world, Some(cuda(11, 0))), old(&alone));
+    assert_eq!(found(&mut world, Some(cuda(11, 0))), old(&alone, all));
     // A newer one that supports the toolkit is named, and one that does not is not.
     world.cudarc("0.19.0", &["cuda-13010"], &build_script);
     world.cudarc("0.15.0", &["cuda-13050"], &build_script);
-    assert_eq!(found(&mut world, None), old(&(choice(12090) + update)));
+    assert_eq!(found(&mut world, None), old(&(choice(12090) + update), all));
     world.cudarc("0.19.20", &["cuda-13050"], &build_script);
     let newer = "  = help: or require cudarc 0.19.20, which supports this CUDA\n";
-    assert_eq!(found(&mut world, None), old(&(choice(12090) + newer)));
+    assert_eq!(found(&mut world, None), old(&(choice(12090) + newer), all));
     // A version that reads no variable.
     world.cudarc("0.16.6", &["cuda-12090"], REFUSES);
     let feature = "  = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n";
-    assert_eq!(found(&mut world, None), old(&format!("{feature}{newer}")));
+    assert_eq!(
+        found(&mut world, None),
+        old(&format!("{feature}{newer}"), "12.9")
+    );
     // A build that only some feature of the package has.
-    world.option = "--all-features";
-    let condition = "  condition   a build with `--all-features`\n";
-    let expected = old(&format!("{feature}{newer}{condition}"));
+    world.option = Some("--all-features");
+    let condition = "12.9\n  condition   a build with `--all-features`";
+    let expected = old(&format!("{feature}{newer}"), condition);
     assert_eq!(found(&mut world, None), expected);
     // CARGO_HOME replaces the home directory.
     let elsewhere = |dir: &str| {

@@ -77,7 +77,8 @@ fn a_cudarc_without_bindings_for_the_headers() {
     let replace = "  = help: replace the feature `cudnn-version-from-build-system` of cudarc with \
         `cudnn-09010` in Cargo.toml\n";
     let any = "  = help: or enable the feature `fallback-latest` of cudarc 9.9.9\n";
-    assert_eq!(world.text(), refused(&format!("{replace}{any}")));
+    let newer = "  = help: or require a newer cudarc, or a newer version of what requires it\n";
+    assert_eq!(world.text(), refused(&format!("{replace}{any}{newer}")));
     world.features.push(ANY);
     assert_eq!(world.text(), "");
     world.features.pop();
@@ -85,7 +86,7 @@ fn a_cudarc_without_bindings_for_the_headers() {
     let alone = LISTS.replace("#[cfg", "//");
     let alone = alone.replace(ANY, "");
     world.cudarc(RELEASE, &FEATURES, &alone);
-    assert_eq!(world.text(), refused(replace));
+    assert_eq!(world.text(), refused(&format!("{replace}{newer}")));
     // A version that is listed, in any patch.
     world.cudnn.header_version = Some(Version::new(9, 21, 3));
     assert_eq!(world.text(), "");
@@ -193,12 +194,17 @@ fn the_libraries_of_another_cuda() {
         )
     };
     let names = "libnvrtc.so, libnvrtc.so.12, libnvrtc.so.1";
-    let newest = "  = help: enable the feature `cuda-13050` of cudarc 9.9.9 in Cargo.toml\n";
+    let newest = "  = help: enable the feature `cuda-13000` of cudarc 9.9.9 in Cargo.toml\n";
     let newer = "  = help: or require a newer cudarc, or a newer version of what requires it\n";
     assert_eq!(world.text(), unopened(&format!("{newest}{newer}"), names));
-    // Never newer than the driver.
-    world.driver = Some(Version::new(13, 0, 0));
+    // Never newer than the toolkit or the driver.
+    world.toolkit.version = Some(Version::new(13, 6, 0));
+    assert!(world.text().contains("`cuda-13050`"));
+    world.driver = Some(Version::new(13, 4, 0));
     assert!(world.text().contains("`cuda-13000`"));
+    world.driver = Some(Version::new(12, 9, 0));
+    let alone = newer.replace("or require", "require");
+    assert_eq!(world.text(), unopened(&alone, names));
     // The link for a program that needs the name without a number.
     world.file("toolkit/libnvrtc.so", "");
     assert_eq!(world.text(), "");
@@ -222,6 +228,12 @@ fn the_libraries_of_another_cuda() {
     );
     world.features.push("default");
     assert_eq!(world.text(), "");
+    // The number of this library is not that of CUDA.
+    world.file("toolkit/libnvrtc.so.12", "");
+    fs::remove_file(world.dir.join("toolkit/libnvrtc.so.13")).unwrap();
+    world.features = vec!["cuda-13000", "nvrtc"];
+    let update = "= help: or require cudarc 0.19.2 or later, which opens `libnvrtc.so.12`";
+    assert!(world.text().contains(update), "{}", world.text());
 }
 
 /// LOD-02: cudarc before 0.13 opens `libcuda.so`, which is not in every package of the driver.

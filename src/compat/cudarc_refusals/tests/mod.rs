@@ -8,6 +8,9 @@ use std::fs;
 mod cuda;
 mod libraries;
 
+const BY_NVCC: &str = "cuda-version-from-build-system";
+const BY_HEADER: &str = "cudnn-version-from-build-system";
+
 const REFUSES: &str =
     "    }\n    panic!(\"Unsupported cuda toolkit version: `{version_number}`.\")\n";
 
@@ -18,7 +21,7 @@ struct World {
     dir: PathBuf,
     /// The features of every cudarc in the build.
     features: Vec<&'static str>,
-    option: &'static str,
+    option: Option<&'static str>,
     toolkit: Toolkit,
     cudnn: Cudnn,
     driver: Option<Version>,
@@ -33,7 +36,7 @@ impl World {
         Self {
             dir: std::env::temp_dir().join(name),
             features: vec![BY_NVCC],
-            option: "",
+            option: None,
             toolkit: Toolkit::default(),
             cudnn: Cudnn::default(),
             driver: None,
