@@ -14,16 +14,15 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     let out_dir = env.os_var("OUT_DIR").map(Path::new);
     let manifest = env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
     let own = manifest.filter(|dir| !UNPACKED.iter().any(|mark| files::exists(&dir.join(mark))));
-    for start in [out_dir, own] {
-        for dir in start.map_or(Vec::new(), |start| start.ancestors().collect()) {
-            let file = dir.join("Cargo.lock");
-            if !files::is_file(&file) {
-                continue;
-            }
-            let text = files::read(&file).unwrap_or_default();
-            if contains(&text, name, version) {
-                return Some((file, text));
-            }
+    for dir in [out_dir, own]
+        .into_iter()
+        .flatten()
+        .flat_map(Path::ancestors)
+    {
+        let file = dir.join("Cargo.lock");
+        let text = files::read(&file).unwrap_or_default();
+        if contains(&text, name, version) {
+            return Some((file, text));
         }
     }
     None

@@ -7,7 +7,8 @@ use crate::model::environment::Environment;
 use crate::model::platform::Os;
 use crate::runtime::facts::version::Version;
 use crate::runtime::system::names::DRIVER_SO;
-use crate::system::files;
+use crate::system::{files, programs};
+use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 
 /// The features with which its build script detects a version end with this.
@@ -23,7 +24,6 @@ const DETECTED: [(&str, &str); 2] = [
 pub const ANY: &str = "fallback-latest";
 
 /// The installations that a program gets on this machine.
-#[derive(Clone, Copy)]
 pub struct Installed<'a> {
     pub env: &'a Environment,
     pub os: Os,
@@ -36,7 +36,7 @@ pub struct Installed<'a> {
 }
 
 /// A reason why a cudarc does not accept an installation.
-pub enum Refusal {
+pub enum CudarcRefusal {
     /// Its build script ends, because it has no bindings for this version.
     Unlisted {
         /// The prefix of its features.
@@ -64,9 +64,9 @@ pub enum Refusal {
 }
 
 /// Returns the reasons why a cudarc does not accept what is installed.
-pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<Refusal> {
+pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> {
     let cuda = installed.toolkit.and_then(|toolkit| toolkit.version);
-    let cuda = cuda.filter(|_| chosen(cudarc, installed).is_empty());
+    let cuda = cuda.filter(|_| chosen(cudarc, installed).is_empty() && !has_other_nvcc(installed));
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
     let mut found = Vec::new();
     for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {
@@ -81,13 +81,24 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<Refusal> {
     found
 }
 
+/// Returns `true` if PATH leads to an nvcc of another toolkit, which cudarc would run.
+fn has_other_nvcc(installed: &Installed) -> bool {
+    let real = |nvcc: &Path| files::canonical(nvcc, None).ok();
+    let own = installed
+        .toolkit
+        .and_then(|toolkit| real(toolkit.nvcc.as_deref()?));
+    let path = installed.env.os_var("PATH").unwrap_or_default();
+    let on_path = programs::on_path(&format!("nvcc{EXE_SUFFIX}"), path);
+    on_path.is_some_and(|nvcc| real(&nvcc) != own)
+}
+
 /// Checks a version that the build script detects. An older CUDA than the newest that is listed is no fault.
 fn unlisted(
     cudarc: &LockedCudarc,
     (prefix, refusal): (&'static str, &str),
     version: Version,
     installed: &Installed,
-) -> Option<Refusal> {
+) -> Option<CudarcRefusal> {
     let listed = cudarc.listed(prefix);
     let is_it = |one: &Version| (one.major, one.minor) == (version.major, version.minor);
     let is_older = prefix == CUDA && version < *listed.last()?;
@@ -99,7 +110,7 @@ fn unlisted(
         return None;
     }
     let driver = installed.driver.filter(|_| prefix == CUDA);
-    Some(Refusal::Unlisted {
+    Some(CudarcRefusal::Unlisted {
         choice: choice(&listed, version, driver),
         update: update(installed.env, &cudarc.release, &feature(prefix, version)),
         prefix,
@@ -111,18 +122,15 @@ fn unlisted(
 
 /// Returns the CUDA versions that the variable or features choose.
 fn chosen(cudarc: &LockedCudarc, installed: &Installed) -> Vec<Version> {
-    let variable = installed
-        .env
-        .var(CHOICE)
-        .filter(|_| cudarc.reads_variable());
-    match variable.and_then(|number| number.parse().ok()) {
+    let number = installed.env.var(CHOICE).and_then(|text| text.parse().ok());
+    match number.filter(|_| cudarc.reads_variable()) {
         Some(number) => vec![Version::from_cuda(number)],
         None => cudarc.chosen(CUDA),
     }
 }
 
 /// Checks the names by which the program opens a library.
-fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Option<Refusal> {
+fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Option<CudarcRefusal> {
     let toolkit = installed.toolkit.and_then(|toolkit| toolkit.version);
     let directory = |file: &Path| Vec::from_iter(file.parent().map(PathBuf::from));
     let (dirs, toolkit) = match library {
@@ -140,10 +148,9 @@ fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Opti
         _ => format!("lib{library}.so"),
     };
     let is_of_library = |name: &str| name.starts_with(&start);
-    let files = dirs
-        .iter()
-        .filter_map(|dir| files::list_named(dir, &is_of_library).ok());
-    let library = files.flatten().find(|file| files::is_file(file))?;
+    let list = |dir: &PathBuf| files::list_named(dir, &is_of_library).unwrap_or_default();
+    let mut files = dirs.iter().flat_map(list);
+    let library = files.find(|file| files::is_file(file))?;
     let is_opened = |name: &String| {
         let mut files = dirs.iter().map(|dir| dir.join(name));
         files.any(|file| files::is_file(&file)) || (installed.loads)(name).is_some()
@@ -151,7 +158,7 @@ fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Opti
     // A link would give the program a library of another CUDA.
     let other = toolkit.filter(|toolkit| cudas.iter().all(|cuda| cuda.major != toolkit.major));
     let choice = other.and_then(|cuda| choice(&cudarc.listed(CUDA), cuda, installed.driver));
-    (!names.iter().any(is_opened)).then(|| Refusal::Unopened {
+    (!names.iter().any(is_opened)).then(|| CudarcRefusal::Unopened {
         is_of_other_cuda: other.is_some(),
         choice: choice.filter(|choice| other.is_some_and(|cuda| cuda.major == choice.major)),
         library,

@@ -31,7 +31,6 @@ pub const CUDA: &str = "cuda-";
 pub const CUDNN: &str = "cudnn-";
 
 /// A package in the build of this directory.
-#[derive(Default)]
 pub struct Resolved {
     /// Its features.
     pub features: Vec<String>,
@@ -84,11 +83,9 @@ impl LockedCudarc {
             let is_default = defaults.contains(&format!("\"{module}\"")) && module != "driver";
             if is_enabled && !is_default {
                 let text = read(&self.sources.join(format!("src/{module}/sys/mod.rs")));
-                let name = text
-                    .as_deref()
-                    .and_then(|text| text.rsplit_once("let lib_name"));
-                let name = name.and_then(|(_, names)| names.split('"').nth(1));
-                libraries.extend(name.map(String::from));
+                let text = text.unwrap_or_default();
+                let (_, names) = text.rsplit_once("let lib_name").unwrap_or_default();
+                libraries.extend(names.split('"').nth(1).map(String::from));
             }
         }
         libraries
@@ -141,11 +138,8 @@ pub fn locked(
     let cudarcs = packages(lock).filter(|one| one.name == "cudarc" && one.is_published);
     let versions = cudarcs.map(|cudarc| cudarc.version).take(MAX_VERSIONS);
     let read_one = |version: &str| {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || "-.+".contains(c);
-        let name = format!(
-            "cudarc-{}",
-            Some(version).filter(|one| one.chars().all(is_part))?
-        );
+        // A lock may contain anything.
+        let name = (!version.contains(['/', '\\'])).then(|| format!("cudarc-{version}"))?;
         let mut dirs = registries.iter().map(|dir| dir.join(&name));
         let sources = dirs.find(|dir| files::is_dir(dir))?;
         Some(LockedCudarc {
@@ -185,37 +179,29 @@ pub fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
 
 /// Parses the package, `0default,driver|cudarc v0.16.6`, and those that require it, `1|candle-core v0.9.1`.
 fn parse(tree: &str, option: Option<&'static str>) -> Resolved {
-    let mut resolved = Resolved {
-        option,
-        ..Resolved::default()
-    };
-    for line in tree.lines() {
-        let (features, package) = line.split_once('|').unwrap_or_default();
-        let mut words = package.split(' ');
-        let requiring = words.next().zip(words.next());
-        match (features.strip_prefix('0'), requiring) {
-            (Some(features), _) => resolved
-                .features
-                .extend(features.split(',').map(String::from)),
-            (None, Some((name, version))) => {
-                let version = version.trim_start_matches('v');
-                resolved.required_by.push(format!("{name} {version}"));
-            }
-            _ => {}
+    let (mut features, mut required_by) = (Vec::new(), Vec::new());
+    for (before, package) in tree.lines().filter_map(|line| line.split_once('|')) {
+        if let Some(own) = before.strip_prefix('0') {
+            features.extend(own.split(',').map(String::from));
+        } else {
+            let package = package.split(" (").next().unwrap_or_default();
+            required_by.push(package.replacen(" v", " ", 1));
         }
     }
-    resolved
+    Resolved {
+        features,
+        required_by,
+        option,
+    }
 }
 
 /// Returns the directories of cargo's registries, in which each package is a directory.
 fn registries(env: &Environment) -> Vec<PathBuf> {
-    let home = env.path(Variable::Home);
-    let home = home.or_else(|| Some(env.directory().join(env.os_var("USERPROFILE")?)));
-    let cargo = match env.os_var("CARGO_HOME") {
-        Some(dir) => Some(env.directory().join(dir)),
-        None => home.map(|home| home.join(".cargo")),
-    };
-    let dir = cargo.map(|cargo| cargo.join("registry").join("src"));
+    let in_home = |home: PathBuf| home.join(".cargo");
+    let profile = || Some(PathBuf::from(env.os_var("USERPROFILE")?));
+    let home = env.path(Variable::Home).or_else(profile).map(in_home);
+    let cargo = env.os_var("CARGO_HOME").map(PathBuf::from).or(home);
+    let dir = cargo.map(|cargo| env.directory().join(cargo).join("registry/src"));
     let mut found = dir.map_or(Vec::new(), |dir| files::list(&dir).unwrap_or_default());
     found.truncate(MAX_REGISTRIES);
     found

@@ -2,12 +2,10 @@
 
 use crate::compat::{gpus, newest_cuda};
 use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::tables::CudnnTargets;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 
 /// The versions for a driver and its GPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fitting {
     /// The CUDA major.
     pub cuda: u32,
@@ -27,31 +25,22 @@ pub fn fitting(
 ) -> Option<Fitting> {
     let rows = gpus(cpu);
     let mut majors = majors.iter().filter(|major| **major <= driver.major);
+    let newest = Version::new(u32::MAX, 0, 0);
     majors.find_map(|&cuda| {
+        let mut last: Option<Version> = None;
+        for &gpu in devices {
+            if gpu_support::serves(&rows, newest, cuda, gpu) == GpuSupport::No {
+                let for_gpu = gpu_support::last_with(&rows, newest, cuda, gpu)?;
+                last = Some(last.map_or(for_gpu, |last| last.min(for_gpu)));
+            }
+        }
         let is_older = newest_cuda().is_some_and(|newest| driver < newest);
         Some(Fitting {
             cuda,
             minor: (cuda == driver.major && is_older).then_some(driver.minor),
-            cudnn: cudnn(&rows, cuda, devices)?,
+            cudnn: last,
         })
     })
-}
-
-/// Returns the last cuDNN for this CUDA that supports all devices, if the newest does not; none if no version does.
-fn cudnn(
-    rows: &[CudnnTargets],
-    cuda: u32,
-    devices: &[ComputeCapability],
-) -> Option<Option<Version>> {
-    let newest = Version::new(u32::MAX, 0, 0);
-    let mut last = None;
-    for &gpu in devices {
-        if gpu_support::serves(rows, newest, cuda, gpu) == GpuSupport::No {
-            let last_for_gpu = gpu_support::last_with(rows, newest, cuda, gpu)?;
-            last = Some(last.map_or(last_for_gpu, |known: Version| known.min(last_for_gpu)));
-        }
-    }
-    Some(last)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub const REQUIRE: &str = "NVIDIA_REQUIRE_CUDA";
 pub const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";
 
 /// A driver that is older than a container image requires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct ImageNeedsDriver<'a> {
     /// The newest CUDA that the driver supports.
     pub driver: Version,
@@ -55,12 +55,8 @@ pub fn unmet<'a>(
         return None;
     }
     let levels = requirement.split([' ', ',']).filter_map(|condition| {
-        let numbers = numbers(condition.strip_prefix("cuda>=")?)?;
-        Some(Version::new(
-            *numbers.first()?,
-            numbers.get(1).copied().unwrap_or(0),
-            0,
-        ))
+        // Of one number or more.
+        Version::parse(&format!("{}.0", condition.strip_prefix("cuda>=")?))
     });
     let required = levels.filter(|required| *required > cuda).min()?;
     Some(ImageNeedsDriver {

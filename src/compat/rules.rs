@@ -131,22 +131,18 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
         // The program may load another cuDNN.
         rule.is_required = false;
         if let Some(mut fault) = cudnn.device(&rows, rule) {
-            add_older_cuda(&mut fault, &rows, gpu.capability);
+            // A cuDNN for an older CUDA may support the GPU.
+            if let SupportGap::Dropped(last @ None) = &mut fault.gap {
+                let newest = Version::new(u32::MAX, 0, 0);
+                let last_for = |cuda| gpu_support::last_with(&rows, newest, cuda, gpu.capability);
+                *last = (11..cuda)
+                    .rev()
+                    .find_map(|cuda| Some((last_for(cuda)?, cuda)));
+            }
             findings.push(fault.finding());
         }
     }
     findings
-}
-
-/// Adds a cuDNN for an older CUDA that supports the GPU, if none for this CUDA ever did.
-#[cfg(feature = "cli")]
-fn add_older_cuda(fault: &mut UnsupportedGpu<'_>, rows: &[CudnnTargets], gpu: ComputeCapability) {
-    if let SupportGap::Dropped(last @ None) = &mut fault.gap {
-        let newest = Version::new(u32::MAX, 0, 0);
-        let mut older = (11..fault.cudnn.cuda).rev();
-        *last =
-            older.find_map(|cuda| Some((gpu_support::last_with(rows, newest, cuda, gpu)?, cuda)));
-    }
 }
 
 /// Returns the finding if the driver of this machine does not support the build. It is a warning at most, because the

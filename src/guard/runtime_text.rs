@@ -10,7 +10,6 @@ macro_rules! sources {
 
 pub(super) const SOURCES: &[(&str, &str)] = sources![
     "binary/bounded_file",
-    "binary/constants",
     "binary/defect",
     "binary/elf",
     "binary/elf_sections",

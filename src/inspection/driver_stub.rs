@@ -2,7 +2,7 @@
 
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
-use crate::runtime::binary::constants::contains;
+use crate::runtime::binary::contains;
 use crate::runtime::driver::stub::{UnusableDriver, is_stub};
 use crate::runtime::driver::{driver_library, driver_release};
 use crate::runtime::facts::built::{Built, Loader};

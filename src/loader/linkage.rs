@@ -1,7 +1,7 @@
 //! Reads the dynamic linking information and the guard's records of a program or library.
 
 use crate::model::linkage::{Format, Linkage};
-use crate::runtime::binary::constants::contains;
+use crate::runtime::binary::contains;
 use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;

@@ -1,7 +1,7 @@
 //! A cudarc that does not accept the CUDA or the cuDNN of this machine.
 
 use crate::compat::cudarc::number;
-use crate::compat::cudarc_refusals::{ANY, DETECT, Refusal};
+use crate::compat::cudarc_refusals::{ANY, CudarcRefusal, DETECT};
 use crate::compat::cudarc_sources::{CHOICE, CUDA, LockedCudarc, feature};
 use crate::messages::phrases::with_alternatives;
 use crate::runtime::facts::finding::{Finding, quoted};
@@ -9,7 +9,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
 
-impl Refusal {
+impl CudarcRefusal {
     pub fn finding(&self, cudarc: &LockedCudarc) -> Finding {
         let release = &cudarc.release;
         let newer = "require a newer cudarc, or a newer version of what requires it".to_string();
@@ -94,15 +94,14 @@ impl Refusal {
 
 /// Returns the helps that choose a CUDA version.
 fn choose(cuda: Option<Version>, cudarc: &LockedCudarc) -> Vec<String> {
-    let Some(number) = cuda.map(number) else {
-        return Vec::new();
-    };
-    let feature = format!(
-        "enable the feature `{CUDA}{number}` of cudarc {} in Cargo.toml",
-        cudarc.release
-    );
-    match cudarc.reads_variable() {
-        true => vec![format!("set {CHOICE}={number} for the build"), feature],
-        false => vec![feature],
+    let release = &cudarc.release;
+    let mut helps = Vec::new();
+    if let Some(number) = cuda.map(number) {
+        let variable = format!("set {CHOICE}={number} for the build");
+        helps.extend(cudarc.reads_variable().then_some(variable));
+        helps.push(format!(
+            "enable the feature `{CUDA}{number}` of cudarc {release} in Cargo.toml"
+        ));
     }
+    helps
 }

@@ -36,7 +36,7 @@ use crate::toolchain::Toolchain;
 use std::env::consts::{ARCH, OS};
 use std::fmt;
 #[cfg(feature = "cli")]
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A report of this machine: the installations found, and the findings about them.
 ///
@@ -90,7 +90,13 @@ impl Toolchain {
         let mut report = self.report();
         let findings = report.findings.iter_mut();
         findings.for_each(Finding::omit_installation);
-        let lock = files::read(Path::new("Cargo.lock")).unwrap_or_default();
+        let own = self.host.env.directory();
+        let is_package = files::is_file(&own.join("Cargo.toml"));
+        let dirs = own
+            .ancestors()
+            .take(if is_package { usize::MAX } else { 1 });
+        let mut locks = dirs.map(|dir| files::read(&dir.join("Cargo.lock")));
+        let lock = locks.find_map(Result::ok).unwrap_or_default();
         report.cudarc = cudarc::in_lock(&lock).map(String::from);
         let platform = &self.host.platform;
         let is_this = platform.cpu == ARCH

@@ -1,7 +1,6 @@
 //! Files of programs and packages, read as bytes: none of their code runs.
 
 pub mod bounded_file;
-pub mod constants;
 #[cfg(feature = "build")]
 pub mod cuda_sections;
 pub mod defect;
@@ -17,8 +16,23 @@ pub mod ld_so_cache;
 #[cfg(any(windows, feature = "build"))]
 pub mod pe;
 
+use std::io::BufRead;
+
 /// The file format of this system's libraries.
 #[cfg(not(windows))]
 pub use self::elf::Elf as Image;
 #[cfg(windows)]
 pub use self::pe::Pe as Image;
+
+/// Returns `true` if the text contains this letter, followed by `tail`. The two are separate so that a program with this
+/// code does not contain the words that it searches.
+pub fn contains(text: &[u8], letter: u8, tail: &[u8]) -> bool {
+    let mut rest = text;
+    // `skip_until` is optimized even in debug builds, unlike a loop over bytes.
+    while rest.skip_until(letter).is_ok_and(|skipped| skipped > 0) {
+        if rest.starts_with(tail) {
+            return true;
+        }
+    }
+    false
+}

@@ -3,7 +3,7 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::constants::contains;
+use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::sub_libraries::{self, CudaLibrary, ZLIB};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};

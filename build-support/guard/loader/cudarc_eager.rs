@@ -1,7 +1,7 @@
 //! A cudarc from 0.15 to 0.18 that loads the driver itself: on first use, it looks up all driver functions of its CUDA,
 //! and panics if one is missing. Earlier and later versions only look up functions that are called.
 
-use crate::runtime::binary::constants::contains;
+use crate::runtime::binary::contains;
 use crate::runtime::facts::version::Version;
 
 /// Its panic message, and the first new function of each CUDA version, without the initial `E` and `cu`: this table is

@@ -1,6 +1,6 @@
 //! The library of this process that loaded another library, if no search path of the program explains it.
 
-use crate::runtime::binary::constants::contains;
+use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::file_name;
 use crate::runtime::system::platform;

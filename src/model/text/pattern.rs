@@ -11,13 +11,9 @@ pub fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a constant of this crate")
 }
 
-/// Reads a version from the groups of a pattern; a missing third group counts as 0.
+/// Reads a version from the first two groups of a pattern.
 pub fn release(pattern: &Regex, text: &str) -> Option<Version> {
     let found = pattern.captures(text)?;
-    let number = |group| Some(found.get(group)?.as_str().parse().ok());
-    Some(Version::new(
-        number(1)??,
-        number(2)??,
-        number(3).unwrap_or(Some(0))?,
-    ))
+    let number = |group| found.get(group)?.as_str().parse().ok();
+    Some(Version::new(number(1)?, number(2)?, 0))
 }

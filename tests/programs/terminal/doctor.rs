@@ -333,11 +333,11 @@ fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(
     }
 }
 
-/// Runs doctor in such a crate, with this cargo.
-fn doctor_with_cargo(root: &Path, args: &[&str], env: &[(&str, &Path)]) -> String {
+/// Runs doctor in a directory of such a crate, with this cargo.
+fn doctor_with_cargo(root: &Path, dir: &str, args: &[&str], env: &[(&str, &Path)]) -> String {
     let cargo = std::env::var_os("CARGO").expect("run by cargo");
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    command.arg("doctor").args(args).current_dir(root);
+    command.arg("doctor").args(args).current_dir(root.join(dir));
     command.env_clear().env("CARGO_HOME", root.join("cargo"));
     command.env("PATH", Path::new(&cargo).parent().expect("a directory"));
     command.envs(env.iter().copied());
@@ -362,7 +362,8 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     let dependency = "features = [\"cuda-version-from-build-system\"]";
     crate_with_cudarc(&root, "", dependency, &sources);
     let at = root.to_str().expect("UTF-8").to_string();
-    let doctor = || doctor_with_cargo(&root, &["--root", &at], &[]);
+    let doctor_in = |dir: &str| doctor_with_cargo(&root, dir, &["--root", &at], &[]);
+    let doctor = || doctor_in("");
     let headline = "has no bindings for CUDA";
     assert!(!doctor().contains(headline), "no toolkit");
     usr_local(&root);
@@ -411,6 +412,20 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     assert!(!doctor().contains(headline), "no answer");
     crate_with_cudarc(&root, "", dependency, &sources);
     assert!(doctor().contains(headline));
+    // The lock of a workspace is above its packages.
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("written");
+    file(
+        &root,
+        "member/Cargo.toml",
+        &manifest.replace("[workspace]", ""),
+    );
+    file(&root, "member/src/lib.rs", "");
+    let workspace = "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n";
+    file(&root, "Cargo.toml", workspace);
+    for dir in ["", "member"] {
+        assert!(doctor_in(dir).contains(headline), "{dir}");
+    }
+    assert!(!doctor_in("member/src").contains("Cargo.lock"));
     fs::remove_file(root.join("cargo/registry/src/index-1/cudarc-0.16.6/build.rs"))
         .expect("removed");
     assert!(!doctor().contains(headline), "no sources");
@@ -436,7 +451,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
     ];
     crate_with_cudarc(&root, "", "features = [\"cudnn\"]", &sources);
     let wheel = crate::support::builds::wheel(&root.join("venv"), 12, (9, 10, 2));
-    let doctor = || doctor_with_cargo(&root, &["--link", "runtime"], &[("CUDNN_PATH", &wheel)]);
+    let doctor = || doctor_with_cargo(&root, "", &["--link", "runtime"], &[("CUDNN_PATH", &wheel)]);
     let said = doctor();
     let command = format!("ln -s libcudnn.so.9 {}/lib/libcudnn.so", wheel.display());
     // Without the line breaks of the terminal, which depend on the path of the clone.

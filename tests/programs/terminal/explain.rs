@@ -257,8 +257,8 @@ fn a_message_without_a_finding_is_explained_alone() {
 Unsupported cuda toolkit version: `13.4`. Please raise a github issue.
   The build script of cudarc has a fixed list of CUDA versions, and 13.4 is not
   in it.
-  = help: update cudarc, or set CUDARC_CUDA_VERSION to a version that it knows,
-          `CUDARC_CUDA_VERSION=13000` for CUDA 13 for example
+  = help: update cudarc, or set CUDARC_CUDA_VERSION to a version that it knows:
+          `cudnn-guard doctor`, run in the crate, names one
 ";
     let message = "Unsupported cuda toolkit version: `13.4`. Please raise a github issue.";
     must_print(&explain(&[message]), 0, explained, "");

@@ -105,9 +105,41 @@ fn what_is_right_or_unknown_is_silent() {
     let env = Environment::default().with_current_dir(world.dir.clone());
     let home = Environment::new([("CARGO_HOME".to_string(), "home/.cargo".into())]);
     let home = home.with_current_dir(world.dir.clone());
-    let resolved = |env| locked(&own, env, &|_| Some(Resolved::default())).len();
-    assert_eq!((resolved(&env), resolved(&home)), (0, 1));
+    let resolved = || Resolved {
+        features: Vec::new(),
+        required_by: Vec::new(),
+        option: None,
+    };
+    let count = |env| locked(&own, env, &|_| Some(resolved())).len();
+    assert_eq!((count(&env), count(&home)), (0, 1));
     assert!(locked(&own, &home, &|_| None).is_empty());
+}
+
+/// cudarc runs the nvcc on PATH, which need not be of the toolkit that a build script finds.
+#[cfg(unix)]
+#[test]
+fn an_nvcc_of_another_toolkit_on_path() {
+    let mut world = World::new("nvcc");
+    world.cudarc("0.16.6", &["cuda-12090"], REFUSES);
+    world.file("toolkit/bin/nvcc", "");
+    world.file("other/bin/nvcc", "");
+    std::os::unix::fs::symlink("toolkit", world.dir.join("link")).unwrap();
+    world.toolkit.version = Some(cuda(13, 5));
+    world.toolkit.nvcc = Some(world.dir.join("toolkit/bin/nvcc"));
+    let found = |world: &World, dir: &str| {
+        let path = world.dir.join(dir);
+        world.found_with(&lock("0.16.6"), &[("PATH", &path)]).len()
+    };
+    for (dir, count) in [
+        ("none", 1),
+        ("toolkit/bin", 1),
+        ("link/bin", 1),
+        ("other/bin", 0),
+    ] {
+        assert_eq!(found(&world, dir), count, "{dir}");
+    }
+    world.toolkit.nvcc = None;
+    assert_eq!((found(&world, "other/bin"), found(&world, "none")), (0, 1));
 }
 
 /// No table knows a later cudarc: its own features and messages count.
