@@ -56,9 +56,10 @@ pub enum CudarcRefusal {
         library: PathBuf,
         /// The names that it opens, in its order.
         names: Vec<String>,
-        /// `true` if the library is of another CUDA major than the program is built for.
-        is_of_other_cuda: bool,
-        /// The newest CUDA of that major that cudarc and the driver support.
+        /// The choice of a CUDA version, if the library is of another major: the feature or the variable without the
+        /// version, and the version. A second choice would not compile.
+        other_cuda: Option<(&'static str, Version)>,
+        /// The newest CUDA of the library's major that cudarc and the driver support.
         choice: Option<Version>,
     },
 }
@@ -66,7 +67,8 @@ pub enum CudarcRefusal {
 /// Returns the reasons why a cudarc does not accept what is installed.
 pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> {
     let cuda = installed.toolkit.and_then(|toolkit| toolkit.version);
-    let cuda = cuda.filter(|_| chosen(cudarc, installed).is_empty() && !has_other_nvcc(installed));
+    let cuda =
+        cuda.filter(|_| chosen(cudarc, installed).1.is_empty() && !has_other_nvcc(installed));
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
     let mut found = Vec::new();
     for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {
@@ -120,12 +122,12 @@ fn unlisted(
     })
 }
 
-/// Returns the CUDA versions that the variable or features choose.
-fn chosen(cudarc: &LockedCudarc, installed: &Installed) -> Vec<Version> {
+/// Returns the CUDA versions that the variable or features choose, and the text before the version in them.
+fn chosen(cudarc: &LockedCudarc, installed: &Installed) -> (&'static str, Vec<Version>) {
     let number = installed.env.var(CHOICE).and_then(|text| text.parse().ok());
     match number.filter(|_| cudarc.reads_variable()) {
-        Some(number) => vec![Version::from_cuda(number)],
-        None => cudarc.chosen(CUDA),
+        Some(number) => ("CUDARC_CUDA_VERSION=", vec![Version::from_cuda(number)]),
+        None => (CUDA, cudarc.chosen(CUDA)),
     }
 }
 
@@ -138,7 +140,7 @@ fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Opti
         "cuda" => (directory(&(installed.loads)(DRIVER_SO)?), None),
         _ => (installed.toolkit?.link_dirs.clone(), Some(toolkit?)),
     };
-    let mut cudas = chosen(cudarc, installed);
+    let (choice_of, mut cudas) = chosen(cudarc, installed);
     if cudas.is_empty() {
         cudas.extend(toolkit);
     }
@@ -159,7 +161,7 @@ fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Opti
     let other = toolkit.filter(|toolkit| cudas.iter().all(|cuda| cuda.major != toolkit.major));
     let choice = other.and_then(|cuda| choice(&cudarc.listed(CUDA), cuda, installed.driver));
     (!names.iter().any(is_opened)).then(|| CudarcRefusal::Unopened {
-        is_of_other_cuda: other.is_some(),
+        other_cuda: other.and_then(|_| Some((choice_of, *cudas.last()?))),
         choice: choice.filter(|choice| other.is_some_and(|cuda| cuda.major == choice.major)),
         library,
         names,

@@ -6,7 +6,6 @@ use crate::compat::cudarc_sources::{CHOICE, CUDA, LockedCudarc, feature};
 use crate::messages::phrases::with_alternatives;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
 use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
 
 impl CudarcRefusal {
@@ -27,14 +26,18 @@ impl CudarcRefusal {
                     CUDA => ("CUDA", "toolkit", FindingId::UnknownNewerVersion),
                     _ => ("cuDNN", "headers", FindingId::CudnnRequirementUnmet),
                 };
-                if *prefix == CUDA {
-                    helps = choose(*choice, cudarc);
-                } else if let Some(choice) = choice {
-                    // The feature that detects the version has precedence.
+                if let Some(choice) = choice {
                     let feature = feature(prefix, *choice);
-                    helps.push(format!(
-                        "replace the feature `{prefix}{DETECT}` of cudarc with `{feature}` in Cargo.toml"
-                    ));
+                    let variable = format!("set {CHOICE}={} for the build", number(*choice));
+                    let is_read = *prefix == CUDA && cudarc.reads_variable();
+                    helps.extend(is_read.then_some(variable));
+                    helps.push(match *prefix {
+                        CUDA => format!("enable the feature `{feature}` of cudarc {release} in Cargo.toml"),
+                        // The feature that detects the version has precedence.
+                        _ => format!(
+                            "replace the feature `{prefix}{DETECT}` of cudarc with `{feature}` in Cargo.toml"
+                        ),
+                    });
                 }
                 let any = format!("enable the feature `{ANY}` of cudarc {release}");
                 helps.extend(has_any.then_some(any));
@@ -53,12 +56,15 @@ impl CudarcRefusal {
             Self::Unopened {
                 library,
                 names,
-                is_of_other_cuda,
+                other_cuda,
                 choice,
             } => {
                 let name = library.file_name().unwrap_or_default().to_string_lossy();
-                if *is_of_other_cuda {
-                    helps = choose(*choice, cudarc);
+                if let Some((choice_of, built_for)) = other_cuda {
+                    helps.extend(choice.map(|choice| {
+                        let (old, new) = (number(*built_for), number(choice));
+                        format!("replace `{choice_of}{old}` with `{choice_of}{new}` for cudarc {release}")
+                    }));
                     helps.push(newer);
                 } else {
                     let link = library.with_file_name(names.first().map_or("", String::as_str));
@@ -90,18 +96,4 @@ impl CudarcRefusal {
             .with("sources", cudarc.sources.display());
         with_alternatives(finding, helps)
     }
-}
-
-/// Returns the helps that choose a CUDA version.
-fn choose(cuda: Option<Version>, cudarc: &LockedCudarc) -> Vec<String> {
-    let release = &cudarc.release;
-    let mut helps = Vec::new();
-    if let Some(number) = cuda.map(number) {
-        let variable = format!("set {CHOICE}={number} for the build");
-        helps.extend(cudarc.reads_variable().then_some(variable));
-        helps.push(format!(
-            "enable the feature `{CUDA}{number}` of cudarc {release} in Cargo.toml"
-        ));
-    }
-    helps
 }

@@ -194,7 +194,7 @@ fn the_libraries_of_another_cuda() {
         )
     };
     let names = "libnvrtc.so, libnvrtc.so.12, libnvrtc.so.1";
-    let newest = "  = help: enable the feature `cuda-13000` of cudarc 9.9.9 in Cargo.toml\n";
+    let newest = "  = help: replace `cuda-12090` with `cuda-13000` for cudarc 9.9.9\n";
     let newer = "  = help: or require a newer cudarc, or a newer version of what requires it\n";
     assert_eq!(world.text(), unopened(&format!("{newest}{newer}"), names));
     // Never newer than the toolkit or the driver.
@@ -205,6 +205,15 @@ fn the_libraries_of_another_cuda() {
     world.driver = Some(Version::new(12, 9, 0));
     let alone = newer.replace("or require", "require");
     assert_eq!(world.text(), unopened(&alone, names));
+    world.driver = None;
+    // Chosen by the variable, which has precedence.
+    world.cudarc(RELEASE, &FEATURES, &format!("{LISTS}{CHOICE}"));
+    let variable: [(&str, &Path); 1] = [(CHOICE, Path::new("12080"))];
+    let text = world.found_with(&lock(RELEASE), &variable).concat();
+    let replace = "replace `CUDARC_CUDA_VERSION=12080` with `CUDARC_CUDA_VERSION=13050`";
+    assert!(text.contains(replace), "{text}");
+    let variable: [(&str, &Path); 1] = [(CHOICE, Path::new("13000"))];
+    assert_eq!(world.found_with(&lock(RELEASE), &variable), [""; 0]);
     // The link for a program that needs the name without a number.
     world.file("toolkit/libnvrtc.so", "");
     assert_eq!(world.text(), "");
