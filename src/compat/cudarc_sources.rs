@@ -7,21 +7,17 @@ use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
 use crate::model::platform::Os;
 use crate::runtime::facts::version::Version;
+use crate::system::probe_cache::DEADLINE;
 use crate::system::{files, programs};
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// The time limit of cargo, which may wait for another cargo.
-const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The builds that cargo is queried for, the first that contains the package counts. `cuda` is the usual name of the
 /// feature that enables cudarc, and all features may need packages that were never downloaded.
 const BUILDS: [Option<&str>; 3] = [None, Some("--features=cuda"), Some("--all-features")];
 
 const MAX_FILE: u64 = 1 << 21;
-const MAX_REGISTRIES: usize = 16;
-const MAX_VERSIONS: usize = 32;
+const MAX_DIRECTORIES: usize = 32;
 
 /// The variable that chooses the CUDA version in the newer versions of cudarc.
 pub const CHOICE: &str = "CUDARC_CUDA_VERSION";
@@ -136,7 +132,7 @@ pub fn locked(
 ) -> Vec<LockedCudarc> {
     let registries = registries(env);
     let cudarcs = packages(lock).filter(|one| one.name == "cudarc" && one.is_published);
-    let versions = cudarcs.map(|cudarc| cudarc.version).take(MAX_VERSIONS);
+    let versions = cudarcs.map(|cudarc| cudarc.version).take(MAX_DIRECTORIES);
     let read_one = |version: &str| {
         // A lock may contain anything.
         let name = (!version.contains(['/', '\\'])).then(|| format!("cudarc-{version}"))?;
@@ -203,17 +199,16 @@ fn registries(env: &Environment) -> Vec<PathBuf> {
     let cargo = env.os_var("CARGO_HOME").map(PathBuf::from).or(home);
     let dir = cargo.map(|cargo| env.directory().join(cargo).join("registry/src"));
     let mut found = dir.map_or(Vec::new(), |dir| files::list(&dir).unwrap_or_default());
-    found.truncate(MAX_REGISTRIES);
+    found.truncate(MAX_DIRECTORIES);
     found
 }
 
 /// Returns the newest cudarc in the registries that is newer than this one and has this feature.
 pub fn update(env: &Environment, release: &str, feature: &str) -> Option<Version> {
     let is_cudarc = |name: &str| name.starts_with("cudarc-");
-    let registries = registries(env);
-    let dirs = registries.iter();
-    let dirs = dirs.flat_map(|dir| files::list_named(dir, &is_cudarc).unwrap_or_default());
-    let newer = dirs.take(MAX_VERSIONS).filter_map(|dir| {
+    let cudarcs = |dir: PathBuf| files::list_named(&dir, &is_cudarc).unwrap_or_default();
+    let dirs = registries(env).into_iter().flat_map(cudarcs);
+    let newer = dirs.take(MAX_DIRECTORIES).filter_map(|dir| {
         let newer = Version::parse(dir.file_name()?.to_str()?.strip_prefix("cudarc-")?)?;
         let manifest = read(&dir.join("Cargo.toml"))?;
         let has_feature = features(&manifest).any(|one| one == feature);

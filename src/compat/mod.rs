@@ -123,9 +123,7 @@ pub fn rows<T>(table: &'static str, parse: &dyn Fn(&'static str) -> Option<T>) -
     let mut rows = Vec::new();
     for line in table.lines() {
         if !line.starts_with('#') && !line.is_empty() {
-            if let Some(row) = parse(line) {
-                rows.push(row);
-            }
+            rows.extend(parse(line));
         }
     }
     rows
