@@ -8,8 +8,8 @@ use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
 use strsim::levenshtein;
 
-/// The number of bytes of standard input that are read.
-const MOST_INPUT: u64 = 16 << 20;
+/// The number of bytes at the end of standard input that are explained.
+const MOST_INPUT: u64 = 4 << 20;
 
 pub fn command() -> Command {
     let help = "The id in brackets after a headline, or a message [default: the messages in standard input, \
@@ -48,7 +48,9 @@ fn explain_argument(argument: &str) -> ExitCode {
         terminal::show(page);
         return ExitCode::SUCCESS;
     }
-    if is_message(argument) && nearest(&word).is_empty() {
+    // No id has these characters, as messages do.
+    let is_message = argument.contains(|c: char| c.is_whitespace() || "_.:/\\\"'`".contains(c));
+    if is_message && nearest(&word).is_empty() {
         return explain_messages(argument, true);
     }
     terminal::show_on_stderr(unknown(&word));
@@ -59,7 +61,15 @@ fn explain_argument(argument: &str) -> ExitCode {
 fn explain_messages(text: &str, with_page: bool) -> ExitCode {
     let found = explanations(text);
     if found.is_empty() {
-        terminal::show_on_stderr(nothing_known(text));
+        let subject = match text.trim().lines().count() {
+            1 => "this message",
+            _ => "these messages",
+        };
+        terminal::show_on_stderr(format!(
+            "nothing is known about {subject}\n  \
+             = help: run `cudnn-guard doctor` to check this machine\n  \
+             = help: run `cudnn-guard inspect PROGRAM` to check a program that fails to start\n"
+        ));
         return ExitCode::from(2);
     }
     let page = match &*found {
@@ -83,39 +93,25 @@ fn block(explanation: &Explanation, with_pointer: bool) -> String {
     block
 }
 
-fn nothing_known(text: &str) -> String {
-    let subject = match text.trim().lines().count() {
-        1 => "this message",
-        _ => "these messages",
-    };
-    format!(
-        "nothing is known about {subject}\n  \
-         = help: run `cudnn-guard doctor` to check this machine\n  \
-         = help: run `cudnn-guard inspect PROGRAM` to check a program that fails to start\n"
-    )
-}
-
-/// Returns the beginning of standard input, or `None` if it is a terminal, closed or empty.
+/// Returns the end of standard input, where a program that failed says why, or `None` if it is a terminal, closed or
+/// empty.
 fn input() -> Option<String> {
-    let stdin = io::stdin();
+    let mut stdin = io::stdin().lock();
     if stdin.is_terminal() {
         return None;
     }
-    let mut bytes = Vec::new();
-    // What was read before an error is explained.
-    let _ = stdin.lock().take(MOST_INPUT).read_to_end(&mut bytes);
-    if bytes.len() as u64 == MOST_INPUT {
-        let mebibytes = MOST_INPUT >> 20;
-        let note = format!("only the first {mebibytes} MiB of the input were read\n");
-        terminal::show_on_stderr(note);
+    let (mut bytes, mut is_cut) = (Vec::new(), false);
+    // The bytes before a read error are explained.
+    while let Ok(1..) = stdin.by_ref().take(MOST_INPUT).read_to_end(&mut bytes) {
+        let before = bytes.len().saturating_sub(MOST_INPUT as usize);
+        bytes.drain(..before);
+        is_cut |= before > 0;
+    }
+    if is_cut {
+        terminal::show_on_stderr("only the last 4 MiB of the input are explained\n");
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     (!text.trim().is_empty()).then_some(text)
-}
-
-/// Returns `true` if an argument has characters that no id has, as messages do.
-fn is_message(argument: &str) -> bool {
-    argument.contains(|c: char| c.is_whitespace() || "_.:/\\\"'`".contains(c))
 }
 
 fn page_of(word: &str) -> Option<String> {

@@ -336,15 +336,66 @@ fn an_empty_input_lists_all() {
     }
 }
 
-/// The last line is beyond the limit.
+/// The first line is beyond the limit.
 #[test]
-fn an_input_is_read_up_to_a_limit() {
-    let mut input = b"warning: unused\n".repeat(1 << 20);
-    input.extend(b"cannot find -lcudnn\n");
-    let stderr = format!(
-        "only the first 16 MiB of the input were read\nnothing is known about these messages\n{NOTHING_KNOWN}"
-    );
+fn the_end_of_an_input_is_read_up_to_a_limit() {
+    let mut input = b"cannot find -lcudnn\n".to_vec();
+    input.extend(b"warning: unused\n".repeat(1 << 20));
+    let note = "only the last 4 MiB of the input are explained\n";
+    let stderr = format!("{note}nothing is known about these messages\n{NOTHING_KNOWN}");
     must_print(&explain_input(&input), 2, "", &stderr);
-    let read = explain_input(&input[2 * b"warning: unused\n".len()..]);
+    let read = explain_input(&input[..4 << 20]);
     assert_eq!(read.status.code(), Some(0), "{read:?}");
+    assert!(read.stderr.is_empty(), "{read:?}");
+    input.extend(b"\xffcannot find -lcudart");
+    let read = explain_input(&input);
+    assert_eq!(read.status.code(), Some(0), "{read:?}");
+    assert_eq!(String::from_utf8_lossy(&read.stderr), note);
+}
+
+/// Binary data, controls, and a line without an end.
+#[test]
+fn any_input_is_explained_or_not_known() {
+    let noise: Vec<u8> = (0..1u32 << 20)
+        .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect();
+    let long = b"CUDA_ERROR_ WinError 126] \"cudnn ".repeat(1 << 16);
+    for input in [&noise[..], &long[..], &b"\x1b[31m\x9b\0\r\xe2\x80"[..]] {
+        let stderr = explain_input(input).stderr;
+        let stderr = String::from_utf8(stderr).expect("text");
+        assert!(stderr.starts_with("nothing is known"), "{stderr}");
+        assert!(!stderr.contains('\u{1b}'));
+    }
+}
+
+/// As it is copied from a narrow terminal of Windows, and from cargo, which shows Rust's `Debug`.
+#[test]
+fn a_wrapped_or_escaped_message_is_explained() {
+    let wrapped =
+        b"Failed to create CUDAE\r\nxecutionProvider. Require cuDNN 9.* and CUDA 12.*, and\r\n";
+    let loading =
+        b"OSError: [WinError 126] The specified module could not be found. Error loading\r\n  \
+        \"C:\\venv\\torch\\lib\\cudnn64_9.dll\" or one of its dependencies.\r\n";
+    let escaped =
+        br#"log: "default_program(1): catastrophic error: cannot open source file \"cuda_fp16.h\"""#;
+    for (input, expected) in [
+        (&wrapped[..], "It is built for cuDNN 9 and CUDA 12"),
+        (&loading[..], "cudnn64_9.dll` is missing"),
+        (&escaped[..], "no directory that contains `cuda_fp16.h`"),
+    ] {
+        let stdout = String::from_utf8(explain_input(input).stdout).expect("text");
+        let words: Vec<&str> = stdout.split_whitespace().collect();
+        assert!(words.join(" ").contains(expected), "{stdout}");
+    }
+}
+
+#[test]
+fn nothing_is_known_about_the_logs_of_valid_setups() {
+    let logs = include_str!("valid_logs.txt");
+    for log in logs.split("=== ").skip(1) {
+        let (name, log) = log.split_once('\n').expect("a log");
+        let output = explain_input(log.as_bytes());
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(2), "{name}: {stdout}");
+    }
 }
