@@ -360,7 +360,9 @@ fn any_input_is_explained_or_not_known() {
         .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
         .collect();
     let long = b"CUDA_ERROR_ WinError 126] \"cudnn ".repeat(1 << 16);
-    for input in [&noise[..], &long[..], &b"\x1b[31m\x9b\0\r\xe2\x80"[..]] {
+    let wide = format!("a{}", "ü".repeat(1 << 13));
+    let controls = b"\x1b[31m\x9b\0\r\xe2\x80";
+    for input in [&noise[..], &long[..], wide.as_bytes(), controls] {
         let stderr = explain_input(input).stderr;
         let stderr = String::from_utf8(stderr).expect("text");
         assert!(stderr.starts_with("nothing is known"), "{stderr}");
