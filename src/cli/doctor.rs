@@ -1,6 +1,7 @@
 //! `cudnn-guard doctor`: reports what a build would find, and its faults.
 
 use crate::cli::terminal::{self, flag, option};
+use crate::inspection::frameworks::FRAMEWORKS;
 use crate::{Config, Finding, Link, Severity};
 use clap::{Arg, ArgMatches, Command};
 use semver::VersionReq;
@@ -32,9 +33,9 @@ pub fn command() -> Command {
             option(
                 "link",
                 "HOW",
-                "A program that is linked with cuDNN, or one that opens it: that needs no toolkit and no headers",
+                "A program that is linked with cuDNN, one that opens it, which needs no toolkit and no headers, or one with the crate ort or tch",
             )
-            .value_parser(["dynamic", "runtime"]),
+            .value_parser(["dynamic", "runtime", "ort", "tch"]),
         )
         .arg(requirement("cuda", "Need a CUDA that meets this: '>=12.0'"))
         .arg(requirement(
@@ -58,10 +59,18 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         config = config.target(target);
     }
     let link = arguments.get_one::<String>("link");
-    if link.is_some_and(|how| how == "runtime") {
+    if link.is_some_and(|how| how != "dynamic") {
         config = config.link(Link::Runtime);
     }
-    let report = with_sign_of_life(|| config.survey().examine());
+    let framework = FRAMEWORKS
+        .iter()
+        .find(|one| link.is_some_and(|link| link == one.name));
+    let report = with_sign_of_life(|| {
+        let toolchain = config.survey();
+        let mut report = toolchain.examine();
+        framework.inspect(|framework| framework.examine(&toolchain, &mut report.findings));
+        report
+    });
     let mut text = match arguments.get_flag("json") {
         true => format!("{}\n", report.to_json()),
         false => format!(

@@ -4,7 +4,7 @@ use crate::model::linkage::Missing;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
 use crate::runtime::loader::misplaced::Misplaced;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A reason why a program may not run.
 pub enum InspectionFault<'a> {
@@ -16,6 +16,8 @@ pub enum InspectionFault<'a> {
     NotLinked(&'a str, &'a Path),
     /// A program with libtorch that does not load this part of it for CUDA.
     WithoutTorchCuda(&'a Path, &'a Path),
+    /// A crate whose framework is found without this library, its part for CUDA, in these directories.
+    NoProvider(&'a str, &'a str, &'a [PathBuf]),
     /// Functions that a file calls but its library does not have. The library's name is without numbers.
     UndefinedFunctions {
         user: &'a Path,

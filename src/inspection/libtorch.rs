@@ -7,7 +7,7 @@ use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::facts::finding::Finding;
 use crate::system::files;
 
-const CUDA: &str = "libtorch_cuda.so";
+pub const CUDA: &str = "libtorch_cuda.so";
 
 /// Returns the finding for a program that does not load this part, which is beside the part for the CPU.
 pub fn finding(graph: &LoadGraph) -> Option<Finding> {

@@ -1,9 +1,10 @@
 //! The environment of the loader for a program for Linux.
 
-use crate::inspection::Inspection;
 use crate::loader::config::{Loader, configured, hwcaps_levels, hwcaps_order};
+use crate::loader::dll_search::DllSearchPath;
 use crate::loader::search_order::LoaderEnv;
 use crate::model::environment::Variable;
+use crate::model::linkage::Linkage;
 use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::elf::search_list::preloads;
 use crate::runtime::loader::load_origin::PRELOADS;
@@ -16,59 +17,67 @@ use std::path::Path;
 /// A limit above the number of libraries that any system preloads.
 const MOST_PRELOADS: usize = 64;
 
-impl Inspection {
-    /// Returns the environment before the first library is searched.
-    pub(super) fn ground(&self, root: Option<&Path>, host: &Host) -> LoaderEnv {
-        let library_path = host.env.get(Variable::LdLibraryPath);
-        let library_path = library_path.map(OsStr::to_string_lossy);
-        // An empty entry is the current directory, but an empty variable has no entry.
-        let entries = library_path.iter().flat_map(|list| list.split([':', ';']));
-        let preload = host.env.var("LD_PRELOAD").unwrap_or_default();
-        let preload = preload.split([':', ' ']).filter(|name| !name.is_empty());
-        // Below a root, the variables of this machine's shell do not apply.
-        let inside = |path: &str| match root {
-            Some(root) => {
-                let inside = Path::new(path).strip_prefix(root).ok()?;
-                Some(format!("/{}", inside.display()))
-            }
-            None => Some(path.to_string()),
-        };
-        let cpu = self.linkage.cpu.clone();
-        // The loader ignores both for a program with more privileges than its user.
-        let is_privileged = self.input.is_privileged;
-        let heeded = |path: &str| inside(path).filter(|_| !is_privileged);
-        let library_path: Vec<String> = entries.filter_map(heeded).collect();
-        let known = match hwcaps_levels(&cpu) {
-            [] => Some(Vec::new()),
-            _ => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
-        };
-        let mut view = View {
-            root: root.map(Path::to_path_buf),
-            levels: Some(hwcaps_order(known.as_deref(), &cpu)),
-            configured: None,
-        };
-        let has_cache = view.cache().is_some_and(|cache| files::is_file(&cache));
-        if root.is_some() && !has_cache {
-            view.configured = Some(configured(&view));
+/// Returns the environment of a program or library before its first library is searched. `is_privileged`: the program
+/// has more privileges than its user, so the loader ignores the variables.
+pub fn of(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv {
+    let root = host.root.as_deref();
+    let library_path = host.env.get(Variable::LdLibraryPath);
+    let library_path = library_path.map(OsStr::to_string_lossy);
+    // An empty entry is the current directory, but an empty variable has no entry.
+    let entries = library_path.iter().flat_map(|list| list.split([':', ';']));
+    let preload = host.env.var("LD_PRELOAD").unwrap_or_default();
+    let preload = preload.split([':', ' ']).filter(|name| !name.is_empty());
+    // Below a root, the variables of this machine's shell do not apply.
+    let inside = |path: &str| match root {
+        Some(root) => {
+            let inside = Path::new(path).strip_prefix(root).ok()?;
+            Some(format!("/{}", inside.display()))
         }
-        let bytes = |path: &str| {
-            let file = Sysroot { root }.file(&view.path(Path::new(path)))?;
-            files::bytes(&file).ok()
-        };
-        let everywhere = bytes(PRELOADS).unwrap_or_default();
-        let everywhere = String::from_utf8_lossy(&everywhere);
-        let preloads = preloads(&everywhere).into_iter().take(MOST_PRELOADS);
-        let loader = self.linkage.interpreter.as_deref().and_then(bytes);
-        LoaderEnv {
-            library_path: library_path.join(":"),
-            preload: preload.filter_map(heeded).collect(),
-            preloads: preloads.map(String::from).collect(),
-            loader: Loader::parse(&loader.unwrap_or_default(), &cpu),
-            is_privileged,
-            is_cpu_known: known.is_some(),
-            cpu,
-            view,
-            ..LoaderEnv::default()
-        }
+        None => Some(path.to_string()),
+    };
+    let cpu = linkage.cpu.clone();
+    let heeded = |path: &str| inside(path).filter(|_| !is_privileged);
+    let library_path: Vec<String> = entries.filter_map(heeded).collect();
+    let known = match hwcaps_levels(&cpu) {
+        [] => Some(Vec::new()),
+        _ => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
+    };
+    let mut view = View {
+        root: root.map(Path::to_path_buf),
+        levels: Some(hwcaps_order(known.as_deref(), &cpu)),
+        configured: None,
+    };
+    let has_cache = view.cache().is_some_and(|cache| files::is_file(&cache));
+    if root.is_some() && !has_cache {
+        view.configured = Some(configured(&view));
     }
+    let bytes = |path: &str| {
+        let file = Sysroot { root }.file(&view.path(Path::new(path)))?;
+        files::bytes(&file).ok()
+    };
+    let everywhere = bytes(PRELOADS).unwrap_or_default();
+    let everywhere = String::from_utf8_lossy(&everywhere);
+    let preloads = preloads(&everywhere).into_iter().take(MOST_PRELOADS);
+    let loader = linkage.interpreter.as_deref().and_then(bytes);
+    LoaderEnv {
+        library_path: library_path.join(":"),
+        preload: preload.filter_map(heeded).collect(),
+        preloads: preloads.map(String::from).collect(),
+        loader: Loader::parse(&loader.unwrap_or_default(), &cpu),
+        is_privileged,
+        is_cpu_known: known.is_some(),
+        cpu,
+        view,
+        ..LoaderEnv::default()
+    }
+}
+
+/// Like [`of`], but for Windows.
+pub fn of_windows(path: &DllSearchPath, host: &Host) -> LoaderEnv {
+    let mut env = LoaderEnv {
+        dll_dirs: path.directories(),
+        ..LoaderEnv::default()
+    };
+    env.view.root.clone_from(&host.root);
+    env
 }

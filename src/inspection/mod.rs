@@ -3,14 +3,15 @@
 pub mod driver_stub;
 pub mod executable_stack;
 pub mod fault;
+pub mod frameworks;
 pub mod interpreter;
 pub mod json;
 pub mod libtorch;
 pub mod loader_env;
 pub mod mixed_libraries;
 pub mod nvrtc;
-pub mod onnxruntime;
 pub mod preflight;
+pub mod provider;
 pub mod text;
 pub mod undefined_symbols;
 pub mod windows;
@@ -20,11 +21,11 @@ use crate::error::Error;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::interpreter::MissingInterpreter;
 use crate::inspection::mixed_libraries::MixedLibraries;
-use crate::inspection::onnxruntime::Provider;
 use crate::inspection::preflight::{Other, PreflightInput};
+use crate::inspection::provider::Provider;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
-use crate::model::candidate::Found;
+use crate::model::candidate::{Candidate, Found};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::model::platform::Platform;
 use crate::runtime::binary::elf::Elf;
@@ -89,7 +90,8 @@ impl Inspection {
             lenient: None,
             finds_driver: false,
         };
-        let host = inspection.config(root).host();
+        let triple = Some(&*inspection.input.platform.triple);
+        let host = Host::capture(triple, root.map(Path::to_path_buf), &[]);
         if !inspection.input.guards.is_empty() {
             let mode = host.env.var("CUDNN_GUARD").unwrap_or_default();
             let mut lenient = ["warn", "off"].into_iter();
@@ -97,12 +99,13 @@ impl Inspection {
         }
         inspection.input.allow = Config::new().allowed(&host.env);
         let (refused, provider) = match inspection.linkage.format {
-            Format::Elf => inspection.follow(root, &host),
-            Format::Pe => (Vec::new(), inspection.follow_dlls(root, &host)),
+            Format::Elf => inspection.follow(&host),
+            Format::Pe => (Vec::new(), inspection.follow_dlls(&host)),
         };
         if let Some(provider) = provider {
             let cudnn = inspection.input.cudnn.as_ref();
-            let faults = provider.faults(cudnn, &inspection.config(root), &host);
+            let candidates = || installations(&host);
+            let faults = provider.faults(cudnn, &candidates, host.sysroot());
             let findings = faults.iter().map(|fault| fault.finding(&provider));
             inspection.findings.extend(findings);
         }
@@ -145,7 +148,7 @@ impl Inspection {
 
     /// Follows the loader's search, and returns the findings about files that it refuses, and the provider of ONNX
     /// Runtime.
-    fn follow(&mut self, root: Option<&Path>, host: &Host) -> (Vec<Finding>, Option<Provider>) {
+    fn follow(&mut self, host: &Host) -> (Vec<Finding>, Option<Provider>) {
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
         if loader.contains("ld-musl") {
             let reason = "the program is loaded by musl, with which no cuDNN works";
@@ -153,14 +156,16 @@ impl Inspection {
             return (Vec::new(), None);
         }
         let (program, cpu) = (&self.input.program, &self.linkage.cpu);
-        if let Some(missing) = MissingInterpreter::detect(program, loader, cpu, root) {
+        if let Some(missing) =
+            MissingInterpreter::detect(program, loader, cpu, host.root.as_deref())
+        {
             return (vec![missing.finding()], None);
         }
-        let ground = self.ground(root, host);
-        let mut graph = LoadGraph::resolve(&self.input.program, self.linkage.clone(), ground);
+        let env = loader_env::of(&self.linkage, self.input.is_privileged, host);
+        let mut graph = LoadGraph::resolve(&self.input.program, self.linkage.clone(), env);
         // A guard opens its cuDNN before ONNX Runtime does.
         let has_guard = !self.input.guards.is_empty();
-        let early = (!has_guard).then(|| onnxruntime::load(&mut graph, host, true));
+        let early = (!has_guard).then(|| provider::load(&mut graph, host, true));
         if let Some(main_library) = self.main_library(&mut graph) {
             let object = graph.objects.get(main_library);
             self.input.via = object.and_then(|object| object.via.clone());
@@ -173,8 +178,8 @@ impl Inspection {
             });
             self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
         }
-        let provider = early.unwrap_or_else(|| onnxruntime::load(&mut graph, host, true));
-        let is_image = root.is_some();
+        let provider = early.unwrap_or_else(|| provider::load(&mut graph, host, true));
+        let is_image = host.root.is_some();
         nvrtc::open_builtins(&mut graph);
         let mut refused = undefined_symbols::findings(&graph, is_image);
         refused.extend(executable_stack::findings(&graph, host));
@@ -200,7 +205,7 @@ impl Inspection {
                 file.display()
             ));
         }
-        self.search_elsewhere(root, host);
+        self.search_elsewhere(host);
         (refused, provider)
     }
 
@@ -254,22 +259,13 @@ impl Inspection {
         found
     }
 
-    fn config(&self, root: Option<&Path>) -> Config {
-        let config = Config::new().target(&self.input.platform.triple);
-        match root {
-            Some(root) => config.root(root),
-            None => config,
-        }
-    }
-
     /// Searches as for a build, if a library is missing.
-    fn search_elsewhere(&mut self, root: Option<&Path>, host: &Host) {
+    fn search_elsewhere(&mut self, host: &Host) {
         let missing = &self.input.missing;
         if missing.is_empty() {
             return;
         }
-        let survey = self.config(root).survey_on(host.clone());
-        let candidates = survey.report().candidates;
+        let candidates = installations(host);
         let own = &self.linkage;
         // A library for another CPU would not help.
         let fits = |path: &Path| {
@@ -285,7 +281,7 @@ impl Inspection {
                     version,
                 });
             };
-            let inside = |path: &Path| root.is_none_or(|root| path.starts_with(root)) && fits(path);
+            let inside = |path: &Path| host.is_inside(path) && fits(path);
             for candidate in &candidates {
                 match &candidate.found {
                     Found::Cudnn(cudnn)
@@ -351,6 +347,11 @@ impl Inspection {
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
+}
+
+/// Returns the toolkits and cuDNNs that a build would find.
+fn installations(host: &Host) -> Vec<Candidate> {
+    Config::new().survey_on(host.clone()).candidates
 }
 
 /// Describes a record with a rule of a later cudnn-guard, which cannot be checked.

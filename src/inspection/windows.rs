@@ -2,11 +2,11 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::Inspection;
-use crate::inspection::onnxruntime::{self, Provider};
+use crate::inspection::loader_env;
+use crate::inspection::provider::{self, Provider};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library;
-use crate::loader::search_order::LoaderEnv;
 use crate::model::environment::Variable;
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::model::platform::Platform;
@@ -25,18 +25,14 @@ use std::path::{Path, PathBuf};
 impl Inspection {
     /// Searches in Windows' order: the program's directory, the system directories, then PATH, which is known only on
     /// Windows. Returns the provider of ONNX Runtime.
-    pub(super) fn follow_dlls(&mut self, root: Option<&Path>, host: &Host) -> Option<Provider> {
+    pub(super) fn follow_dlls(&mut self, host: &Host) -> Option<Provider> {
         let program = self.input.program.clone();
         let own = program.parent().filter(|dir| !dir.as_os_str().is_empty());
         let own = own.unwrap_or(Path::new(".")).to_path_buf();
         let path = DllSearchPath::of_program(host, own.clone());
-        let mut ground = LoaderEnv {
-            dll_dirs: path.directories(),
-            ..LoaderEnv::default()
-        };
-        ground.view.root = root.map(Path::to_path_buf);
-        let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), ground);
-        let provider = onnxruntime::load(&mut graph, host, path.known);
+        let env = loader_env::of_windows(&path, host);
+        let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), env);
+        let provider = provider::load(&mut graph, host, path.known);
         self.input.objects = graph.objects;
         self.input.missing = graph.missing;
         self.input.path_known = path.known;
@@ -46,19 +42,19 @@ impl Inspection {
                 let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
                 self.unknown.push(reason.into());
             }
-            if path.known && root.is_none() {
+            if path.known && host.root.is_none() {
                 let majors = self.opens().flat_map(rules::majors);
                 let names = majors.map(|major| self.input.platform.cudnn_library(major));
                 let path = host.env.get(Variable::Path).unwrap_or_default();
                 let names: Vec<String> = names.collect();
                 self.input.in_quotes = misplaced::in_quotes(&path.to_string_lossy(), &names);
             }
-            self.search_elsewhere(root, host);
+            self.search_elsewhere(host);
             return provider;
         };
         let dir = library.parent().unwrap_or(&library);
         self.input.found_via = found_via(dir, &path);
-        if path.known && root.is_none() {
+        if path.known && host.root.is_none() {
             let mut origins = self.input.dll_folders.iter();
             self.input.via = origins.find(|origin| origin.folder() == dir).cloned();
             self.input.later = later(&library, major, &self.input.platform, &path);

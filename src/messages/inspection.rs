@@ -56,6 +56,17 @@ impl InspectionFault<'_> {
                     .with("there is", cuda.display())
                     .with("reason", "linkers leave out libraries that nothing is used of")
             }
+            Self::NoProvider(framework, library, dirs) => {
+                let summary = format!(
+                    "no {library} was found, without which {framework} computes on the CPU"
+                );
+                Finding::warning(FindingId::LibraryNotFound, summary)
+                    .help(match *framework {
+                        "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA: the Python package onnxruntime-gpu has one",
+                        _ => "set LIBTORCH to the directory of a libtorch for CUDA",
+                    })
+                    .with_lines("looked in", dirs.iter().map(|dir| dir.display()))
+            }
             Self::UndefinedFunctions {
                 user,
                 library,

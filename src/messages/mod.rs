@@ -24,9 +24,9 @@ mod libraries;
 mod linking;
 mod not_found;
 mod nvcc;
-#[cfg(feature = "cli")]
-mod onnxruntime;
 mod phrases;
+#[cfg(feature = "cli")]
+mod provider;
 mod requirement;
 mod static_link;
 mod system;

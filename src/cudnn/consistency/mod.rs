@@ -13,6 +13,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version_source::VersionSource;
 use std::path::{Path, PathBuf};
 
 /// Returns the findings about incompatible files of this cuDNN. `elsewhere` are sub-libraries that the system finds in
@@ -103,10 +104,14 @@ pub fn unusable<'a>(
     })
 }
 
-/// Returns the versions of headers and library, if they differ.
+/// Returns the versions of headers and library, if they differ. A main library beside a sub-library of another version
+/// reports the sub-library's as its own.
 fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
-    let pair = cudnn.header_version.zip(cudnn.library_version)?;
-    (pair.0 != pair.1).then_some(pair)
+    let (header, reported) = cudnn.header_version.zip(cudnn.library_version)?;
+    let mut main = cudnn.parts.iter().filter(|part| part.name == "cudnn");
+    let own = main.find(|part| part.told_by == Some(VersionSource::BuildId));
+    let own = own.and_then(|main| main.version).unwrap_or(reported);
+    (header != own && header != reported).then_some((header, own))
 }
 
 /// Returns `true` if both versions have the same major and minor number.

@@ -107,6 +107,43 @@ fn a_foreign_part_counts_if_a_convolution_opens_it() {
     }
 }
 
+/// The version is that of the named file, not of a sub-library of another release beside it.
+#[test]
+fn the_version_of_the_library_to_link_is_its_own() {
+    let mut one = cudnn((9, 14, 0));
+    one.parts.retain(|part| part.name != "graph");
+    one.parts
+        .push(part("graph", (9, 10, 2), VersionSource::BuildId));
+    one.library_version = Some(Version::new(9, 10, 2));
+    assert_eq!(summaries(&one), ["error parts-mixed"]);
+    // Headers of neither.
+    one.header_version = Some(Version::new(9, 1, 0));
+    let skew = findings(&one, &[])[0].to_string();
+    assert!(
+        skew.contains("cuDNN 9.1.0, and the library to link is 9.14.0  ["),
+        "{skew}"
+    );
+    assert!(
+        skew.contains("9.14.0 in libcudnn.so.9, by its build-id"),
+        "{skew}"
+    );
+    // Those of the sub-library, and a file whose name is all that is known.
+    one.header_version = one.library_version;
+    assert_eq!(summaries(&one), ["error parts-mixed"]);
+    one.header_version = Some(Version::new(9, 14, 0));
+    let main = one
+        .parts
+        .iter_mut()
+        .find(|part| part.name == "cudnn")
+        .unwrap();
+    main.told_by = Some(VersionSource::FileName);
+    assert!(
+        findings(&one, &[])[0]
+            .to_string()
+            .contains("the library to link is 9.10.2")
+    );
+}
+
 #[test]
 fn directories_count_if_a_version_is_unknown() {
     let mut one = cudnn((9, 14, 0));

@@ -20,18 +20,51 @@ fn run() -> ort::Result<()> {
 }
 ";
 
+/// The program of the guide, and its changes for a newer ort.
 #[test]
 #[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
 fn a_program_with_ort_is_told_why_it_would_compute_on_the_cpu() {
+    with_ort("rc10", &[]);
+    let old_provider = "execution_providers::CUDAExecutionProvider";
+    let provider = (old_provider, "ep::CUDA");
+    with_ort(
+        "rc13",
+        &[("rc.10", "rc.13"), provider, (".commit()?", ".commit()")],
+    );
+    let environment = [
+        ("ort::init()", "let environment = ort::init()"),
+        (".commit()?", ".build()?"),
+        ("    run()", "    run(&environment)"),
+        (
+            "fn run()",
+            "fn run(environment: &ort::environment::Environment)",
+        ),
+        ("builder()", "builder(environment)"),
+    ];
+    with_ort(
+        "rc15",
+        &[&[("rc.10", "rc.15"), provider], &environment[..]].concat(),
+    );
+}
+
+fn with_ort(name: &str, changes: &[(&str, &str)]) {
     let real = std::env::var_os("CUDNN_GUARD_REAL")
         .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
     let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
     let (_, section) = guide.split_once("\n## ort\n").unwrap();
+    let change = |text: &str| {
+        let mut text = text.to_string();
+        for (old, new) in changes {
+            text = text.replace(old, new);
+        }
+        text
+    };
+    let section = change(section);
     let block = |kind: &str| {
         let (_, block) = section.split_once(&format!("```{kind}\n")).unwrap();
         block.split("```").next().unwrap()
     };
-    let dir = fresh("with-ort");
+    let dir = fresh(&format!("with-ort-{name}"));
     fs::create_dir_all(dir.join("src")).unwrap();
     let manifest = format!(
         "[package]\nname = \"with-ort\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{}\
@@ -43,7 +76,7 @@ fn a_program_with_ort_is_told_why_it_would_compute_on_the_cpu() {
     fs::write(dir.join("Cargo.toml"), manifest).unwrap();
     fs::write(dir.join("build.rs"), block("rust,no_run")).unwrap();
     let included = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n";
-    let text = format!("{included}{}{RUN}", block("rust,ignore"));
+    let text = format!("{included}{}{}", block("rust,ignore"), change(RUN));
     fs::write(dir.join("src/main.rs"), text).unwrap();
     fs::write(dir.join("relu.onnx"), MODEL).unwrap();
     let mut build = program("cargo");

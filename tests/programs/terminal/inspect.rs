@@ -8,6 +8,7 @@ pub mod bundled;
 pub mod cuda_libraries;
 pub mod escapes;
 pub mod executable_stack;
+pub mod frameworks;
 pub mod image;
 pub mod interpreter;
 pub mod libtorch;

@@ -1,15 +1,23 @@
-//! An ONNX Runtime that would compute on the CPU.
+//! A framework that would compute on the CPU.
 
-use crate::inspection::onnxruntime::{Provider, ProviderFault};
+use crate::inspection::provider::{Provider, ProviderFault};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 
-const RESULT: &str = "ONNX Runtime computes on the CPU, and only logs the reason";
-
 impl ProviderFault {
     pub fn finding(&self, of: &Provider) -> Finding {
         let path = of.path.display();
+        let (framework, result) = match of.is_torch {
+            false => (
+                "an ONNX Runtime",
+                "ONNX Runtime computes on the CPU, and only logs the reason",
+            ),
+            true => (
+                "a libtorch",
+                "a program that is linked with this library does not start",
+            ),
+        };
         let own = of.cuda.unwrap_or_default();
         let mismatch = |summary| Finding::warning(FindingId::CudaFlavourMismatch, summary);
         let not_found = |summary| Finding::warning(FindingId::LibraryNotFound, summary);
@@ -20,7 +28,7 @@ impl ProviderFault {
                     .help(format!(
                         "copy `{shared}` from the same ONNX Runtime into `{dir}`"
                     ))
-                    .with("result", RESULT);
+                    .with("result", result);
             }
             Self::OtherCudnn(other) => {
                 return mismatch(format!(
@@ -47,9 +55,7 @@ impl ProviderFault {
             Some(major) => mismatch(format!(
                 "`{path}` is built for CUDA {own}, and {here} CUDA {major}"
             ))
-            .help(format!(
-                "use an ONNX Runtime that is built for CUDA {major}"
-            )),
+            .help(format!("use {framework} that is built for CUDA {major}")),
             None => {
                 let first = names.first().copied().unwrap_or_default();
                 let summary = format!("`{path}` needs {first}, which {finder} does not find");
@@ -60,11 +66,14 @@ impl ProviderFault {
             finding = finding.help(format!("put `{dir}` into {variable}"));
         }
         if dirs.is_empty() {
-            finding = finding.help(install(of, &names, cudnn.is_some()));
+            finding = finding.help(match of.is_torch {
+                false => install(of, &names, cudnn.is_some()),
+                true => "install the packages that torch requires: `pip check` names them".into(),
+            });
         }
         let searched = of.missing.first().map(|one| one.searched.join("\n"));
         finding
-            .with("result", RESULT)
+            .with("result", result)
             .with("not found", names.join(", "))
             .with_lines("looked at", searched)
     }

@@ -1,23 +1,24 @@
-//! The CUDA provider of ONNX Runtime, a plugin beside its library. ONNX Runtime computes on the CPU, and only logs the
-//! reason, if the provider does not load.
+//! The CUDA provider of ONNX Runtime, a plugin beside its library, and libtorch's part for CUDA. ONNX Runtime computes on
+//! the CPU, and only logs the reason, if the provider does not load.
 
-use crate::Config;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::linkage;
-use crate::model::candidate::{Cudnn, Found};
-use crate::model::linkage::{Format, LoadPhase, Missing};
+use crate::model::candidate::{Candidate, Cudnn, Found};
+use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::system::names::{DRIVER_DLL, DRIVER_SO};
+use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
 /// The variable with the library that the crate ort opens with its feature `load-dynamic`.
-const ORT_DYLIB_PATH: &str = "ORT_DYLIB_PATH";
+pub const ORT_DYLIB_PATH: &str = "ORT_DYLIB_PATH";
 
-/// The provider of a program.
+/// The provider of a program, or libtorch's part for CUDA.
 pub struct Provider {
     pub path: PathBuf,
     pub is_dll: bool,
+    pub is_torch: bool,
     /// The CUDA major that it is built for, from the number of its cuBLAS.
     pub cuda: Option<u32>,
     /// The libraries that the loader does not find for it.
@@ -64,22 +65,14 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
     let origin = if is_dll { "" } else { "$ORIGIN/" };
     let opened = graph.open(&format!("{origin}{provider}"), opener, LoadPhase::Later);
     let mut missing = graph.missing.split_off(before);
-    // A missing driver is reported once, with the machine.
-    let is_driver = |name: &str| name == DRIVER_SO || name.eq_ignore_ascii_case(DRIVER_DLL);
-    missing.retain(|one| is_path_known && !is_driver(&one.name));
+    missing.retain(|_| is_path_known);
     let object = graph.objects.get_mut(opened?)?;
     object.name = provider;
-    let mut needed = object.linkage.needed.iter();
-    Some(Provider {
-        path: object.path.clone(),
-        is_dll,
-        cuda: needed.find_map(|name| cuda_major(name)),
-        missing,
-    })
+    Some(Provider::new(&object.path, &object.linkage, missing))
 }
 
 /// Returns the name of a file of ONNX Runtime.
-fn file_name(kind: &str, is_dll: bool) -> String {
+pub fn file_name(kind: &str, is_dll: bool) -> String {
     match is_dll {
         true => format!("onnxruntime{kind}.dll"),
         false => format!("libonnxruntime{kind}.so"),
@@ -94,21 +87,35 @@ fn cuda_major(file: &str) -> Option<u32> {
 }
 
 impl Provider {
-    /// Returns the faults of this provider. `cudnn`: the cuDNN that it loads.
+    pub fn new(path: &Path, linkage: &Linkage, mut missing: Vec<Missing>) -> Self {
+        // A missing driver is reported once, with the machine.
+        let is_driver = |name: &str| name == DRIVER_SO || name.eq_ignore_ascii_case(DRIVER_DLL);
+        missing.retain(|one| !is_driver(&one.name));
+        Self {
+            path: path.to_path_buf(),
+            is_dll: linkage.format == Format::Pe,
+            is_torch: path.to_string_lossy().contains("torch_cuda."),
+            cuda: linkage.needed.iter().find_map(|name| cuda_major(name)),
+            missing,
+        }
+    }
+
+    /// Returns the faults of this provider. `cudnn`: the cuDNN that it loads. `candidates`: the installations that a
+    /// build would find.
     pub fn faults(
         &self,
         cudnn: Option<&Cudnn>,
-        config: &Config,
-        host: &Host,
+        candidates: &dyn Fn() -> Vec<Candidate>,
+        sysroot: Sysroot,
     ) -> Vec<ProviderFault> {
         let mut faults = Vec::new();
         let shared = file_name("_providers_shared", self.is_dll);
-        if !files::is_file(&self.path.with_file_name(&shared)) {
+        if !self.is_torch && !files::is_file(&self.path.with_file_name(&shared)) {
             faults.push(ProviderFault::NoShared(shared));
         }
         let loaded = cudnn.and_then(|cudnn| cudnn.cuda_major);
         if !self.missing.is_empty() {
-            faults.push(self.without_libraries(loaded, config, host));
+            faults.push(self.without_libraries(loaded, candidates(), sysroot));
         } else if self.cuda.is_some() && self.cuda != loaded {
             faults.extend(loaded.map(ProviderFault::OtherCudnn));
         }
@@ -119,18 +126,17 @@ impl Provider {
     fn without_libraries(
         &self,
         loaded: Option<u32>,
-        config: &Config,
-        host: &Host,
+        candidates: Vec<Candidate>,
+        sysroot: Sysroot,
     ) -> ProviderFault {
-        let survey = config.survey_on(host.clone());
         let mut dirs: Vec<String> = Vec::new();
         let (mut toolkits, mut cudnns) = (Vec::new(), Vec::from_iter(loaded));
-        for candidate in survey.report().candidates {
-            let (places, major) = match &candidate.found {
+        for candidate in candidates {
+            let (places, major) = match candidate.found {
                 Found::Toolkit(toolkit) => {
                     let major = toolkit.version.map(|version| version.major);
                     toolkits.extend(major);
-                    (toolkit.link_dirs.clone(), major)
+                    (toolkit.link_dirs, major)
                 }
                 Found::Cudnn(cudnn) => {
                     cudnns.extend(cudnn.cuda_major.filter(|_| loaded.is_none()));
@@ -140,9 +146,7 @@ impl Provider {
             };
             for dir in places.iter().filter(|_| major == self.cuda) {
                 let has = |missing: &Missing| files::is_file(&dir.join(&missing.name));
-                let root = host.root.as_deref().unwrap_or(Path::new(""));
-                let inside = dir.strip_prefix(root).unwrap_or(dir);
-                let shown = Path::new("/").join(inside).display().to_string();
+                let shown = sysroot.inside(dir).display().to_string();
                 if self.missing.iter().any(has) && !dirs.contains(&shown) {
                     dirs.push(shown);
                 }

@@ -1,0 +1,168 @@
+//! The frameworks of the crates ort and tch, as a build on this machine would use them.
+
+use crate::cudnn::consistency::file_name;
+use crate::inspection::fault::InspectionFault;
+use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
+use crate::inspection::{libtorch, loader_env};
+use crate::loader::dll_search::DllSearchPath;
+use crate::loader::ldso::LoadGraph;
+use crate::loader::{linkage, main_library};
+use crate::model::environment::Variable;
+use crate::model::linkage::{Linkage, LoadPhase};
+use crate::model::platform::Os;
+use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::majors;
+use crate::system::{Host, files};
+use crate::toolchain::Toolchain;
+use std::path::{Path, PathBuf};
+
+/// A framework whose part for CUDA is a library of its own.
+pub struct Framework {
+    /// The crate that uses it.
+    pub name: &'static str,
+    /// The name of the library, and its name on Windows.
+    libraries: [&'static str; 2],
+    /// The variables that name its files or its directory.
+    variables: &'static [&'static str],
+    /// The directory in a Python environment's packages.
+    package: &'static str,
+}
+
+pub const FRAMEWORKS: [Framework; 2] = [
+    Framework {
+        name: "ort",
+        libraries: [
+            "libonnxruntime_providers_cuda.so",
+            "onnxruntime_providers_cuda.dll",
+        ],
+        variables: &[ORT_DYLIB_PATH, "ORT_LIB_PATH", "ORT_LIB_LOCATION"],
+        package: "onnxruntime/capi",
+    },
+    Framework {
+        name: "tch",
+        libraries: [libtorch::CUDA, "torch_cuda.dll"],
+        variables: &["LIBTORCH_LIB", "LIBTORCH"],
+        package: "torch/lib",
+    },
+];
+
+impl Framework {
+    /// Adds the findings about the framework, whose dependencies are searched as for a program without an rpath.
+    pub fn examine(&self, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
+        let (host, platform) = (&toolchain.host, &toolchain.host.platform);
+        let is_dll = platform.os == Os::Windows;
+        let library = self.libraries[usize::from(is_dll)];
+        let dirs = self.dirs(host);
+        let mut paths = dirs.iter().map(|dir| dir.join(library));
+        let Some(path) = paths.find(|path| files::is_file(path)) else {
+            let fault = InspectionFault::NoProvider(self.name, library, &dirs);
+            return findings.push(fault.finding());
+        };
+        // A file of another system is not judged.
+        let Ok(linkage) = linkage::read(&path) else {
+            return;
+        };
+        let dlls = is_dll.then(|| DllSearchPath::of_program(host, path.with_file_name("")));
+        let env = match &dlls {
+            Some(dlls) => loader_env::of_windows(dlls, host),
+            None => loader_env::of(&linkage, false, host),
+        };
+        // A program beside the library, which opens it.
+        let program = Linkage {
+            needed: Vec::new(),
+            runpath: Some("$ORIGIN".into()),
+            ..linkage.clone()
+        };
+        let mut graph = LoadGraph::resolve(&path.with_file_name("program"), program, env);
+        graph.open(library, 0, LoadPhase::Later);
+        let mut missing = std::mem::take(&mut graph.missing);
+        missing.retain(|_| dlls.as_ref().is_none_or(|dlls| dlls.known));
+        // Newer providers are not linked with cuDNN and open it.
+        let mut names = majors::CUDNN
+            .iter()
+            .map(|major| platform.cudnn_library(*major));
+        let main = names.find_map(|name| graph.open(&name, 0, LoadPhase::Later));
+        let cudnn = main.and_then(|main| main_library::cudnn(&mut graph, main, platform));
+        if cudnn.is_some() {
+            findings.retain(|one| one.id != FindingId::CudnnNotFound);
+        }
+        let provider = Provider::new(&path, &linkage, missing);
+        let candidates = || toolchain.candidates.clone();
+        let faults = provider.faults(cudnn.as_ref(), &candidates, host.sysroot());
+        findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
+    }
+
+    /// Returns the directories in which the crate finds the framework: those of its variable, else of its own download
+    /// and of the active Python environment.
+    fn dirs(&self, host: &Host) -> Vec<PathBuf> {
+        let env = &host.env;
+        let is_pythons = self.name == "tch" && env.os_var("LIBTORCH_USE_PYTORCH").is_some();
+        let named = self.variables.iter().find_map(|name| env.os_var(name));
+        if let Some(value) = named.filter(|_| !is_pythons) {
+            let mut dir = env.directory().join(value);
+            if files::is_file(&dir) {
+                dir.pop();
+            }
+            return vec![dir.join("lib"), dir];
+        }
+        let mut dirs = match self.name {
+            "ort" => downloads(host),
+            _ => Vec::new(),
+        };
+        let site = match host.platform.os {
+            Os::Windows => "Lib",
+            _ => "lib/python#",
+        };
+        for variable in [Variable::VirtualEnv, Variable::CondaPrefix] {
+            if let Some(prefix) = env.path(variable) {
+                let pattern = format!("{site}/site-packages/{}", self.package);
+                dirs.extend(host.sysroot().expand(&prefix, &pattern));
+            }
+        }
+        dirs
+    }
+}
+
+/// Returns the directories of the ONNX Runtimes that the ort-sys in `Cargo.lock` downloads. Their names are hashes in a
+/// table of its sources.
+fn downloads(host: &Host) -> Vec<PathBuf> {
+    let below = |(variable, dir): (&str, &str)| {
+        let value = host.env.os_var(variable)?;
+        Some(host.env.directory().join(value).join(dir))
+    };
+    let list = |dir: &Path| files::list(dir).unwrap_or_default();
+    let lock = files::read(Path::new("Cargo.lock")).unwrap_or_default();
+    let registries = [
+        ("CARGO_HOME", "registry/src"),
+        ("HOME", ".cargo/registry/src"),
+    ];
+    let registries = registries
+        .into_iter()
+        .filter_map(below)
+        .flat_map(|dir| list(&dir));
+    let mut tables = String::new();
+    for package in registries.flat_map(|registry| list(&registry)) {
+        let version = file_name(&package).strip_prefix("ort-sys-").unwrap_or("-");
+        if lock.contains(&format!("name = \"ort-sys\"\nversion = \"{version}\"")) {
+            for table in ["dist.txt", "build/download/dist.tsv"] {
+                tables += &files::read(&package.join(table)).unwrap_or_default();
+            }
+        }
+    }
+    let caches = [
+        ("ORT_CACHE_DIR", "dfbin"),
+        ("XDG_CACHE_HOME", "dfbin"),
+        ("HOME", ".cache/ort.pyke.io/dfbin"),
+        ("LOCALAPPDATA", "ort.pyke.io/dfbin"),
+    ];
+    let caches = caches.into_iter().filter_map(below);
+    let mut found: Vec<PathBuf> = caches
+        .flat_map(|dir| list(&dir.join(&host.platform.triple)))
+        .collect();
+    found.retain(|dir| tables.contains(file_name(dir)));
+    found
+        .iter()
+        .flat_map(|dir| [dir.join("onnxruntime/lib"), dir.clone()])
+        .collect()
+}

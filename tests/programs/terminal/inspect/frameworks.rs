@@ -1,0 +1,206 @@
+//! `cudnn-guard doctor --link ort` and `--link tch`: the frameworks of these crates in images, as a build would use them.
+
+use super::image::Image;
+use super::made::DllSpec;
+use crate::support::run;
+use std::fs;
+use std::process::Command;
+
+const CAPI: &str = "venv/lib/python3.12/site-packages/onnxruntime/capi";
+const TORCH: &str = "venv/lib/python3.12/site-packages/torch/lib";
+
+/// A file that is linked with these libraries of CUDA 12, which are not in the image.
+fn built_for_12(image: &Image, file: &str) {
+    let needed = ["libcublasLt.so.12", "libcudart.so.12", "libcudnn.so.9"];
+    for name in needed {
+        image.library(&format!("tmp/{name}"), "int nothing;", &[]);
+    }
+    let paths = needed.map(|name| format!("IMAGE/tmp/{name}"));
+    let mut flags = vec!["-Wl,--no-as-needed"];
+    flags.extend(paths.iter().map(String::as_str));
+    image.library(file, "int nothing;", &flags);
+    fs::remove_dir_all(image.at("tmp")).unwrap();
+}
+
+/// ONNX Runtime for CUDA 12 in this directory.
+fn onnxruntime(image: &Image, dir: &str) {
+    built_for_12(image, &format!("{dir}/libonnxruntime_providers_cuda.so"));
+    for name in ["libonnxruntime_providers_shared.so", "libonnxruntime.so"] {
+        image.library(&format!("{dir}/{name}"), "int nothing;", &[]);
+    }
+}
+
+/// The libraries of CUDA 12 where the loader searches.
+fn cuda_12(image: &Image) {
+    for name in ["libcublasLt.so.12", "libcudart.so.12", "libcudnn.so.9"] {
+        image.library(&format!("lib64/{name}"), "int nothing;", &[]);
+    }
+}
+
+/// A toolkit for CUDA 13 with a cuDNN.
+fn cuda_13(image: &Image) {
+    fs::create_dir_all(image.at("usr/local/cuda/include")).unwrap();
+    let header = image.at("usr/local/cuda/include/cuda.h");
+    fs::write(header, "#define CUDA_VERSION 13000\n").unwrap();
+    image.library("usr/local/cuda/lib64/libcudart.so.13", "int nothing;", &[]);
+    image.cudnn("usr/local/cuda/lib64", 14);
+}
+
+/// The finding about the framework in one line, with the image as `/`.
+fn about(image: &Image, link: &str, variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command.args(["doctor", "--json", "--link", link, "--root"]);
+    command.arg(&image.0).env_clear().current_dir(&image.0);
+    for (name, path) in variables {
+        command.env(name, image.at(path));
+    }
+    let said = run(&mut command).stdout;
+    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let text = |one: &serde_json::Value| {
+        let help = one["help"][0].as_str().unwrap_or_default();
+        format!("{} [{}] {help}", one["summary"], one["id"]).replace('"', "")
+    };
+    let mut all = findings.map(text);
+    let parts = ["onnxruntime", "torch_cuda"];
+    let found = all.find(|one| parts.iter().any(|part| one.contains(part)));
+    let root = format!("{}/", image.0.display());
+    found.unwrap_or_default().replace(&root, "/")
+}
+
+/// trusty-tools#695: ONNX Runtime for CUDA 12 where CUDA and cuDNN are for 13.
+#[test]
+fn an_onnxruntime_for_another_cuda_major() {
+    let image = Image::new("ort-other-major");
+    onnxruntime(&image, CAPI);
+    cuda_13(&image);
+    let venv = [("VIRTUAL_ENV", "venv")];
+    let wanted = |dir: &str| {
+        format!(
+            "`/{dir}/libonnxruntime_providers_cuda.so` is built for CUDA 12, and CUDA and cuDNN here are for CUDA 13 \
+             [cuda-flavour-mismatch] use an ONNX Runtime that is built for CUDA 13"
+        )
+    };
+    assert_eq!(about(&image, "ort", &venv), wanted(CAPI));
+    // Nothing is said without the option, nor of an environment that is not active.
+    assert_eq!(about(&image, "runtime", &venv), "");
+    let none = about(&image, "ort", &[]);
+    let no_provider = "no libonnxruntime_providers_cuda.so was found, without which ort computes on the CPU \
+        [library-not-found] set ORT_DYLIB_PATH to ";
+    assert!(none.starts_with(no_provider), "{none}");
+
+    // The variables of ort come first: a library, its directory, and the directory above.
+    onnxruntime(&image, "opt/ort/lib");
+    for (variable, value) in [
+        ("ORT_DYLIB_PATH", "opt/ort/lib/libonnxruntime.so"),
+        ("ORT_LIB_PATH", "opt/ort/lib"),
+        ("ORT_LIB_LOCATION", "opt/ort"),
+    ] {
+        let set = [("VIRTUAL_ENV", "venv"), (variable, value)];
+        assert_eq!(about(&image, "ort", &set), wanted("opt/ort/lib"));
+    }
+    // One for the CPU has no provider, and no other is used in its place.
+    image.library("opt/cpu/libonnxruntime.so", "int nothing;", &[]);
+    let set = [
+        ("VIRTUAL_ENV", "venv"),
+        ("ORT_DYLIB_PATH", "opt/cpu/libonnxruntime.so"),
+    ];
+    let none = about(&image, "ort", &set);
+    assert!(none.starts_with(no_provider), "{none}");
+
+    // The libraries of CUDA 12 are there too.
+    cuda_12(&image);
+    assert_eq!(about(&image, "ort", &venv), "");
+}
+
+/// The ONNX Runtimes that ort-sys downloads: rc.10 and later ones have tables and directories of different forms.
+#[test]
+fn the_onnxruntime_that_the_locked_ort_downloads() {
+    let image = Image::new("ort-download");
+    cuda_13(&image);
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    for (release, table, below) in [
+        ("2.0.0-rc.10", "dist.txt", "/onnxruntime/lib"),
+        ("2.0.0-rc.15", "build/download/dist.tsv", ""),
+    ] {
+        let hash = format!("AB12{}", release.len() + table.len());
+        let sources = image.at(&format!("home/.cargo/registry/src/index/ort-sys-{release}"));
+        let file = sources.join(table);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, format!("cu12\t{triple}\thttps://x\t{hash}\n")).unwrap();
+        let dir = format!("home/.cache/ort.pyke.io/dfbin/{triple}/{hash}{below}");
+        onnxruntime(&image, &dir);
+        let lock = format!(
+            "version = 4\n\n[[package]]\nname = \"ort-sys\"\nversion = \"{release}\"\nsource = \"registry+https://example.org\"\n"
+        );
+        fs::write(image.at("Cargo.lock"), lock).unwrap();
+        let said = about(&image, "ort", &[("HOME", "home")]);
+        assert!(said.starts_with(&format!("`/{dir}/libonnxr")), "{said}");
+    }
+    // Those of other releases do not matter.
+    fs::write(image.at("Cargo.lock"), "version = 4\n").unwrap();
+    let said = about(&image, "ort", &[("HOME", "home")]);
+    assert!(
+        said.starts_with("no libonnxruntime_providers_cuda.so"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_libtorch_for_another_cuda_major() {
+    let image = Image::new("tch-other-major");
+    built_for_12(&image, &format!("{TORCH}/libtorch_cuda.so"));
+    cuda_13(&image);
+    let said = about(&image, "tch", &[("VIRTUAL_ENV", "venv")]);
+    let wanted = format!(
+        "`/{TORCH}/libtorch_cuda.so` is built for CUDA 12, and CUDA and cuDNN here are for CUDA 13 [cuda-flavour-mismatch] \
+         use a libtorch that is built for CUDA 13"
+    );
+    assert_eq!(said, wanted);
+    // LIBTORCH comes first, unless torch-sys is told to use Python's.
+    image.library("opt/libtorch/lib/libtorch_cpu.so", "int nothing;", &[]);
+    let set = [("VIRTUAL_ENV", "venv"), ("LIBTORCH", "opt/libtorch")];
+    assert_eq!(
+        about(&image, "tch", &set),
+        "no libtorch_cuda.so was found, without which tch computes on the CPU [library-not-found] \
+         set LIBTORCH to the directory of a libtorch for CUDA"
+    );
+    let set = [&set[..], &[("LIBTORCH_USE_PYTORCH", "1")]].concat();
+    assert_eq!(about(&image, "tch", &set), wanted);
+    cuda_12(&image);
+    assert_eq!(about(&image, "tch", &set), "");
+}
+
+/// A cuDNN for another CUDA beside a provider for Windows, whose PATH is not known here.
+#[test]
+fn an_onnxruntime_for_windows() {
+    let image = Image::new("ort-windows");
+    let dir = image.at("ort");
+    fs::create_dir_all(&dir).unwrap();
+    let dll = |name: &str, lines: &str| {
+        fs::write(dir.join(name), DllSpec::from_lines(lines, "x86_64")).unwrap();
+    };
+    let provider = "imports cublasLt64_12.dll one\nimports cudnn64_9.dll one";
+    dll("onnxruntime_providers_cuda.dll", provider);
+    let said = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command.args([
+            "doctor",
+            "--link",
+            "ort",
+            "--target",
+            "x86_64-pc-windows-msvc",
+        ]);
+        let words = run(command.env_clear().env("ORT_LIB_PATH", &dir)).stdout;
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let without_shared = said();
+    let wanted = "`onnxruntime_providers_shared.dll` is not beside `";
+    assert!(without_shared.contains(wanted), "{without_shared}");
+    assert!(
+        !without_shared.contains("cublasLt64_12"),
+        "{without_shared}"
+    );
+    dll("onnxruntime_providers_shared.dll", "");
+    assert!(!said().contains("onnxruntime"), "{}", said());
+}
