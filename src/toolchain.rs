@@ -37,10 +37,8 @@ use crate::model::guard_state::GuardState;
 use crate::model::kind::Kind;
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::allowed::Allowed;
-use crate::runtime::facts::finding::{Finding, Severity};
 #[cfg(feature = "cli")]
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
 use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
@@ -48,6 +46,7 @@ use crate::toolchain::findings::{config_faults, forbids_search};
 pub(crate) use crate::toolchain::output_registry::Written;
 use crate::toolchain::probe::{Needs, Probe, chosen_pair};
 use crate::toolchain::static_link::Archives;
+use crate::{Finding, Severity, Version};
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 

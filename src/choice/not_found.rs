@@ -9,11 +9,10 @@ use crate::model::kind::Kind;
 use crate::model::owner::{Installer, Owner};
 use crate::model::platform::{Os, Platform};
 use crate::model::rejection::Rejection;
-use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::majors;
-use crate::runtime::facts::version::Version;
 use crate::search::search_step::{Place, Step, directories};
 use crate::system::files;
+use crate::{Finding, Version};
 use std::path::{Path, PathBuf};
 
 /// More directories than this of one search step are counted, not listed.

@@ -1,9 +1,8 @@
 //! Version requirements as half-open ranges.
 
 use crate::model::kind::Kind;
-use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::majors;
-use crate::runtime::facts::version::Version;
+use crate::{Finding, Version};
 use semver::{Comparator, Op, VersionReq};
 
 pub use crate::runtime::facts::built::Requirement;

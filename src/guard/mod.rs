@@ -16,13 +16,12 @@ use crate::error::Error;
 use crate::model::candidate::Cudnn;
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules;
 use crate::system::directive::Directive;
 use crate::system::path_encoding::cargo_cannot_take;
 use crate::system::{Host, cargo};
 use crate::toolchain::Toolchain;
+use crate::{Finding, Severity, Version};
 use tables::tables;
 use without_directories::without_directories;
 

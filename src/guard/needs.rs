@@ -1,11 +1,10 @@
 //! The sub-libraries and operations that a program declares with `needs`.
 
 use crate::guard::InvalidGuard;
-use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::KnownBad;
-use crate::runtime::facts::version::Version;
 use crate::runtime::judge::rules::{self, Impact};
+use crate::{Finding, Version};
 
 /// Returns the fault if a word is neither a sub-library nor an operation of the tables.
 pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidGuard<'a>> {

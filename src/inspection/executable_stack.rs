@@ -2,10 +2,9 @@
 
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::refused_library::{EXECUTABLE_STACK, Refusal, RefusedLibrary};
 use crate::system::Host;
+use crate::{Finding, FindingId};
 
 /// The first glibc that refuses, as the name of its newest symbols.
 const FIRST: &str = "GLIBC_2.41";

@@ -10,11 +10,10 @@ use crate::loader::{linkage, main_library};
 use crate::model::environment::Variable;
 use crate::model::linkage::{Linkage, LoadPhase};
 use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::majors;
 use crate::system::{Host, files};
 use crate::toolchain::Toolchain;
+use crate::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 
 /// A framework whose part for CUDA is a library of its own.

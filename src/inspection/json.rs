@@ -4,10 +4,9 @@ use crate::inspection::Inspection;
 use crate::model::linkage::{Format, Missing, Object};
 use crate::report::json::{cudnn, optional_integer, path, texts};
 use crate::runtime::facts::built::{Built, BuiltFinding};
-use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::json::Json;
-use crate::runtime::facts::version::Version;
 use crate::runtime::report::json_members::{SCHEMA, device, driver};
+use crate::{Finding, Version};
 
 impl Inspection {
     /// Returns the inspection as JSON, as `cudnn-guard inspect --json` prints it.

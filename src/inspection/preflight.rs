@@ -14,13 +14,12 @@ use crate::model::platform::{Os, Platform};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::sysroot::Sysroot;
+use crate::{Finding, Version};
 use std::path::PathBuf;
 
 /// Everything that is known about the program and the system where it will run.

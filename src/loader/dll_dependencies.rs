@@ -2,9 +2,8 @@
 
 use crate::cudnn::consistency::missing_parts;
 use crate::model::candidate::Cudnn;
-use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::version::Version;
+use crate::{Finding, Version};
 use std::path::{Path, PathBuf};
 
 /// The search for the dependencies of a cuDNN.

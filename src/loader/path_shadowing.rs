@@ -3,10 +3,9 @@
 
 use crate::model::candidate::Cudnn;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::toolkit::dependencies::unmet_dependency;
+use crate::{Finding, Version};
 use std::path::{Path, PathBuf};
 
 /// A directory of LD_LIBRARY_PATH that contains libraries of cuDNN.

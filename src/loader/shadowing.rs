@@ -6,11 +6,10 @@ use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::{Host, files};
+use crate::{Finding, Version};
 use std::path::{Path, PathBuf};
 
 /// Returns the directories of LD_LIBRARY_PATH, if the program runs on this system.

@@ -1,10 +1,9 @@
 //! Invalid configurations in build scripts and variables.
 
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::ToolchainFault;
 use crate::toolchain::findings::ConfigFault;
 use crate::toolchain::output_registry::OutputConflict;
+use crate::{Finding, FindingId, Severity};
 use std::path::Path;
 
 impl ConfigFault<'_> {

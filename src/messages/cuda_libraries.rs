@@ -3,10 +3,8 @@
 use crate::cudnn::consistency::file_name;
 use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
 use crate::inspection::nvrtc::MissingBuiltins;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::{Finding, FindingId, Version};
 
 impl MixedLibraries<'_> {
     pub fn finding(&self) -> Finding {

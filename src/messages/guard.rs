@@ -1,7 +1,6 @@
 use crate::guard::InvalidGuard;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries;
+use crate::{Finding, FindingId};
 
 impl InvalidGuard<'_> {
     pub fn finding(&self) -> Finding {

@@ -1,8 +1,7 @@
 use crate::host_compiler::compiler_choice::{Choice, MissingHostCompiler};
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
 use crate::host_compiler::{AlternativeCompiler, HostCompilerCheck, HostCompilerFault};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::{Finding, FindingId, Severity};
 
 impl HostCompilerFault<'_> {
     pub fn finding(&self) -> Finding {

@@ -4,8 +4,7 @@ use crate::kernels::InvalidRequest;
 use crate::kernels::min_capability::TargetsBelowMinimum;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::text::joined;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::{Finding, FindingId};
 
 impl InvalidRequest<'_> {
     pub fn finding(&self) -> Finding {

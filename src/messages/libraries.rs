@@ -3,9 +3,7 @@
 use crate::cudnn::consistency::file_name;
 use crate::loader::dll_dependencies::{DllDependencies, DllFault, MissingDll};
 use crate::loader::path_shadowing::{PathFault, Shadowed};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::{Finding, FindingId, Severity, Version};
 use std::path::Path;
 
 impl PathFault<'_> {

@@ -1,7 +1,6 @@
 use crate::link::MissingLinkMetadata;
 use crate::link::lost_rpath::LostRpath;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::{Finding, FindingId};
 
 impl LostRpath<'_> {
     pub fn finding(&self) -> Finding {

@@ -1,9 +1,8 @@
 //! A framework that would compute on the CPU.
 
 use crate::inspection::provider::{Provider, ProviderFault};
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
+use crate::{Finding, FindingId};
 
 impl ProviderFault {
     pub fn finding(&self, of: &Provider) -> Finding {

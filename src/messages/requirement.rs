@@ -3,8 +3,7 @@ use crate::choice::requirement::InvalidRequirement;
 use crate::messages::phrases::{also, found_via, named, variable};
 use crate::model::kind::Kind;
 use crate::model::owner::brief;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::{Finding, FindingId};
 
 impl InvalidRequirement {
     pub fn finding(&self) -> Finding {

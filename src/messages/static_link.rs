@@ -1,8 +1,7 @@
 use crate::model::text::joined;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::static_link::{ArchiveSource, CudnnInstaller, StaticLinkFault};
 use crate::toolkit::package_names::by_distribution;
+use crate::{Finding, FindingId};
 
 const DYNAMIC: &str = "leave `.link(Link::Static)` out of build.rs, and link dynamically";
 

@@ -5,14 +5,12 @@ use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
 use crate::report::Report;
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::json::Json;
-use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::json_members::{SCHEMA, device, driver};
 use crate::search::search_step::Kind;
+use crate::{Finding, Target, Version};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 

@@ -4,14 +4,13 @@ use crate::config::Config;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
 use crate::report::json::texts;
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::json::Json;
-use crate::runtime::facts::version::Version;
 use crate::targets::dialect::Dialect;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
 use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::targets::choose;
+use crate::{Finding, Severity, Verdict, Version};
 use std::fmt;
 
 /// The targets of a list, with their flags for nvcc and the findings about them.

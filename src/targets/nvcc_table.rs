@@ -2,8 +2,7 @@
 
 use crate::compat;
 use crate::model::target_list::add;
-use crate::runtime::facts::compute_capability::{Code, Target};
-use crate::runtime::facts::version::Version;
+use crate::{Code, Target, Version};
 
 const TABLE: &str = include_str!("../../build-support/compat/nvcc-targets.txt");
 

@@ -4,8 +4,6 @@ use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::version::Version;
 use crate::system::programs::run_to_end;
 use crate::targets::dialect;
 use crate::targets::dialect::{Dialect, Word};
@@ -13,6 +11,7 @@ use crate::targets::nvcc_support::Compiler;
 use crate::targets::select::select;
 use crate::targets::target_request::{TargetRequest, needs_letters};
 use crate::toolkit::nvcc;
+use crate::{ComputeCapability, Version};
 use std::path::{Path, PathBuf};
 
 const RELEASES: [&str; 6] = ["11.8", "12.4", "12.8", "12.9", "13.0", "13.5"];

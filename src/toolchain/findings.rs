@@ -5,9 +5,8 @@ use crate::host_compiler::compiler_choice;
 use crate::host_compiler::query::nvcc_itself;
 use crate::model::environment::{Environment, Variable};
 use crate::runtime::facts::allowed::Allowed;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::system::{Host, files};
+use crate::{Finding, FindingId};
 use std::ffi::OsStr;
 use std::path::Path;
 

@@ -12,8 +12,6 @@ use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
 use crate::reading::{Reader, Scan};
 use crate::runtime::facts::allowed::Allowed;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::search::search_step::{Place, Step};
 use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
@@ -21,6 +19,7 @@ use crate::toolchain::environment_checks::{self, compiler_skew};
 use crate::toolchain::findings::join;
 use crate::toolchain::static_link::Archives;
 use crate::toolkit::{self, find_library, missing_library};
+use crate::{Finding, FindingId};
 
 /// The input of all stages of a probe.
 pub struct Probe<'a> {

@@ -3,9 +3,6 @@
 use crate::compat::rules;
 use crate::error::Error;
 use crate::model::target_list::TargetList;
-use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::targets::gpus;
 use crate::targets::miscompiled;
@@ -15,6 +12,7 @@ use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::Toolchain;
 use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolkit::nvcc::{self, MissingTemporaryDirectory, NvccFault};
+use crate::{ComputeCapability, Finding, Target, Version};
 
 /// An nvcc that does not list its targets.
 pub struct UnlistedTargets<'a> {

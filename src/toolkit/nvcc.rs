@@ -2,15 +2,13 @@
 
 use crate::model::environment::Environment;
 use crate::model::invocation::Invocation;
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::system::probe_cache::ProbeCache;
 use crate::system::programs::Output;
 use crate::toolkit::nvcc_output::{
     parse_gpu_codes, parse_help, parse_layout, parse_version, without_commands,
 };
+use crate::{Finding, Target, Version};
 use std::path::{Path, PathBuf};
 
 pub use crate::toolkit::nvcc_output::Layout;

@@ -3,8 +3,7 @@
 use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern, release};
 use crate::model::text::target_name;
-use crate::runtime::facts::compute_capability::{Suffix, Target};
-use crate::runtime::facts::version::Version;
+use crate::{Suffix, Target, Version};
 use std::path::{Path, PathBuf};
 
 /// nvcc's own search path, correct behind wrappers, Debian's script, conda and the HPC SDK.

@@ -11,13 +11,9 @@ use crate::model::linkage::{Missing, Object};
 use crate::model::platform::Os;
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::built::Built;
-use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::tables::Tables;
-use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::install::mixed_sub_libraries::{
     self, Foreign, ForeignSubLibraries, LastingFolder,
@@ -31,6 +27,7 @@ use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::system::files;
+use crate::{ComputeCapability, Finding, FindingId, Version};
 use std::path::Path;
 
 /// A loaded cuDNN whose version a guard of the program refuses.

@@ -4,11 +4,10 @@
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::setup::Setup;
 use crate::model::gencode::Gencode;
-use crate::runtime::facts::compute_capability::Code;
-use crate::runtime::facts::finding::Finding;
 use crate::system::freshness::build_stamp::Artifact;
 use crate::system::{files, programs};
 use crate::toolkit::nvcc_command;
+use crate::{Code, Finding};
 use std::path::{Path, PathBuf};
 
 /// Returns the flags with `-rdc=true` in place of `-dc`, which also implies `-c`.
