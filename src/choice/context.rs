@@ -13,14 +13,11 @@ use crate::search::search_step::Step;
 /// The input and the result of the choice.
 pub struct CheckContext<'a> {
     pub env: &'a Environment,
-    /// The target system.
     pub platform: &'a Platform,
-    /// The places that were searched.
     pub steps: &'a [Step],
     /// The candidates, each with the result of the choice.
     pub scan: &'a Scan,
     pub choice: &'a Choice,
-    /// The requirements of the build script.
     pub requirements: &'a Requirements,
     /// The finding if nvcc and the headers of the best toolkit have different versions.
     pub skew: Option<Finding>,

@@ -17,9 +17,7 @@ pub struct CudaMismatch<'a> {
     pub cudnn: &'a Candidate,
     /// The CUDA majors of toolkit and cuDNN.
     pub majors: (u32, u32),
-    /// All other candidates.
     pub others: Vec<&'a Candidate>,
-    /// A toolkit that is compatible with the cuDNN.
     pub compatible_toolkit: Option<&'a Candidate>,
     /// A cuDNN that is compatible with the toolkit.
     pub compatible_cudnn: Option<&'a Candidate>,

@@ -5,8 +5,7 @@ use crate::choice::message_format::is_gone;
 use crate::choice::pair::{defect, is_offered};
 use crate::choice::requirement::Requirement;
 use crate::choice::variable_findings::{UnusableVariable, VariableFault};
-use crate::cudnn::consistency;
-use crate::cudnn::headers;
+use crate::cudnn::{consistency, headers};
 use crate::model::candidate::{Candidate, Cudnn};
 use crate::model::environment::Environment;
 use crate::model::found_via::FoundVia;
@@ -28,7 +27,6 @@ pub enum CandidateFault<'a> {
 pub struct UnmetRequirement<'a> {
     pub requirement: &'a Requirement,
     pub candidate: &'a Candidate,
-    /// The other candidates of its kind.
     pub others: Vec<&'a Candidate>,
     /// Another candidate that meets the requirement.
     pub better: Option<&'a Candidate>,
@@ -52,17 +50,15 @@ impl CheckContext<'_> {
                     let (via, env) = (&best.via, self.env);
                     Some(MissingHeaders { cudnn, via, env }.finding())
                 }
-                _ => self.allowed_unmet(kind, best),
+                // A version that does not meet the requirement was allowed.
+                _ => {
+                    let (requirement, version) = (self.requirements.of(kind)?, best.version()?);
+                    (!requirement.admits(version)).then(|| self.unmet(best, &[], requirement))
+                }
             },
             None if kind == Kind::Toolkit && self.choice.mismatch.is_some() => self.mismatch(),
             None => Some(self.none_usable(kind)),
         }
-    }
-
-    /// Returns the finding if the best candidate does not meet the requirement, which is allowed.
-    fn allowed_unmet(&self, kind: Kind, chosen: &Candidate) -> Option<Finding> {
-        let (requirement, version) = (self.requirements.of(kind)?, chosen.version()?);
-        (!requirement.admits(version)).then(|| self.unmet(chosen, &[], requirement))
     }
 
     /// Returns the finding if nothing of this kind was chosen.

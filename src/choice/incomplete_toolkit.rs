@@ -11,7 +11,6 @@ use crate::runtime::facts::finding::Finding;
 pub struct PartialToolkit<'a> {
     pub candidate: &'a Candidate,
     pub toolkit: &'a Toolkit,
-    /// The target system.
     pub platform: &'a Platform,
     /// Set in a cross build.
     pub is_cross: bool,

@@ -19,13 +19,10 @@ use std::path::{Path, PathBuf};
 pub struct UnusableVariable<'a> {
     pub context: &'a CheckContext<'a>,
     pub variable: Variable,
-    /// The requested kind.
     pub kind: Kind,
-    /// Set if the place exists.
     pub exists: bool,
     /// A directory that contains what was requested.
     pub nearby: Option<PathBuf>,
-    /// The files that are missing in the place.
     pub missed: Vec<PathBuf>,
     pub fault: VariableFault<'a>,
 }

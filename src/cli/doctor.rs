@@ -120,7 +120,6 @@ fn for_issue(text: &str) -> String {
     )
 }
 
-/// Returns the `--root` option.
 pub fn root() -> Arg {
     let help = "Look at the system below this directory";
     option("root", "DIR", help).value_parser(terminal::directory)

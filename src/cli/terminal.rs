@@ -39,7 +39,6 @@ pub fn color() -> Arg {
         .default_value("auto")
 }
 
-/// Applies `--color`.
 pub fn set_color(arguments: &ArgMatches) {
     let choice = match arguments.get_one::<String>("color").map(String::as_str) {
         Some("always") => ColorChoice::Always,
@@ -63,7 +62,6 @@ pub fn flag(name: &'static str, help: &'static str) -> Arg {
     arg.action(ArgAction::SetTrue)
 }
 
-/// Returns an option with a value.
 pub fn option(name: &'static str, value: &'static str, help: &'static str) -> Arg {
     operand(name, value, help).long(name)
 }
@@ -73,7 +71,6 @@ pub fn operand(id: &'static str, value: &'static str, help: &'static str) -> Arg
     Arg::new(id).value_name(value).help(help)
 }
 
-/// Returns the `--json` option.
 pub fn json() -> Arg {
     flag("json", "Print one JSON object")
 }

@@ -8,7 +8,6 @@ use crate::{ComputeCapability, Version};
 
 /// The versions for a driver and its GPUs.
 pub struct Fitting {
-    /// The CUDA major.
     pub cuda: u32,
     /// The CUDA minor, if the newest of the major writes PTX that the driver does not support.
     pub minor: Option<u32>,

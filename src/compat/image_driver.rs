@@ -19,7 +19,6 @@ pub struct ImageNeedsDriver<'a> {
     pub driver: Version,
     /// The lowest CUDA version that the image requires from the driver.
     pub required: Version,
-    /// The value of [`REQUIRE`].
     pub requirement: &'a str,
     /// The first driver version that supports the required CUDA, if the tables know it.
     pub first_driver: Option<&'static str>,

@@ -1,7 +1,6 @@
 //! The sub-libraries of a cuDNN.
 
-use crate::cudnn::real_major;
-use crate::cudnn::{build_ids, consistency};
+use crate::cudnn::{build_ids, consistency, real_major};
 use crate::model::candidate::{Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::platform::Platform;

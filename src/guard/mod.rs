@@ -8,7 +8,6 @@ pub mod tables;
 pub mod text;
 pub mod without_directories;
 
-use crate::compat;
 use crate::compat::{cargo_lock, cudarc};
 use crate::config::Link;
 use crate::cudnn::build_ids;
@@ -21,7 +20,7 @@ use crate::system::directive::Directive;
 use crate::system::path_encoding::cargo_cannot_take;
 use crate::system::{Host, cargo};
 use crate::toolchain::Toolchain;
-use crate::{Finding, Severity, Version};
+use crate::{Finding, Severity, Version, compat};
 use tables::tables;
 use without_directories::without_directories;
 

@@ -24,7 +24,6 @@ pub enum InspectionFault<'a> {
         library: &'a Path,
         stem: &'a str,
         functions: &'a [String],
-        /// `true` if the program is inspected in an image.
         is_image: bool,
     },
     /// Symbol versions that a file needs but its library does not define. The newest is last.
@@ -42,7 +41,6 @@ pub enum InspectionFault<'a> {
         defect: &'a Defect,
         /// `true` if the program does not start without it.
         is_needed: bool,
-        /// The file that depends on it.
         user: Option<&'a Path>,
         cpu: &'a str,
     },
@@ -73,7 +71,6 @@ pub enum LibrarySource {
 
 /// A cuDNN that the loader finds by none of its names.
 pub struct UnresolvedCudnn<'a> {
-    /// The reason why it is required.
     pub request: Request<'a>,
     pub names: Vec<&'a str>,
     /// The searched places, and a file that cannot be used.
@@ -91,19 +88,14 @@ pub struct Alternatives<'a> {
     pub unrequested: Option<(&'a Path, String)>,
     /// The way to make the loader find one.
     pub reach: Option<Reach<'a>>,
-    /// The way to install one.
     pub install: Install,
 }
 
 /// The reason why a cuDNN is required.
 pub enum Request<'a> {
-    /// This file is linked with it.
     Linked(&'a Path),
-    /// The program opens it.
     Opened,
-    /// A cudarc of this version opens it.
     Cudarc(Option<Version>),
-    /// The program opens it on Windows.
     Dll,
 }
 
@@ -129,6 +121,5 @@ pub enum Install {
     Beside(Option<u32>),
     /// Install the one that a guard accepts.
     Accepted(String),
-    /// Make the DLL available.
     Dll,
 }

@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 
 /// A framework whose part for CUDA is a library of its own.
 pub struct Framework {
-    /// The crate that uses it.
     pub name: &'static str,
     /// The name of the library, and its name on Windows.
     libraries: [&'static str; 2],
@@ -126,42 +125,23 @@ impl Framework {
 /// Returns the directories of the ONNX Runtimes that the ort-sys in `Cargo.lock` downloads. Their names are hashes in a
 /// table of its sources.
 fn downloads(host: &Host) -> Vec<PathBuf> {
-    let below = |(variable, dir): (&str, &str)| {
-        let value = host.env.os_var(variable)?;
-        Some(host.env.directory().join(value).join(dir))
-    };
-    let list = |dir: &Path| files::list(dir).unwrap_or_default();
+    let home = host.env.path(Variable::Home).unwrap_or_default();
+    let list =
+        |pattern: &str| files::glob(&home.join(pattern).to_string_lossy()).unwrap_or_default();
     let lock = files::read(Path::new("Cargo.lock")).unwrap_or_default();
-    let registries = [
-        ("CARGO_HOME", "registry/src"),
-        ("HOME", ".cargo/registry/src"),
-    ];
-    let registries = registries
-        .into_iter()
-        .filter_map(below)
-        .flat_map(|dir| list(&dir));
     let mut tables = String::new();
-    for package in registries.flat_map(|registry| list(&registry)) {
-        let version = file_name(&package).strip_prefix("ort-sys-").unwrap_or("-");
+    for sources in list(".cargo/registry/src/*/ort-sys-*") {
+        let version = file_name(&sources).trim_start_matches("ort-sys-");
         if lock.contains(&format!("name = \"ort-sys\"\nversion = \"{version}\"")) {
             for table in ["dist.txt", "build/download/dist.tsv"] {
-                tables += &files::read(&package.join(table)).unwrap_or_default();
+                tables += &files::read(&sources.join(table)).unwrap_or_default();
             }
         }
     }
-    let caches = [
-        ("ORT_CACHE_DIR", "dfbin"),
-        ("XDG_CACHE_HOME", "dfbin"),
-        ("HOME", ".cache/ort.pyke.io/dfbin"),
-        ("LOCALAPPDATA", "ort.pyke.io/dfbin"),
-    ];
-    let caches = caches.into_iter().filter_map(below);
-    let mut found: Vec<PathBuf> = caches
-        .flat_map(|dir| list(&dir.join(&host.platform.triple)))
-        .collect();
-    found.retain(|dir| tables.contains(file_name(dir)));
+    let cache = format!(".cache/ort.pyke.io/dfbin/{}/*", host.platform.triple);
+    let is_locked = |dir: &PathBuf| tables.contains(file_name(dir));
+    let found = list(&cache).into_iter().filter(is_locked);
     found
-        .iter()
-        .flat_map(|dir| [dir.join("onnxruntime/lib"), dir.clone()])
+        .flat_map(|dir| [dir.join("onnxruntime/lib"), dir])
         .collect()
 }

@@ -27,17 +27,12 @@ pub fn open_builtins(graph: &mut LoadGraph) {
     for (index, object) in graph.objects.iter().enumerate() {
         if object.name.starts_with("libnvrtc.so") {
             let file = Elf::read(&object.path).ok();
-            names.extend(file.and_then(|file| Some((index, builtins_name(&file)?))));
+            names.extend(file.and_then(|file| Some((index, name_in(&file.rodata()?)?))));
         }
     }
     for (index, name) in names {
         graph.open(&name, index, LoadPhase::Later);
     }
-}
-
-/// Returns the name by which NVRTC opens its builtins.
-fn builtins_name(nvrtc: &Elf) -> Option<String> {
-    name_in(&nvrtc.rodata()?)
 }
 
 /// Returns the first text that is only the name of the builtins. Messages contain the name, too.

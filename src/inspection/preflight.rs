@@ -26,13 +26,11 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default)]
 pub struct PreflightInput {
     pub program: PathBuf,
-    /// The platform of the program.
     pub platform: Platform,
     /// The root of the inspected system, if it is not this one.
     pub root: Option<PathBuf>,
     /// `true` if the program has more privileges than the user who inspects it.
     pub is_privileged: bool,
-    /// The records of its guards.
     pub guards: Vec<Built>,
     /// The loaded files, the program first.
     pub objects: Vec<Object>,
@@ -60,7 +58,6 @@ pub struct PreflightInput {
     pub dll_dependencies: Option<DllDependencies>,
     /// For Windows: `true` if PATH is that of the system where the program runs.
     pub path_known: bool,
-    /// The allowed findings.
     pub allow: Allowed,
     /// The driver and its GPUs, if they were queried.
     pub driver: Option<Driver>,
@@ -121,7 +118,6 @@ impl PreflightInput {
         (findings, unknown)
     }
 
-    /// Returns the visible GPUs.
     pub fn gpus(&self) -> &[Device] {
         self.driver.as_ref().map_or(&[], |driver| &driver.devices)
     }

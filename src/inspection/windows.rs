@@ -1,9 +1,8 @@
 //! Programs for Windows: the DLLs that they import, and the cuDNN that they import or open.
 
 use crate::cudnn::consistency;
-use crate::inspection::Inspection;
-use crate::inspection::loader_env;
 use crate::inspection::provider::{self, Provider};
+use crate::inspection::{Inspection, loader_env};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library;
@@ -37,7 +36,11 @@ impl Inspection {
         self.input.missing = graph.missing;
         self.input.path_known = path.known;
         self.input.dll_folders = origins(&path);
-        let Some((library, major)) = self.imported().or_else(|| self.opened_dll(&path)) else {
+        // The main library of a cuDNN that is loaded with the program.
+        let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
+        let mut objects = self.input.objects.iter();
+        let imported = objects.find_map(|one| Some((one.path.clone(), major(&one.name)?)));
+        let Some((library, major)) = imported.or_else(|| self.opened_dll(&path)) else {
             if self.opens().next().is_some() && !path.known {
                 let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
                 self.unknown.push(reason.into());
@@ -64,13 +67,6 @@ impl Inspection {
         self.input.dll_dependencies = Some(path.dependencies(&cudnn, None));
         self.input.cudnn = Some(cudnn);
         provider
-    }
-
-    /// Returns the main library of a cuDNN that is loaded with the program.
-    fn imported(&self) -> Option<(PathBuf, u32)> {
-        let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
-        let mut objects = self.input.objects.iter();
-        objects.find_map(|object| Some((object.path.clone(), major(&object.name)?)))
     }
 
     /// Returns the main library of the cuDNN that the program opens. If the first file of a name is unusable, Windows
@@ -128,7 +124,6 @@ impl Inspection {
     }
 }
 
-/// Returns the directories, each with its origin.
 fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
     let own = path.own.iter().cloned().map(LoadOrigin::Application);
     let system = path.system.iter().cloned().map(LoadOrigin::System);

@@ -7,7 +7,6 @@ pub struct LostRpath<'a> {
     pub package: &'a str,
     /// Its `links` key, through which the build scripts of the programs can query the rpath.
     pub links: Option<&'a str>,
-    /// The directory of the libraries.
     pub dir: &'a Path,
 }
 

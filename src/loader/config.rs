@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 pub struct Loader {
     /// The system directories in search order.
     pub dirs: Vec<String>,
-    /// The possible values of `$LIB`.
     pub lib: Vec<String>,
 }
 

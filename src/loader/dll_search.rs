@@ -18,7 +18,6 @@ pub struct DllSearchPath<'a> {
     pub system: Option<PathBuf>,
     /// The current directory, if it is the program's.
     pub current: Option<PathBuf>,
-    /// The directories of PATH.
     pub dirs: Vec<PathBuf>,
     /// The program's directory, which comes first, if it is known.
     pub own: Option<PathBuf>,

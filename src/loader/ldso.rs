@@ -36,7 +36,6 @@ pub struct LoadGraph {
 }
 
 impl LoadGraph {
-    /// Resolves the libraries that are loaded with the program.
     pub fn resolve(program: &Path, linkage: Linkage, env: LoaderEnv) -> Self {
         let mut graph = Self {
             env,
@@ -62,7 +61,6 @@ impl LoadGraph {
         graph
     }
 
-    /// Returns the loaded object of this name.
     pub fn loaded(&self, name: &str) -> Option<usize> {
         self.objects.iter().position(|object| {
             self.is_same(&object.name, name) || object.linkage.soname.as_deref() == Some(name)

@@ -14,7 +14,6 @@ pub struct ShadowingLibrary {
     pub dir: PathBuf,
     /// Set if its libraries are the chosen ones.
     pub own: bool,
-    /// Set if it contains the main library.
     pub main_library: bool,
     /// The files of its sub-libraries.
     pub parts: Vec<String>,

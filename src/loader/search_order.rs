@@ -13,7 +13,6 @@ use std::path::{Component, Path, PathBuf};
 pub struct LoaderEnv {
     /// The root, the cache, and the CPU's levels.
     pub view: View,
-    /// The program's CPU.
     pub cpu: String,
     /// LD_LIBRARY_PATH with only colons as separators; empty if it is unknown.
     pub library_path: String,

@@ -126,7 +126,6 @@ fn directory(library: &Path) -> String {
 }
 
 impl DllFault<'_> {
-    /// Returns the finding, with the places that were searched.
     pub fn finding(&self, searched: &DllDependencies) -> Finding {
         match self {
             DllFault::MissingZlib(version, dir) => {

@@ -11,7 +11,6 @@ pub enum ChosenBy {
     /// The arguments of `cudnn-guard targets`.
     #[cfg(feature = "cli")]
     CommandLine,
-    /// The GPUs of the build machine.
     Gpus,
     /// The default: the first GPU of each major that nvcc supports.
     #[default]

@@ -10,11 +10,8 @@ pub enum FoundVia {
     Variables(Vec<Named>),
     /// `LD_LIBRARY_PATH`, which only affects run time. The build does not use it.
     LibraryPath,
-    /// An nvcc on PATH.
     NvccOnPath,
-    /// The active Python environment.
     VirtualEnvironment,
-    /// The active conda environment.
     Conda,
     /// The host environment of conda-build.
     CondaBuild,

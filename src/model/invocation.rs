@@ -8,7 +8,6 @@ use std::path::PathBuf;
 /// A program and its arguments. `Display` can be pasted into a shell.
 #[derive(Clone, Debug, Default)]
 pub struct Invocation {
-    /// The absolute path of the program.
     pub program: PathBuf,
     pub args: Vec<String>,
     /// Additional environment variables. They are not printed.

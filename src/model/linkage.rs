@@ -12,7 +12,6 @@ pub enum Format {
     /// The format of Linux.
     #[default]
     Elf,
-    /// The format of Windows.
     Pe,
 }
 
@@ -76,7 +75,6 @@ pub enum LoadPhase {
 #[derive(Clone, Debug, Default)]
 pub struct Missing {
     pub name: String,
-    /// The file that needs it.
     pub needed_by: PathBuf,
     pub need: LoadPhase,
     /// The places that the loader searches.

@@ -17,7 +17,6 @@ pub enum Os {
 /// A parsed target triple.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Platform {
-    /// The full triple.
     pub triple: String,
     pub os: Os,
     /// The architecture: `x86_64`, `aarch64`, ...
@@ -100,7 +99,6 @@ impl Platform {
         }
     }
 
-    /// Returns the file name of a program.
     pub fn program(&self, name: &str) -> String {
         match self.os {
             Os::Windows => format!("{name}.exe"),

@@ -18,9 +18,7 @@ pub enum Rejection {
     AnotherPlaceRequested,
     /// No other candidate is compatible with it.
     NothingCompatible,
-    /// Older than this requirement.
     TooOld(String),
-    /// Newer than this requirement.
     TooNew(String),
     /// A cuDNN for this CUDA major, which is not the toolkit's.
     BuiltForCuda(u32),
@@ -32,7 +30,6 @@ pub enum Rejection {
     UnprintablePath(&'static str),
     /// A toolkit with only libraries.
     RuntimeOnly,
-    /// Missing components.
     Missing(Vec<&'static str>),
     /// Missing libraries or headers that the build requires.
     MissingRequired(Vec<String>),

@@ -14,7 +14,6 @@ use crate::{Finding, Target, Version};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// Returns the whole report.
 pub(super) fn report(report: &Report) -> Json {
     let machine = report.machine.clone().unwrap_or_default();
     let (toolkit_via, cudnn_via) = (report.via(Kind::Toolkit), report.via(Kind::Cudnn));

@@ -9,7 +9,6 @@ const COLUMNS: usize = 80;
 /// The column of the text after mark and label.
 pub(crate) const INDENT: usize = 14;
 
-/// The mark of a line.
 pub(crate) enum Mark {
     /// Present and compatible.
     Tick,

@@ -244,7 +244,6 @@ pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
     pieces(&parts, INDENT, columns)
 }
 
-/// Writes the notes.
 fn notes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for (index, note) in report.of(Severity::Note).enumerate() {
         let gap = if index == 0 { "\n" } else { "" };

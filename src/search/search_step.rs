@@ -12,7 +12,6 @@ pub struct Step {
     pub kind: Kind,
     /// The reason to search here.
     pub via: FoundVia,
-    /// The variable that requests this place.
     pub request: Option<Variable>,
     /// Set for fixed places: they are below the host's root, and links stay below the root.
     pub fixed: bool,

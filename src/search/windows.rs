@@ -18,7 +18,15 @@ impl Places<'_> {
         for (name, dir) in self.env.numbered(EACH_TOOLKIT) {
             steps.extend(self.both(&FoundVia::variable(name), false, &dir, ""));
         }
-        if let Some(files) = self.program_files() {
+        // In a 32-bit program, `ProgramFiles` is a different directory.
+        let variables = [Variable::ProgramW6432, Variable::ProgramFiles];
+        let files = match self.root {
+            Some(root) => Some(root.join("Program Files")),
+            None => variables
+                .iter()
+                .find_map(|variable| self.env.path(*variable)),
+        };
+        if let Some(files) = files {
             let toolkits = files.join("NVIDIA GPU Computing Toolkit");
             steps.extend(self.both(&VERSIONED, true, &toolkits.join("CUDA"), "v#"));
             let cudnn = files.join("NVIDIA").join("CUDNN");
@@ -35,15 +43,6 @@ impl Places<'_> {
             steps.extend(self.both(&via, true, &dir.join("CUDA"), ""));
         }
         steps
-    }
-
-    /// In a 32-bit program, `ProgramFiles` is a different directory.
-    fn program_files(&self) -> Option<PathBuf> {
-        match self.root {
-            Some(root) => Some(root.join("Program Files")),
-            None => (self.env.path(Variable::ProgramW6432))
-                .or_else(|| self.env.path(Variable::ProgramFiles)),
-        }
     }
 
     /// Returns the root of the system drive: `C:\`.

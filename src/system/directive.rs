@@ -10,7 +10,6 @@ pub enum Directive {
     /// `rerun-if-changed`: an existing regular file, because cargo always reruns for a missing one.
     RerunIfChanged(PathBuf),
     RerunIfEnvChanged(String),
-    /// `rustc-link-search=native=…`
     LinkSearch(PathBuf),
     LinkLib(Library),
     /// An rpath through `rustc-link-arg`: for every program, test and shared library of this package, but not of

@@ -35,7 +35,6 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct Host {
     pub env: Environment,
-    /// The target system.
     pub platform: Platform,
     /// The directory below which all fixed places are searched.
     pub root: Option<PathBuf>,
@@ -95,7 +94,6 @@ impl Host {
         host.unwrap_or_else(|| self.platform.clone())
     }
 
-    /// Returns `true` if the target is this machine.
     pub fn is_target(&self) -> bool {
         match self.env.var("HOST") {
             Some(host) => host == self.platform.triple,

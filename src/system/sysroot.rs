@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 /// A view of files and directories. With a root, absolute links are relative to the root.
 #[derive(Clone, Copy)]
 pub struct Sysroot<'a> {
-    /// The root of the image.
     pub root: Option<&'a Path>,
 }
 

@@ -1,8 +1,7 @@
 //! The targets of each nvcc version, for when no nvcc can be queried.
 
-use crate::compat;
 use crate::model::target_list::add;
-use crate::{Code, Target, Version};
+use crate::{Code, Target, Version, compat};
 
 const TABLE: &str = include_str!("../../build-support/compat/nvcc-targets.txt");
 
@@ -40,14 +39,12 @@ pub fn row_for(cuda: Version) -> Option<Row> {
     rows.pop()
 }
 
-/// Returns the newest known version.
 pub fn newest() -> Version {
     rows()
         .last()
         .map_or(Version::new(0, 0, 0), |newest| newest.cuda)
 }
 
-/// Returns the first version with this target.
 pub fn first_with(target: Target) -> Option<Version> {
     rows()
         .iter()

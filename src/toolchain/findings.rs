@@ -11,11 +11,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 pub enum ConfigFault<'a> {
-    /// `.allow(..)` with an unknown finding id.
     AllowedId(&'a str),
-    /// A root that does not exist.
     NoRoot(&'a Path),
-    /// A root that is not a directory.
     RootFile(&'a Path),
     /// A variable with a deadline that is not a number of seconds above 0.
     Deadline(&'a str, &'a OsStr),

@@ -40,7 +40,6 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Returns the kinds that are not required.
     pub fn unrequired(self) -> Vec<Kind> {
         let mut kinds = Kind::BOTH.to_vec();
         kinds.retain(|kind| match kind {

@@ -12,7 +12,6 @@ use crate::toolkit::archives::Archive;
 use crate::toolkit::package_names::{is_of_wheels, package_suffix};
 use std::path::{Path, PathBuf};
 
-/// An obstacle to static linking.
 pub enum StaticLinkFault<'a> {
     /// cuDNN for Windows, which NVIDIA does not ship as a static library.
     CudnnOnWindows,
@@ -25,7 +24,6 @@ pub enum StaticLinkFault<'a> {
         missing: Vec<String>,
         installer: CudnnInstaller,
     },
-    /// Missing archives of the toolkit.
     Toolkit {
         toolkit: &'a Toolkit,
         /// The file names of the missing archives.
@@ -39,10 +37,12 @@ pub enum StaticLinkFault<'a> {
 /// The origin of a cuDNN whose archives are missing.
 pub enum CudnnInstaller {
     /// A package of the system, for these majors of cuDNN and CUDA.
-    System { major: u32, cuda: u32 },
+    System {
+        major: u32,
+        cuda: u32,
+    },
     /// NVIDIA's wheels, which contain no archives.
     Wheels,
-    /// Another installer.
     Other,
 }
 
@@ -50,7 +50,6 @@ pub enum CudnnInstaller {
 pub enum ArchiveSource {
     /// NVIDIA's installer or packages, for a toolkit from wheels.
     OtherToolkit,
-    /// Packages of conda-forge.
     Conda(Vec<String>),
     /// NVIDIA's packages, by their Debian names.
     Packages(Vec<String>),

@@ -75,7 +75,11 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     if let Some((own, file)) = own.flatten() {
         (version, version_file_path) = (Some(own), Some(file));
     }
-    let from_name = || version_in_name(&sysroot.canonical(runtime.as_deref()?));
+    // 12.4 for `libcudart.so.12.4.127`. The SONAME `libcudart.so.12` is not sufficient.
+    let from_name = || match LibraryName::of(&sysroot.canonical(runtime.as_deref()?))?.numbers[..] {
+        [major, minor, _] => Some(Version::new(major, minor, 0)),
+        _ => None,
+    };
     let toolkit = Toolkit {
         root: top.to_path_buf(),
         version: version
@@ -263,14 +267,6 @@ fn runtime_in(dir: &Path, sysroot: Sysroot) -> Option<PathBuf> {
         "libcudart_static.a",
     ];
     names.iter().find_map(|name| sysroot.file(&dir.join(name)))
-}
-
-/// Returns 12.4 for `libcudart.so.12.4.127`. The SONAME `libcudart.so.12` is not sufficient.
-fn version_in_name(file: &Path) -> Option<Version> {
-    match LibraryName::of(file)?.numbers[..] {
-        [major, minor, _] => Some(Version::new(major, minor, 0)),
-        _ => None,
-    }
 }
 
 /// Joins a directory to the top, or to the top's link target if it starts with `..`. `#` is the top's own name.

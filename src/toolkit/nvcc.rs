@@ -38,7 +38,6 @@ pub enum Question {
     /// The directories of headers and libraries.
     Layout,
     Version,
-    /// The supported GPUs.
     GpuCodes,
 }
 
@@ -76,7 +75,6 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
     })
 }
 
-/// Returns the version of an nvcc.
 pub fn version(nvcc: &Path, answers: &ProbeCache) -> Result<Version, NvccFault> {
     ask(nvcc, "--version", Question::Version, answers, parse_version)
 }

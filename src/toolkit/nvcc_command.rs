@@ -103,12 +103,14 @@ pub fn device_link(
 fn for_host(plan: &Plan, platform: &Platform, profile: &Environment) -> Vec<String> {
     let given = all_flags(&plan.flags, profile);
     let has = |flag| given.iter().any(|one: &String| one.contains(flag));
+    let features = profile.var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    let has_static_runtime = features.split(',').any(|feature| feature == "crt-static");
     let host: &[&str] = match (plan.product, platform.os) {
         (Product::Object, Os::Linux) if has("-fPIC") => &[],
         (Product::Object, Os::Linux) => &["-Xcompiler", "-fPIC"],
         (Product::Object, Os::Windows) if has("/MT") || has("/MD") => &[],
         // The C runtime that rustc links; nvcc's default is the other one.
-        (Product::Object, Os::Windows) if static_runtime(profile) => &["-Xcompiler", "/MT"],
+        (Product::Object, Os::Windows) if has_static_runtime => &["-Xcompiler", "/MT"],
         (Product::Object, Os::Windows) => &["-Xcompiler", "/MD"],
         _ => &[],
     };
@@ -164,11 +166,6 @@ fn command(plan: &Plan, mut args: Vec<String>) -> Invocation {
         args,
         env: plan.env.clone(),
     }
-}
-
-fn static_runtime(env: &Environment) -> bool {
-    let features = env.var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
-    features.split(',').any(|feature| feature == "crt-static")
 }
 
 /// Returns the files in a depfile without duplicates, the source first: `a.o : a.cu \`, then one file a line. A path

@@ -9,7 +9,6 @@ pub struct Optimisation {
     pub level: Option<u8>,
     /// `-g` for host code.
     pub debug: Option<bool>,
-    /// `-lineinfo` for device code.
     pub lineinfo: Option<bool>,
 }
 

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 /// nvcc's own search path, correct behind wrappers, Debian's script, conda and the HPC SDK.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// The root of the toolkit.
     pub top: PathBuf,
-    /// The header directories.
     pub include_dirs: Vec<PathBuf>,
     /// The library directories without stubs.
     pub link_dirs: Vec<PathBuf>,

@@ -4,7 +4,6 @@ use crate::cli::simulation::consumer;
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The subdirectory of the consumers.
 pub const CONSUMERS: &str = "consumers";
 
 /// Creates the directory and writes the consumers into it. They use the cudnn-guard in the repository's clone or in

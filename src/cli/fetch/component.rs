@@ -70,7 +70,6 @@ pub struct Component {
     pub dirs: Vec<String>,
     /// Its wheels. The first wheel's version is the component's.
     pub packages: Vec<String>,
-    /// The required version.
     pub required: Option<Release>,
     /// The wheels that `--lock` requires, in the order of `packages`.
     pub pins: Vec<Pin>,

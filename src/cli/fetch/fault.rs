@@ -15,7 +15,6 @@ pub enum FetchFault {
     NoHome,
     /// A directory that this program did not create, and the reason why its component is not complete.
     ForeignDirectory(PathBuf, Option<String>),
-    /// A directory with nothing to remove.
     NothingToRemove(PathBuf),
     /// A directory without some of the components to check, and the command that fetches them.
     NothingToCheck(PathBuf, Vec<Kind>, String),
@@ -51,7 +50,6 @@ pub enum FetchFault {
     NoInstaller(Vec<PathBuf>),
     /// The command of an installer that prints no hashes of wheels, and its output.
     NoHashes(String, String),
-    /// An installer that failed.
     InstallFailed {
         command: String,
         /// Its last lines, or the exit status if the lines are already on the terminal.

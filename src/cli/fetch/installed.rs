@@ -1,10 +1,9 @@
 //! Instructions for using the fetched files.
 
-use crate::cli::fetch::cargo_config;
 use crate::cli::fetch::component::Component;
-use crate::cli::fetch::default_home;
 use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::release::Release;
+use crate::cli::fetch::{cargo_config, default_home};
 use crate::cli::whole_file;
 use crate::runtime::facts::finding::quoted;
 use std::path::{Path, PathBuf};

@@ -38,14 +38,12 @@ pub fn add_neighbors(home: &Path, cuda: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes [`NEIGHBORS`].
 pub fn remove_neighbors(home: &Path) -> io::Result<()> {
     let dirs = NEIGHBORS.map(|(dir, _)| home.join(dir));
     let mut neighbors = dirs.iter().filter(|dir| is_neighbor(dir));
     neighbors.try_for_each(fs::remove_dir_all)
 }
 
-/// Returns `true` if a directory is one of [`NEIGHBORS`].
 pub fn is_neighbor(dir: &Path) -> bool {
     let to = fs::read_link(dir.join("lib")).ok();
     NEIGHBORS

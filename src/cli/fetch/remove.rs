@@ -2,8 +2,7 @@
 
 use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::home::{CLAIMS, clean_up, is_claimed, is_ours, leftovers};
-use crate::cli::fetch::links;
-use crate::cli::fetch::lock;
+use crate::cli::fetch::{links, lock};
 use crate::cli::terminal::{show, show_step};
 use crate::model::kind::Kind;
 use std::path::Path;

@@ -66,7 +66,6 @@ impl Wheel {
         }
     }
 
-    /// Returns the files of its license.
     pub fn licenses(&self) -> Vec<PathBuf> {
         let dirs = ["licenses", "license_files", "."].map(|folder| self.info.join(folder));
         let entries = dirs.iter().flat_map(fs::read_dir).flatten().flatten();
@@ -112,7 +111,6 @@ impl RecordedFile {
         Some(format!("has {found} bytes instead of {recorded}"))
     }
 
-    /// Describes damage to the contents.
     pub fn damage_of_contents(&self, dir: &Path) -> Option<String> {
         let recorded = self.sha256.as_ref()?;
         match sha256(&dir.join(&self.path)) {

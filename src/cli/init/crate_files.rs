@@ -2,14 +2,12 @@
 
 use crate::cli::demo::place;
 use crate::cli::init::recipe::{self, Recipe};
-use crate::cli::init::source;
-use crate::cli::init::{Change, refusal};
+use crate::cli::init::{Change, refusal, source};
 use crate::cli::whole_file;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
-/// The name of the dependency.
 const NAME: &str = "cudnn-guard";
 /// Crates that compile kernels in build scripts.
 const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
@@ -18,7 +16,6 @@ const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
 pub struct CrateFiles {
     /// The way in which the crate uses cuDNN.
     pub recipe: &'static Recipe,
-    /// The files to change.
     pub changes: Vec<Change>,
     /// The remaining steps for the user, as lines.
     pub next: String,

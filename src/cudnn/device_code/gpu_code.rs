@@ -26,13 +26,6 @@ fn is_covered(target: Target, by: &[Target]) -> bool {
     by.iter().any(covers)
 }
 
-/// Formats targets as in the tables: `sm_80 sm_90a compute_120`.
-#[cfg(test)]
-pub fn format_targets(targets: &[Target]) -> String {
-    let (ptx, machine) = by_code(targets, Target::to_string);
-    [machine, ptx].concat().join(" ")
-}
-
 /// Formats targets for messages: `8.0 9.0a, PTX 12.0, read off its parts`.
 pub fn describe(targets: &[Target]) -> String {
     let (ptx, machine) = by_code(targets, |target| {
@@ -57,8 +50,14 @@ fn by_code(targets: &[Target], text: impl Fn(&Target) -> String) -> (Vec<String>
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// Formats targets as in the tables: `sm_80 sm_90a compute_120`.
+    pub fn format_targets(targets: &[Target]) -> String {
+        let (ptx, machine) = by_code(targets, Target::to_string);
+        [machine, ptx].concat().join(" ")
+    }
 
     fn of(parts: &[&str]) -> String {
         let parts: Vec<Vec<Target>> = parts.iter().map(|part| Target::parse_all(part)).collect();

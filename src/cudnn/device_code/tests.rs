@@ -56,7 +56,7 @@ fn targets(name: &str, os: Os, parts: &[(&str, Vec<u8>)]) -> String {
         parts: parts.iter().map(part).collect(),
         ..Cudnn::default()
     };
-    let targets = gpu_code::format_targets(&read(&cudnn, os));
+    let targets = gpu_code::tests::format_targets(&read(&cudnn, os));
     std::fs::remove_dir_all(dir).unwrap();
     targets
 }

@@ -1,6 +1,5 @@
 //! The checks of the cuDNN that the program uses: its files, its version, and the support by driver and GPUs.
 
-use crate::compat;
 use crate::cudnn::consistency;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{PreflightInput, within};
@@ -27,7 +26,7 @@ use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::system::files;
-use crate::{ComputeCapability, Finding, FindingId, Version};
+use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::path::Path;
 
 /// A loaded cuDNN whose version a guard of the program refuses.
@@ -36,7 +35,6 @@ pub struct RefusedRelease<'a> {
     pub guard: &'a Built,
     /// The guard's package, if there are several guards.
     pub package: Option<&'a str>,
-    /// The main library.
     pub library: &'a Path,
     pub found_via: &'a str,
     /// The reason why the loader uses this library.
@@ -140,7 +138,10 @@ impl PreflightInput {
             if finding.id == FindingId::PartsMissing {
                 // If some are from elsewhere, a complete cuDNN is required already. Sub-libraries of the version in the
                 // file name would not help.
-                let is_said = context.foreign.is_some() || is_misnamed(cudnn);
+                let promised = cudnn.library.as_deref().and_then(named_major);
+                let own = cudnn.library_version.map(|version| version.major);
+                let is_misnamed = promised.zip(own).is_some_and(|(one, other)| one != other);
+                let is_said = context.foreign.is_some() || is_misnamed;
                 if is_said || parts().count() > 0 && all_are_there {
                     continue;
                 }
@@ -320,13 +321,6 @@ impl PreflightInput {
             add(unsupported.map(|fault| fault.finding()));
         }
     }
-}
-
-/// Returns `true` if its major is not that in its file name: 8 under the name of 9.
-fn is_misnamed(cudnn: &Cudnn) -> bool {
-    let promised = cudnn.library.as_deref().and_then(named_major);
-    let version = cudnn.library_version.map(|version| version.major);
-    promised.is_some() && version.is_some() && promised != version
 }
 
 fn named_major(library: &Path) -> Option<u32> {

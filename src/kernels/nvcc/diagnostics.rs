@@ -24,12 +24,10 @@ pub struct Failure<'a> {
     /// The flags from the build script.
     pub flags: &'a [String],
     pub nvcc: &'a Path,
-    /// The version of its toolkit.
     pub release: Option<Version>,
     pub others: &'a [&'a Toolkit],
 }
 
-/// The cause of a failure.
 pub enum FailureCause<'a> {
     /// A directory for temporary files that does not exist.
     TemporaryDirectory(MissingTemporaryDirectory<'a>),

@@ -2,7 +2,7 @@
 
 use crate::compat;
 use crate::cudnn::device_code;
-use crate::cudnn::device_code::gpu_code::format_targets;
+use crate::cudnn::device_code::gpu_code::tests::format_targets;
 use crate::cudnn::device_code::is_core;
 use crate::model::candidate::Found;
 use crate::model::platform::Platform;
