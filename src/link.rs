@@ -260,9 +260,12 @@ impl Plan {
         for dir in origin {
             rpaths.push(Path::new("$ORIGIN").join(dir));
         }
+        let system = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"].map(Path::new);
+        let multiarch = platform.multiarch();
         for dir in std::mem::take(&mut self.loaded_from) {
+            let mut system = system.iter();
             match loader_cannot_take(&dir) {
-                _ if is_system_dir(&dir, platform) => {}
+                _ if system.any(|system| dir == *system || dir == system.join(&multiarch)) => {}
                 None => rpaths.push(dir),
                 Some(why) => self.add(Directive::Warning(format!(
                     "`{}` is not written into the program: {why}; give that directory another name",
@@ -294,14 +297,6 @@ fn short_names(libraries: &[PathBuf], out_dir: &Path) -> Result<PathBuf, Finding
         }
     }
     Ok(dir)
-}
-
-/// Returns `true` if the loader searches this directory by default.
-fn is_system_dir(dir: &Path, platform: &Platform) -> bool {
-    let multiarch = platform.multiarch();
-    ["/lib", "/usr/lib", "/lib64", "/usr/lib64"]
-        .iter()
-        .any(|system| dir == Path::new(system) || dir == Path::new(system).join(&multiarch))
 }
 
 /// The link metadata of a `-sys` crate with a `links` key, for the build script of a program that depends on it. cargo

@@ -132,7 +132,12 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
             .or_else(|| owner.as_ref()?.cuda_major());
     }
     cudnn.owner = owner.map(Box::new);
-    cudnn.files.header_owner = package_owner::find_by_headers(&cudnn, sysroot);
+    // apt may upgrade the package of the headers or of the library alone.
+    let header = cudnn
+        .header
+        .as_deref()
+        .filter(|_| cudnn.header_version != cudnn.library_version);
+    cudnn.files.header_owner = header.and_then(|header| package_owner::debian(header, sysroot));
     cudnn
 }
 

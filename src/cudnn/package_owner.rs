@@ -30,16 +30,8 @@ pub fn find(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     conda().or_else(|| debian(cudnn.library.as_deref()?, sysroot))
 }
 
-/// Returns the Debian package of the headers if their version differs from the library's: apt may upgrade one of both.
-pub fn find_by_headers(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
-    if cudnn.header_version == cudnn.library_version {
-        return None;
-    }
-    debian(cudnn.header.as_deref()?, sysroot)
-}
-
 /// Returns the Debian package that contains this file, with its version.
-fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
+pub fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     let root = sysroot.root.unwrap_or(Path::new("/"));
     let file = sysroot.canonical(file);
     let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);

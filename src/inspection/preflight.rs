@@ -131,6 +131,10 @@ impl PreflightInput {
             findings.push(finding);
             return;
         }
+        let is_main_library = |one: &Missing| {
+            let is_main = one.name.starts_with("libcudnn") && one.need != LoadPhase::Part;
+            is_main || one.name.starts_with("cudnn64_")
+        };
         match guard.loader {
             Loader::Static => match within(guard) {
                 Some(cudnn) => {
@@ -141,7 +145,7 @@ impl PreflightInput {
                     "the release of the cuDNN in {package} is not known"
                 )),
             },
-            Loader::Linked if self.cudnn.is_none() && !self.misses_cudnn() => {
+            Loader::Linked if self.cudnn.is_none() && !self.missing.iter().any(is_main_library) => {
                 let fault = InspectionFault::NotLinked(package, &self.program);
                 findings.push(fault.finding());
                 unknown.push("the program depends on no cuDNN".into());
@@ -154,13 +158,6 @@ impl PreflightInput {
     pub(super) fn by_cudarc(&self) -> Option<&Built> {
         let mut guards = self.guards.iter();
         guards.find(|built| built.loader == Loader::Cudarc)
-    }
-
-    fn misses_cudnn(&self) -> bool {
-        self.missing.iter().any(|missing| {
-            let is_main = missing.name.starts_with("libcudnn") && missing.need != LoadPhase::Part;
-            is_main || missing.name.starts_with("cudnn64_")
-        })
     }
 
     /// Adds the finding for a cuDNN that the program opens itself, if none is found.

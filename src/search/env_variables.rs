@@ -70,7 +70,9 @@ impl Places<'_> {
             named.push(self.named(*variable));
             // `CUDNN_LIBRARY` names a file, and some users set the other variables to a file too.
             tree.lib.push(path.clone());
-            if names_a_library(path) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let mut ends = [".lib", ".dll", ".a"].iter();
+            if name.contains(".so") || ends.any(|end| name.ends_with(end)) {
                 tree.lib.extend(path.parent().map(Path::to_path_buf));
             }
         }
@@ -179,9 +181,4 @@ impl Places<'_> {
         files.retain(|file| file.is_absolute());
         files
     }
-}
-
-fn names_a_library(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.contains(".so") || name.ends_with(".lib") || name.ends_with(".dll") || name.ends_with(".a")
 }

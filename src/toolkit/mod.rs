@@ -288,14 +288,6 @@ fn joined(top: &Path, dir: &Path, sysroot: Sysroot) -> PathBuf {
     path
 }
 
-/// Returns `true` if a directory of a toolkit is for another CPU: `targets/sbsa-linux/lib`.
-fn is_foreign(real: &Path, platform: &Platform) -> bool {
-    let mut parts = real.iter().rev().skip(1);
-    let target = parts.next().and_then(|name| name.to_str());
-    parts.next().is_some_and(|parent| parent == "targets")
-        && target.is_some_and(|target| !platform.toolkit_targets().contains(&target))
-}
-
 /// Returns the existing directories without duplicates: `include` is often a link to `targets/…/include`.
 fn existing(top: &Path, dirs: &[PathBuf], sysroot: Sysroot, platform: &Platform) -> Vec<PathBuf> {
     let mut seen = Vec::new();
@@ -305,7 +297,15 @@ fn existing(top: &Path, dirs: &[PathBuf], sysroot: Sysroot, platform: &Platform)
             continue;
         };
         let real = sysroot.canonical(&dir);
-        if !seen.contains(&real) && !is_foreign(&real, platform) {
+        // `targets/sbsa-linux/lib` is for another CPU.
+        let mut parts = real
+            .iter()
+            .rev()
+            .skip(1)
+            .map(|part| part.to_str().unwrap_or_default());
+        let (target, above) = (parts.next().unwrap_or_default(), parts.next());
+        let is_foreign = above == Some("targets") && !platform.toolkit_targets().contains(&target);
+        if !seen.contains(&real) && !is_foreign {
             seen.push(real);
             found.push(dir);
         }

@@ -41,8 +41,18 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(obstructed(cudnn).map(finding));
     findings.extend(missing(cudnn, elsewhere).map(finding));
-    findings.extend(not_linked(cudnn).map(finding));
-    findings.extend(mixed(cudnn).or_else(|| several_directories(cudnn).map(finding)));
+    let soname = cudnn
+        .files
+        .absent_soname
+        .as_ref()
+        .zip(cudnn.library.as_ref());
+    let not_linked =
+        soname.map(|(soname, library)| SubLibraryFault::AbsentSoname { soname, library });
+    findings.extend(not_linked.map(finding));
+    let is_apart = cudnn.files.directories.len() > 1;
+    let is_unknown = is_apart && cudnn.parts.iter().any(|part| part.version.is_none());
+    let apart = || is_unknown.then(|| finding(SubLibraryFault::SeveralDirectories));
+    findings.extend(mixed(cudnn).or_else(apart));
     findings.extend(unresolved(cudnn).map(finding));
     findings.extend(wheels.map(SubLibraryFault::SeveralWheels).map(finding));
     findings.extend(copies(cudnn).map(finding));
@@ -80,11 +90,6 @@ fn obstructed(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let (_, obstacle) = met.find(|(file, _)| needed.contains(file))?;
     let reinstall = obstacle.is_gone().then(|| reinstall(cudnn)).flatten();
     Some(SubLibraryFault::Unusable(obstacle, reinstall))
-}
-
-fn not_linked(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
-    let (soname, library) = (cudnn.files.absent_soname.as_ref()?, cudnn.library.as_ref()?);
-    Some(SubLibraryFault::AbsentSoname { soname, library })
 }
 
 /// Returns the files of the sub-libraries that a convolution needs and that are not beside the main library.
@@ -134,12 +139,6 @@ fn unresolved(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     };
     let mut unresolved = cudnn.files.unresolved.iter();
     unresolved.find(is_opened).map(SubLibraryFault::Unresolved)
-}
-
-/// Returns the fault of links into several directories, unless all versions are known.
-fn several_directories(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
-    let is_known = cudnn.parts.iter().all(|part| part.version.is_some());
-    (cudnn.files.directories.len() > 1 && !is_known).then_some(SubLibraryFault::SeveralDirectories)
 }
 
 /// Returns the fault of files instead of links, which a copy that follows links creates. Equal copies are harmless; if

@@ -24,14 +24,18 @@ fn run() -> ort::Result<()> {
 #[test]
 #[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
 fn a_program_with_ort_is_told_why_it_would_compute_on_the_cpu() {
-    with_ort("rc10", &[]);
+    let old = "onnxruntime/onnxruntime/capi/libonnxruntime.so.1.22.0";
+    with_ort("rc10", &[], old, "cudnn-cu12-9.10");
+    // ort 2.0.0-rc.13 itself crashes at exit with onnxruntime 1.22.
+    let new = "onnxruntime-cu13/onnxruntime/capi/libonnxruntime.so.1.31.1";
     let old_provider = "execution_providers::CUDAExecutionProvider";
     let provider = (old_provider, "ep::CUDA");
-    with_ort(
-        "rc13",
-        &[("rc.10", "rc.13"), provider, (".commit()?", ".commit()")],
-    );
-    let environment = [
+    let commit = (".commit()?", ".commit()");
+    let changes = [("rc.10", "rc.13"), provider, commit];
+    with_ort("rc13", &changes, new, "cudnn-cu13-9.28");
+    let changes = [
+        ("rc.10", "rc.15"),
+        provider,
         ("ort::init()", "let environment = ort::init()"),
         (".commit()?", ".build()?"),
         ("    run()", "    run(&environment)"),
@@ -41,13 +45,10 @@ fn a_program_with_ort_is_told_why_it_would_compute_on_the_cpu() {
         ),
         ("builder()", "builder(environment)"),
     ];
-    with_ort(
-        "rc15",
-        &[&[("rc.10", "rc.15"), provider], &environment[..]].concat(),
-    );
+    with_ort("rc15", &changes, new, "cudnn-cu13-9.28");
 }
 
-fn with_ort(name: &str, changes: &[(&str, &str)]) {
+fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
     let real = std::env::var_os("CUDNN_GUARD_REAL")
         .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
     let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
@@ -82,8 +83,7 @@ fn with_ort(name: &str, changes: &[(&str, &str)]) {
     let mut build = program("cargo");
     run(build.arg("build").current_dir(&dir)).exits_with(0);
 
-    let onnxruntime =
-        Path::new(&real).join("onnxruntime/onnxruntime/capi/libonnxruntime.so.1.22.0");
+    let onnxruntime = Path::new(&real).join(library);
     let start = |cudnn: &Path, need: &str| {
         let mut started = program(dir.join("target/debug/with-ort"));
         started
@@ -101,7 +101,7 @@ fn with_ort(name: &str, changes: &[(&str, &str)]) {
         .exits_with(78)
         .says("[cudnn-not-loadable]");
     assert_eq!(ran.stdout, "");
-    let lib = Path::new(&real).join("cudnn-cu12-9.10/nvidia/cudnn/lib");
+    let lib = Path::new(&real).join(cudnn).join("nvidia/cudnn/lib");
     let ran = start(&lib, "0").exits_with(0).says("[driver-missing]");
     let loaded = format!("loaded {}\n", lib.join("libcudnn.so.9").display());
     assert_eq!(ran.stdout, loaded);
