@@ -29,7 +29,6 @@ pub struct NoUsableCandidate<'a> {
     pub emptied: Option<(&'a Owner, &'a Path)>,
     /// The libraries in directories for another CPU.
     pub for_other_cpu: Vec<(PathBuf, &'static str)>,
-    /// A complete candidate in LD_LIBRARY_PATH.
     pub on_library_path: Option<&'a Candidate>,
     /// The command that installs a cuDNN.
     pub install: Option<(Installer, String)>,

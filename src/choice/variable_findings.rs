@@ -41,15 +41,16 @@ pub enum VariableFault<'a> {
     Nvcc(&'a NvccFault, Option<&'a str>),
     /// The name of a program that is in none of these directories.
     NotOnPath(Vec<String>),
-    /// An existing place that is not a program.
     NoProgram,
     /// A place that does not exist.
     Nonexistent,
     /// An archive in the place, or the place itself.
     Archive(&'a Path),
     /// A place without the requested kinds.
-    NotInstalled { toolkit: bool, cudnn: bool },
-    /// Headers without a library.
+    NotInstalled {
+        toolkit: bool,
+        cudnn: bool,
+    },
     NoLibrary,
 }
 

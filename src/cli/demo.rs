@@ -78,7 +78,6 @@ struct Stack {
     build: Vec<(&'static str, String)>,
     /// Directories that the program's loader searches first.
     library_path: Vec<PathBuf>,
-    /// Its name in the last line.
     name: &'static str,
 }
 

@@ -40,7 +40,6 @@ pub struct Guard<'a> {
 pub enum InvalidGuard<'a> {
     /// A guard without a requirement for cuDNN.
     NoRequirement,
-    /// A loader that contradicts the way of linking.
     Loader(Loader, Link),
     /// A policy about the cuDNN of the build, which does not exist with `Link::Runtime`.
     Policy(Policy),

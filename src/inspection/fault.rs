@@ -48,7 +48,6 @@ pub enum InspectionFault<'a> {
     MountedLater(&'a Path, &'a Missing),
     /// No NVIDIA driver; `true` if the program is inspected in an image.
     NoDriver(&'a Missing, bool),
-    /// No library, in a program for this CPU.
     NoLibrary(&'a Missing, Vec<FoundFile<'a>>, LibrarySource, &'a str),
     /// No DLL; `true` if the PATH where the program runs is known.
     NoDll(&'a Missing, bool),
@@ -119,7 +118,6 @@ pub enum Install {
     Major(Option<u32>),
     /// Install this major in addition to another one.
     Beside(Option<u32>),
-    /// Install the one that a guard accepts.
     Accepted(String),
     Dll,
 }

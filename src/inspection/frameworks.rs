@@ -4,7 +4,6 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
 use crate::inspection::{libtorch, loader_env};
-use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
 use crate::model::environment::Variable;
@@ -19,8 +18,7 @@ use std::path::{Path, PathBuf};
 /// A framework whose part for CUDA is a library of its own.
 pub struct Framework {
     pub name: &'static str,
-    /// The name of the library, and its name on Windows.
-    libraries: [&'static str; 2],
+    library: &'static str,
     /// The variables that name its files or its directory.
     variables: &'static [&'static str],
     /// The directory in a Python environment's packages.
@@ -30,16 +28,13 @@ pub struct Framework {
 pub const FRAMEWORKS: [Framework; 2] = [
     Framework {
         name: "ort",
-        libraries: [
-            "libonnxruntime_providers_cuda.so",
-            "onnxruntime_providers_cuda.dll",
-        ],
+        library: "libonnxruntime_providers_cuda.so",
         variables: &[ORT_DYLIB_PATH, "ORT_LIB_PATH", "ORT_LIB_LOCATION"],
         package: "onnxruntime/capi",
     },
     Framework {
         name: "tch",
-        libraries: [libtorch::CUDA, "torch_cuda.dll"],
+        library: libtorch::CUDA,
         variables: &["LIBTORCH_LIB", "LIBTORCH"],
         package: "torch/lib",
     },
@@ -49,9 +44,11 @@ impl Framework {
     /// Adds the findings about the framework, whose dependencies are searched as for a program without an rpath.
     pub fn examine(&self, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
         let (host, platform) = (&toolchain.host, &toolchain.host.platform);
-        let is_dll = platform.os == Os::Windows;
-        let library = self.libraries[usize::from(is_dll)];
-        let dirs = self.dirs(host);
+        // The search of Windows is not known here.
+        if platform.os != Os::Linux {
+            return;
+        }
+        let (library, dirs) = (self.library, self.dirs(host));
         let mut paths = dirs.iter().map(|dir| dir.join(library));
         let Some(path) = paths.find(|path| files::is_file(path)) else {
             let fault = InspectionFault::NoProvider(self.name, library, &dirs);
@@ -61,21 +58,17 @@ impl Framework {
         let Ok(linkage) = linkage::read(&path) else {
             return;
         };
-        let dlls = is_dll.then(|| DllSearchPath::of_program(host, path.with_file_name("")));
-        let env = match &dlls {
-            Some(dlls) => loader_env::of_windows(dlls, host),
-            None => loader_env::of(&linkage, false, host),
-        };
+        let env = loader_env::of(&linkage, false, host);
         // A program beside the library, which opens it.
         let program = Linkage {
             needed: Vec::new(),
+            soname: None,
             runpath: Some("$ORIGIN".into()),
             ..linkage.clone()
         };
         let mut graph = LoadGraph::resolve(&path.with_file_name("program"), program, env);
         graph.open(library, 0, LoadPhase::Later);
-        let mut missing = std::mem::take(&mut graph.missing);
-        missing.retain(|_| dlls.as_ref().is_none_or(|dlls| dlls.known));
+        let missing = std::mem::take(&mut graph.missing);
         // Newer providers are not linked with cuDNN and open it.
         let mut names = majors::CUDNN
             .iter()
@@ -108,13 +101,9 @@ impl Framework {
             "ort" => downloads(host),
             _ => Vec::new(),
         };
-        let site = match host.platform.os {
-            Os::Windows => "Lib",
-            _ => "lib/python#",
-        };
         for variable in [Variable::VirtualEnv, Variable::CondaPrefix] {
             if let Some(prefix) = env.path(variable) {
-                let pattern = format!("{site}/site-packages/{}", self.package);
+                let pattern = format!("lib/python#/site-packages/{}", self.package);
                 dirs.extend(host.sysroot().expand(&prefix, &pattern));
             }
         }

@@ -1,7 +1,6 @@
 //! The environment of the loader for a program for Linux.
 
 use crate::loader::config::{Loader, configured, hwcaps_levels, hwcaps_order};
-use crate::loader::dll_search::DllSearchPath;
 use crate::loader::search_order::LoaderEnv;
 use crate::model::environment::Variable;
 use crate::model::linkage::Linkage;
@@ -70,14 +69,4 @@ pub fn of(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv {
         view,
         ..LoaderEnv::default()
     }
-}
-
-/// Like [`of`], but for Windows.
-pub fn of_windows(path: &DllSearchPath, host: &Host) -> LoaderEnv {
-    let mut env = LoaderEnv {
-        dll_dirs: path.directories(),
-        ..LoaderEnv::default()
-    };
-    env.view.root.clone_from(&host.root);
-    env
 }

@@ -1,11 +1,12 @@
 //! Programs for Windows: the DLLs that they import, and the cuDNN that they import or open.
 
 use crate::cudnn::consistency;
+use crate::inspection::Inspection;
 use crate::inspection::provider::{self, Provider};
-use crate::inspection::{Inspection, loader_env};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library;
+use crate::loader::search_order::LoaderEnv;
 use crate::model::environment::Variable;
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::model::platform::Platform;
@@ -29,7 +30,11 @@ impl Inspection {
         let own = program.parent().filter(|dir| !dir.as_os_str().is_empty());
         let own = own.unwrap_or(Path::new(".")).to_path_buf();
         let path = DllSearchPath::of_program(host, own.clone());
-        let env = loader_env::of_windows(&path, host);
+        let mut env = LoaderEnv {
+            dll_dirs: path.directories(),
+            ..LoaderEnv::default()
+        };
+        env.view.root.clone_from(&host.root);
         let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), env);
         let provider = provider::load(&mut graph, host, path.known);
         self.input.objects = graph.objects;

@@ -149,9 +149,7 @@ const PKG_CONFIG: [Variable; 5] = [
 /// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Origin {
-    /// `Config::env` in the build script.
     BuildScript,
-    /// The environment of the process.
     Process,
 }
 

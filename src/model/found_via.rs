@@ -13,7 +13,6 @@ pub enum FoundVia {
     NvccOnPath,
     VirtualEnvironment,
     Conda,
-    /// The host environment of conda-build.
     CondaBuild,
     /// The variable of a loaded EasyBuild module.
     Module(Variable),
@@ -21,7 +20,6 @@ pub enum FoundVia {
     InactiveVirtualEnvironment,
     /// An inactive pixi environment beside Cargo.toml.
     InactivePixi,
-    /// An inactive environment whose programs are on PATH.
     EnvironmentOnPath,
     /// pkg-config, with the .pc file once it is known.
     PkgConfig(Option<PathBuf>),

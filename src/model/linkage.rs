@@ -77,7 +77,6 @@ pub struct Missing {
     pub name: String,
     pub needed_by: PathBuf,
     pub need: LoadPhase,
-    /// The places that the loader searches.
     pub searched: Vec<String>,
     /// An empty file of this name, or a link whose target does not exist: a mount point of the real file.
     pub placeholder: Option<PathBuf>,

@@ -16,7 +16,6 @@ pub enum Rejection {
     SameAs(FoundVia),
     /// A variable requests another place, which contains nothing.
     AnotherPlaceRequested,
-    /// No other candidate is compatible with it.
     NothingCompatible,
     TooOld(String),
     TooNew(String),
@@ -28,20 +27,17 @@ pub enum Rejection {
     OtherCpu(&'static str),
     /// A path that no line for cargo can contain.
     UnprintablePath(&'static str),
-    /// A toolkit with only libraries.
     RuntimeOnly,
     Missing(Vec<&'static str>),
     /// Missing libraries or headers that the build requires.
     MissingRequired(Vec<String>),
     /// A cuDNN for Windows without `cudnn.lib`.
     NoImportLibrary,
-    /// Headers without a library.
     NoLibrary,
     /// An unusable file in the place of its library.
     Obstructed(Obstacle),
     /// A file of this name that is not a library for this system.
     Damaged(String, Defect),
-    /// The versions of the headers and of the library, which differ.
     HeaderSkew(Version, Version),
     /// Sub-libraries of different versions.
     MixedParts,

@@ -10,7 +10,6 @@ const COLUMNS: usize = 80;
 pub(crate) const INDENT: usize = 14;
 
 pub(crate) enum Mark {
-    /// Present and compatible.
     Tick,
     /// Incompatible, or required and missing.
     Cross,

@@ -15,7 +15,6 @@ use std::path::PathBuf;
 /// Libraries of CUDA that a cuDNN opens by name, and that this machine's loader does not find.
 pub struct NotOpened<'a> {
     pub cudnn: &'a Cudnn,
-    /// The CUDA major that it was built for.
     pub cuda: u32,
     /// The packages of the libraries, as named by the installer of the cuDNN.
     pub packages: String,

@@ -130,7 +130,6 @@ impl Places<'_> {
         (self.env.origin(variable) == origin).then_some(path)
     }
 
-    /// Returns the variables of this origin that name this kind, with their paths.
     fn requests(&self, names: Names, origin: Origin) -> Vec<(Variable, PathBuf)> {
         let mut requests = Vec::new();
         for variable in Variable::naming(names) {

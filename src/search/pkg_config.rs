@@ -74,7 +74,6 @@ fn version_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
 
 /// A failed query of pkg-config.
 pub enum PackageFault {
-    /// An answer that is empty or not Unicode.
     InvalidAnswer,
     /// pkg-config does not exist.
     NotInstalled,

@@ -40,7 +40,6 @@ pub struct Tree {
     pub include: Vec<PathBuf>,
     /// Possible library directories.
     pub lib: Vec<PathBuf>,
-    /// Possible paths of the compiler.
     pub nvcc: Vec<PathBuf>,
 }
 

@@ -38,7 +38,6 @@ pub struct Host {
     pub platform: Platform,
     /// The directory below which all fixed places are searched.
     pub root: Option<PathBuf>,
-    /// The output of compilers.
     pub answers: ProbeCache,
 }
 

@@ -41,7 +41,6 @@ pub enum GpuQueryFault {
 pub enum SilentDriver {
     /// The query took longer than this.
     Deadline(Duration),
-    /// The thread that queried it panicked.
     Panicked,
 }
 

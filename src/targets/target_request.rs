@@ -8,7 +8,6 @@ use crate::targets::dialect::{self, Dialect, Word};
 pub struct TargetRequest {
     pub from: ChosenBy,
     pub dialect: Dialect,
-    /// The list as written.
     pub text: String,
 }
 

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 pub enum OutputConflict<'a> {
     /// A file from the same source with different options.
     Ways(&'a Path, &'a Path),
-    /// A file from two sources.
     Sources(&'a Path, &'a Path, &'a Path),
     /// A library or a module with different contents.
     Product(&'static str, &'a str),

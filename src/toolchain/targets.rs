@@ -15,7 +15,6 @@ use crate::{ComputeCapability, Finding, Target, Version};
 
 /// An nvcc that does not list its targets.
 pub struct UnlistedTargets<'a> {
-    /// The failure of the query.
     pub cause: NvccFault,
     /// The directory for temporary files, if it does not exist.
     pub temporary_directory: Option<MissingTemporaryDirectory<'a>>,

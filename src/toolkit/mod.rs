@@ -35,7 +35,6 @@ const HEADERS: [(&str, &str); 6] = [
     ("cusparse", "cusparse.h"),
 ];
 
-/// A toolkit, and the files that were read.
 pub type Read = (Toolkit, Vec<PathBuf>);
 
 /// Returns the toolkit in this directory, if it contains `cuda.h`, the compiler or the runtime library. Directories

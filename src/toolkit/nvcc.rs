@@ -24,7 +24,6 @@ const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 pub enum NvccFault {
     /// It could not be run.
     NotRun(Finding),
-    /// Output without the answer.
     NoAnswer {
         question: Question,
         command: Invocation,

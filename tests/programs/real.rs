@@ -11,6 +11,7 @@ pub mod jit;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod matrix;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod mixed_wheels;
 pub mod mixes;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod names;

@@ -12,7 +12,6 @@ use std::{fs, io};
 /// The toolkit and the cuDNN in a directory of `fetch`.
 pub struct Installed {
     pub home: PathBuf,
-    /// Its components, the toolkit first.
     pub components: Vec<Component>,
 }
 

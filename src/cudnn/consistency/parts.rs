@@ -39,7 +39,12 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
     let mut findings = Vec::new();
-    findings.extend(obstructed(cudnn).map(finding));
+    let needed = missing_parts(cudnn);
+    let mut met = cudnn.files.part_obstacles.iter();
+    if let Some((_, obstacle)) = met.find(|(file, _)| needed.contains(file)) {
+        let reinstall = obstacle.is_gone().then(|| reinstall(cudnn)).flatten();
+        findings.push(finding(SubLibraryFault::Unusable(obstacle, reinstall)));
+    }
     findings.extend(missing(cudnn, elsewhere).map(finding));
     let soname = cudnn
         .files
@@ -81,15 +86,6 @@ pub(super) fn reinstall(cudnn: &Cudnn) -> Option<String> {
         }
         _ => package_owner::reinstall_command(Path::new(&library_dir(cudnn))),
     }
-}
-
-/// Returns the first existing but unusable sub-library that a convolution needs.
-fn obstructed(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
-    let needed = missing_parts(cudnn);
-    let mut met = cudnn.files.part_obstacles.iter();
-    let (_, obstacle) = met.find(|(file, _)| needed.contains(file))?;
-    let reinstall = obstacle.is_gone().then(|| reinstall(cudnn)).flatten();
-    Some(SubLibraryFault::Unusable(obstacle, reinstall))
 }
 
 /// Returns the files of the sub-libraries that a convolution needs and that are not beside the main library.

@@ -24,13 +24,6 @@ impl Other {
         let soname = self.soname.as_deref().unwrap_or_default();
         names.contains(&soname) && consistency::file_name(&self.path) != soname
     }
-
-    /// Returns `true` if its file name or SONAME is one of these.
-    fn is_named(&self, names: &[&str]) -> bool {
-        let file = consistency::file_name(&self.path);
-        let mut rest = names.iter().filter_map(|name| file.strip_prefix(name));
-        rest.any(|rest| rest.is_empty() || rest.starts_with('.')) || self.is_unlinked(names)
-    }
 }
 
 impl PreflightInput {
@@ -73,7 +66,13 @@ impl PreflightInput {
         // A version that a guard refuses would not help.
         let mismatch = |other: &Other| self.refusal(other.version?);
         let others = self.others_of(names);
-        let mut named = others.iter().filter(|other| other.is_named(names));
+        // Its file name or SONAME is one of these.
+        let is_named = |other: &&&Other| {
+            let file = consistency::file_name(&other.path);
+            let mut rest = names.iter().filter_map(|name| file.strip_prefix(name));
+            rest.any(|rest| rest.is_empty() || rest.starts_with('.')) || other.is_unlinked(names)
+        };
+        let mut named = others.iter().filter(is_named);
         let other = named.clone().find(|other| mismatch(other).is_none());
         Alternatives {
             also_found: self.also_found(names, missing),

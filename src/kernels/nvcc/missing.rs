@@ -10,11 +10,9 @@ use std::path::{Path, PathBuf};
 pub enum UnusableToolkit<'a> {
     /// No nvcc for these files, neither in the toolchain of the target nor in that of the build system, if it differs.
     NoNvcc(&'a Toolchain, Option<&'a Toolchain>, &'a [PathBuf]),
-    /// A program for Windows with a GNU linker.
     GnuLinker(&'a Platform),
     /// A program for Windows that is built on this other system.
     NotOnWindows(&'a Platform, Platform),
-    /// No CUDA runtime for the target.
     NoRuntime(&'a Toolkit, &'a Platform),
     /// A path with a character that nvcc does not quote for its own programs.
     Path(&'a Path, char),
