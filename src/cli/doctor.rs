@@ -68,7 +68,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let report = with_sign_of_life(|| {
         let toolchain = config.survey();
         let mut report = toolchain.examine();
-        framework.inspect(|framework| framework.examine(&toolchain, &mut report.findings));
+        let (host, installed) = (&toolchain.host, &toolchain.candidates);
+        framework.inspect(|one| one.examine(host, installed, &mut report.findings));
         report
     });
     let mut text = match arguments.get_flag("json") {

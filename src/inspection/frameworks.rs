@@ -6,12 +6,12 @@ use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
 use crate::inspection::{libtorch, loader_env};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
+use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
 use crate::model::linkage::{Linkage, LoadPhase};
 use crate::model::platform::Os;
 use crate::runtime::facts::majors;
 use crate::system::{Host, files};
-use crate::toolchain::Toolchain;
 use crate::{Finding, FindingId};
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,8 @@ pub const FRAMEWORKS: [Framework; 2] = [
 
 impl Framework {
     /// Adds the findings about the framework, whose dependencies are searched as for a program without an rpath.
-    pub fn examine(&self, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
-        let (host, platform) = (&toolchain.host, &toolchain.host.platform);
+    pub fn examine(&self, host: &Host, installed: &[Candidate], findings: &mut Vec<Finding>) {
+        let platform = &host.platform;
         // The search of Windows is not known here.
         if platform.os != Os::Linux {
             return;
@@ -79,7 +79,7 @@ impl Framework {
             findings.retain(|one| one.id != FindingId::CudnnNotFound);
         }
         let provider = Provider::new(&path, &linkage, missing);
-        let candidates = || toolchain.candidates.clone();
+        let candidates = || installed.to_vec();
         let faults = provider.faults(cudnn.as_ref(), &candidates, host.sysroot());
         findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
     }
