@@ -4,7 +4,6 @@ use crate::compat::{gpus, newest_cuda};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
-use crate::{ComputeCapability, Version};
 
 /// The versions for a driver and its GPUs.
 pub struct Fitting {
