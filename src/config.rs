@@ -37,6 +37,8 @@ pub struct Config {
     pub(crate) cuda: Option<String>,
     pub(crate) cudnn: Option<String>,
     pub(crate) archs: Vec<String>,
+    pub(crate) default_archs: Vec<String>,
+    pub(crate) embed_ptx: bool,
     pub(crate) link: Link,
     pub(crate) libs: Vec<String>,
     pub(crate) rpath: bool,
@@ -61,6 +63,8 @@ impl Config {
             cuda: None,
             cudnn: None,
             archs: Vec::new(),
+            default_archs: Vec::new(),
+            embed_ptx: false,
             link: Link::default(),
             libs: Vec::new(),
             rpath: true,
@@ -89,6 +93,21 @@ impl Config {
     /// of nvcc, `Ampere`, `H100`, `RTX 4090`, `native`, `all`, `all-major`. `CUDNN_GUARD_ARCHS` overrides this list.
     pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         self.archs.extend(list.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets the GPUs to compile for if nothing else chooses them: no [`archs`](Self::archs), no variable with a target
+    /// list, and no GPU in this machine. Default: the first of each major compute capability that nvcc supports.
+    pub fn default_archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
+        self.default_archs.extend(list.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds PTX of the highest target to target lists without PTX, so that the driver can compile the kernels for newer
+    /// GPUs. `CUDA_COMPUTE_CAP=80` then means `sm_80 compute_80`, as for cudaforge, bindgen_cuda and `nvcc -arch=sm_80`.
+    /// A target with a letter, such as `sm_90a`, is passed over, since its PTX runs on no other GPU.
+    pub fn embed_ptx(mut self) -> Self {
+        self.embed_ptx = true;
         self
     }
 
@@ -138,9 +157,14 @@ impl Config {
         self
     }
 
-    /// Sets variables that override the process's environment for this crate's own search. The programs that it starts
+    /// Sets a variable that overrides the process's environment for this crate's own search. The programs that it starts
     /// (pkg-config, nvcc, `nvidia-smi`) and NVIDIA's driver still use the environment of the process.
-    pub fn env<K: Into<String>, V: Into<OsString>>(
+    pub fn env(self, name: impl Into<String>, value: impl Into<OsString>) -> Self {
+        self.envs([(name, value)])
+    }
+
+    /// Sets variables like [`env`](Self::env).
+    pub fn envs<K: Into<String>, V: Into<OsString>>(
         mut self,
         pairs: impl IntoIterator<Item = (K, V)>,
     ) -> Self {

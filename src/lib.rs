@@ -143,6 +143,7 @@ pub use {
     guard::Guard,
     kernels::Kernels,
     kernels::inputs::sources::Patterns,
+    kernels::options::DefaultStream,
     link::Linked,
     model::target_list::TargetList,
     report::Report,

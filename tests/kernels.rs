@@ -55,7 +55,7 @@ impl Package {
             ("OUT_DIR", self.path("out")),
             ("CUDNN_GUARD_ARCHS", archs.to_string()),
         ];
-        Config::new().cuda(">=12").env(env)
+        Config::new().cuda(">=12").envs(env)
     }
 }
 
@@ -144,13 +144,13 @@ fn an_nvcc_that_lists_nothing_is_known_by_its_release() {
             ("CUDNN_GUARD_ARCHS", archs.to_string()),
         ]
     };
-    let gpu = Config::new().cuda(">=10").env(env("all")).probe().unwrap();
+    let gpu = Config::new().cuda(">=10").envs(env("all")).probe().unwrap();
     let list = gpu.target_list().unwrap();
     assert_eq!(
         list.to_string(),
         "sm_30 sm_32 sm_35 sm_37 sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 compute_70 sm_72 sm_75"
     );
-    let report = Config::new().env(env("80")).examine_targets(None, None);
+    let report = Config::new().envs(env("80")).examine_targets(None, None);
     let nvcc = package.path("cuda/bin/nvcc");
     let said: Vec<&str> = report
         .findings()

@@ -193,8 +193,8 @@ fn survey(variables: &[(&'static str, String)]) -> Report {
         .cuda(ANY)
         .cudnn(ANY)
         // An empty value counts as unset.
-        .env(hidden(variables).map(|name| (name, "")))
-        .env(variables.iter().cloned())
+        .envs(hidden(variables).map(|name| (name, "")))
+        .envs(variables.iter().cloned())
         .survey()
         .report()
 }

@@ -5,6 +5,15 @@ use crate::kernels::inputs::sources::{Patterns, Source};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use std::path::{Path, PathBuf};
 
+/// The stream of a kernel launch that names no stream, and of a call of CUDA's runtime such as `cudaMemcpyAsync`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefaultStream {
+    /// One stream for all threads, which synchronizes with the other blocking streams. This is nvcc's default.
+    Legacy,
+    /// A stream for each host thread. cudaforge and bindgen_cuda compile this way.
+    PerThread,
+}
+
 impl Kernels<'_> {
     /// Adds a file. Relative paths are relative to the package.
     pub fn file(mut self, path: impl Into<PathBuf>) -> Self {
@@ -60,6 +69,15 @@ impl Kernels<'_> {
     pub fn flags<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         self.flags.extend(list.into_iter().map(Into::into));
         self
+    }
+
+    /// Sets the stream of launches that name none, nvcc's `--default-stream`. Kernels that are moved from cudaforge or
+    /// bindgen_cuda need [`DefaultStream::PerThread`] to run on the same stream as before.
+    pub fn default_stream(self, stream: DefaultStream) -> Self {
+        self.flag(match stream {
+            DefaultStream::Legacy => "--default-stream=legacy",
+            DefaultStream::PerThread => "--default-stream=per-thread",
+        })
     }
 
     /// Sets the optimization level of host code, 0 to 3. Default: the level of cargo's profile. Device code is always

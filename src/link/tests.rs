@@ -21,7 +21,7 @@ fn has_cuda_is_set_beside_has_cudnn() {
     let cfgs = |config: Config, home: &Path| {
         let config = config.root(&image).target("x86_64-unknown-linux-gnu");
         let toolchain = config
-            .env([("CUDA_HOME", home), ("PATH", Path::new("/nowhere"))])
+            .envs([("CUDA_HOME", home), ("PATH", Path::new("/nowhere"))])
             .survey();
         let root = toolchain.cuda_root().map(Path::to_path_buf);
         let nvcc = toolchain.nvcc().map(Path::to_path_buf);

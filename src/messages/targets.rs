@@ -145,6 +145,12 @@ impl SelectionNote<'_> {
                 .with_lines("left out", left_out.iter().map(line))
                 .help("set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet")
             }
+            Self::NoPtx(targets) => Finding::note(
+                FindingId::KernelsNotCoveringGpu,
+                "this release build embeds no PTX, so its kernels do not run on GPUs of a later generation",
+            )
+            .with("compiled", listed(targets))
+            .help("call `.embed_ptx()` on the `Config` in build.rs, or add PTX to the list: `8.0+PTX`"),
         }
     }
 }

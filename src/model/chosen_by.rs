@@ -8,6 +8,8 @@ pub enum ChosenBy {
     Variable(Variable),
     /// `.archs(..)` in build.rs.
     BuildScript,
+    /// `.default_archs(..)` in build.rs.
+    BuildScriptDefault,
     /// The arguments of `cudnn-guard targets`.
     #[cfg(feature = "cli")]
     CommandLine,
@@ -22,6 +24,7 @@ impl fmt::Display for ChosenBy {
         f.write_str(match self {
             Self::Variable(variable) => variable.name(),
             Self::BuildScript => "the build script",
+            Self::BuildScriptDefault => "`default_archs` in the build script",
             #[cfg(feature = "cli")]
             Self::CommandLine => "the command line",
             Self::Gpus => "the GPUs of this machine",

@@ -17,6 +17,22 @@ impl TargetList {
         Self(sorted)
     }
 
+    /// Adds PTX of the highest target without a letter, unless the list has PTX.
+    pub(crate) fn embed_ptx(&mut self) {
+        let is_plain = |gencode: &&Gencode| gencode.target.suffix == Suffix::None;
+        let highest = self.0.iter().rfind(is_plain).copied();
+        if let (Some(mut highest), false) = (highest, self.has_ptx()) {
+            highest.target.code = Code::Ptx;
+            add(&mut self.0, Gencode::plain(highest.target));
+        }
+    }
+
+    pub(crate) fn has_ptx(&self) -> bool {
+        self.0
+            .iter()
+            .any(|gencode| gencode.target.code == Code::Ptx)
+    }
+
     pub(crate) fn gencodes(&self) -> &[Gencode] {
         &self.0
     }

@@ -54,6 +54,7 @@ impl Config {
         };
         let (list, chosen_by) = match choose(
             request.as_ref(),
+            None,
             compiler.as_ref(),
             &|_| true,
             &host,

@@ -65,6 +65,8 @@ pub enum SelectionNote<'a> {
     Rival(Gencode, Gencode),
     /// A release build is for the GPUs of this machine. The generations with the GPUs that are left out.
     ThisMachine(&'a [Target], Vec<(&'static str, Vec<ComputeCapability>)>),
+    /// A release build is for these targets, none of which is PTX.
+    NoPtx(&'a [Target]),
 }
 
 /// Returns the targets to compile for, at least one. Without a compiler, the request is used unchanged.

@@ -28,18 +28,25 @@ pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
             text: value.to_string_lossy().into_owned(),
         })
     };
-    let script = || {
-        (!archs.is_empty()).then(|| TargetRequest {
-            from: ChosenBy::BuildScript,
-            dialect: Dialect::Ours,
-            text: archs.join(", "),
-        })
-    };
+    let script = || of_script(ChosenBy::BuildScript, archs);
     variable(Variable::GuardArchs, Dialect::Ours)
         .or_else(script)
         .or_else(|| variable(Variable::CudaArchs, Dialect::CMake))
         .or_else(|| variable(Variable::TorchCudaArchList, Dialect::Torch))
         .or_else(|| variable(Variable::CudaComputeCap, Dialect::ComputeCap))
+}
+
+/// Returns the list of [`Config::default_archs`](crate::Config::default_archs), unless it is empty.
+pub fn fallback(archs: &[String]) -> Option<TargetRequest> {
+    of_script(ChosenBy::BuildScriptDefault, archs)
+}
+
+fn of_script(from: ChosenBy, archs: &[String]) -> Option<TargetRequest> {
+    (!archs.is_empty()).then(|| TargetRequest {
+        from,
+        dialect: Dialect::Ours,
+        text: archs.join(", "),
+    })
 }
 
 /// Returns `true` if the request depends on the GPUs of this machine, which are queried only then.

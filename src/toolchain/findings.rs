@@ -134,7 +134,7 @@ mod tests {
         let config = Config::new()
             .root("/there/is/no/such/root")
             .allow("config-invalid")
-            .env([("CUDNN_GUARD_ALLOW", "config-invalid")]);
+            .env("CUDNN_GUARD_ALLOW", "config-invalid");
         let toolchain = config.survey();
         let stops = |finding: &&Finding| finding.severity == Severity::Error;
         let stopping: Vec<&str> = toolchain

@@ -74,7 +74,7 @@ mod tests {
         fs::write(real.join("include/cuda.h"), "#define CUDA_VERSION 13000\n").unwrap();
         std::os::unix::fs::symlink("cuda-13.0", &link).unwrap();
         let config = Config::new().cuda(">=13").root(dir.join("image"));
-        let toolchain = config.env([("CUDA_HOME", &link)]).survey();
+        let toolchain = config.env("CUDA_HOME", &link).survey();
         let lines = toolchain.reruns();
         fs::remove_dir_all(&dir).unwrap();
         for header in [link.join("include/cuda.h"), real.join("include/cuda.h")] {

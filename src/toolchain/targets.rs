@@ -3,9 +3,10 @@
 use crate::compat::rules;
 use crate::error::Error;
 use crate::model::target_list::TargetList;
+use crate::runtime::driver::query::Device;
 use crate::system::Host;
 use crate::targets::nvcc_support::Compiler;
-use crate::targets::select::{self, RequestFault, Selection};
+use crate::targets::select::{self, RequestFault, Selection, SelectionNote};
 use crate::targets::target_request::{self, TargetRequest};
 use crate::targets::{gpus, miscompiled};
 use crate::toolchain::Toolchain;
@@ -25,12 +26,14 @@ pub struct UnlistedTargets<'a> {
 impl Toolchain {
     /// Returns the targets of kernels, in numeric order: the list in `CUDNN_GUARD_ARCHS`, else [`Config::archs`], else
     /// `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST` or `CUDA_COMPUTE_CAP`, each in its own dialect; else the GPUs of this
-    /// machine; else the first of each major that nvcc supports. Without CUDA the list is empty.
+    /// machine; else [`Config::default_archs`], else the first of each major that nvcc supports. Without CUDA the list
+    /// is empty.
     ///
     /// # Errors
     /// `arch-unknown` if the list contains an invalid target, `arch-unsupported-by-nvcc` if nvcc does not support a target.
     ///
     /// [`Config::archs`]: crate::Config::archs
+    /// [`Config::default_archs`]: crate::Config::default_archs
     pub fn targets(&self) -> Result<Vec<Target>, Error> {
         Ok(self.selection()?.list.targets())
     }
@@ -77,7 +80,8 @@ impl Toolchain {
         }
         let request = target_request::request(&self.host.env, archs);
         let mut findings: Vec<Finding> = self.compiler_skew().into_iter().collect();
-        let letters = target_request::needs_letters(request.as_ref());
+        let fallback = target_request::fallback(&self.config.default_archs);
+        let letters = target_request::needs_letters(request.as_ref().or(fallback.as_ref()));
         let compiler = self.compiler(letters, &mut findings);
         let served = |gpu| match self.cudnn() {
             Some(cudnn) => rules::may_support(cudnn, gpu, &self.host.platform),
@@ -85,6 +89,7 @@ impl Toolchain {
         };
         let chosen = choose(
             request.as_ref(),
+            fallback.as_ref(),
             compiler.as_ref(),
             &served,
             &self.host,
@@ -93,6 +98,13 @@ impl Toolchain {
         let mut selection = chosen.map_err(Error::new)?;
         findings.append(&mut selection.findings);
         selection.findings = findings;
+        if self.config.embed_ptx {
+            selection.list.embed_ptx();
+        }
+        if self.host.env.var("PROFILE") == Some("release") && !selection.list.has_ptx() {
+            let note = SelectionNote::NoPtx(&selection.list.targets()).finding();
+            selection.findings.push(note);
+        }
         if let Some(wrong) = miscompiled::check(self.toolkit(), &selection) {
             selection.findings.push(wrong.finding());
         }
@@ -145,9 +157,11 @@ impl Toolchain {
     }
 }
 
-/// Selects the targets, and queries the GPUs of this machine only if they matter.
+/// Selects the targets, and queries the GPUs of this machine only if they matter. `fallback` is for a machine without a
+/// GPU and without a request.
 pub(crate) fn choose(
     request: Option<&TargetRequest>,
+    fallback: Option<&TargetRequest>,
     compiler: Option<&Compiler>,
     is_served: &dyn Fn(ComputeCapability) -> bool,
     host: &Host,
@@ -163,8 +177,8 @@ pub(crate) fn choose(
             }
         }
     }
-    let mut selection = match request {
-        Some(_) => select::select(request, compiler, &gpus).map_err(|fault| {
+    let mut selection = match request_for(request, fallback, &gpus) {
+        request @ Some(_) => select::select(request, compiler, &gpus).map_err(|fault| {
             let gpu_fault = gpu_fault.as_ref();
             vec![RequestFault { gpu_fault, ..fault }.finding()]
         })?,
@@ -179,12 +193,46 @@ pub(crate) fn choose(
     Ok(selection)
 }
 
+/// Returns the request for a machine with these GPUs.
+fn request_for<'a>(
+    request: Option<&'a TargetRequest>,
+    fallback: Option<&'a TargetRequest>,
+    gpus: &[Device],
+) -> Option<&'a TargetRequest> {
+    request.or(fallback.filter(|_| gpus.is_empty()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::chosen_by::ChosenBy;
+    use crate::model::environment::Environment;
     use crate::targets::dialect::Dialect;
     use crate::targets::gpus::GpuQueryFault;
+
+    #[test]
+    fn default_archs_rank_below_variables_and_gpus() {
+        let request = |env: &[(&str, &str)]| {
+            let env = env
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.into()));
+            target_request::request(&Environment::new(env), &[])
+        };
+        let fallback = target_request::fallback(&["80".to_string()]);
+        let gpu = Device {
+            name: "NVIDIA H100".to_string(),
+            capability: ComputeCapability::new(9, 0),
+        };
+        let chosen = |request: Option<&TargetRequest>, gpus: &[Device]| {
+            request_for(request, fallback.as_ref(), gpus).map(|request| request.from.to_string())
+        };
+        let variable = request(&[("CUDA_COMPUTE_CAP", "90")]);
+        assert_eq!(chosen(variable.as_ref(), &[]).unwrap(), "CUDA_COMPUTE_CAP");
+        assert_eq!(chosen(None, &[gpu]), None);
+        let of_script = "`default_archs` in the build script";
+        assert_eq!(chosen(None, &[]).unwrap(), of_script);
+        assert_eq!(target_request::fallback(&[]), None);
+    }
 
     #[test]
     fn native_without_a_gpu_says_what_the_driver_said() {

@@ -24,7 +24,7 @@ pub fn main() {
     cudnn_guard::build(|| {
         let mut config = Config::new()
             .root(std::env::var("IMAGE").unwrap())
-            .env([("PATH", "/nowhere")]);
+            .env("PATH", "/nowhere");
         let (mut kernels, mut name) = (None, "kernels");
         for word in asked.split(';') {
             config = match word.split_once('=').unwrap_or((word, "")) {

@@ -3,6 +3,7 @@
 use crate::kernels::durations::Durations;
 use crate::kernels::inputs::sources::Patterns;
 use crate::kernels::job::{Job, JobOutput};
+use crate::kernels::options::DefaultStream;
 use crate::kernels::tests::package::Package;
 use crate::kernels::{Kernels, warn_once};
 use crate::system::directive::Directive;
@@ -130,6 +131,59 @@ fn a_group_of_kernels_has_targets_of_its_own() {
     // The list of the kernels overrides that of the configuration.
     package.env = vec![("CUDNN_GUARD_ARCHS", String::new())];
     assert_eq!(codes(&package, &["90a"]), (vec!["sm_90a".to_string()], 1));
+}
+
+#[test]
+fn ptx_is_embedded_only_on_request_and_without_a_letter() {
+    let codes = |archs: &'static str| {
+        let mut package = Package::new(&[("src/a.cu", "")]);
+        package.archs = archs;
+        let mut toolchain = package.toolchain();
+        toolchain.config = toolchain.config.embed_ptx();
+        toolchain.target_list().unwrap().to_string()
+    };
+    assert_eq!(codes("80"), "sm_80 compute_80");
+    assert_eq!(codes("80 90"), "sm_80 sm_90 compute_90");
+    assert_eq!(codes("80 90a"), "sm_80 compute_80 sm_90a");
+    assert_eq!(codes("90a"), "sm_90a");
+    assert_eq!(codes("8.0+PTX 90"), "sm_80 compute_80 sm_90");
+}
+
+#[test]
+fn a_release_build_without_ptx_gets_a_note() {
+    let notes = |archs: &'static str, profile: &str| {
+        let mut package = Package::new(&[("src/a.cu", "")]);
+        package.archs = archs;
+        package.env = vec![("PROFILE", profile.to_string())];
+        let findings = package.toolchain().selection().unwrap().findings;
+        findings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        notes("80 90a", "release"),
+        [
+            "this release build embeds no PTX, so its kernels do not run on GPUs of a later generation  \
+             [kernels-not-covering-gpu]\n  \
+             = help: call `.embed_ptx()` on the `Config` in build.rs, or add PTX to the list: `8.0+PTX`\n  \
+             compiled    sm_80 sm_90a"
+        ]
+    );
+    assert_eq!(notes("80 90+PTX", "release"), [""; 0]);
+    assert_eq!(notes("80", "debug"), [""; 0]);
+}
+
+#[test]
+fn the_default_stream_is_a_flag_of_nvcc() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    for (stream, flag) in [
+        (DefaultStream::PerThread, "--default-stream=per-thread"),
+        (DefaultStream::Legacy, "--default-stream=legacy"),
+    ] {
+        let toolchain = package.toolchain();
+        let kernels = toolchain.kernels().files(package.pattern());
+        kernels.default_stream(stream).fatbin().unwrap();
+        let calls = package.calls();
+        assert!(calls[0].contains(flag), "{calls:?}");
+    }
 }
 
 #[test]

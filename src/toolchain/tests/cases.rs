@@ -339,7 +339,7 @@ fn configured(config: Config, line: String) -> Config {
         ("optional", "") => config.optional(),
         ("allow", id) => config.allow(id),
         ("target", triple) => config.target(triple),
-        ("env", pair) => config.env([pair.split_once('=').unwrap()]),
+        ("env", pair) => config.envs([pair.split_once('=').unwrap()]),
         _ => panic!("{line:?} is no call that a case can make"),
     }
 }

@@ -189,7 +189,7 @@ fn static_simulator(test: &Path) -> (PathBuf, PathBuf, PathBuf) {
 
 const GUARD_SCRIPT: &str = "fn main() {\n    cudnn_guard::build(|| {\n        \
     let config = cudnn_guard::Config::new().cudnn(\">=9\").link(cudnn_guard::Link::Static);\n        \
-    let gpu = config.root(std::env::var(\"IMAGE\").unwrap()).env([(\"PATH\", \"/nowhere\")]).probe()?;\n        \
+    let gpu = config.root(std::env::var(\"IMAGE\").unwrap()).env(\"PATH\", \"/nowhere\").probe()?;\n        \
     gpu.link();\n        gpu.guard().write()\n    });\n}\n";
 
 /// It declares a function of cuDNN with types of its own, as bindings do.
@@ -290,7 +290,7 @@ fn compile() {{
 fn main() {{
     cudnn_guard::build(|| {{
         let config = cudnn_guard::Config::new().root(std::env::var("IMAGE").unwrap());
-        let gpu = config.cuda(">=12").cudnn(">=9").env([("PATH", "/nowhere")]).probe()?;
+        let gpu = config.cuda(">=12").cudnn(">=9").env("PATH", "/nowhere").probe()?;
         {order}
         Ok(())
     }});

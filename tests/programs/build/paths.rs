@@ -10,7 +10,7 @@ use std::process::Command;
 const SCRIPT: &str = r#"fn main() {
     cudnn_guard::build(|| {
         let config = cudnn_guard::Config::new().root(std::env::var("IMAGE").unwrap());
-        config.cudnn(">=9").env([("PATH", "/nowhere")]).probe()?.link();
+        config.cudnn(">=9").env("PATH", "/nowhere").probe()?.link();
         Ok(())
     });
 }

@@ -277,10 +277,10 @@ fn the_guide_keeps_the_default_stream_of_candle_kernels() {
     // The guide shows this very script: see `real::candle`.
     let script = read("fixtures/candle-kernels/build.rs");
     assert!(
-        script.contains("\"--default-stream=per-thread\""),
+        script.contains(".default_stream(DefaultStream::PerThread)"),
         "{script}"
     );
-    let row = "| `--default-stream per-thread`, added to every compilation | the same | `flag(\"--default-stream=per-thread\")` |\n";
+    let row = "| `--default-stream per-thread`, added to every compilation | the same | `default_stream(DefaultStream::PerThread)` |\n";
     assert!(guide.contains(row));
 }
 

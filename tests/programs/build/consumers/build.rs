@@ -56,7 +56,7 @@ fn without_cuda_docs_rs_documents_and_an_editor_checks() {
     let script = |config: &str| {
         format!(
             "fn main() {{ cudnn_guard::build(|| {{\n    \
-             let config = cudnn_guard::Config::new().env([(\"PATH\", \"/nowhere\")]).root({nothing:?});\n    \
+             let config = cudnn_guard::Config::new().env(\"PATH\", \"/nowhere\").root({nothing:?});\n    \
              let gpu = config.cuda(\">=12\").cudnn(\">=9\"){config}.probe()?;\n    gpu.link();\n    \
              gpu.kernels().files(\"src/*.cu\").compile(\"kernels\")?;\n    gpu.guard().write()\n}}); }}\n"
         )
