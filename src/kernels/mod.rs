@@ -54,7 +54,7 @@ use inputs::sources::Source;
 use job::{Job, JobOutput};
 use link::runtime::Runtime;
 use link::{archive, device_link};
-use nvcc::death;
+use nvcc::{death, verbose};
 use setup::Setup;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -198,7 +198,11 @@ impl Kernels<'_> {
         for output in made.into_iter().flatten() {
             match output {
                 Ok(output) => {
-                    warn_once(&output.warnings, &mut shown, lines);
+                    let (information, warnings) = verbose::split(&output.warnings);
+                    for line in information.lines() {
+                        lines.push(Directive::Text(line.to_string()));
+                    }
+                    warn_once(&warnings, &mut shown, lines);
                     for path in &output.files {
                         read.extend(files.file(path));
                     }

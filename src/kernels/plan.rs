@@ -51,6 +51,8 @@ impl Kernels<'_> {
             let lost = min_capability::apply(minimum, &mut selection);
             selection.findings.extend(lost.map(|lost| lost.finding()));
         }
+        let added = target_flags::in_variables(&self.toolchain.host.env);
+        refused.extend(added.map(|added| added.finding()));
         if is_linked {
             refused.extend(missing::runtime(self.toolchain).map(|fault| fault.finding()));
         }

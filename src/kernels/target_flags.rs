@@ -1,9 +1,31 @@
 //! Flags that choose GPU targets.
 
 use crate::kernels::InvalidRequest;
+use crate::model::environment::{Environment, Variable};
+use crate::toolkit::nvcc_command::{NVCC_FLAGS, flags_of};
+
+/// A variable with a flag that chooses targets. nvcc compiles for these besides the targets of the build.
+pub struct TargetsInVariable {
+    pub variable: Variable,
+    pub flag: String,
+}
+
+/// Returns a warning for the first variable of nvcc that chooses targets.
+pub fn in_variables(env: &Environment) -> Option<TargetsInVariable> {
+    let mut variables = NVCC_FLAGS.into_iter();
+    variables.find_map(|variable| {
+        let flag = first(&flags_of(variable, env))?;
+        Some(TargetsInVariable { variable, flag })
+    })
+}
 
 /// Returns an error for the first flag that chooses targets, since nvcc would compile for both lists or for neither.
 pub fn refused(flags: &[String]) -> Option<InvalidRequest<'static>> {
+    first(flags).map(InvalidRequest::TargetFlag)
+}
+
+/// Returns the first flag that chooses targets, with its value.
+fn first(flags: &[String]) -> Option<String> {
     let names = ["gencode", "generate-code", "arch", "gpu-architecture"];
     let chooses = |flag: &String| {
         let name = flag.split_once('=').map_or(&**flag, |(name, _)| name);
@@ -11,17 +33,36 @@ pub fn refused(flags: &[String]) -> Option<InvalidRequest<'static>> {
     };
     let place = flags.iter().position(chooses)?;
     let flag = &flags[place];
-    Some(InvalidRequest::TargetFlag(match flags.get(place + 1) {
+    Some(match flags.get(place + 1) {
         // The value may be a separate argument.
         Some(value) if !flag.contains('=') => format!("{flag} {value}"),
         _ => flag.clone(),
-    }))
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::targets::dialect::{Dialect, read};
+
+    #[test]
+    fn targets_in_a_variable_of_nvcc_get_a_warning() {
+        let warning = |name: &str, value: &str| {
+            let env = Environment::new([(name.to_string(), value.into())]);
+            Some(in_variables(&env)?.finding().to_string())
+        };
+        assert_eq!(
+            warning("NVCC_APPEND_FLAGS", "-O3 -arch sm_80").unwrap(),
+            "NVCC_APPEND_FLAGS holds `-arch sm_80`, which nvcc compiles for besides the targets of this build  \
+             [config-invalid]\n  \
+             = help: take it out of NVCC_APPEND_FLAGS, and set CUDNN_GUARD_ARCHS=\"-arch sm_80\""
+        );
+        assert!(warning("NVCC_PREPEND_FLAGS", "-gencode=arch=compute_80,code=sm_80").is_some());
+        assert_eq!(
+            warning("NVCC_APPEND_FLAGS", "-ccbin g++-12 --threads 2"),
+            None
+        );
+    }
 
     #[test]
     fn flags_that_choose_targets_are_refused() {

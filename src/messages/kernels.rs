@@ -2,6 +2,7 @@
 
 use crate::kernels::InvalidRequest;
 use crate::kernels::min_capability::TargetsBelowMinimum;
+use crate::kernels::target_flags::TargetsInVariable;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::text::joined;
 use crate::{Finding, FindingId};
@@ -59,6 +60,18 @@ impl InvalidRequest<'_> {
             InvalidRequest::NoOutDir => invalid("OUT_DIR is not set, and kernels are written there")
                 .help("call this from a build script"),
         }
+    }
+}
+
+impl TargetsInVariable {
+    pub fn finding(&self) -> Finding {
+        let (name, flag) = (self.variable.name(), &self.flag);
+        let headline = format!(
+            "{name} holds `{flag}`, which nvcc compiles for besides the targets of this build"
+        );
+        Finding::warning(FindingId::ConfigInvalid, headline).help(format!(
+            "take it out of {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""
+        ))
     }
 }
 

@@ -320,6 +320,16 @@ const KNOWN: &[(&str, &str)] = &[
          headers of this CUDA accept no other preprocessor",
     ),
     (
+        "requires .target sm_",
+        "set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to the target that nvcc names or a higher one, or call `.at_least(..)` on \
+         these kernels in build.rs to leave lower targets out",
+    ),
+    (
+        "not supported on .target",
+        "set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to a GPU that has this instruction. Some exist only on targets with a letter: \
+         `90a`, `100a`, `120a`",
+    ),
+    (
         "cudnn.h: No such file or directory",
         "ask for cuDNN in build.rs, so that its headers are found: `.cudnn(\">=9\")`",
     ),

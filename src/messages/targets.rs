@@ -79,10 +79,15 @@ impl RequestFault<'_> {
                     compiler.name,
                     joined(targets, ", ")
                 );
+                let elsewhere = if targets.iter().all(|target| nvcc_table::is_known(*target)) {
+                    ", or choose another CUDA toolkit with CUDA_HOME"
+                } else {
+                    ""
+                };
                 error(FindingId::ArchUnsupportedByNvcc, headline)
                     .with("nvcc knows", compiler.listed())
                     .with("served by", served_by(targets))
-                    .help("write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME")
+                    .help(format!("write targets that this nvcc knows{elsewhere}"))
             }
         }
     }

@@ -68,6 +68,11 @@ pub fn served_by(target: Target) -> String {
     }
 }
 
+/// Returns `true` if a known nvcc can make this target.
+pub fn is_known(target: Target) -> bool {
+    rows().iter().any(|row| has(row, target))
+}
+
 fn has(row: &Row, target: Target) -> bool {
     row.codes.contains(&Target {
         code: Code::Machine,

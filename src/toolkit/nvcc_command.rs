@@ -131,14 +131,20 @@ pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Envi
     }
 }
 
-/// Returns nvcc's flags from the build script and from the two variables that nvcc reads itself.
+/// The variables from which nvcc itself reads flags.
+pub const NVCC_FLAGS: [Variable; 2] = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
+
+/// Returns the flags in a variable of nvcc.
+pub fn flags_of(variable: Variable, env: &Environment) -> Vec<String> {
+    let text = env.get(variable).unwrap_or_default().to_string_lossy();
+    text.split_whitespace().map(str::to_string).collect()
+}
+
+/// Returns nvcc's flags from the build script and from the variables of nvcc.
 pub fn all_flags(flags: &[String], env: &Environment) -> Vec<String> {
     let mut all = flags.to_vec();
-    for variable in [Variable::NvccPrependFlags, Variable::NvccAppendFlags] {
-        let extra = env.get(variable).unwrap_or_default().to_string_lossy();
-        for word in extra.split_whitespace() {
-            all.push(word.to_string());
-        }
+    for variable in NVCC_FLAGS {
+        all.extend(flags_of(variable, env));
     }
     all
 }

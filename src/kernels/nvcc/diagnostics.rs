@@ -329,6 +329,19 @@ mod tests {
         );
     }
 
+    /// With nvcc 13.5.
+    #[test]
+    fn an_instruction_that_the_target_lacks() {
+        helps(
+            "ptxas /tmp/w.ptx, line 37; error   : Feature 'cp.async.commit_group' requires .target sm_80 or higher",
+            "call `.at_least(..)` on these kernels",
+        );
+        helps(
+            "ptxas /tmp/w.ptx, line 23; error   : Instruction 'wgmma.fence' not supported on .target 'sm_90'",
+            "targets with a letter: `90a`",
+        );
+    }
+
     /// CMP-05
     #[test]
     fn a_cpp_library_that_cuda_cannot_compile() {

@@ -3,4 +3,5 @@
 pub mod death;
 pub mod diagnostics;
 pub mod missing;
+pub mod verbose;
 pub mod wrapper;

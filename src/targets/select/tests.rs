@@ -280,7 +280,7 @@ fn says_what_nvcc_cannot_do() {
         &[],
         "`/cuda/bin/nvcc` cannot compile for sm_37, compute_200, which CUDNN_GUARD_ARCHS asks for  \
          [arch-unsupported-by-nvcc]\n  \
-         = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME\n  \
+         = help: write targets that this nvcc knows\n  \
          found       CUDNN_GUARD_ARCHS: \"37 80 compute_200\"\n  \
          nvcc knows  sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100f sm_103 sm_110 sm_120 sm_120f \
              sm_120a sm_121\n  \
