@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 impl Toolchain {
     /// Prints the directives for cargo: search directories, libraries, an rpath for non-system directories, the
     /// cfgs `has_cuda`, `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a
-    /// `links` key the metadata `version`, `cuda_version`, `include`, `libdir` and `rpath`.
+    /// `links` key the metadata `version`, `cuda_version`, `include`, `cuda_include`, `libdir` and `rpath`.
     ///
     /// A build script that compiles C or C++ must call this afterwards: some linkers resolve calls only in later
     /// libraries.
@@ -174,6 +174,11 @@ impl Toolchain {
             plan.cfg("cuda_major", Some(cuda.major));
             plan.metadata("cuda_version", cuda.short());
         }
+        if let Ok(dirs) = std::env::join_paths(self.cuda_include_dirs()) {
+            if !dirs.is_empty() {
+                plan.metadata("cuda_include", dirs.to_string_lossy().into_owned());
+            }
+        }
         if let Some(cudnn) = self.cudnn() {
             for (key, dir) in [("include", &cudnn.include_dir), ("libdir", &cudnn.link_dir)] {
                 if let Some(dir) = dir {
@@ -312,6 +317,7 @@ fn short_names(libraries: &[PathBuf], out_dir: &Path) -> Result<PathBuf, Finding
 #[must_use = "nothing is linked before `link`"]
 pub struct Linked {
     directives: Vec<Directive>,
+    include_dirs: Vec<PathBuf>,
 }
 
 /// A `links` key for which no dependency passed link metadata.
@@ -333,7 +339,8 @@ impl Linked {
 
     fn read(host: &Host, links: &str) -> Result<Self, Error> {
         let prefix = format!("DEP_{}_", links.to_uppercase().replace('-', "_"));
-        let variables = [format!("{prefix}RPATH"), format!("{prefix}DELAYED")];
+        let variables = ["RPATH", "DELAYED", "INCLUDE", "CUDA_INCLUDE"];
+        let variables = variables.map(|key| format!("{prefix}{key}"));
         let known = |key: &&str| host.env.os_var(&format!("{prefix}{key}")).is_some();
         let keys = ["RPATH", "DELAYED", "VERSION", "CUDA_VERSION"];
         if !keys.iter().any(known) {
@@ -352,7 +359,20 @@ impl Linked {
         if let Some(dll) = host.env.var(&variables[1]) {
             directives.extend(Directive::delay_loading(dll));
         }
-        Ok(Self { directives })
+        let mut include_dirs = Vec::new();
+        for variable in &variables[2..] {
+            let dirs = host.env.os_var(variable).unwrap_or_default();
+            include_dirs.extend(std::env::split_paths(dirs));
+        }
+        Ok(Self {
+            directives,
+            include_dirs: files::dedup(include_dirs.into_iter()),
+        })
+    }
+
+    /// Returns the directories with the headers of cuDNN and CUDA that the dependency was built with.
+    pub fn include_dirs(&self) -> &[PathBuf] {
+        &self.include_dirs
     }
 
     /// Prints the rpath for cargo. For MSVC, if the dependency has a guard, it also delays the loading of cuDNN's DLL.

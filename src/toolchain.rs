@@ -180,12 +180,20 @@ impl Toolchain {
         self.cudnn()?.version()
     }
 
-    /// Returns the directories with the headers of cuDNN and CUDA.
+    /// Returns the directories with the headers of cuDNN and CUDA, and of the C++ libraries of CUDA 13 (`cccl`).
     pub fn include_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self.cudnn().and_then(|one| one.include_dir.clone());
-        let cuda = self.toolkit().map(|one| one.include_dirs.clone());
-        let dirs = [Vec::from_iter(cudnn), cuda.unwrap_or_default()].concat();
-        files::dedup(dirs.into_iter())
+        files::dedup(cudnn.into_iter().chain(self.cuda_include_dirs()))
+    }
+
+    pub(crate) fn cuda_include_dirs(&self) -> Vec<PathBuf> {
+        let mut dirs = self
+            .toolkit()
+            .map_or(Vec::new(), |one| one.include_dirs.clone());
+        let mut cccl: Vec<PathBuf> = dirs.iter().map(|dir| dir.join("cccl")).collect();
+        cccl.retain(|dir| files::is_dir(dir));
+        dirs.extend(cccl);
+        dirs
     }
 
     /// Returns the directories with the libraries of cuDNN and CUDA, without stubs.

@@ -51,7 +51,7 @@ fn a_program_hears_from_its_dependency_what_its_linker_is_to_be_told() {
         let host = Host::capture(None, None, &[pair]);
         let linked = Linked::read(&host, "dnn").unwrap();
         let lines = linked.directives.iter().map(Directive::to_string);
-        lines.skip(2).collect::<Vec<_>>().join(" ")
+        lines.skip(4).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(
         directives("RPATH", "/a:/b"),
@@ -62,6 +62,21 @@ fn a_program_hears_from_its_dependency_what_its_linker_is_to_be_told() {
         "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll cargo::rustc-link-arg=delayimp.lib cargo::rustc-link-arg=/IGNORE:4199"
     );
     assert_eq!(directives("VERSION", "9.1.0"), "");
+}
+
+#[test]
+fn a_program_gets_the_header_directories_of_its_dependency() {
+    let dirs = ["/cuda/include", "/cuda/include/cccl"];
+    let pairs = [
+        ("DEP_DNN_RPATH", "/a".into()),
+        ("DEP_DNN_INCLUDE", "/cudnn/include".into()),
+        ("DEP_DNN_CUDA_INCLUDE", std::env::join_paths(dirs).unwrap()),
+    ];
+    let host = Host::capture(None, None, &pairs.map(|(name, dirs)| (name.into(), dirs)));
+    assert_eq!(
+        Linked::read(&host, "dnn").unwrap().include_dirs(),
+        ["/cudnn/include", "/cuda/include", "/cuda/include/cccl"].map(PathBuf::from)
+    );
 }
 
 #[test]

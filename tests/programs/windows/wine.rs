@@ -228,6 +228,7 @@ fn a_build_script_tells_cargo_windows_paths() {
             "cargo::metadata=version=9.28.0".into(),
             "cargo::rustc-cfg=cuda_major=\"13\"".into(),
             "cargo::metadata=cuda_version=13.0".into(),
+            format!("cargo::metadata=cuda_include={TOOLKIT}\\include"),
             format!("cargo::metadata=include={cudnn}\\include\\13.0"),
             format!("cargo::metadata=libdir={cudnn}\\lib\\13.0\\x64"),
             "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll".into(),
