@@ -5,6 +5,7 @@ use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
 use crate::model::kind::Kind;
 use crate::runtime::facts::finding::quoted;
+use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use crate::{Finding, FindingId};
 use std::path::Path;
 
@@ -81,6 +82,11 @@ impl FetchFault {
                 };
                 config_invalid(format!("`{key}` in [{table}] of Cargo.toml is {value}"))
                     .help(format!("write a release there, such as `{key} = \"{example}\"`"))
+            }
+            Self::UnknownLibrary(table, value) => {
+                config_invalid(format!("`libs` in [{table}] of Cargo.toml is {value}")).help(
+                    format!("write a list of these: \"{}\"", FETCHED_ON_REQUEST.join("\", \"")),
+                )
             }
             Self::UnknownCuda(major) => failed(format!("CUDA {major} is not known here; 13 is"))
                 .help(

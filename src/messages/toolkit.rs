@@ -4,13 +4,16 @@ use crate::choice::incomplete_toolkit::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
 use crate::messages::phrases::{also, found_via, named};
 use crate::model::candidate::{Candidate, Toolkit};
+use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::toolkit::dependencies::MissingDependency;
 use crate::toolkit::missing_library::{LibraryFault, Missing};
 use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
-use crate::toolkit::package_names::{by_distribution, is_of_wheels, package_suffix};
+use crate::toolkit::package_names::{
+    FETCHED_ON_REQUEST, by_distribution, fetch_home, is_of_wheels, package_suffix,
+};
 
 impl PartialToolkit<'_> {
     pub fn finding(&self) -> Finding {
@@ -107,12 +110,23 @@ impl LibraryFault<'_> {
     fn install(&self, (name, wheel): &(&str, &str)) -> String {
         let (toolkit, via) = (self.toolkit, &self.candidate.via);
         let version = toolkit.version;
-        if via.is_fetched() {
-            let major = version.map_or(13, |version| version.major);
-            return format!(
-                "install the whole toolkit, since `cudnn-guard fetch` brings cuBLAS and NVRTC alone: from NVIDIA, or with \
-                 `pip install 'cuda-toolkit[all]=={major}.*' nvidia-cudnn-cu{major}` in a virtual environment"
-            );
+        if let Some(home) = fetch_home(&toolkit.root) {
+            let with = match *wheel {
+                "cublas" | "cuda-nvrtc" | "cuda-runtime" => String::new(),
+                on_request if FETCHED_ON_REQUEST.contains(&on_request) => {
+                    format!(" --with {on_request}")
+                }
+                _ => {
+                    return format!(
+                        "install the whole toolkit from NVIDIA: `cudnn-guard fetch` does not bring `{name}`"
+                    );
+                }
+            };
+            let to = match via {
+                FoundVia::Fetched => String::new(),
+                _ => format!(" --to {}", quoted(&home.to_string_lossy())),
+            };
+            return format!("run `cudnn-guard fetch{with}{to}`");
         }
         if is_of_wheels(&toolkit.root) {
             return match version.map(|version| version.major) {

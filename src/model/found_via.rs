@@ -67,11 +67,6 @@ impl FoundVia {
     pub fn is_conda(&self) -> bool {
         matches!(self, Self::Conda | Self::CondaBuild | Self::InactivePixi)
     }
-
-    /// Returns `true` if `cudnn-guard fetch` installed it.
-    pub fn is_fetched(&self) -> bool {
-        *self == Self::Fetched || self.to_string() == "CUDNN_GUARD_HOME"
-    }
 }
 
 impl fmt::Display for Named {

@@ -1,7 +1,29 @@
 //! The names of NVIDIA's packages.
 
 use crate::runtime::facts::version::Version;
+use crate::system::files;
 use std::path::Path;
+
+/// The libraries of `cudnn-guard fetch --with`: their extras of the project `cuda-toolkit` on PyPI, which are also the
+/// names of their wheels without `nvidia-`, and of their directories up to CUDA 12. A library follows those that it needs.
+pub const FETCHED_ON_REQUEST: [&str; 7] = [
+    "nvjitlink",
+    "curand",
+    "cufft",
+    "cusparse",
+    "cusolver",
+    "npp",
+    "nvjpeg",
+];
+
+/// The file in a directory of `cudnn-guard fetch` that lists the directories which it created.
+pub const FETCH_CLAIMS: &str = ".cudnn-guard";
+
+/// Returns the directory of `cudnn-guard fetch` that contains a toolkit.
+pub fn fetch_home(toolkit: &Path) -> Option<&Path> {
+    let mut above = toolkit.ancestors().skip(1).take(2);
+    above.find(|dir| files::is_file(&dir.join(FETCH_CLAIMS)))
+}
 
 /// Returns the package to install, with both names if Debian's and Fedora's differ.
 pub fn by_distribution(debian: &str, fedora: &str) -> String {

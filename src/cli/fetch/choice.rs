@@ -8,6 +8,7 @@ use crate::compat::fitting::fitting;
 use crate::model::kind::Kind;
 use crate::report::machine::driver;
 use crate::runtime::facts::majors;
+use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use std::fs;
 use toml_edit::DocumentMut;
 
@@ -16,6 +17,8 @@ use toml_edit::DocumentMut;
 pub struct Choice {
     pub cuda: Option<Release>,
     pub cudnn: Option<Release>,
+    /// The libraries of CUDA besides those that cuDNN opens.
+    pub libraries: Vec<String>,
 }
 
 const MANIFEST: &str = "Cargo.toml";
@@ -29,8 +32,9 @@ impl Choice {
         let chosen = Self {
             cuda: self.cuda.clone().or(named.cuda),
             cudnn: self.cudnn.clone().or(named.cudnn),
+            libraries: [self.libraries.clone(), named.libraries].concat(),
         };
-        if chosen != self {
+        if (&chosen.cuda, &chosen.cudnn) != (&self.cuda, &self.cudnn) {
             let cuda = chosen.cuda.iter().map(|release| format!("CUDA {release}"));
             let cudnn = chosen
                 .cudnn
@@ -68,6 +72,7 @@ impl Choice {
         Some(Self {
             cuda: Some(cuda),
             cudnn: self.cudnn.clone().or(cudnn),
+            libraries: self.libraries.clone(),
         })
     }
 }
@@ -102,9 +107,26 @@ fn read(text: &str) -> Result<Choice, FetchFault> {
             FetchFault::InvalidRelease(kind, table.clone(), value)
         })
     };
+    let libraries = || match item.get("libs") {
+        None => Ok(Vec::new()),
+        Some(value) => {
+            let list = value.as_array().into_iter().flatten();
+            let names = list.map(|name| name.as_str().unwrap_or_default().to_string());
+            let names: Vec<String> = names.collect();
+            let are_known = names
+                .iter()
+                .all(|name| FETCHED_ON_REQUEST.contains(&name.as_str()));
+            if are_known && value.is_array() {
+                return Ok(names);
+            }
+            let value = value.to_string().trim().to_string();
+            Err(FetchFault::UnknownLibrary(table.clone(), value))
+        }
+    };
     Ok(Choice {
         cuda: release(Kind::Toolkit)?,
         cudnn: release(Kind::Cudnn)?,
+        libraries: libraries()?,
     })
 }
 
@@ -118,21 +140,36 @@ mod tests {
 
     #[test]
     fn a_crate_names_what_it_needs() {
-        let named = "[package.metadata.cudnn-guard]\ncuda = \"12.8\"\ncudnn = \"9.10\"\n";
+        let named = "[package.metadata.cudnn-guard]\ncuda = \"12.8\"\ncudnn = \"9.10\"\nlibs = [\"curand\"]\n";
         let both = Choice {
             cuda: release("12.8"),
             cudnn: release("9.10"),
+            libraries: vec!["curand".to_string()],
         };
         assert_eq!(read(named), Ok(both.clone()));
         assert_eq!(read(&named.replace("package", "workspace")), Ok(both));
         let cudnn = Choice {
-            cuda: None,
             cudnn: release("9.10"),
+            ..Choice::default()
         };
         let inline = "[package]\nmetadata = { cudnn-guard = { cudnn = \"9.10\" } }\n";
         assert_eq!(read(inline), Ok(cudnn));
         for nothing in ["", "[package]\nname = \"app\"\n", "no TOML = ="] {
             assert_eq!(read(nothing), Ok(Choice::default()), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_library_is_refused() {
+        for value in ["[\"curant\"]", "\"curand\"", "[1]"] {
+            let text = format!("[workspace.metadata.cudnn-guard]\nlibs = {value}\n");
+            assert_eq!(
+                read(&text).expect_err("no library").finding().to_string(),
+                format!(
+                    "`libs` in [workspace.metadata.cudnn-guard] of Cargo.toml is {value}  [config-invalid]\n  \
+                     = help: write a list of these: \"nvjitlink\", \"curand\", \"cufft\", \"cusparse\", \"cusolver\", \"npp\", \"nvjpeg\""
+                )
+            );
         }
     }
 

@@ -6,6 +6,8 @@ use crate::cli::fetch::requirements::Pin;
 use crate::cli::fetch::wheel::{self, Wheel};
 use crate::model::kind::Kind;
 use crate::runtime::facts::majors;
+use crate::toolkit::package_names::FETCHED_ON_REQUEST;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The download sizes of the toolkit and of cuDNN in GB, by CUDA: the newest on PyPI for Linux on x86_64 at the end of
@@ -31,6 +33,23 @@ const TOOLKIT_12: [(&str, &str); 5] = [
     ("cuda_cccl", "nvidia-cuda-cccl"),
 ];
 
+/// Returns the libraries of `--with` that one of them needs.
+fn needs(library: &str) -> &'static [&'static str] {
+    match library {
+        "cufft" | "cusparse" => &["nvjitlink"],
+        "cusolver" => &["cusparse", "nvjitlink"],
+        _ => &[],
+    }
+}
+
+/// Returns the download size of a library of `--with` in GB.
+fn gigabytes(library: &str) -> f32 {
+    match library {
+        "cufft" | "cusparse" | "cusolver" | "npp" => 0.2,
+        _ => 0.05,
+    }
+}
+
 /// The toolkit contains nvcc if it exists as a wheel, headers, cudart, and the libraries that cuDNN opens when it computes:
 /// cuBLAS and NVRTC. cuDNN also opens a libnvJitLink, under a name that no wheel has, and works without it.
 impl Kind {
@@ -51,13 +70,15 @@ impl Kind {
     /// Returns the directories of this kind for all CUDAs.
     pub fn dirs(self) -> Vec<String> {
         let every = self.every().into_iter();
-        every.flat_map(|component| component.dirs).collect()
+        let dirs = every.flat_map(|component| component.with(&FETCHED_ON_REQUEST).dirs);
+        let dirs: BTreeSet<String> = dirs.collect();
+        dirs.into_iter().collect()
     }
 
     /// Returns the wheels of this kind in a directory, for any CUDA.
     pub fn wheels(self, dir: &Path) -> Vec<Wheel> {
         let every = self.every().into_iter();
-        let wheels = every.flat_map(|component| component.wheels(dir));
+        let wheels = every.flat_map(|component| component.with(&FETCHED_ON_REQUEST).wheels(dir));
         wheels.flatten().collect()
     }
 }
@@ -70,6 +91,8 @@ pub struct Component {
     pub dirs: Vec<String>,
     /// Its wheels. The first wheel's version is the component's.
     pub packages: Vec<String>,
+    /// The libraries of `--with`.
+    pub libraries: Vec<&'static str>,
     pub required: Option<Release>,
     /// The wheels that `--lock` requires, in the order of `packages`.
     pub pins: Vec<Pin>,
@@ -101,15 +124,59 @@ impl Component {
             cuda,
             dirs,
             packages,
+            libraries: Vec::new(),
             required,
             pins: Vec::new(),
         }
     }
 
-    /// Returns `true` if the installer gets one requirement that depends on the other wheels: from CUDA 13 on, NVIDIA's
-    /// `cuda-toolkit`, since CCCL and cuBLAS have their own versions.
+    /// Adds libraries to a toolkit, and the libraries that these need.
+    pub fn with(mut self, libraries: &[&str]) -> Self {
+        if self.kind == Kind::Cudnn {
+            return self;
+        }
+        let is_needed = |name| libraries.iter().any(|one| needs(one).contains(&name));
+        for name in FETCHED_ON_REQUEST {
+            // CUDA 11 has no nvJitLink.
+            let exists = self.cuda > 11 || name != "nvjitlink";
+            if !(is_needed(name) || libraries.contains(&name))
+                || !exists
+                || self.libraries.contains(&name)
+            {
+                continue;
+            }
+            self.libraries.push(name);
+            self.packages.push(self.package_of(name));
+            if self.cuda < 13 {
+                self.dirs.push(format!("nvidia/{name}"));
+            }
+        }
+        self
+    }
+
+    /// Adds the libraries that are installed in a directory.
+    pub fn with_installed(self, dir: &Path) -> Self {
+        let installed = wheel::installed(dir);
+        let is_there = |library: &&str| {
+            let name = self.package_of(library).replace('-', "_");
+            installed.iter().any(|wheel| wheel.name == name)
+        };
+        let libraries: Vec<_> = FETCHED_ON_REQUEST.into_iter().filter(is_there).collect();
+        self.with(&libraries)
+    }
+
+    /// Returns the wheel of a library.
+    pub fn package_of(&self, library: &str) -> String {
+        match self.cuda {
+            13.. => format!("nvidia-{library}"),
+            cuda => format!("nvidia-{library}-cu{cuda}"),
+        }
+    }
+
+    /// Returns `true` if the installer gets one requirement that depends on the other wheels: NVIDIA's `cuda-toolkit`,
+    /// since many libraries have their own versions.
     pub fn has_dependencies(&self) -> bool {
-        self.kind == Kind::Toolkit && self.cuda >= 13
+        self.kind == Kind::Toolkit
     }
 
     /// Returns the project on PyPI that has this component's version.
@@ -120,23 +187,21 @@ impl Component {
         }
     }
 
-    /// Returns the requirements for the installer. Up to CUDA 12, all wheels except the cuBLAS of CUDA 11 have the
-    /// version of their CUDA.
-    pub fn requirements(&self) -> Vec<String> {
+    /// Returns the requirement for the installer.
+    pub fn requirement(&self) -> String {
         let release = match (&self.required, self.kind) {
             (Some(release), _) => release.to_string(),
             (None, Kind::Toolkit) => self.cuda.to_string(),
-            (None, Kind::Cudnn) => return self.packages.clone(),
+            (None, Kind::Cudnn) => return self.project().to_string(),
         };
-        if self.has_dependencies() {
-            return vec![format!("cuda-toolkit[cccl,cublas,nvcc]=={release}.*")];
-        }
-        let requirement = |package: &String| match (package.as_str(), release.as_str()) {
-            ("nvidia-cublas-cu11", "11.7") => format!("{package}==11.10.*"),
-            ("nvidia-cublas-cu11", "11.8") => format!("{package}==11.11.*"),
-            _ => format!("{package}=={release}.*"),
+        let extras = match (self.kind, self.cuda) {
+            (Kind::Cudnn, _) => return format!("{}=={release}.*", self.project()),
+            (_, 13..) => "cccl,cublas,nvcc",
+            (_, 12) => "cccl,cublas,cudart,nvcc,nvrtc",
+            _ => "cublas,cudart,nvcc,nvrtc",
         };
-        self.packages.iter().map(requirement).collect()
+        let extras = [&[extras], &*self.libraries].concat().join(",");
+        format!("cuda-toolkit[{extras}]=={release}.*")
     }
 
     /// Returns this component's wheels in a directory, in the order of `packages`.
@@ -157,6 +222,13 @@ impl Component {
     /// Returns the version in a directory in the form of an option of `fetch`.
     pub fn short_release(&self, dir: &Path) -> Option<Release> {
         Some(Release::of_wheel(&self.release(dir)?).first(self.kind.numbers()))
+    }
+
+    /// Returns the version to name for a toolkit without an nvcc, which no wheel up to CUDA 12 has.
+    pub fn without_nvcc(&self, dir: &Path) -> Option<Release> {
+        let is_without = self.kind == Kind::Toolkit && self.cuda < 13;
+        let known = || self.required.clone().or_else(|| self.short_release(dir));
+        is_without.then(|| known().unwrap_or_else(|| Release(vec![self.cuda])))
     }
 
     /// Returns the option that requires the version in a directory. Without the toolkit's first wheel, only the major
@@ -224,11 +296,14 @@ impl Component {
         let wheels = if count == 1 { "wheel" } else { "wheels" };
         let known = GIGABYTES.iter().find(|(cuda, ..)| *cuda == self.cuda);
         let (_, toolkit, cudnn) = known.unwrap_or(&GIGABYTES[0]);
-        let size = match self.kind {
-            Kind::Toolkit => toolkit,
-            Kind::Cudnn => cudnn,
+        let mut size = match self.kind {
+            Kind::Toolkit => *toolkit,
+            Kind::Cudnn => *cudnn,
         };
-        format!("{product} ({count} {wheels}, about {size} GB)")
+        for library in &self.libraries {
+            size += gigabytes(library);
+        }
+        format!("{product} ({count} {wheels}, about {size:.1} GB)")
     }
 
     /// Returns the fault if PyPI does not have the required version, with the nearest ones and the CUDA with which PyPI
@@ -259,38 +334,41 @@ mod tests {
 
     #[test]
     fn the_toolkit_is_asked_for_as_one_and_brings_what_cudnn_opens() {
-        let toolkit = Component::new(Kind::Toolkit, 13, Some(release("13.0")));
+        let requirement = |cuda, required: Option<&str>| {
+            let toolkit = Component::new(Kind::Toolkit, cuda, required.map(release));
+            assert_eq!(toolkit.project(), "cuda-toolkit");
+            for package in ["nvidia-cublas", "nvidia-cuda-nvrtc"] {
+                assert!(toolkit.packages.iter().any(|it| it.starts_with(package)));
+            }
+            toolkit.requirement()
+        };
         assert_eq!(
-            toolkit.requirements(),
-            ["cuda-toolkit[cccl,cublas,nvcc]==13.0.*"]
+            requirement(13, Some("13.0")),
+            "cuda-toolkit[cccl,cublas,nvcc]==13.0.*"
         );
-        assert_eq!(toolkit.project(), "cuda-toolkit");
-        assert!(toolkit.has_dependencies());
-        for package in ["nvidia-cublas", "nvidia-cuda-nvrtc"] {
-            assert!(toolkit.packages.iter().any(|it| it == package), "{package}");
-        }
+        assert_eq!(
+            requirement(12, Some("12.4")),
+            "cuda-toolkit[cccl,cublas,cudart,nvcc,nvrtc]==12.4.*"
+        );
+        assert_eq!(
+            requirement(11, None),
+            "cuda-toolkit[cublas,cudart,nvcc,nvrtc]==11.*"
+        );
     }
 
     #[test]
-    fn wheels_up_to_cuda_12_are_asked_for_one_by_one() {
-        let toolkit = Component::new(Kind::Toolkit, 12, Some(release("12.4")));
+    fn libraries_bring_those_that_they_need() {
+        let toolkit = |cuda| Component::new(Kind::Toolkit, cuda, None).with(&["cusolver"]);
+        assert_eq!(toolkit(13).libraries, ["nvjitlink", "cusparse", "cusolver"]);
+        assert_eq!(toolkit(13).dirs, ["nvidia/cu13"]);
         assert_eq!(
-            toolkit.requirements().join(" "),
-            "nvidia-cuda-runtime-cu12==12.4.* nvidia-cuda-nvcc-cu12==12.4.* nvidia-cuda-nvrtc-cu12==12.4.* \
-             nvidia-cublas-cu12==12.4.* nvidia-cuda-cccl-cu12==12.4.*"
+            toolkit(13).requirement(),
+            "cuda-toolkit[cccl,cublas,nvcc,nvjitlink,cusparse,cusolver]==13.*"
         );
-        assert_eq!(toolkit.project(), "nvidia-cuda-runtime-cu12");
-        assert!(!toolkit.has_dependencies());
-        // The cuBLAS of CUDA 11 has its own versions.
-        let cublas = |required: Option<Release>| {
-            Component::new(Kind::Toolkit, 11, required)
-                .requirements()
-                .pop()
-        };
-        let is = |text: &str| Some(format!("nvidia-cublas-cu11=={text}.*"));
-        assert_eq!(cublas(Some(release("11.7"))), is("11.10"));
-        assert_eq!(cublas(Some(release("11.8"))), is("11.11"));
-        assert_eq!(cublas(None), is("11"));
+        assert_eq!(toolkit(13).packages[7], "nvidia-nvjitlink");
+        assert_eq!(toolkit(12).packages[5], "nvidia-nvjitlink-cu12");
+        assert_eq!(toolkit(12).dirs[7], "nvidia/cusolver");
+        assert_eq!(toolkit(11).libraries, ["cusparse", "cusolver"]);
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub enum FetchFault {
     NotLocked(PathBuf, Option<String>),
     /// A value in this table of the crate's manifest that is not a version.
     InvalidRelease(Kind, String, String),
+    /// A value in this table of the crate's manifest that is not a list of known libraries.
+    UnknownLibrary(String, String),
     /// A CUDA that is newer than all known ones.
     UnknownCuda(u32),
     /// A version that PyPI does not have.

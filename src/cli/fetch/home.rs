@@ -7,11 +7,9 @@ use crate::cli::fetch::links;
 use crate::cli::fetch::wheel::Wheel;
 use crate::cli::terminal::show;
 use crate::model::kind::Kind;
+use crate::toolkit::package_names::FETCH_CLAIMS;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-
-/// The file that lists the directories which this program created and may replace.
-pub const CLAIMS: &str = ".cudnn-guard";
 
 /// The prefix of temporary directories, followed by the process id.
 const TEMPORARY: &str = ".fetching-";
@@ -21,7 +19,7 @@ const REPLACED: &str = "replaced";
 
 /// Returns `true` if this program created that directory.
 pub fn is_ours(home: &Path, dir: &str) -> bool {
-    let claims = fs::read_to_string(home.join(CLAIMS)).unwrap_or_default();
+    let claims = fs::read_to_string(home.join(FETCH_CLAIMS)).unwrap_or_default();
     claims.lines().any(|line| line == dir)
 }
 
@@ -30,11 +28,12 @@ pub fn is_claimed(home: &Path, component: &Component) -> bool {
     component.dirs.iter().all(|dir| is_ours(home, dir))
 }
 
-/// Returns the component of a kind that this program installed.
+/// Returns the component of a kind that this program installed, with its libraries.
 pub fn ours(home: &Path, kind: Kind) -> Option<Component> {
     let is_installed = |one: &Component| one.wheels(home).iter().any(Option::is_some);
     let mut every = kind.every().into_iter();
-    every.find(|one| is_claimed(home, one) && is_installed(one))
+    let ours = every.find(|one| is_claimed(home, one) && is_installed(one));
+    ours.map(|one| one.with_installed(home))
 }
 
 /// Returns a directory below `nvidia` that this program did not create. The home is then a virtual environment or
@@ -49,7 +48,7 @@ pub fn foreign_directory(home: &Path, kind: Kind) -> Option<PathBuf> {
 /// Adds directories to the claims, and drops claims on missing ones. If it is interrupted, its incomplete file is in
 /// the temporary directory.
 fn claim(home: &Path, dirs: &[String], temporary: &Path) -> io::Result<()> {
-    let path = home.join(CLAIMS);
+    let path = home.join(FETCH_CLAIMS);
     let before = fs::read_to_string(&path).unwrap_or_default();
     let others = before
         .lines()

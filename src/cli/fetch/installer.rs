@@ -139,7 +139,7 @@ impl Installer {
             let list = list.display().to_string();
             args.extend(["--require-hashes".to_string(), "-r".to_string(), list]);
         } else {
-            args.extend(component.requirements());
+            args.push(component.requirement());
         }
         let (mut command, call) = self.command(args);
         let fault = |output: String, is_shown: bool| FetchFault::InstallFailed {

@@ -43,7 +43,8 @@ use crate::cli::terminal::{flag, option, show, show_on_stderr, show_step};
 use crate::model::kind::Kind;
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::facts::majors;
-use clap::{ArgMatches, Command, value_parser};
+use crate::toolkit::package_names::FETCHED_ON_REQUEST;
+use clap::{ArgAction, ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
@@ -51,7 +52,7 @@ use std::{env, fs};
 pub fn command() -> Command {
     Command::new("fetch")
         .about("Installs CUDA and cuDNN without root, from NVIDIA's Python wheels")
-        .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check\n  cudnn-guard fetch --remove")
+        .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --with curand,cufft\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check\n  cudnn-guard fetch --remove")
         .arg(
             option(
                 "cuda",
@@ -66,6 +67,17 @@ pub fn command() -> Command {
                 .value_parser(|text: &str| Release::parse(text, 3)),
         )
         .arg(
+            option(
+                "with",
+                "LIBRARY,..",
+                "Libraries of CUDA besides cuBLAS and NVRTC; those of [package.metadata.cudnn-guard] and those that are there \
+                 are fetched too",
+            )
+            .value_delimiter(',')
+            .action(ArgAction::Append)
+            .value_parser(FETCHED_ON_REQUEST),
+        )
+        .arg(
             option("to", "DIR", "Where to; CUDNN_GUARD_HOME or the user's data folder unless given")
                 .value_parser(value_parser!(PathBuf)),
         )
@@ -75,7 +87,7 @@ pub fn command() -> Command {
                 "check",
                 "Install nothing: compare every file that was fetched with the hash in its wheel's RECORD",
             )
-            .conflicts_with_all(["cuda", "cudnn", "write-config", "lock"]),
+            .conflicts_with_all(["cuda", "cudnn", "with", "write-config", "lock"]),
         )
         .arg(
             option(
@@ -87,7 +99,7 @@ pub fn command() -> Command {
         )
         .arg(
             flag("remove", "Remove what was fetched, and nothing else")
-                .conflicts_with_all(["cuda", "cudnn", "write-config", "check", "lock"]),
+                .conflicts_with_all(["cuda", "cudnn", "with", "write-config", "check", "lock"]),
         )
 }
 
@@ -121,6 +133,9 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault>
     let named = Choice {
         cuda: arguments.get_one::<Release>("cuda").cloned(),
         cudnn: arguments.get_one::<Release>("cudnn").cloned(),
+        libraries: arguments
+            .get_many("with")
+            .map_or(Vec::new(), |names| names.cloned().collect()),
     };
     let lock = arguments.get_one::<PathBuf>("lock");
     let pinned = lock.map(|path| Pinned::read(path)).transpose()?.flatten();
@@ -172,6 +187,9 @@ pub fn fetch(
         }
     }
     for (component, found) in &plan {
+        if let Some(release) = component.without_nvcc(home) {
+            show(without_nvcc(&release));
+        }
         if let Ok(release) = found {
             let text = format!("{release} is there: {}", component.place(home));
             show_step("✓", component.kind.product(), text);
@@ -207,10 +225,15 @@ fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Pl
         // Without a requirement the installed version stays, even if it is damaged.
         let installed = ours(home, kind).filter(|one| one.cuda == major);
         let present = installed.and_then(|one| one.short_release(home));
-        let mut component = Component::new(kind, major, named.clone().or(present));
-        if let Some(pinned) = pinned {
-            component.pins = pinned.of(&component)?;
-        }
+        let libraries: Vec<&str> = choice.libraries.iter().map(String::as_str).collect();
+        let component = Component::new(kind, major, named.clone().or(present)).with(&libraries);
+        let component = match pinned {
+            Some(pinned) => Component {
+                pins: pinned.of(&component)?,
+                ..component
+            },
+            None => component.with_installed(home),
+        };
         let found = component.check(home);
         plan.push((component, found));
     }
@@ -286,9 +309,6 @@ fn add_links(Installed { home, components }: &Installed) -> Result<(), FetchFaul
     for toolkit in components.iter().filter(|one| one.kind == Kind::Toolkit) {
         if is_claimed(home, toolkit) {
             links::add_neighbors(home, toolkit.cuda).map_err(failed("add links to", home))?;
-        }
-        if let (..13, Some(release)) = (toolkit.cuda, toolkit.short_release(home)) {
-            show(without_nvcc(&release));
         }
     }
     Ok(())

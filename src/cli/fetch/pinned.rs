@@ -9,6 +9,7 @@ use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::whole_file;
 use crate::model::kind::Kind;
 use crate::runtime::facts::finding::quoted;
+use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,16 @@ impl Pinned {
             Some(Release::of_wheel(&pin.version).first(kind.numbers()))
         };
         match Kind::BOTH.map(release) {
-            [cuda @ Some(_), cudnn @ Some(_)] => Ok(Choice { cuda, cudnn }),
+            [Some(cuda), cudnn @ Some(_)] => {
+                let toolkit = Component::new(Kind::Toolkit, cuda.major(), None);
+                let is_pinned = |name: &&str| self.find(&toolkit.package_of(name)).is_some();
+                let libraries = FETCHED_ON_REQUEST.into_iter().filter(is_pinned);
+                Ok(Choice {
+                    libraries: libraries.map(String::from).collect(),
+                    cuda: Some(cuda),
+                    cudnn,
+                })
+            }
             _ => Err(self.lacking(None)),
         }
     }

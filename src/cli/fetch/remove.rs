@@ -1,10 +1,11 @@
 //! `cudnn-guard fetch --remove`: removes the files of `fetch` from a directory.
 
 use crate::cli::fetch::fault::{FetchFault, failed};
-use crate::cli::fetch::home::{CLAIMS, clean_up, is_claimed, is_ours, leftovers};
+use crate::cli::fetch::home::{clean_up, is_claimed, is_ours, leftovers};
 use crate::cli::fetch::{links, lock};
 use crate::cli::terminal::{show, show_step};
 use crate::model::kind::Kind;
+use crate::toolkit::package_names::FETCH_CLAIMS;
 use std::path::Path;
 use std::{fs, io};
 
@@ -33,7 +34,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
     if !found {
         return Err(FetchFault::NothingToRemove(home.to_path_buf()));
     }
-    let _ = fs::remove_file(home.join(CLAIMS));
+    let _ = fs::remove_file(home.join(FETCH_CLAIMS));
     drop(lock);
     let _ = fs::remove_file(home.join(lock::FILE));
     // Fails for a directory that contains other files.
@@ -54,8 +55,9 @@ fn remove_one(home: &Path, kind: Kind) -> io::Result<u64> {
     let mut gone: Vec<_> = claimed.map(|dir| home.join(dir)).collect();
     // Records for another CUDA may belong to another installation.
     let every = kind.every();
-    let ours = every.iter().filter(|one| is_claimed(home, one));
-    let wheels = ours.flat_map(|one| one.wheels(home)).flatten();
+    let ours = every.into_iter().filter(|one| is_claimed(home, one));
+    let wheels = ours.flat_map(|one| one.with_installed(home).wheels(home));
+    let wheels = wheels.flatten();
     gone.extend(wheels.map(|wheel| wheel.info));
     let mut size = 0;
     for dir in gone.iter().filter(|dir| dir.exists()) {

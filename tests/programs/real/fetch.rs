@@ -57,7 +57,9 @@ fn cuda_12_and_11_are_fetched_and_found() {
             let output = command.env("XDG_DATA_HOME", &dir).output();
             output.expect("cudnn-guard runs")
         };
-        let text = must_succeed(&run(&["fetch", "--cuda", cuda, "--cudnn", cudnn]));
+        let text = must_succeed(&run(&[
+            "fetch", "--cuda", cuda, "--cudnn", cudnn, "--with", "curand",
+        ]));
         assert!(
             text.contains(&format!("  ✓ CUDA toolkit {cuda}.")),
             "{text}"
@@ -71,7 +73,11 @@ fn cuda_12_and_11_are_fetched_and_found() {
             "{text}"
         );
         let nvidia = dir.join("cudnn-guard/nvidia");
-        for file in ["cuda_runtime/include/cuda.h", "cuda_nvcc/bin/ptxas"] {
+        for file in [
+            "cuda_runtime/include/cuda.h",
+            "cuda_nvcc/bin/ptxas",
+            "curand/lib/libcurand.so.10",
+        ] {
             assert!(nvidia.join(file).is_file(), "{file}");
         }
         assert!(nvidia.join("cudnn/lib").join(library).is_file());

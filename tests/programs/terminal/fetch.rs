@@ -232,8 +232,8 @@ fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
         ),
         (
             ["--cuda", "10"],
-            "PyPI has no CUDA 10; the nearest that it has is 11.7  [fetch-failed]\n  \
-             = help: fetch what it has: `cudnn-guard fetch --cuda 11.7`\n",
+            "PyPI has no CUDA 10; the nearest that it has is 11.8  [fetch-failed]\n  \
+             = help: fetch what it has: `cudnn-guard fetch --cuda 11.8`\n",
         ),
         (
             ["--cudnn", "8.9"],
@@ -303,11 +303,13 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
     let output = fetch(&dir, &["--cuda", "12.4"]);
     must_exit(&output, 0);
     let shown = text(&output);
-    let (_, shown) = shown.split_once("eula.html\n\n").expect("the licences");
-    let (done, use_it) = shown.split_once("\nNVIDIA's licences\n").expect("its end");
     let no_nvcc = "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 hold none; for kernels `cudnn-guard fetch --cuda 13`, \
         or CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
         nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n";
+    // It is known before the download.
+    assert!(shown.starts_with(no_nvcc), "{shown}");
+    let (_, shown) = shown.split_once("eula.html\n\n").expect("the licences");
+    let (done, use_it) = shown.split_once("\nNVIDIA's licences\n").expect("its end");
     assert_eq!(
         done,
         format!(
@@ -317,7 +319,7 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
              ✓ CUDA toolkit 12.4.127 in {home}/nvidia\n  \
              – cuDNN        9.28.1.4 for CUDA 13 is there, one for CUDA 12 is wanted\n  \
              fetching cuDNN\n  \
-             ✓ cuDNN        9.28.0.42 in {home}/nvidia/cudnn\n{no_nvcc}"
+             ✓ cuDNN        9.28.0.42 in {home}/nvidia/cudnn\n"
         )
     );
     assert!(
@@ -348,8 +350,8 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
     // What is there stays for who names no release.
     let shown = text(&fetch(&dir, &[]));
     let there = format!(
-        "  ✓ CUDA toolkit 12.4.127 is there: {home}/nvidia\n  \
-         ✓ cuDNN        9.28.0.42 is there: {home}/nvidia/cudnn\n{no_nvcc}"
+        "{no_nvcc}  ✓ CUDA toolkit 12.4.127 is there: {home}/nvidia\n  \
+         ✓ cuDNN        9.28.0.42 is there: {home}/nvidia/cudnn\n"
     );
     assert!(shown.starts_with(&there), "{shown}");
 
@@ -361,6 +363,43 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
         fs::read_to_string(to.join(".cudnn-guard")).expect("what was put there"),
         "nvidia/cu13\nnvidia/cudnn\n"
     );
+}
+
+/// Libraries are added to those that are there, stay when another CUDA comes, and go with it.
+#[cfg(unix)]
+#[test]
+fn with_adds_libraries_that_stay() {
+    let dir = folder("with-libraries");
+    let to = dir.join("to");
+    let has = |file: &str| to.join("nvidia").join(file).is_file();
+    must_exit(&fetch(&dir, &[]), 0);
+    let shown = text(&fetch(&dir, &["--with", "curand"]));
+    assert!(
+        shown.contains("  – CUDA toolkit nvidia-curand is missing\n"),
+        "{shown}"
+    );
+    assert!(has("cu13/lib/libnvidia_curand.so.1"));
+    // A library brings those that it needs.
+    must_exit(&fetch(&dir, &["--with", "cufft"]), 0);
+    for name in ["curand", "cufft", "nvjitlink"] {
+        assert!(has(&format!("cu13/lib/libnvidia_{name}.so.1")), "{name}");
+    }
+    must_exit(&fetch(&dir, &["--check"]), 0);
+    fs::remove_file(to.join("nvidia/cu13/lib/libnvidia_curand.so.1")).expect("it goes");
+    must_exit(&fetch(&dir, &["--check"]), 1);
+    let shown = text(&fetch(&dir, &["--cuda", "12"]));
+    assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
+    for name in ["curand", "cufft", "nvjitlink"] {
+        assert!(!has(&format!("cu13/lib/libnvidia_{name}.so.1")), "{name}");
+    }
+    let file = |name: &str| format!("{name}/lib/libnvidia_{name}_cu12.so.1");
+    must_exit(&fetch(&dir, &["--with", "curand,cufft"]), 0);
+    assert!(has(&file("curand")) && has(&file("cufft")) && has(&file("nvjitlink")));
+    must_exit(&fetch(&dir, &["--remove"]), 0);
+    assert!(!to.exists());
+    let output = fetch(&dir, &["--with", "curant"]);
+    must_exit(&output, 2);
+    assert!(complaint(&output).contains("a similar value exists: 'curand'"));
 }
 
 /// What is printed for a shell can be pasted into one.
