@@ -142,6 +142,7 @@ pub use {
     error::Error,
     guard::Guard,
     kernels::Kernels,
+    kernels::file_options::FileOptions,
     kernels::inputs::sources::Patterns,
     kernels::options::DefaultStream,
     link::Linked,

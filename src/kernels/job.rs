@@ -1,11 +1,12 @@
 //! One file to compile.
 
+use crate::kernels::file_options::FileRequest;
 use crate::kernels::inputs::depfile_source::DepfileSource;
 use crate::kernels::inputs::sources::within;
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{Failure, ToolFailure};
 use crate::kernels::nvcc::wrapper::OBJECTS_OWN_FOLDER;
-use crate::kernels::setup::Setup;
+use crate::kernels::setup::{Setup, include_dirs};
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
 use crate::model::text::joined;
@@ -28,6 +29,8 @@ pub struct Job {
     /// The object, the PTX, the cubin or the fatbin.
     pub output: PathBuf,
     targets: Vec<Gencode>,
+    /// Its own flags, after those of all files.
+    flags: Vec<String>,
     depfile: PathBuf,
     stamp: PathBuf,
 }
@@ -48,8 +51,7 @@ impl Job {
         host: &Host,
         product: Product,
         dir: &str,
-        sources: &[PathBuf],
-        targets: &[Gencode],
+        requests: &[FileRequest],
         out_dir: &Path,
     ) -> Result<Vec<Self>, Finding> {
         let package = host.env.var("CARGO_MANIFEST_DIR");
@@ -60,10 +62,15 @@ impl Job {
         out_dir::create_dir(&dir)?;
         let place = if is_object { &dir } else { out_dir };
         let mut jobs = Vec::new();
-        for source in sources {
+        for FileRequest {
+            source,
+            targets,
+            flags,
+        } in requests
+        {
             let mut name = stem(source).into_owned();
-            let is_same = |other: &&PathBuf| stem(other) == stem(source);
-            if is_object || sources.iter().filter(is_same).count() > 1 {
+            let is_same = |other: &&FileRequest| stem(&other.source) == stem(source);
+            if is_object || requests.iter().filter(is_same).count() > 1 {
                 name = format!("{name}-{:016x}", hash(package, source));
             }
             let mut add = |name: &str, targets: &[Gencode]| {
@@ -71,6 +78,7 @@ impl Job {
                     source: source.clone(),
                     output: place.join(format!("{name}.{}", product.extension())),
                     targets: targets.to_vec(),
+                    flags: flags.clone(),
                     depfile: dir.join(format!("{name}.d")),
                     stamp: dir.join(format!("{name}.stamp")),
                 });
@@ -99,7 +107,7 @@ impl Job {
         if known && setup.plan.product == Product::Object {
             besides.push(OBJECTS_OWN_FOLDER.to_string());
         }
-        nvcc_command::compile(
+        let mut command = nvcc_command::compile(
             &setup.plan,
             &self.targets,
             &self.source,
@@ -107,7 +115,9 @@ impl Job {
             &besides,
             &setup.host.platform,
             &setup.host.env,
-        )
+        );
+        command.args.extend_from_slice(&self.flags);
+        command
     }
 
     /// Returns everything that decides the result, except for the contents of the files that are read.
@@ -120,7 +130,7 @@ impl Job {
     /// Returns the header search path. `#include "a.h"` searches the directory of the source first.
     fn search(&self, setup: &Setup) -> Vec<PathBuf> {
         let own = self.source.parent().map(Path::to_path_buf);
-        [own.as_slice(), &setup.search].concat()
+        [own.as_slice(), &include_dirs(&self.flags), &setup.search].concat()
     }
 
     /// Returns the files that the output was made from, if it exists and none of them has changed.

@@ -15,6 +15,7 @@
 //! ```
 
 pub mod durations;
+pub mod file_options;
 pub mod host_compiler_check;
 pub mod inputs;
 pub mod job;
@@ -50,6 +51,7 @@ use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Product;
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use durations::Durations;
+use file_options::FileOptions;
 use inputs::sources::Source;
 use job::{Job, JobOutput};
 use link::runtime::Runtime;
@@ -70,6 +72,7 @@ pub struct Kernels<'a> {
     sources: Vec<Source>,
     excluded: Vec<PathBuf>,
     watched: Vec<PathBuf>,
+    file_options: Vec<(Vec<PathBuf>, FileOptions)>,
     flags: Vec<String>,
     optimisation: Optimisation,
     archs: Vec<String>,
@@ -89,6 +92,8 @@ pub enum InvalidRequest<'a> {
     /// A path of `file`, `files` or `watch` that does not exist. `true` if it is to be compiled.
     MissingPath(&'a Path, bool),
     NoMatch(&'a str),
+    /// A pattern of `for_files` that matches none of the files.
+    NoMatchForOptions(&'a Path),
     NoSource,
     /// Only files that `exclude` matches.
     AllExcluded,
@@ -114,6 +119,7 @@ impl Toolchain {
             sources: Vec::new(),
             excluded: Vec::new(),
             watched: Vec::new(),
+            file_options: Vec::new(),
             flags: Vec::new(),
             optimisation: Optimisation::default(),
             archs: Vec::new(),
@@ -186,7 +192,8 @@ impl Kernels<'_> {
         lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let out_dir = self.output_dir()?;
-        let jobs = Job::all(&toolchain.host, product, dir, &sources, &targets, &out_dir)?;
+        let requests = self.requests(product, sources, &targets, lines)?;
+        let jobs = Job::all(&toolchain.host, product, dir, &requests, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
         self.register(product, dir, &jobs, &setup)?;
         let (setup, fresh, files) = self.check_fresh(setup, &jobs, lines)?;

@@ -1,6 +1,7 @@
 //! The options of [`Kernels`].
 
 use crate::kernels::Kernels;
+use crate::kernels::file_options::define;
 use crate::kernels::inputs::sources::{Patterns, Source};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use std::path::{Path, PathBuf};
@@ -50,10 +51,7 @@ impl Kernels<'_> {
 
     /// Defines a macro, with a value or with `None`.
     pub fn define<'v>(mut self, name: &str, value: impl Into<Option<&'v str>>) -> Self {
-        self.flags.push(match value.into() {
-            Some(value) => format!("-D{name}={value}"),
-            None => format!("-D{name}"),
-        });
+        self.flags.push(define(name, value.into()));
         self
     }
 

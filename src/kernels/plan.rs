@@ -10,6 +10,7 @@ use crate::kernels::{Kernels, min_capability, product, target_flags, warn};
 use crate::model::environment::Variable;
 use crate::model::gencode::Gencode;
 use crate::model::platform::Os;
+use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::system::directive::Directive;
 use crate::system::path_encoding::nvcc_cannot_take;
@@ -46,29 +47,13 @@ impl Kernels<'_> {
             let absent = UnusableToolkit::NoNvcc(self.toolchain, builder.as_ref(), sources);
             return Err(refused.pop().unwrap_or_else(|| absent.finding()).into());
         };
-        let mut selection = self.toolchain.selection_for(&self.archs)?;
-        if let Some(minimum) = self.minimum {
-            let lost = min_capability::apply(minimum, &mut selection);
-            selection.findings.extend(lost.map(|lost| lost.finding()));
-        }
         let added = target_flags::in_variables(&self.toolchain.host.env);
         refused.extend(added.map(|added| added.finding()));
         if is_linked {
             refused.extend(missing::runtime(self.toolchain).map(|fault| fault.finding()));
         }
         self.toolchain.allowed.apply(&mut refused);
-        selection.findings.extend(refused);
-        let stops = |finding: &Finding| finding.severity == Severity::Error;
-        if selection.findings.iter().any(stops) {
-            selection.findings.retain(stops);
-            return Err(Error::new(selection.findings));
-        }
-        let targets = product::targets(product, &selection)?;
-        for finding in &selection.findings {
-            if finding.severity == Severity::Warning {
-                warn(&finding.to_string(), lines);
-            }
-        }
+        let targets = self.targets(product, &self.archs, self.minimum, refused, lines)?;
         let cudnn = self.toolchain.cudnn();
         let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = device_link::renamed(&self.flags);
@@ -105,5 +90,34 @@ impl Kernels<'_> {
             is_gcc: false,
         };
         Ok((plan, targets))
+    }
+
+    /// Returns the targets of a list, else those of the build. `findings` are shown, or returned, with its own.
+    pub(super) fn targets(
+        &self,
+        product: Product,
+        archs: &[String],
+        minimum: Option<ComputeCapability>,
+        findings: Vec<Finding>,
+        lines: &mut Vec<Directive>,
+    ) -> Result<Vec<Gencode>, Error> {
+        let mut selection = self.toolchain.selection_for(archs)?;
+        if let Some(minimum) = minimum {
+            let lost = min_capability::apply(minimum, &mut selection);
+            selection.findings.extend(lost.map(|lost| lost.finding()));
+        }
+        selection.findings.extend(findings);
+        let stops = |finding: &Finding| finding.severity == Severity::Error;
+        if selection.findings.iter().any(stops) {
+            selection.findings.retain(stops);
+            return Err(Error::new(selection.findings));
+        }
+        let targets = product::targets(product, &selection)?;
+        for finding in &selection.findings {
+            if finding.severity == Severity::Warning {
+                warn(&finding.to_string(), lines);
+            }
+        }
+        Ok(targets)
     }
 }

@@ -143,7 +143,8 @@ fn the_number_of_threads_is_no_reason_to_compile_again() {
     let of = |product: Product| {
         let (plan, targets) = kernels.plan(product, &sources, &mut Vec::new()).unwrap();
         let (host, out) = (&toolchain.host, package.path("out"));
-        let jobs = Job::all(host, product, "x", &sources, &targets, &out).unwrap();
+        let requests = kernels.requests(product, sources.clone(), &targets, &mut Vec::new());
+        let jobs = Job::all(host, product, "x", &requests.unwrap(), &out).unwrap();
         (jobs, Setup::new(plan, &toolchain))
     };
     let (jobs, setup) = of(Product::Fatbin);

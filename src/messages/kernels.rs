@@ -39,6 +39,10 @@ impl InvalidRequest<'_> {
             }
             InvalidRequest::NoMatch(pattern) => invalid(&format!("`{pattern}` matches no file"))
                 .help("correct the pattern in build.rs: it is relative to the package"),
+            InvalidRequest::NoMatchForOptions(pattern) => {
+                invalid(&format!("`{}` of `for_files` matches none of the kernels", pattern.display()))
+                    .help("correct the pattern in build.rs, or name the file with `files`")
+            }
             InvalidRequest::NoSource => invalid("no kernel is named, and build.rs compiles kernels")
                 .help("name them: `.kernels().files(\"src/kernels/*.cu\")`"),
             InvalidRequest::AllExcluded => {

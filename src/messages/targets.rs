@@ -154,7 +154,7 @@ impl SelectionNote<'_> {
                 FindingId::KernelsNotCoveringGpu,
                 "this release build embeds no PTX, so its kernels do not run on GPUs of a later generation",
             )
-            .with("compiled", listed(targets))
+            .with("compiled", joined(*targets, " "))
             .help("call `.embed_ptx()` on the `Config` in build.rs, or add PTX to the list: `8.0+PTX`"),
         }
     }

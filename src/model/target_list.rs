@@ -1,7 +1,7 @@
 //! GPU targets, in the syntax of nvcc, CMake and PyTorch.
 
 use crate::model::gencode::Gencode;
-use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
+use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use std::fmt;
 
 /// The targets of a build in numeric order. `Display` writes `CUDNN_GUARD_ARCHS`: `sm_80 sm_90 compute_90`.
@@ -25,6 +25,13 @@ impl TargetList {
             highest.target.code = Code::Ptx;
             add(&mut self.0, Gencode::plain(highest.target));
         }
+    }
+
+    /// Returns `true` if every target has at least this compute capability, so that code for it can be enabled.
+    pub fn all_at_least(&self, minimum: ComputeCapability) -> bool {
+        self.0
+            .iter()
+            .all(|gencode| gencode.target.capability >= minimum)
     }
 
     pub(crate) fn has_ptx(&self) -> bool {

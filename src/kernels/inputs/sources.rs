@@ -98,17 +98,26 @@ impl Kernels<'_> {
     }
 
     fn is_excluded(&self, path: &Path) -> Result<bool, Finding> {
-        let package = self.toolchain.host.env.var("CARGO_MANIFEST_DIR");
         for pattern in &self.excluded {
-            let compared = match pattern.components().count() {
-                1 => path.file_name().map_or(path, Path::new),
-                _ => within(package, path),
-            };
-            if files::matches(&within(package, pattern).to_string_lossy(), compared)? {
+            if self.is_match(pattern, path)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Returns `true` if a file matches a pattern. A pattern without a `/` is for the file name.
+    pub(in crate::kernels) fn is_match(
+        &self,
+        pattern: &Path,
+        path: &Path,
+    ) -> Result<bool, Finding> {
+        let package = self.toolchain.host.env.var("CARGO_MANIFEST_DIR");
+        let compared = match pattern.components().count() {
+            1 => path.file_name().map_or(path, Path::new),
+            _ => within(package, path),
+        };
+        files::matches(&within(package, pattern).to_string_lossy(), compared)
     }
 
     /// Returns the files of [`watch`](Self::watch), and adds them to the lines for cargo.

@@ -1,11 +1,13 @@
 //! The options of kernels.
 
 use crate::kernels::durations::Durations;
+use crate::kernels::file_options::FileRequest;
 use crate::kernels::inputs::sources::Patterns;
 use crate::kernels::job::{Job, JobOutput};
 use crate::kernels::options::DefaultStream;
 use crate::kernels::tests::package::Package;
 use crate::kernels::{Kernels, warn_once};
+use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::system::directive::Directive;
 use crate::toolkit::nvcc_command::Product;
 use std::collections::BTreeSet;
@@ -134,6 +136,56 @@ fn a_group_of_kernels_has_targets_of_its_own() {
 }
 
 #[test]
+fn some_files_have_options_of_their_own() {
+    let files = [("src/a.cu", ""), ("src/fp8_a.cu", ""), ("src/fp8_b.cu", "")];
+    let mut package = Package::new(&files);
+    package.archs = "80 90 120";
+    let minimum = ComputeCapability::new(8, 9);
+    let compile = |more: fn(Kernels<'_>) -> Kernels<'_>| {
+        let mut lines = Vec::new();
+        let toolchain = package.toolchain();
+        let kernels = more(toolchain.kernels().files(package.pattern()));
+        let kernels = kernels.for_files("fp8_*.cu", |files| files.at_least(minimum));
+        let kernels = kernels.for_files("fp8_b.cu", |file| file.define("B", "1").flag("-O1"));
+        let result = kernels.library("k", &mut lines);
+        let shown = lines.iter().map(ToString::to_string);
+        let warnings = shown.filter(|line| line.starts_with("cargo::warning="));
+        (result, warnings.collect::<Vec<_>>())
+    };
+    let (result, warnings) = compile(|kernels| kernels);
+    result.unwrap();
+    // Once for both files.
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("need compute capability 8.9 and are not compiled for sm_80"));
+    let calls = package.calls();
+    let of = |name: &str| calls.iter().find(|call| call.contains(name)).unwrap();
+    let codes = |name: &str| of(name).matches("-gencode").count();
+    assert_eq!(
+        (codes("/a.cu"), codes("fp8_a.cu"), codes("fp8_b.cu")),
+        (3, 2, 2)
+    );
+    assert!(of("fp8_b.cu").ends_with("-DB=1 -O1"), "{calls:?}");
+    assert!(!of("fp8_a.cu").contains("-DB"));
+    // Nothing is compiled again, and a change of one file's options compiles that file.
+    compile(|kernels| kernels).0.unwrap();
+    assert_eq!(package.calls().len(), 0);
+    compile(|kernels| kernels.for_files("a.cu", |file| file.define("A", None)))
+        .0
+        .unwrap();
+    assert_eq!(package.calls().len(), 1);
+
+    let refused = |more| compile(more).0.unwrap_err().to_string();
+    assert_eq!(
+        refused(|kernels| kernels.for_files("fp9_*.cu", |file| file.flag("-O1"))),
+        "`fp9_*.cu` of `for_files` matches none of the kernels  [config-invalid]\n  \
+         = help: correct the pattern in build.rs, or name the file with `files`\n  \
+         see         cudnn-guard explain config-invalid"
+    );
+    let flag = refused(|kernels| kernels.for_files("a.cu", |file| file.flag("-arch=sm_80")));
+    assert!(flag.contains("`-arch=sm_80` chooses GPU targets"));
+}
+
+#[test]
 fn ptx_is_embedded_only_on_request_and_without_a_letter() {
     let codes = |archs: &'static str| {
         let mut package = Package::new(&[("src/a.cu", "")]);
@@ -147,6 +199,11 @@ fn ptx_is_embedded_only_on_request_and_without_a_letter() {
     assert_eq!(codes("80 90a"), "sm_80 compute_80 sm_90a");
     assert_eq!(codes("90a"), "sm_90a");
     assert_eq!(codes("8.0+PTX 90"), "sm_80 compute_80 sm_90");
+    let mut package = Package::new(&[]);
+    package.archs = "90 120";
+    let list = package.toolchain().target_list().unwrap();
+    assert!(list.all_at_least(ComputeCapability::new(9, 0)));
+    assert!(!list.all_at_least(ComputeCapability::new(10, 0)));
 }
 
 #[test]
@@ -192,7 +249,12 @@ fn the_slowest_of_the_last_time_is_begun_first() {
     let toolchain = package.toolchain();
     let sources = ["src/a.cu", "src/b.cu", "src/c.cu"].map(|path| package.path(path));
     let out = package.path("out");
-    let jobs = Job::all(&toolchain.host, Product::Object, "k", &sources, &[], &out).unwrap();
+    let requests = sources.map(|source| FileRequest {
+        source,
+        targets: Vec::new(),
+        flags: Vec::new(),
+    });
+    let jobs = Job::all(&toolchain.host, Product::Object, "k", &requests, &out).unwrap();
     let durations = || Durations::read(jobs[0].dir().join("durations"));
     assert_eq!(durations().longest_first(&jobs), [0, 1, 2]);
     let commands = ["nvcc -c 0.cu", "nvcc -c 1.cu", "nvcc -c 2.cu"];

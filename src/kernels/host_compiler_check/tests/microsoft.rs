@@ -13,7 +13,8 @@ fn nvcc_gets_the_variables_of_visual_studio() {
         .plan(Product::Fatbin, &sources, &mut Vec::new())
         .unwrap();
     let (host, out) = (&toolchain.host, package.path("out"));
-    let jobs = Job::all(host, Product::Fatbin, "x", &sources, &targets, &out).unwrap();
+    let requests = kernels.requests(Product::Fatbin, sources, &targets, &mut Vec::new());
+    let jobs = Job::all(host, Product::Fatbin, "x", &requests.unwrap(), &out).unwrap();
     let with = |sdk: &str| {
         let env = [
             ("PATH", "C:/VC/bin:/usr/bin:/bin"),

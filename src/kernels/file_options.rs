@@ -1,0 +1,145 @@
+//! Options for some of the files.
+
+use crate::error::Error;
+use crate::kernels::inputs::sources::Patterns;
+use crate::kernels::{InvalidRequest, Kernels, target_flags};
+use crate::model::gencode::Gencode;
+use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::finding::Finding;
+use crate::system::directive::Directive;
+use crate::toolkit::nvcc_command::Product;
+use std::path::{Path, PathBuf};
+
+/// Options for some of the files, from [`Kernels::for_files`]. They are added to those of all files.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct FileOptions {
+    archs: Vec<String>,
+    minimum: Option<ComputeCapability>,
+    flags: Vec<String>,
+}
+
+impl FileOptions {
+    /// Sets the targets of these files, like [`Kernels::archs`].
+    pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
+        self.archs.extend(list.into_iter().map(Into::into));
+        self
+    }
+
+    /// Leaves out lower targets, like [`Kernels::at_least`].
+    pub fn at_least(mut self, minimum: ComputeCapability) -> Self {
+        self.minimum = Some(minimum);
+        self
+    }
+
+    /// Defines a macro, with a value or with `None`.
+    pub fn define<'v>(self, name: &str, value: impl Into<Option<&'v str>>) -> Self {
+        self.flag(define(name, value.into()))
+    }
+
+    /// Adds one argument for nvcc.
+    pub fn flag(mut self, text: impl Into<String>) -> Self {
+        self.flags.push(text.into());
+        self
+    }
+}
+
+/// Returns the flag that defines a macro.
+pub fn define(name: &str, value: Option<&str>) -> String {
+    match value {
+        Some(value) => format!("-D{name}={value}"),
+        None => format!("-D{name}"),
+    }
+}
+
+/// A file to compile, with its own targets and flags.
+pub struct FileRequest {
+    pub source: PathBuf,
+    pub targets: Vec<Gencode>,
+    pub flags: Vec<String>,
+}
+
+impl Kernels<'_> {
+    /// Sets options for the files that match these names or patterns, as in [`exclude`](Self::exclude). A pattern that
+    /// matches none of the files is an error.
+    ///
+    /// ```no_run
+    /// # use cudnn_guard::ComputeCapability;
+    /// # fn build(gpu: &cudnn_guard::Toolchain) -> Result<(), cudnn_guard::Error> {
+    /// gpu.kernels()
+    ///     .files("src/*.cu")
+    ///     .for_files("fp8_*.cu", |files| files.at_least(ComputeCapability::new(8, 9)).define("FP8", None))
+    ///     .compile("kernels")
+    /// # }
+    /// ```
+    pub fn for_files(
+        mut self,
+        patterns: impl Into<Patterns>,
+        set: impl FnOnce(FileOptions) -> FileOptions,
+    ) -> Self {
+        let options = set(FileOptions::default());
+        self.file_options.push((patterns.into().0, options));
+        self
+    }
+
+    /// Returns the targets and flags of each file. `targets` are those of all files.
+    pub(super) fn requests(
+        &self,
+        product: Product,
+        sources: Vec<PathBuf>,
+        targets: &[Gencode],
+        lines: &mut Vec<Directive>,
+    ) -> Result<Vec<FileRequest>, Error> {
+        for (patterns, options) in &self.file_options {
+            if let Some(fault) = target_flags::refused(&options.flags) {
+                return Err(fault.finding().into());
+            }
+            for pattern in patterns {
+                let mut matches = sources.iter().map(|source| self.is_match(pattern, source));
+                if !matches.any(|matches| matches.unwrap_or(true)) {
+                    return Err(InvalidRequest::NoMatchForOptions(pattern).finding().into());
+                }
+            }
+        }
+        let mut request = |source: PathBuf| -> Result<FileRequest, Error> {
+            let own = self.options_of(&source)?;
+            let targets = if own.archs.is_empty() && own.minimum.is_none() {
+                targets.to_vec()
+            } else {
+                let archs = [&*own.archs, &*self.archs];
+                let archs = archs.into_iter().find(|archs| !archs.is_empty());
+                let minimum = own.minimum.max(self.minimum);
+                let mut shown = Vec::new();
+                let archs = archs.unwrap_or_default();
+                let targets = self.targets(product, archs, minimum, Vec::new(), &mut shown)?;
+                let mut known = lines.windows(shown.len().max(1));
+                if !known.any(|known| known == shown) {
+                    lines.append(&mut shown);
+                }
+                targets
+            };
+            Ok(FileRequest {
+                source,
+                targets,
+                flags: own.flags,
+            })
+        };
+        sources.into_iter().map(&mut request).collect()
+    }
+
+    /// Returns all options for a file together.
+    fn options_of(&self, source: &Path) -> Result<FileOptions, Finding> {
+        let mut all = FileOptions::default();
+        for (patterns, options) in &self.file_options {
+            for pattern in patterns {
+                if self.is_match(pattern, source)? {
+                    all.archs.extend_from_slice(&options.archs);
+                    all.flags.extend_from_slice(&options.flags);
+                    all.minimum = all.minimum.max(options.minimum);
+                    break;
+                }
+            }
+        }
+        Ok(all)
+    }
+}
