@@ -56,7 +56,8 @@ use inputs::sources::Source;
 use job::{Job, JobOutput};
 use link::runtime::Runtime;
 use link::{archive, device_link};
-use nvcc::{death, verbose};
+use nvcc::retry::retry;
+use nvcc::verbose;
 use setup::Setup;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -334,8 +335,8 @@ fn run_outdated(
     made.resize_with(jobs.len(), || None);
     for (at, output) in anew {
         let job = &jobs[stale[at]];
-        let retry = |first| death::retry(&first, job, setup);
-        made[stale[at]] = Some(output.and_then(|made| made.or_else(retry)));
+        let again = |first| retry(&first, job, setup);
+        made[stale[at]] = Some(output.and_then(|made| made.or_else(again)));
     }
     let mut ran = Vec::new();
     for (job, output) in jobs.iter().zip(&made) {

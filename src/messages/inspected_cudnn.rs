@@ -4,7 +4,7 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{FoundFile, Install, Reach, Request, UnresolvedCudnn};
 use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::loader::main_library::cudnn_major;
-use crate::messages::inspection::PUT_ON_PATH;
+use crate::messages::phrases::PUT_ON_PATH;
 use crate::runtime::facts::finding::{Finding, Severity, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_sub_libraries::Replacement;

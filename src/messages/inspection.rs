@@ -5,6 +5,7 @@ use crate::inspection::fault::{InspectionFault, LibrarySource};
 use crate::inspection::interpreter::MissingInterpreter;
 use crate::loader::main_library::cudnn_major;
 use crate::messages::inspected_cudnn::{found_file, number};
+use crate::messages::phrases::PUT_ON_PATH;
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -15,9 +16,6 @@ use std::path::Path;
 
 /// The number of functions that are named after the first one.
 const MOST_NAMED: usize = 8;
-
-pub const PUT_ON_PATH: &str =
-    "copy it beside the program, or put the directory that holds it on PATH where the program runs";
 
 impl InspectionFault<'_> {
     pub fn finding(&self) -> Finding {

@@ -1,12 +1,6 @@
-//! Compilations that end without an error message, and their second try.
+//! Compilations that end without an error message.
 
-use crate::kernels::job::{Job, JobOutput};
-use crate::kernels::nvcc::diagnostics::ToolFailure;
-use crate::kernels::nvcc::wrapper::is_compiler_cache;
-use crate::kernels::setup::Setup;
 use crate::model::invocation::Invocation;
-use crate::runtime::facts::finding::Finding;
-use crate::system::memory;
 use crate::system::programs::Output;
 
 /// An nvcc that ended without an error message.
@@ -64,28 +58,9 @@ fn reported(line: &str) -> Option<u32> {
         .or_else(|| WORDS.iter().find(is_in).map(|(_, signal)| *signal))
 }
 
-/// Runs a job again after all others have finished, since memory is the usual reason for a death.
-pub fn retry(first: &Death, job: &Job, setup: &Setup) -> Result<JobOutput, Finding> {
-    let available = memory::available();
-    match job.make(setup, 1)? {
-        Ok(mut output) => {
-            let fault = ToolFailure::Died(&job.source, first, None);
-            output.warnings += &format!("\n\n{}\n", fault.finding());
-            Ok(output)
-        }
-        Err(mut second) => {
-            second.available = available;
-            let nvcc = &*setup.plan.nvcc;
-            let cache = (second.signal.is_none() && is_compiler_cache(nvcc)).then_some(nvcc);
-            Err(ToolFailure::Died(&job.source, first, Some((&second, cache))).finding())
-        }
-    }
-}
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::tests::package::Package;
 
     #[test]
     fn a_death_is_read_from_nvcc_gcc_the_shell_or_the_status() {
@@ -135,72 +110,5 @@ mod tests {
         }
         // Ctrl-C
         assert_eq!(detect("", Some(2)), None);
-    }
-
-    #[test]
-    fn a_compilation_that_dies_is_tried_again() {
-        let once =
-            "// nvcc runs [ -f died ] || { : >died; kill -9 $$; }\n".replace("died", "$top/died");
-        let package = Package::new(&[("src/a.cu", ""), ("src/b.cu", &once)]);
-        let (result, lines) = package.compile();
-        result.unwrap();
-        let calls = package.calls();
-        let of = |source: &str| calls.iter().filter(|call| call.contains(source)).count();
-        assert_eq!([of("src/a.cu"), of("src/b.cu")], [1, 2], "{calls:?}");
-        let warnings: Vec<&String> = lines
-            .iter()
-            .filter(|line| line.starts_with("cargo::warning="))
-            .collect();
-        assert_eq!(
-            warnings[0],
-            "cargo::warning=nvcc was killed while it compiled `./src/b.cu`; the second try succeeded  [nvcc-failed]"
-        );
-        // An error message is an answer.
-        let package = Package::new(&[("src/a.cu", "mistake"), ("src/b.cu", "")]);
-        let error = package.compile().0.unwrap_err();
-        assert!(error.starts_with("nvcc could not compile"), "{error}");
-        assert_eq!(package.calls().len(), 2);
-        // The second try may find one.
-        package.write("src/a.cu", &format!("{once}mistake"));
-        package.calls();
-        let error = package.compile().0.unwrap_err();
-        assert!(error.starts_with("nvcc could not compile"), "{error}");
-    }
-
-    #[test]
-    fn a_compilation_that_dies_twice_is_an_error() {
-        let mut package = Package::new(&[("src/a.cu", "// nvcc runs kill -9 $$\n")]);
-        package.archs = "80";
-        let error = package.compile().0.unwrap_err();
-        assert_eq!(package.calls().len(), 2);
-        let start = "nvcc was killed while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
-                     = help: give this machine or container more memory, or split `./src/a.cu` into smaller files\n  first       signal 9, 1 compilation at a time, ";
-        assert!(error.starts_with(start), "{error}");
-        package.write("src/a.cu", "// nvcc runs exit 1\n");
-        let error = package.compile().0.unwrap_err();
-        let start = "nvcc failed without any output while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
-                     = help: run the command in a terminal to see how nvcc ends\n  first       no output, 1 compilation at a time, ";
-        assert!(error.starts_with(start), "{error}");
-        package.write("src/a.cu", "// nvcc runs kill -11 $$\n");
-        let error = package.compile().0.unwrap_err();
-        let start = "nvcc crashed while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
-                     = help: install another version of the CUDA toolkit\n  first       signal 11, ";
-        assert!(error.starts_with(start), "{error}");
-        // A script in front of nvcc that runs a compiler cache.
-        let script = "#!/bin/sh\n# ccache\nexit 1\n";
-        std::fs::remove_file(package.path("cuda/bin/nvcc")).unwrap();
-        package.write("script", script);
-        let copied = std::process::Command::new("install")
-            .args([
-                "-m755".into(),
-                package.path("script"),
-                package.path("cuda/bin/nvcc"),
-            ])
-            .status();
-        assert!(copied.unwrap().success());
-        let error = package.compile().0.unwrap_err();
-        let start = "nvcc failed without any output while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
-                     = help: set NVCC to the full path of nvcc itself: `./cuda/bin/nvcc` is a compiler cache\n";
-        assert!(error.starts_with(start), "{error}");
     }
 }

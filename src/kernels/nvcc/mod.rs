@@ -3,5 +3,6 @@
 pub mod death;
 pub mod diagnostics;
 pub mod missing;
+pub mod retry;
 pub mod verbose;
 pub mod wrapper;
