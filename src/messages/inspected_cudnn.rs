@@ -4,7 +4,6 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{FoundFile, Install, Reach, Request, UnresolvedCudnn};
 use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::loader::main_library::cudnn_major;
-use crate::messages::phrases::PUT_ON_PATH;
 use crate::runtime::facts::finding::{Finding, Severity, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_sub_libraries::Replacement;
@@ -14,6 +13,10 @@ use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::NotFound;
 use std::fmt::Display;
 use std::path::Path;
+
+/// The help for a DLL that Windows does not find.
+pub const PUT_ON_PATH: &str =
+    "copy it beside the program, or put the directory that holds it on PATH where the program runs";
 
 impl UnresolvedCudnn<'_> {
     pub fn finding(&self) -> Finding {

@@ -12,10 +12,6 @@ use crate::runtime::facts::version::Version;
 use std::fmt::Display;
 use std::path::Path;
 
-/// The help for a DLL that Windows does not find.
-pub const PUT_ON_PATH: &str =
-    "copy it beside the program, or put the directory that holds it on PATH where the program runs";
-
 /// Returns the name of the variable for such a directory.
 pub fn variable(kind: Kind) -> &'static str {
     match kind {

@@ -243,7 +243,8 @@ fn a_driver_that_is_cut_short_is_told() {
     assert!(headline.starts_with(&begin), "{headline}");
 }
 
-/// What cudnn-guard was on the processor for, in seconds, and how many MB it held.
+/// Returns the CPU seconds of cudnn-guard, and the memory in MB that it held beyond this process, whose own peak counts
+/// for every process that it starts.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn spent(arguments: &[&str], variables: &[(&str, &str)]) -> (f64, i64) {
@@ -268,7 +269,10 @@ fn spent(arguments: &[&str], variables: &[(&str, &str)]) -> (f64, i64) {
     assert_eq!((ended.unsigned_abs(), status & 0x7f), (child.id(), 0));
     let [user, user_part, system, system_part, most, ..] = usage;
     let seconds = (user + system) as f64 + (user_part + system_part) as f64 / 1e6;
-    (seconds, most >> 10)
+    let status = fs::read_to_string("/proc/self/status").expect("its status");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.and_then(|text| text.split_whitespace().next()?.parse().ok());
+    (seconds, (most - peak.unwrap_or(0)).max(0) >> 10)
 }
 
 /// Of 3 GB without a byte in them, or of one MB with the same line again and again.
