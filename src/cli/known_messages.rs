@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn every_row_is_complete() {
         assert_eq!(rows(TABLE).len(), TABLE.matches("\nfinding  ").count());
-        let verbs = "add build compile copy create disable enable end install link pass remove restart run set start update use";
+        let verbs = "add build close compile copy create disable enable ignore install link pass remove restart run set start stop update use";
         for row in rows(TABLE) {
             let value = |name| value(row.text, name);
             let [finding, example, help] = ["finding  ", "example  ", "help     "].map(value);
