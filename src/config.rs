@@ -104,8 +104,8 @@ impl Config {
     }
 
     /// Adds PTX of the highest target to target lists without PTX, so that the driver can compile the kernels for newer
-    /// GPUs. `CUDA_COMPUTE_CAP=80` then means `sm_80 compute_80`, as for cudaforge, bindgen_cuda and `nvcc -arch=sm_80`.
-    /// A target with a letter, such as `sm_90a`, is passed over, since its PTX runs on no other GPU.
+    /// GPUs. `CUDA_COMPUTE_CAP=80` then means `sm_80 compute_80`, as for bindgen_cuda and `nvcc -arch=sm_80`. Targets with
+    /// a letter, such as `sm_90a`, are ignored, since their PTX runs on no later GPU. Default: no PTX is added.
     pub fn embed_ptx(mut self) -> Self {
         self.embed_ptx = true;
         self

@@ -53,9 +53,9 @@ mod tests {
         };
         assert_eq!(
             warning("NVCC_APPEND_FLAGS", "-O3 -arch sm_80").unwrap(),
-            "NVCC_APPEND_FLAGS holds `-arch sm_80`, which nvcc compiles for besides the targets of this build  \
+            "NVCC_APPEND_FLAGS contains `-arch sm_80`, so nvcc also compiles for targets outside of the list of this build  \
              [config-invalid]\n  \
-             = help: take it out of NVCC_APPEND_FLAGS, and set CUDNN_GUARD_ARCHS=\"-arch sm_80\""
+             = help: remove `-arch sm_80` from NVCC_APPEND_FLAGS, and set CUDNN_GUARD_ARCHS=\"-arch sm_80\""
         );
         assert!(warning("NVCC_PREPEND_FLAGS", "-gencode=arch=compute_80,code=sm_80").is_some());
         assert_eq!(
@@ -87,7 +87,7 @@ mod tests {
                 refused(&flags).unwrap().finding().to_string(),
                 format!(
                     "the flag `{named}` chooses GPU targets, which are `archs` to cudnn-guard  [config-invalid]\n  \
-                     = help: take it out of the flags in build.rs, and call `.archs([\"{named}\"])`"
+                     = help: remove it from the flags in build.rs, and call `.archs([\"{named}\"])`"
                 )
             );
             // The help works: the flag is a valid word of such a list.

@@ -55,11 +55,11 @@ impl InspectionFault<'_> {
             }
             Self::NoProvider(framework, library, dirs) => {
                 let summary = format!(
-                    "no {library} was found, without which {framework} computes on the CPU"
+                    "no {library} was found, so {framework} computes on the CPU"
                 );
                 Finding::warning(FindingId::LibraryNotFound, summary)
                     .help(match *framework {
-                        "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA: the Python package onnxruntime-gpu has one",
+                        "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA: the Python package onnxruntime-gpu contains one",
                         _ => "set LIBTORCH to the directory of a libtorch for CUDA",
                     })
                     .with_lines("looked in", dirs.iter().map(|dir| dir.display()))
@@ -155,7 +155,7 @@ impl InspectionFault<'_> {
                 );
                 let help = match is_image {
                     true => {
-                        "start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the machine that it runs on"
+                        "start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the host"
                     }
                     false => "install NVIDIA's driver, if this machine has a GPU",
                 };

@@ -51,7 +51,7 @@ impl InvalidRequest<'_> {
             }
             InvalidRequest::TargetFlag(flag) => {
                 invalid(&format!("the flag `{flag}` chooses GPU targets, which are `archs` to cudnn-guard"))
-                    .help(format!("take it out of the flags in build.rs, and call `.archs([{flag:?}])`"))
+                    .help(format!("remove it from the flags in build.rs, and call `.archs([{flag:?}])`"))
             }
             InvalidRequest::OnlyPtx(targets, chosen_by) => {
                 let all = joined(targets.iter().map(|one| one.target), ", ");
@@ -71,10 +71,10 @@ impl TargetsInVariable {
     pub fn finding(&self) -> Finding {
         let (name, flag) = (self.variable.name(), &self.flag);
         let headline = format!(
-            "{name} holds `{flag}`, which nvcc compiles for besides the targets of this build"
+            "{name} contains `{flag}`, so nvcc also compiles for targets outside of the list of this build"
         );
         Finding::warning(FindingId::ConfigInvalid, headline).help(format!(
-            "take it out of {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""
+            "remove `{flag}` from {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""
         ))
     }
 }

@@ -326,7 +326,7 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     (
         "not supported on .target",
-        "set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to a GPU that has this instruction. Some exist only on targets with a letter: \
+        "set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to a target that has this instruction; some exist only on targets with a letter: \
          `90a`, `100a`, `120a`",
     ),
     (

@@ -1,4 +1,4 @@
-//! A framework that would compute on the CPU.
+//! A CUDA library of ONNX Runtime or libtorch that does not load.
 
 use crate::inspection::provider::{Provider, ProviderFault};
 use crate::runtime::facts::library_name::LibraryName;

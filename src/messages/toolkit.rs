@@ -118,7 +118,7 @@ impl LibraryFault<'_> {
                 }
                 _ => {
                     return format!(
-                        "install the whole toolkit from NVIDIA: `cudnn-guard fetch` does not bring `{name}`"
+                        "install the whole toolkit from NVIDIA: `cudnn-guard fetch` does not install `{name}`"
                     );
                 }
             };

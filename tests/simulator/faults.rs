@@ -231,7 +231,7 @@ fn an_error_of_the_hardware_is_not_cudnns() {
             "an NVLink of the GPU has an error that cannot be corrected",
         ),
         ("226", "the GPU has an error that it keeps to this process"),
-        ("304", "the system refused something to NVIDIA's driver"),
+        ("304", "the system refused a request of NVIDIA's driver"),
     ] {
         fault(V9_14, &format!("status:cuCtxSynchronize:{code}"))
             .must_have("unknown None")

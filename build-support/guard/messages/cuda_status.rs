@@ -25,7 +25,7 @@ const STATUS: &str = "\
 209 CUDA_ERROR_NO_BINARY_FOR_GPU: there is no machine code for this GPU
     install a cuDNN that supports this GPU
 214 CUDA_ERROR_ECC_UNCORRECTABLE: the GPU's memory has an error that cannot be corrected
-    reset or replace the GPU: `nvidia-smi -q -d ECC` tells more
+    reset or replace the GPU: `nvidia-smi -q -d ECC` shows the errors
 220 CUDA_ERROR_NVLINK_UNCORRECTABLE: an NVLink of the GPU has an error that cannot be corrected
     reset the GPU, or restart the machine: `nvidia-smi nvlink -e` counts the errors of each link
 222 CUDA_ERROR_UNSUPPORTED_PTX_VERSION: the PTX is newer than NVIDIA's driver
@@ -33,7 +33,7 @@ const STATUS: &str = "\
 226 CUDA_ERROR_CONTAINED: the GPU has an error that it keeps to this process
     start the program again; if it comes back, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`
     start the program again; if it comes back, see Windows' event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`
-304 CUDA_ERROR_OPERATING_SYSTEM: the system refused something to NVIDIA's driver
+304 CUDA_ERROR_OPERATING_SYSTEM: the system refused a request of NVIDIA's driver
     check who may open /dev/nvidia*, and the limits of this process and its container
     run `nvidia-smi`, see Windows' event log for errors of nvlddmkm, and restart Windows if the driver was updated
 700 CUDA_ERROR_ILLEGAL_ADDRESS: code on the GPU touched memory that it may not touch
@@ -42,7 +42,7 @@ const STATUS: &str = "\
     use a GPU that drives no display, or raise the limit on run time
 719 CUDA_ERROR_LAUNCH_FAILED: code on the GPU crashed
     run it under `compute-sanitizer` to see where
-800 CUDA_ERROR_NOT_PERMITTED: this process may not use the GPU so
+800 CUDA_ERROR_NOT_PERMITTED: this process is not permitted to use the GPU in this way
     check who may open /dev/nvidia*
     run `nvidia-smi`, see Windows' event log for errors of nvlddmkm, and restart Windows if the driver was updated
 802 CUDA_ERROR_SYSTEM_NOT_READY: the system is not ready for CUDA yet
@@ -55,7 +55,7 @@ const STATUS: &str = "\
 805 : NVIDIA's multi-process service (MPS) does not answer
     restart it with `nvidia-cuda-mps-control`, or unset CUDA_MPS_PIPE_DIRECTORY
 999 CUDA_ERROR_UNKNOWN: NVIDIA's driver cannot start, and does not know why
-    run `nvidia-smi`, see `dmesg` for lines with NVRM, and reload the module `nvidia_uvm` (after a suspend above all)
+    run `nvidia-smi`, see `dmesg` for lines with NVRM, and reload the module `nvidia_uvm` (especially after a suspend)
     run `nvidia-smi`, see Windows' event log for errors of nvlddmkm, and restart Windows if the driver was updated
 ";
 

@@ -203,7 +203,7 @@ fn searched_help(dir: &str) -> Vec<String> {
         // The system's C library, which is there too, does not run with the loader of the program.
         _ => {
             return vec![format!(
-                "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory that only has the driver: `mkdir -p ~/.nvidia \
+                "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory with only the driver: `mkdir -p ~/.nvidia \
                  && ln -sf {dir}/libcuda.so* {dir}/libnvidia-* ~/.nvidia`"
             )];
         }

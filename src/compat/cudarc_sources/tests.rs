@@ -2,7 +2,7 @@ use super::*;
 
 /// As `cargo tree` of 1.85 prints it: the target and the host have features of their own.
 #[test]
-fn cargo_tells_the_features_and_who_requires_it() {
+fn cargo_reports_the_features_and_the_packages_that_require_it() {
     let tree = "0cublas,cuda-12080,driver|cudarc v0.16.6\n1cuda,default|candle-core v0.9.1\n1|app v0.1.0 (/work/app)\n\n\
         0driver|cudarc v0.16.6\n1|tool v0.2.0-rc.1 (proc-macro)\n";
     let resolved = parse(tree, None);

@@ -87,7 +87,7 @@ fn each_cudarc_of_a_lock() {
 }
 
 #[test]
-fn what_is_right_or_unknown_is_silent() {
+fn valid_and_unknown_setups_are_silent() {
     let mut world = World::new("silent");
     world.cudarc("0.16.6", &["cuda-12080", "cuda-12090"], REFUSES);
     let own = lock("0.16.6");

@@ -435,7 +435,7 @@ fn a_driver_that_only_its_path_leads_to() {
 
 /// hyprstream/hyprstream#443: the loader of an AppImage does not search the directories of the system.
 #[test]
-fn a_driver_where_only_the_loader_of_the_system_looks() {
+fn a_driver_that_only_the_loader_of_the_system_searches() {
     let machine = Folder::new();
     let dir = machine.file("usr/lib64");
     std::fs::create_dir_all(&dir).unwrap();
@@ -467,7 +467,7 @@ fn a_driver_where_only_the_loader_of_the_system_looks() {
     assert_eq!(
         finding.help,
         [
-            "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory that only has the driver: `mkdir -p ~/.nvidia && ln \
+            "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory with only the driver: `mkdir -p ~/.nvidia && ln \
           -sf /usr/lib64/libcuda.so* /usr/lib64/libnvidia-* ~/.nvidia`"
         ]
     );

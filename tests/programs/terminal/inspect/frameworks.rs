@@ -84,7 +84,7 @@ fn an_onnxruntime_for_another_cuda_major() {
     // Nothing is said without the option, nor of an environment that is not active.
     assert_eq!(about(&image, "runtime", &venv), "");
     let none = about(&image, "ort", &[]);
-    let no_provider = "no libonnxruntime_providers_cuda.so was found, without which ort computes on the CPU \
+    let no_provider = "no libonnxruntime_providers_cuda.so was found, so ort computes on the CPU \
         [library-not-found] set ORT_DYLIB_PATH to ";
     assert!(none.starts_with(no_provider), "{none}");
 
@@ -169,7 +169,7 @@ fn a_libtorch_for_another_cuda_major() {
     let set = [("VIRTUAL_ENV", "venv"), ("LIBTORCH", "opt/libtorch")];
     assert_eq!(
         about(&image, "tch", &set),
-        "no libtorch_cuda.so was found, without which tch computes on the CPU [library-not-found] \
+        "no libtorch_cuda.so was found, so tch computes on the CPU [library-not-found] \
          set LIBTORCH to the directory of a libtorch for CUDA"
     );
     let set = [&set[..], &[("LIBTORCH_USE_PYTORCH", "1")]].concat();

@@ -342,7 +342,7 @@ fn a_library_for_another_processor_is_told_as_such() {
              /usr/lib\n  \
              – `/usr/lib/libcuda.so.1` is for {other}, and this program is for {own}, so no GPU can be used  [driver-missing]\n      \
              = help: install NVIDIA's driver for {own}, or use a build of this program for {other}\n      \
-             = help: start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the machine that it runs on\n      \
+             = help: start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the host\n      \
              found via   the system's library directories, `/usr/lib`\n\n\
              verdict: fail (1 error)\n\
              `cudnn-guard explain cudnn-not-loadable` tells how to mend this fault\n"
