@@ -33,7 +33,7 @@ pub fn command() -> Command {
             option(
                 "link",
                 "HOW",
-                "A program that is linked with cuDNN, one that opens it, which needs no toolkit and no headers, or one for Linux with the crate ort or tch",
+                "Check for a program that is linked with cuDNN, that opens it and needs no toolkit, or that uses the crate ort or tch (Linux)",
             )
             .value_parser(["dynamic", "runtime", "ort", "tch"]),
         )

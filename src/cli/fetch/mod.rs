@@ -70,8 +70,8 @@ pub fn command() -> Command {
             option(
                 "with",
                 "LIBRARY,..",
-                "Libraries of CUDA besides cuBLAS and NVRTC; those of [package.metadata.cudnn-guard] and those that are there \
-                 are fetched too",
+                "CUDA libraries to add to cuBLAS and NVRTC; libraries in [package.metadata.cudnn-guard] and installed libraries \
+                 are always included",
             )
             .value_delimiter(',')
             .action(ArgAction::Append)
