@@ -54,9 +54,7 @@ impl InspectionFault<'_> {
                     .with("reason", "linkers leave out libraries that nothing is used of")
             }
             Self::NoProvider(framework, library, dirs) => {
-                let summary = format!(
-                    "no {library} was found, so {framework} computes on the CPU"
-                );
+                let summary = format!("no {library} was found, so {framework} computes on the CPU");
                 Finding::warning(FindingId::LibraryNotFound, summary)
                     .help(match *framework {
                         "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA: the Python package onnxruntime-gpu contains one",
