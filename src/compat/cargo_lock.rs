@@ -14,11 +14,8 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     let out_dir = env.os_var("OUT_DIR").map(Path::new);
     let manifest = env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
     let own = manifest.filter(|dir| !UNPACKED.iter().any(|mark| files::exists(&dir.join(mark))));
-    for dir in [out_dir, own]
-        .into_iter()
-        .flatten()
-        .flat_map(Path::ancestors)
-    {
+    let starts = [out_dir, own].into_iter().flatten();
+    for dir in starts.flat_map(Path::ancestors) {
         let file = dir.join("Cargo.lock");
         let text = files::read(&file).unwrap_or_default();
         if contains(&text, name, version) {
@@ -26,6 +23,17 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
         }
     }
     None
+}
+
+/// Returns the texts of a file of cargo in the current directory and, for a package, in each directory above.
+#[cfg(feature = "cli")]
+pub fn texts<'a>(env: &'a Environment, file: &'a str) -> impl Iterator<Item = String> + 'a {
+    let own = env.directory();
+    let is_package = files::is_file(&own.join("Cargo.toml"));
+    let dirs = own
+        .ancestors()
+        .take_while(move |dir| is_package || *dir == own);
+    dirs.filter_map(move |dir| files::read(&dir.join(file)).ok())
 }
 
 /// Returns `true` if a `Cargo.lock` contains this package.

@@ -1,6 +1,7 @@
 //! The reasons why a cudarc in `Cargo.lock` does not accept the CUDA or the cuDNN of this machine, by its own sources:
 //! it has no bindings for the version, or it does not open the names of the libraries.
 
+use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::{CHOICE, CUDA, CUDNN, LockedCudarc, feature, update};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Environment;
@@ -67,8 +68,10 @@ pub enum CudarcRefusal {
 /// Returns the reasons why a cudarc does not accept what is installed.
 pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> {
     let cuda = installed.toolkit.and_then(|toolkit| toolkit.version);
-    let cuda =
-        cuda.filter(|_| chosen(cudarc, installed).1.is_empty() && !has_other_nvcc(installed));
+    // cargo may set the variable for a build.
+    let is_chosen = !chosen(cudarc, installed).1.is_empty()
+        || texts(installed.env, ".cargo/config.toml").any(|text| text.contains(CHOICE));
+    let cuda = cuda.filter(|_| !is_chosen && !has_other_nvcc(installed));
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
     let mut found = Vec::new();
     for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {

@@ -192,7 +192,7 @@ fn parse(tree: &str, option: Option<&'static str>) -> Resolved {
 }
 
 /// Returns the directories of cargo's registries, in which each package is a directory.
-fn registries(env: &Environment) -> Vec<PathBuf> {
+pub fn registries(env: &Environment) -> Vec<PathBuf> {
     let in_home = |home: PathBuf| home.join(".cargo");
     let profile = || Some(PathBuf::from(env.os_var("USERPROFILE")?));
     let home = env.path(Variable::Home).or_else(profile).map(in_home);

@@ -1,5 +1,7 @@
 //! The frameworks of the crates ort and tch, as a build on this machine would use them.
 
+use crate::compat::cargo_lock::texts;
+use crate::compat::cudarc_sources::registries;
 use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
@@ -11,9 +13,10 @@ use crate::model::environment::Variable;
 use crate::model::linkage::{Linkage, LoadPhase};
 use crate::model::platform::Os;
 use crate::runtime::facts::majors;
-use crate::system::{Host, files};
+use crate::system::{Host, files, programs};
+use crate::toolchain::environment_checks::loaded_file;
 use crate::{Finding, FindingId};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A framework whose part for CUDA is a library of its own.
 pub struct Framework {
@@ -44,8 +47,10 @@ impl Framework {
     /// Adds the findings about the framework, whose dependencies are searched as for a program without an rpath.
     pub fn examine(&self, host: &Host, installed: &[Candidate], findings: &mut Vec<Finding>) {
         let platform = &host.platform;
-        // The search of Windows is not known here.
-        if platform.os != Os::Linux {
+        let configs: String = texts(&host.env, ".cargo/config.toml").collect();
+        let is_configured = self.variables.iter().any(|name| configs.contains(name));
+        // The search of Windows is not known here, nor the variables that only a build gets.
+        if platform.os != Os::Linux || is_configured {
             return;
         }
         let (library, dirs) = (self.library, self.dirs(host));
@@ -70,9 +75,8 @@ impl Framework {
         graph.open(library, 0, LoadPhase::Later);
         let missing = std::mem::take(&mut graph.missing);
         // Newer providers are not linked with cuDNN and open it.
-        let mut names = majors::CUDNN
-            .iter()
-            .map(|major| platform.cudnn_library(*major));
+        let majors = majors::CUDNN.iter();
+        let mut names = majors.map(|major| platform.cudnn_library(*major));
         let main = names.find_map(|name| graph.open(&name, 0, LoadPhase::Later));
         let cudnn = main.and_then(|main| main_library::cudnn(&mut graph, main, platform));
         if cudnn.is_some() {
@@ -84,8 +88,8 @@ impl Framework {
         findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
     }
 
-    /// Returns the directories in which the crate finds the framework: those of its variable, else of its own download
-    /// and of the active Python environment.
+    /// Returns the directories in which the crate finds the framework: those of its variable, else of its own download,
+    /// of the Python environment and of the loader.
     fn dirs(&self, host: &Host) -> Vec<PathBuf> {
         let env = &host.env;
         let is_pythons = self.name == "tch" && env.os_var("LIBTORCH_USE_PYTORCH").is_some();
@@ -101,12 +105,20 @@ impl Framework {
             "ort" => downloads(host),
             _ => Vec::new(),
         };
-        for variable in [Variable::VirtualEnv, Variable::CondaPrefix] {
-            if let Some(prefix) = env.path(variable) {
-                let pattern = format!("lib/python#/site-packages/{}", self.package);
+        // torch-sys runs the Python on PATH.
+        let path = env.os_var("PATH").filter(|_| is_pythons);
+        let python = path.and_then(|path| programs::on_path("python3", path));
+        let python = python.and_then(|python| Some(python.parent()?.parent()?.to_path_buf()));
+        let active = [Variable::VirtualEnv, Variable::CondaPrefix].map(|it| env.path(it));
+        for prefix in active.into_iter().chain([python]).flatten() {
+            for packages in ["site", "dist"] {
+                let pattern = format!("lib/python#/{packages}-packages/{}", self.package);
                 dirs.extend(host.sysroot().expand(&prefix, &pattern));
             }
         }
+        let loaded = loaded_file(self.library, host);
+        dirs.extend(loaded.and_then(|(file, _)| Some(file.parent()?.to_path_buf())));
+        dirs.retain(|dir| host.is_inside(dir));
         dirs
     }
 }
@@ -114,12 +126,12 @@ impl Framework {
 /// Returns the directories of the ONNX Runtimes that the ort-sys in `Cargo.lock` downloads. Their names are hashes in a
 /// table of its sources.
 fn downloads(host: &Host) -> Vec<PathBuf> {
-    let home = host.env.path(Variable::Home).unwrap_or_default();
-    let list =
-        |pattern: &str| files::glob(&home.join(pattern).to_string_lossy()).unwrap_or_default();
-    let lock = files::read(Path::new("Cargo.lock")).unwrap_or_default();
+    let env = &host.env;
+    let list = |all: PathBuf| files::glob(&all.to_string_lossy()).unwrap_or_default();
+    let lock = texts(env, "Cargo.lock").next().unwrap_or_default();
+    let registries = registries(env).into_iter();
     let mut tables = String::new();
-    for sources in list(".cargo/registry/src/*/ort-sys-*") {
+    for sources in registries.flat_map(|dir| list(dir.join("ort-sys-*"))) {
         let version = file_name(&sources).trim_start_matches("ort-sys-");
         if lock.contains(&format!("name = \"ort-sys\"\nversion = \"{version}\"")) {
             for table in ["dist.txt", "build/download/dist.tsv"] {
@@ -127,9 +139,13 @@ fn downloads(host: &Host) -> Vec<PathBuf> {
             }
         }
     }
-    let cache = format!(".cache/ort.pyke.io/dfbin/{}/*", host.platform.triple);
+    let mut caches = ["ORT_CACHE_DIR", "XDG_CACHE_HOME"].iter();
+    let home = env.path(Variable::Home).unwrap_or_default();
+    let cache = caches.find_map(|name| env.os_var(name));
+    let cache = cache.map_or_else(|| home.join(".cache/ort.pyke.io"), PathBuf::from);
+    let hashes = cache.join("dfbin").join(&host.platform.triple).join("*");
     let is_locked = |dir: &PathBuf| tables.contains(file_name(dir));
-    let found = list(&cache).into_iter().filter(is_locked);
+    let found = list(hashes).into_iter().filter(is_locked);
     found
         .flat_map(|dir| [dir.join("onnxruntime/lib"), dir])
         .collect()

@@ -12,10 +12,8 @@ pub const CUDA: &str = "libtorch_cuda.so";
 /// Returns the finding for a program that does not load this part, which is beside the part for the CPU.
 pub fn finding(graph: &LoadGraph) -> Option<Finding> {
     let program = graph.objects.first()?;
-    let cpu = graph
-        .objects
-        .iter()
-        .find(|it| it.name == "libtorch_cpu.so")?;
+    let mut objects = graph.objects.iter();
+    let cpu = objects.find(|it| it.name == "libtorch_cpu.so")?;
     // Python loads all of libtorch for an extension.
     let is_program = program.linkage.interpreter.is_some() && cpu.need == LoadPhase::Start;
     let cuda = cpu.path.with_file_name(CUDA);

@@ -72,10 +72,8 @@ fn mismatches(graph: &LoadGraph) -> Vec<Mismatch<'_>> {
                 // A file that cannot be read may define all.
                 functions.retain(|function| {
                     let defines = |file: Elf| file.defines(function);
-                    !graph
-                        .objects
-                        .iter()
-                        .any(|one| Elf::read(&one.path).map_or(true, defines))
+                    let mut objects = graph.objects.iter();
+                    !objects.any(|one| Elf::read(&one.path).map_or(true, defines))
                 });
                 let is_known = found.iter().any(|known| known.1.path == library.path);
                 if !functions.is_empty() && !is_known {

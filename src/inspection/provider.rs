@@ -31,9 +31,9 @@ pub enum ProviderFault {
     NoShared(String),
     /// The loader finds a cuDNN for this CUDA major.
     OtherCudnn(u32),
-    /// The directories of this machine that contain missing libraries, and the CUDA majors of its toolkits and its
+    /// The directories of this machine that contain the missing libraries, and the CUDA majors of its toolkits and its
     /// cuDNN, if none is the provider's.
-    NoLibraries(Vec<String>, Option<u32>, Option<u32>),
+    NoLibraries(Vec<PathBuf>, Option<u32>, Option<u32>),
 }
 
 /// Finds the provider of this program, and loads it into the graph as the program would. Without the search path where
@@ -129,7 +129,7 @@ impl Provider {
         candidates: Vec<Candidate>,
         sysroot: Sysroot,
     ) -> ProviderFault {
-        let mut dirs: Vec<String> = Vec::new();
+        let mut dirs: Vec<PathBuf> = Vec::new();
         let (mut toolkits, mut cudnns) = (Vec::new(), Vec::from_iter(loaded));
         for candidate in candidates {
             let (places, major) = match candidate.found {
@@ -144,14 +144,16 @@ impl Provider {
                     (Vec::from_iter(dir.map(PathBuf::from)), cudnn.cuda_major)
                 }
             };
-            for dir in places.iter().filter(|_| major == self.cuda) {
-                let has = |missing: &Missing| files::is_file(&dir.join(&missing.name));
-                let shown = sysroot.inside(dir).display().to_string();
-                if self.missing.iter().any(has) && !dirs.contains(&shown) {
-                    dirs.push(shown);
-                }
-            }
+            dirs.extend(places.into_iter().filter(|_| major == self.cuda));
         }
+        let missing = &self.missing;
+        let has = |dir: &PathBuf, it: &Missing| files::is_file(&dir.join(&it.name));
+        dirs.retain(|dir| missing.iter().any(|it| has(dir, it)));
+        // Some of the libraries are no help.
+        if !missing.iter().all(|it| dirs.iter().any(|dir| has(dir, it))) {
+            dirs.clear();
+        }
+        let dirs = files::dedup(dirs.iter().map(|dir| sysroot.inside(dir)));
         let is_cuda = self.missing.iter().any(|it| cuda_major(&it.name).is_some());
         let other = |majors: &[u32]| match self.cuda {
             Some(own) if is_cuda && !majors.contains(&own) => majors.first().copied(),

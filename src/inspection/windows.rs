@@ -132,11 +132,8 @@ impl Inspection {
 fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
     let own = path.own.iter().cloned().map(LoadOrigin::Application);
     let system = path.system.iter().cloned().map(LoadOrigin::System);
-    let current = path
-        .current
-        .iter()
-        .cloned()
-        .map(LoadOrigin::WorkingDirectory);
+    let current = path.current.iter().cloned();
+    let current = current.map(LoadOrigin::WorkingDirectory);
     let dirs = path.dirs.iter().cloned().map(LoadOrigin::LibraryPath);
     own.chain(system).chain(current).chain(dirs).collect()
 }

@@ -62,7 +62,7 @@ impl ProviderFault {
             }
         };
         for dir in dirs {
-            finding = finding.help(format!("put `{dir}` into {variable}"));
+            finding = finding.help(format!("put `{}` into {variable}", dir.display()));
         }
         if dirs.is_empty() {
             finding = finding.help(match of.is_torch {

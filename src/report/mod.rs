@@ -14,11 +14,11 @@ mod tests;
 pub mod text;
 
 #[cfg(feature = "cli")]
-use crate::compat::cudarc;
-#[cfg(feature = "cli")]
 use crate::compat::cudarc_refusals::{self, Installed};
 #[cfg(feature = "cli")]
 use crate::compat::cudarc_sources::{locked, resolve};
+#[cfg(feature = "cli")]
+use crate::compat::{cargo_lock, cudarc};
 use crate::model::candidate::{Candidate, Cudnn, Toolkit, chosen};
 use crate::model::found_via::FoundVia;
 #[cfg(feature = "cli")]
@@ -29,8 +29,6 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 #[cfg(feature = "cli")]
 use crate::runtime::loader::search_path::SearchPath;
 use crate::search::search_step::Kind;
-#[cfg(feature = "cli")]
-use crate::system::files;
 use crate::toolchain::Toolchain;
 #[cfg(feature = "cli")]
 use std::env::consts::{ARCH, OS};
@@ -90,13 +88,8 @@ impl Toolchain {
         let mut report = self.report();
         let findings = report.findings.iter_mut();
         findings.for_each(Finding::omit_installation);
-        let own = self.host.env.directory();
-        let is_package = files::is_file(&own.join("Cargo.toml"));
-        let dirs = own
-            .ancestors()
-            .take(if is_package { usize::MAX } else { 1 });
-        let mut locks = dirs.map(|dir| files::read(&dir.join("Cargo.lock")));
-        let lock = locks.find_map(Result::ok).unwrap_or_default();
+        let lock = cargo_lock::texts(&self.host.env, "Cargo.lock").next();
+        let lock = lock.unwrap_or_default();
         report.cudarc = cudarc::in_lock(&lock).map(String::from);
         let platform = &self.host.platform;
         let is_this = platform.cpu == ARCH

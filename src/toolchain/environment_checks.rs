@@ -70,24 +70,20 @@ fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
 }
 
 /// Returns the file of this name that this system's loader finds, and its directory if that is in LD_LIBRARY_PATH.
-fn loaded_file(name: &str, host: &Host) -> Option<(PathBuf, Option<PathBuf>)> {
-    for dir in shadowing::library_path(host) {
-        let file = dir.join(name);
-        if files::is_file(&file) {
-            return Some((file, Some(dir)));
-        }
+pub fn loaded_file(name: &str, host: &Host) -> Option<(PathBuf, Option<PathBuf>)> {
+    let mut dirs = shadowing::library_path(host).into_iter();
+    if let Some(dir) = dirs.find(|dir| files::is_file(&dir.join(name))) {
+        return Some((dir.join(name), Some(dir)));
     }
-    let (cache, end) = (loader_cache(host), format!("/{name}"));
-    let path = cache.split('\0').find(|path| path.ends_with(&end))?;
-    Some((path.into(), None))
-}
-
-/// Returns the text of ld.so.cache, which contains the paths, each after a zero byte.
-fn loader_cache(host: &Host) -> String {
+    if !host.is_target() && host.root.is_none() {
+        return None;
+    }
     let root = host.root.as_deref().unwrap_or(Path::new("/"));
-    let is_system = host.is_target() || host.root.is_some();
-    let cache = is_system.then(|| files::read(&root.join("etc/ld.so.cache")).ok());
-    cache.flatten().unwrap_or_default()
+    // It contains the paths, each after a zero byte.
+    let cache = files::read(&root.join("etc/ld.so.cache")).ok()?;
+    let end = format!("/{name}");
+    let path = cache.split('\0').find(|path| path.ends_with(&end))?;
+    Some((root.join(path.trim_start_matches('/')), None))
 }
 
 /// Returns the finding if this version opens a sub-library that it does not contain, and if the loader finds one of

@@ -297,11 +297,8 @@ fn existing(top: &Path, dirs: &[PathBuf], sysroot: Sysroot, platform: &Platform)
         };
         let real = sysroot.canonical(&dir);
         // `targets/sbsa-linux/lib` is for another CPU.
-        let mut parts = real
-            .iter()
-            .rev()
-            .skip(1)
-            .map(|part| part.to_str().unwrap_or_default());
+        let parts = real.iter().rev().skip(1);
+        let mut parts = parts.map(|part| part.to_str().unwrap_or_default());
         let (target, above) = (parts.next().unwrap_or_default(), parts.next());
         let is_foreign = above == Some("targets") && !platform.toolkit_targets().contains(&target);
         if !seen.contains(&real) && !is_foreign {

@@ -183,3 +183,19 @@ fn a_version_that_is_chosen_is_silent() {
     world.features = vec!["driver"];
     assert_eq!(found(&world, &[]), 0, "it does not run nvcc");
 }
+
+/// The help of the message is done already.
+#[test]
+fn a_version_that_cargo_sets() {
+    let mut world = World::new("configured");
+    let build_script = format!("\"{CHOICE}\"\n{REFUSES}");
+    world.cudarc("0.16.6", &["cuda-12090"], &build_script);
+    let found = |world: &mut World| world.found(&lock("0.16.6"), cuda(13, 5), None).len();
+    world.file(".cargo/config.toml", "[env]\nCUDA_HOME = \"/opt/cuda\"\n");
+    assert_eq!(found(&mut world), 1);
+    world.file(
+        ".cargo/config.toml",
+        "[env]\nCUDARC_CUDA_VERSION = \"12090\"\n",
+    );
+    assert_eq!(found(&mut world), 0);
+}

@@ -47,9 +47,14 @@ fn cuda_13(image: &Image) {
 
 /// The finding about the framework in one line, with the image as `/`.
 fn about(image: &Image, link: &str, variables: &[(&str, &str)]) -> String {
+    about_in(image, "", link, variables)
+}
+
+/// Like `about`, but in this directory.
+fn about_in(image: &Image, dir: &str, link: &str, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command.args(["doctor", "--json", "--link", link, "--root"]);
-    command.arg(&image.0).env_clear().current_dir(&image.0);
+    command.arg(&image.0).env_clear().current_dir(image.at(dir));
     for (name, path) in variables {
         command.env(name, image.at(path));
     }
@@ -144,11 +149,90 @@ fn the_onnxruntime_that_the_locked_ort_downloads() {
         let said = about(&image, "ort", &[("HOME", "home")]);
         assert!(said.starts_with(&format!("`/{dir}/libonnxr")), "{said}");
     }
+    // The same in a member of a workspace, and with directories that variables name.
+    fs::create_dir_all(image.at("member")).unwrap();
+    fs::write(image.at("member/Cargo.toml"), "").unwrap();
+    let in_member = |variables: &[(&str, &str)]| about_in(&image, "member", "ort", variables);
+    let said = in_member(&[("HOME", "home")]);
+    assert!(said.contains("/home/.cache"), "{said}");
+    fs::rename(image.at("home/.cache/ort.pyke.io"), image.at("cache")).unwrap();
+    fs::rename(image.at("home/.cargo"), image.at("cargo")).unwrap();
+    for cache in ["XDG_CACHE_HOME", "ORT_CACHE_DIR"] {
+        let set = [("HOME", "home"), ("CARGO_HOME", "cargo"), (cache, "cache")];
+        let said = in_member(&set);
+        assert!(said.starts_with("`/cache/dfbin"), "{said}");
+    }
+    // Nothing is known of a variable that only a build gets.
+    fs::create_dir_all(image.at(".cargo")).unwrap();
+    let config = image.at(".cargo/config.toml");
+    fs::write(
+        &config,
+        "[env]\nORT_DYLIB_PATH = \"lib/libonnxruntime.so\"\n",
+    )
+    .unwrap();
+    assert_eq!(in_member(&[]), "");
+    fs::remove_file(config).unwrap();
     // Those of other releases do not matter.
     fs::write(image.at("Cargo.lock"), "version = 4\n").unwrap();
     let said = about(&image, "ort", &[("HOME", "home")]);
     assert!(
         said.starts_with("no libonnxruntime_providers_cuda.so"),
+        "{said}"
+    );
+}
+
+/// ort with the feature `load-dynamic` opens what the loader finds.
+#[test]
+fn the_onnxruntime_that_the_loader_finds() {
+    let image = Image::new("ort-loader");
+    fs::create_dir_all(image.at("etc")).unwrap();
+    onnxruntime(&image, "usr/lib64");
+    cuda_13(&image);
+    fs::write(
+        image.at("etc/ld.so.cache"),
+        "x\0/usr/lib64/libonnxruntime_providers_cuda.so\0",
+    )
+    .unwrap();
+    let said = about(&image, "ort", &[]);
+    assert!(said.starts_with("`/usr/lib64/libonnxr"), "{said}");
+}
+
+/// The Python on PATH counts if torch-sys is told to use Python's libtorch.
+#[test]
+fn the_libtorch_of_the_python_on_path() {
+    let image = Image::new("tch-on-path");
+    built_for_12(&image, &format!("{TORCH}/libtorch_cuda.so"));
+    cuda_13(&image);
+    fs::create_dir_all(image.at("venv/bin")).unwrap();
+    fs::write(image.at("venv/bin/python3"), "").unwrap();
+    let set = [("PATH", "venv/bin"), ("LIBTORCH_USE_PYTORCH", "1")];
+    let said = about(&image, "tch", &set);
+    assert!(said.starts_with("`/venv/lib/python3.12/"), "{said}");
+    let said = about(&image, "tch", &set[..1]);
+    assert!(said.starts_with("no libtorch_cuda.so"), "{said}");
+}
+
+/// A directory with some of the missing libraries is no help.
+#[test]
+fn a_directory_with_some_of_the_missing_libraries() {
+    let image = Image::new("ort-some-libraries");
+    onnxruntime(&image, CAPI);
+    let cuda = image.at("usr/local/cuda");
+    fs::create_dir_all(cuda.join("include")).unwrap();
+    fs::write(cuda.join("include/cuda.h"), "#define CUDA_VERSION 12000\n").unwrap();
+    image.library("usr/local/cuda/lib64/libcudart.so.12", "int nothing;", &[]);
+    let said = about(&image, "ort", &[("VIRTUAL_ENV", "venv")]);
+    assert!(
+        said.contains("] install the libraries of CUDA 12: `pip"),
+        "{said}"
+    );
+    // All of them.
+    for name in ["libcublasLt.so.12", "libcudnn.so.9"] {
+        image.library(&format!("usr/local/cuda/lib64/{name}"), "int nothing;", &[]);
+    }
+    let said = about(&image, "ort", &[("VIRTUAL_ENV", "venv")]);
+    assert!(
+        said.contains("] put `/usr/local/cuda/lib64` into"),
         "{said}"
     );
 }
