@@ -31,9 +31,9 @@ pub enum ProviderFault {
     NoShared(String),
     /// The loader finds a cuDNN for this CUDA major.
     OtherCudnn(u32),
-    /// The directories of this machine that contain the missing libraries, and the CUDA majors of its toolkits and its
-    /// cuDNN, if none is the provider's.
-    NoLibraries(Vec<PathBuf>, Option<u32>, Option<u32>),
+    /// The directories of this machine that contain missing libraries, `true` if they contain all, and the CUDA majors
+    /// of its toolkits and its cuDNN, if none is the provider's.
+    NoLibraries(Vec<PathBuf>, bool, Option<u32>, Option<u32>),
 }
 
 /// Finds the provider of this program, and loads it into the graph as the program would. Without the search path where
@@ -149,16 +149,14 @@ impl Provider {
         let missing = &self.missing;
         let has = |dir: &PathBuf, it: &Missing| files::is_file(&dir.join(&it.name));
         dirs.retain(|dir| missing.iter().any(|it| has(dir, it)));
-        // Some of the libraries are no help.
-        if !missing.iter().all(|it| dirs.iter().any(|dir| has(dir, it))) {
-            dirs.clear();
-        }
+        let mut missing = missing.iter();
+        let has_all = missing.all(|it| dirs.iter().any(|dir| has(dir, it)));
         let dirs = files::dedup(dirs.iter().map(|dir| sysroot.inside(dir)));
         let is_cuda = self.missing.iter().any(|it| cuda_major(&it.name).is_some());
         let other = |majors: &[u32]| match self.cuda {
             Some(own) if is_cuda && !majors.contains(&own) => majors.first().copied(),
             _ => None,
         };
-        ProviderFault::NoLibraries(dirs, other(&toolkits), other(&cudnns))
+        ProviderFault::NoLibraries(dirs, has_all, other(&toolkits), other(&cudnns))
     }
 }

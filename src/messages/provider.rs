@@ -20,7 +20,7 @@ impl ProviderFault {
         let own = of.cuda.unwrap_or_default();
         let mismatch = |summary| Finding::warning(FindingId::CudaFlavourMismatch, summary);
         let not_found = |summary| Finding::warning(FindingId::LibraryNotFound, summary);
-        let (dirs, toolkit, cudnn) = match self {
+        let (dirs, has_all, toolkit, cudnn) = match self {
             Self::NoShared(shared) => {
                 let dir = of.path.parent().unwrap_or(&of.path).display();
                 return not_found(format!("`{shared}` is not beside `{path}`"))
@@ -38,7 +38,7 @@ impl ProviderFault {
                     false => format!("install the cuDNN for CUDA {own}, and put its directory first in LD_LIBRARY_PATH"),
                 });
             }
-            Self::NoLibraries(dirs, toolkit, cudnn) => (dirs, *toolkit, *cudnn),
+            Self::NoLibraries(dirs, has_all, toolkit, cudnn) => (dirs, *has_all, *toolkit, *cudnn),
         };
         let names: Vec<&str> = of.missing.iter().map(|one| &*one.name).collect();
         let here = match (toolkit, cudnn) {
@@ -64,7 +64,7 @@ impl ProviderFault {
         for dir in dirs {
             finding = finding.help(format!("put `{}` into {variable}", dir.display()));
         }
-        if dirs.is_empty() {
+        if !has_all {
             finding = finding.help(match of.is_torch {
                 false => install(of, &names, cudnn.is_some()),
                 true => "install the packages that torch requires: `pip check` names them".into(),

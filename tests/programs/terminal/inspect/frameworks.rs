@@ -212,31 +212,6 @@ fn the_libtorch_of_the_python_on_path() {
     assert!(said.starts_with("no libtorch_cuda.so"), "{said}");
 }
 
-/// A directory with some of the missing libraries is no help.
-#[test]
-fn a_directory_with_some_of_the_missing_libraries() {
-    let image = Image::new("ort-some-libraries");
-    onnxruntime(&image, CAPI);
-    let cuda = image.at("usr/local/cuda");
-    fs::create_dir_all(cuda.join("include")).unwrap();
-    fs::write(cuda.join("include/cuda.h"), "#define CUDA_VERSION 12000\n").unwrap();
-    image.library("usr/local/cuda/lib64/libcudart.so.12", "int nothing;", &[]);
-    let said = about(&image, "ort", &[("VIRTUAL_ENV", "venv")]);
-    assert!(
-        said.contains("] install the libraries of CUDA 12: `pip"),
-        "{said}"
-    );
-    // All of them.
-    for name in ["libcublasLt.so.12", "libcudnn.so.9"] {
-        image.library(&format!("usr/local/cuda/lib64/{name}"), "int nothing;", &[]);
-    }
-    let said = about(&image, "ort", &[("VIRTUAL_ENV", "venv")]);
-    assert!(
-        said.contains("] put `/usr/local/cuda/lib64` into"),
-        "{said}"
-    );
-}
-
 #[test]
 fn a_libtorch_for_another_cuda_major() {
     let image = Image::new("tch-other-major");

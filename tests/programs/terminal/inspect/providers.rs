@@ -82,9 +82,14 @@ fn a_provider_for_another_cuda_major() {
     let wanted = format!(
         "`/{PROVIDER}` is built for CUDA 12, and the cuDNN here is for CUDA 13  [cuda-flavour-mismatch]\n      \
         = help: use an ONNX Runtime that is built for CUDA 13\n      \
-        = help: put `/usr/local/cuda-12.8/lib64` into LD_LIBRARY_PATH\n"
+        = help: put `/usr/local/cuda-12.8/lib64` into LD_LIBRARY_PATH\n      "
     );
-    assert!(about.starts_with(&wanted), "{about}");
+    // It lacks a cuDNN.
+    assert!(about.starts_with(&(wanted.clone() + install)), "{about}");
+    let cudnn = "usr/local/cuda-12.8/lib64/libcudnn.so.9";
+    image.library(cudnn, "int nothing;", &[]);
+    let about = about_provider(&image);
+    assert!(about.starts_with(&(wanted + "result")), "{about}");
 
     // With neither.
     for dir in ["usr/local/cuda", "usr/local/cuda-12.8"] {
