@@ -30,9 +30,8 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
 pub fn texts<'a>(env: &'a Environment, file: &'a str) -> impl Iterator<Item = String> + 'a {
     let own = env.directory();
     let is_package = files::is_file(&own.join("Cargo.toml"));
-    let dirs = own
-        .ancestors()
-        .take_while(move |dir| is_package || *dir == own);
+    let dirs = own.ancestors();
+    let dirs = dirs.take_while(move |dir| is_package || *dir == own);
     dirs.filter_map(move |dir| files::read(&dir.join(file)).ok())
 }
 

@@ -43,6 +43,9 @@ pub const FRAMEWORKS: [Framework; 2] = [
     },
 ];
 
+/// The directories into which torch-sys downloads with its feature `download-libtorch`.
+const TORCH_DOWNLOADS: &str = "target/*/build/torch-sys-*/out/libtorch/libtorch/lib";
+
 impl Framework {
     /// Adds the findings about the framework, whose dependencies are searched as for a program without an rpath.
     pub fn examine(&self, host: &Host, installed: &[Candidate], findings: &mut Vec<Finding>) {
@@ -103,7 +106,7 @@ impl Framework {
         }
         let mut dirs = match self.name {
             "ort" => downloads(host),
-            _ => Vec::new(),
+            _ => list(env.directory().join(TORCH_DOWNLOADS)),
         };
         // torch-sys runs the Python on PATH.
         let path = env.os_var("PATH").filter(|_| is_pythons);
@@ -115,6 +118,8 @@ impl Framework {
                 let pattern = format!("lib/python#/{packages}-packages/{}", self.package);
                 dirs.extend(host.sysroot().expand(&prefix, &pattern));
             }
+            // conda's packages for C++.
+            dirs.push(prefix.join("lib"));
         }
         let loaded = loaded_file(self.library, host);
         dirs.extend(loaded.and_then(|(file, _)| Some(file.parent()?.to_path_buf())));
@@ -123,11 +128,14 @@ impl Framework {
     }
 }
 
+fn list(pattern: PathBuf) -> Vec<PathBuf> {
+    files::glob(&pattern.to_string_lossy()).unwrap_or_default()
+}
+
 /// Returns the directories of the ONNX Runtimes that the ort-sys in `Cargo.lock` downloads. Their names are hashes in a
 /// table of its sources.
 fn downloads(host: &Host) -> Vec<PathBuf> {
     let env = &host.env;
-    let list = |all: PathBuf| files::glob(&all.to_string_lossy()).unwrap_or_default();
     let lock = texts(env, "Cargo.lock").next().unwrap_or_default();
     let registries = registries(env).into_iter();
     let mut tables = String::new();
@@ -146,7 +154,6 @@ fn downloads(host: &Host) -> Vec<PathBuf> {
     let hashes = cache.join("dfbin").join(&host.platform.triple).join("*");
     let is_locked = |dir: &PathBuf| tables.contains(file_name(dir));
     let found = list(hashes).into_iter().filter(is_locked);
-    found
-        .flat_map(|dir| [dir.join("onnxruntime/lib"), dir])
-        .collect()
+    let both = |dir: PathBuf| [dir.join("onnxruntime/lib"), dir];
+    found.flat_map(both).collect()
 }

@@ -156,9 +156,8 @@ impl Inspection {
             return (Vec::new(), None);
         }
         let (program, cpu) = (&self.input.program, &self.linkage.cpu);
-        if let Some(missing) =
-            MissingInterpreter::detect(program, loader, cpu, host.root.as_deref())
-        {
+        let root = host.root.as_deref();
+        if let Some(missing) = MissingInterpreter::detect(program, loader, cpu, root) {
             return (vec![missing.finding()], None);
         }
         let env = loader_env::of(&self.linkage, self.input.is_privileged, host);

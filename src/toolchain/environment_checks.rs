@@ -197,10 +197,9 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     let path = host.env.get(Variable::Path).unwrap_or_default();
     let on_path = std::env::split_paths(path).map(|dir| dir.join(host.platform.program("nvcc")));
     let on_path = on_path.filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc));
-    let others = toolkits
-        .filter_map(|toolkit| toolkit.nvcc.clone())
-        .chain(on_path);
-    let others = files::dedup(others.filter(|other| other != compiler));
+    let others = toolkits.filter_map(|toolkit| toolkit.nvcc.clone());
+    let others = others.chain(on_path).filter(|other| other != compiler);
+    let others = files::dedup(others);
     let skew = NvccHeaderSkew {
         nvcc: compiler,
         nvcc_version,

@@ -197,9 +197,9 @@ fn the_onnxruntime_that_the_loader_finds() {
     assert!(said.starts_with("`/usr/lib64/libonnxr"), "{said}");
 }
 
-/// The Python on PATH counts if torch-sys is told to use Python's libtorch.
+/// The Python on PATH counts if torch-sys has to use Python's libtorch.
 #[test]
-fn the_libtorch_of_the_python_on_path() {
+fn the_libtorch_of_a_python_on_path_of_conda_or_of_a_download() {
     let image = Image::new("tch-on-path");
     built_for_12(&image, &format!("{TORCH}/libtorch_cuda.so"));
     cuda_13(&image);
@@ -210,6 +210,16 @@ fn the_libtorch_of_the_python_on_path() {
     assert!(said.starts_with("`/venv/lib/python3.12/"), "{said}");
     let said = about(&image, "tch", &set[..1]);
     assert!(said.starts_with("no libtorch_cuda.so"), "{said}");
+    // conda's package for C++, and the download of torch-sys.
+    let download = "target/debug/build/torch-sys-1a/out/libtorch/libtorch/lib";
+    for (dir, set) in [
+        ("conda/lib", &[("CONDA_PREFIX", "conda")][..]),
+        (download, &[]),
+    ] {
+        built_for_12(&image, &format!("{dir}/libtorch_cuda.so"));
+        let said = about(&image, "tch", set);
+        assert!(said.starts_with(&format!("`/{dir}/libt")), "{said}");
+    }
 }
 
 #[test]
