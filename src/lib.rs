@@ -144,7 +144,7 @@ pub use {
     kernels::Kernels,
     kernels::file_options::FileOptions,
     kernels::inputs::sources::Patterns,
-    kernels::options::DefaultStream,
+    kernels::options::{Cudart, DefaultStream},
     link::Linked,
     model::target_list::TargetList,
     report::Report,

@@ -72,6 +72,22 @@ impl Toolchain {
         plan.directives
     }
 
+    /// Returns the directives for the shared CUDA runtime, with an rpath but without metadata, which
+    /// [`link`](Self::link) sets for all libraries.
+    pub(crate) fn shared_cudart(&self) -> Vec<Directive> {
+        let mut plan = Plan::default();
+        self.plan_library(&mut plan, "cudart");
+        if plan.directives.is_empty() {
+            plan.library(Library::Dynamic("cudart".into()));
+        }
+        if self.host.platform.os == Os::Linux && self.config.rpath {
+            self.plan_rpaths(&mut plan);
+        }
+        let is_metadata = |line: &Directive| matches!(line, Directive::Metadata(..));
+        plan.directives.retain(|line| !is_metadata(line));
+        plan.directives
+    }
+
     fn plan_rpaths(&self, plan: &mut Plan) {
         plan.rpaths(&self.host.platform, &self.config.rpath_origin);
         if self.allowed.contains(FindingId::LibraryNotFound.as_str()) {

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::kernels::inputs::sources::Patterns;
+use crate::kernels::link::device_link;
 use crate::kernels::{InvalidRequest, Kernels, target_flags};
 use crate::model::gencode::Gencode;
 use crate::runtime::facts::compute_capability::ComputeCapability;
@@ -10,13 +11,15 @@ use crate::system::directive::Directive;
 use crate::toolkit::nvcc_command::Product;
 use std::path::{Path, PathBuf};
 
-/// Options for some of the files, from [`Kernels::for_files`]. They are added to those of all files.
+/// Options that may differ between files, from [`Kernels::for_files`]. They are added to those of all files.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct FileOptions {
-    archs: Vec<String>,
-    minimum: Option<ComputeCapability>,
-    flags: Vec<String>,
+    pub(super) archs: Vec<String>,
+    pub(super) minimum: Option<ComputeCapability>,
+    pub(super) flags: Vec<String>,
+    /// Macros that are defined if all targets have the compute capability.
+    conditional: Vec<(String, ComputeCapability)>,
 }
 
 impl FileOptions {
@@ -37,15 +40,32 @@ impl FileOptions {
         self.flag(define(name, value.into()))
     }
 
+    /// Defines a macro if all targets of a file have at least this compute capability.
+    pub fn define_if_at_least(mut self, name: &str, minimum: ComputeCapability) -> Self {
+        self.conditional.push((name.to_string(), minimum));
+        self
+    }
+
     /// Adds one argument for nvcc.
     pub fn flag(mut self, text: impl Into<String>) -> Self {
         self.flags.push(text.into());
         self
     }
+
+    pub(super) fn is_relocatable(&self) -> bool {
+        device_link::is_requested(&self.flags)
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.archs.extend_from_slice(&other.archs);
+        self.minimum = self.minimum.max(other.minimum);
+        self.flags.extend_from_slice(&other.flags);
+        self.conditional.extend_from_slice(&other.conditional);
+    }
 }
 
 /// Returns the flag that defines a macro.
-pub fn define(name: &str, value: Option<&str>) -> String {
+fn define(name: &str, value: Option<&str>) -> String {
     match value {
         Some(value) => format!("-D{name}={value}"),
         None => format!("-D{name}"),
@@ -106,9 +126,9 @@ impl Kernels<'_> {
             let targets = if own.archs.is_empty() && own.minimum.is_none() {
                 targets.to_vec()
             } else {
-                let archs = [&*own.archs, &*self.archs];
+                let archs = [&*own.archs, &*self.common.archs];
                 let archs = archs.into_iter().find(|archs| !archs.is_empty());
-                let minimum = own.minimum.max(self.minimum);
+                let minimum = own.minimum.max(self.common.minimum);
                 let mut shown = Vec::new();
                 let archs = archs.unwrap_or_default();
                 let targets = self.targets(product, archs, minimum, Vec::new(), &mut shown)?;
@@ -118,10 +138,16 @@ impl Kernels<'_> {
                 }
                 targets
             };
+            let mut flags = device_link::renamed(&own.flags);
+            for (name, minimum) in self.common.conditional.iter().chain(&own.conditional) {
+                if targets.iter().all(|one| one.target.capability >= *minimum) {
+                    flags.push(define(name, None));
+                }
+            }
             Ok(FileRequest {
                 source,
                 targets,
-                flags: own.flags,
+                flags,
             })
         };
         sources.into_iter().map(&mut request).collect()
@@ -133,9 +159,7 @@ impl Kernels<'_> {
         for (patterns, options) in &self.file_options {
             for pattern in patterns {
                 if self.is_match(pattern, source)? {
-                    all.archs.extend_from_slice(&options.archs);
-                    all.flags.extend_from_slice(&options.flags);
-                    all.minimum = all.minimum.max(options.minimum);
+                    all.add(options);
                     break;
                 }
             }

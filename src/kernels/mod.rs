@@ -41,14 +41,14 @@ use crate::error::Error;
 use crate::kernels::inputs::rerun::is_own;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
+use crate::model::target_list::TargetList;
 use crate::model::text::joined;
-use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::{Directive, Library};
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::{cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::Product;
+use crate::toolkit::nvcc_command::{NVCC_FLAGS, Product, flags_of};
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use durations::Durations;
 use file_options::FileOptions;
@@ -57,7 +57,8 @@ use job::{Job, JobOutput};
 use link::runtime::Runtime;
 use link::{archive, device_link};
 use nvcc::retry::retry;
-use nvcc::verbose;
+use nvcc::{own_copy, verbose};
+use options::Cudart;
 use setup::Setup;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -73,11 +74,12 @@ pub struct Kernels<'a> {
     sources: Vec<Source>,
     excluded: Vec<PathBuf>,
     watched: Vec<PathBuf>,
+    /// The options of all files.
+    common: FileOptions,
     file_options: Vec<(Vec<PathBuf>, FileOptions)>,
-    flags: Vec<String>,
     optimisation: Optimisation,
-    archs: Vec<String>,
-    minimum: Option<ComputeCapability>,
+    /// The runtime that the build script names.
+    cudart: Option<Cudart>,
     module: Option<String>,
     destination: Option<PathBuf>,
 }
@@ -120,11 +122,10 @@ impl Toolchain {
             sources: Vec::new(),
             excluded: Vec::new(),
             watched: Vec::new(),
+            common: FileOptions::default(),
             file_options: Vec::new(),
-            flags: Vec::new(),
             optimisation: Optimisation::default(),
-            archs: Vec::new(),
-            minimum: None,
+            cudart: None,
             module: None,
             destination: None,
         }
@@ -165,17 +166,25 @@ impl Kernels<'_> {
         // rustc bundles the library into the rlib of a library crate and links it into a program. In both cases the
         // kernels precede the CUDA runtime, as the linker requires.
         lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
-        let toolkit = self.toolchain.toolkit();
         let runtime = Runtime {
-            link_dirs: toolkit.map_or(&[], |toolkit| &toolkit.link_dirs),
-            os: host.platform.os,
+            toolchain: self.toolchain,
             name,
             out_dir: &out_dir,
         };
-        if device_link::is_requested(&self.flags) {
+        if self.is_relocatable() {
             runtime.link_device(lines)?;
         }
-        Ok(runtime.link(lines)?)
+        Ok(runtime.link(self.cudart, lines)?)
+    }
+
+    /// Returns `true` if any file is compiled to relocatable device code, which nvcc has to link.
+    fn is_relocatable(&self) -> bool {
+        let mut options = self.file_options.iter().map(|(_, options)| options);
+        let env = &self.toolchain.host.env;
+        let mut variables = NVCC_FLAGS.into_iter();
+        self.common.is_relocatable()
+            || options.any(FileOptions::is_relocatable)
+            || variables.any(|variable| device_link::is_requested(&flags_of(variable, env)))
     }
 
     /// Compiles every source. `lines` is complete even on failure, since a build script may continue.
@@ -194,6 +203,8 @@ impl Kernels<'_> {
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let out_dir = self.output_dir()?;
         let requests = self.requests(product, sources, &targets, lines)?;
+        let targets = requests.iter().flat_map(|request| request.targets.iter());
+        let targets = TargetList::new(targets.copied().collect());
         let jobs = Job::all(&toolchain.host, product, dir, &requests, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
         self.register(product, dir, &jobs, &setup)?;
@@ -203,19 +214,23 @@ impl Kernels<'_> {
         for inputs in fresh {
             read.extend(inputs.unwrap_or_default());
         }
-        for output in made.into_iter().flatten() {
+        for (job, output) in jobs.iter().zip(made) {
             match output {
-                Ok(output) => {
+                None => {}
+                Some(Ok(output)) => {
                     let (information, warnings) = verbose::split(&output.warnings);
                     for line in information.lines() {
                         lines.push(Directive::Text(line.to_string()));
                     }
                     warn_once(&warnings, &mut shown, lines);
+                    if let Some(copies) = own_copy::find(&job.source, &warnings) {
+                        warn(&copies.finding().to_string(), lines);
+                    }
                     for path in &output.files {
                         read.extend(files.file(path));
                     }
                 }
-                Err(finding) => failed.push(finding),
+                Some(Err(finding)) => failed.push(finding),
             }
         }
         let system_dirs = self.system_dirs();
@@ -233,11 +248,16 @@ impl Kernels<'_> {
             return Err(Error::new(failed));
         }
         let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
-        if product == Product::Object && device_link::is_requested(&setup.plan.flags) {
+        if product == Product::Object && self.is_relocatable() {
             let dir = jobs[0].dir();
-            outputs.push(device_link::link(&setup, &targets, &outputs, dir)?);
+            outputs.push(device_link::link(
+                &setup,
+                targets.gencodes(),
+                &outputs,
+                dir,
+            )?);
         }
-        toolchain.compiled(&targets)?;
+        toolchain.compiled(targets.gencodes())?;
         Ok(outputs)
     }
 

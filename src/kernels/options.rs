@@ -1,7 +1,6 @@
 //! The options of [`Kernels`].
 
 use crate::kernels::Kernels;
-use crate::kernels::file_options::define;
 use crate::kernels::inputs::sources::{Patterns, Source};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,18 @@ pub enum DefaultStream {
     Legacy,
     /// A stream for each host thread. cudaforge and bindgen_cuda compile this way.
     PerThread,
+}
+
+/// The CUDA runtime that a library of kernels is linked with, nvcc's `--cudart`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cudart {
+    /// `libcudart_static.a`. On Windows, `cudart_static.lib` requires a program with `-C target-feature=+crt-static`.
+    Static,
+    /// `libcudart.so` or the DLL, which the program loads when it starts. A directory that the loader does not search
+    /// becomes an rpath, as in [`Toolchain::link`](crate::Toolchain::link).
+    Shared,
+    /// No runtime. The crate links one by other means.
+    None,
 }
 
 impl Kernels<'_> {
@@ -44,14 +55,20 @@ impl Kernels<'_> {
     }
 
     /// Adds a directory to the header search path.
-    pub fn include(mut self, dir: impl AsRef<Path>) -> Self {
-        self.flags.push(format!("-I{}", dir.as_ref().display()));
-        self
+    pub fn include(self, dir: impl AsRef<Path>) -> Self {
+        self.flag(format!("-I{}", dir.as_ref().display()))
     }
 
     /// Defines a macro, with a value or with `None`.
     pub fn define<'v>(mut self, name: &str, value: impl Into<Option<&'v str>>) -> Self {
-        self.flags.push(define(name, value.into()));
+        self.common = self.common.define(name, value);
+        self
+    }
+
+    /// Defines a macro if all targets of a file have at least this compute capability: code for newer GPUs does not
+    /// compile for older ones.
+    pub fn define_if_at_least(mut self, name: &str, minimum: ComputeCapability) -> Self {
+        self.common = self.common.define_if_at_least(name, minimum);
         self
     }
 
@@ -59,13 +76,13 @@ impl Kernels<'_> {
     /// `-rdc=true`, for kernels that call functions of other files, [`compile`](Self::compile) has nvcc link the device
     /// code (`-dlink`), and links `cudadevrt`.
     pub fn flag(mut self, text: impl Into<String>) -> Self {
-        self.flags.push(text.into());
+        self.common = self.common.flag(text);
         self
     }
 
     /// Adds arguments for nvcc: `["-std=c++17", "--expt-relaxed-constexpr"]`.
     pub fn flags<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
-        self.flags.extend(list.into_iter().map(Into::into));
+        self.common.flags.extend(list.into_iter().map(Into::into));
         self
     }
 
@@ -76,6 +93,13 @@ impl Kernels<'_> {
             DefaultStream::Legacy => "--default-stream=legacy",
             DefaultStream::PerThread => "--default-stream=per-thread",
         })
+    }
+
+    /// Sets the CUDA runtime that [`compile`](Self::compile) links. Default: the static one, as with nvcc, if the toolkit
+    /// has it. On Windows, the DLL, since Rust programs use the C runtime's DLL too.
+    pub fn cudart(mut self, cudart: Cudart) -> Self {
+        self.cudart = Some(cudart);
+        self
     }
 
     /// Sets the optimization level of host code, 0 to 3. Default: the level of cargo's profile. Device code is always
@@ -101,14 +125,14 @@ impl Kernels<'_> {
     /// Sets the targets of these kernels, in the syntax of [`Config::archs`](crate::Config::archs), whose list they
     /// replace. `CUDNN_GUARD_ARCHS` overrides both.
     pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
-        self.archs.extend(list.into_iter().map(Into::into));
+        self.common = self.common.archs(list);
         self
     }
 
     /// Sets the lowest compute capability that these kernels support. Lower targets are left out with a warning. It is
     /// an error if no target is left.
     pub fn at_least(mut self, minimum: ComputeCapability) -> Self {
-        self.minimum = Some(minimum);
+        self.common = self.common.at_least(minimum);
         self
     }
 

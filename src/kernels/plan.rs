@@ -25,7 +25,7 @@ impl Kernels<'_> {
         sources: &[PathBuf],
         lines: &mut Vec<Directive>,
     ) -> Result<(Plan, Vec<Gencode>), Error> {
-        if let Some(fault) = target_flags::refused(&self.flags) {
+        if let Some(fault) = target_flags::refused(&self.common.flags) {
             return Err(fault.finding().into());
         }
         let watched = self.watched(lines)?;
@@ -53,10 +53,16 @@ impl Kernels<'_> {
             refused.extend(missing::runtime(self.toolchain).map(|fault| fault.finding()));
         }
         self.toolchain.allowed.apply(&mut refused);
-        let targets = self.targets(product, &self.archs, self.minimum, refused, lines)?;
+        let targets = self.targets(
+            product,
+            &self.common.archs,
+            self.common.minimum,
+            refused,
+            lines,
+        )?;
         let cudnn = self.toolchain.cudnn();
         let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
-        let mut flags = device_link::renamed(&self.flags);
+        let mut flags = device_link::renamed(&self.common.flags);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
         let host = &self.toolchain.host;
         let own = [nvcc.clone(), self.output_dir()?];

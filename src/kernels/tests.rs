@@ -3,6 +3,8 @@
 #[cfg(all(test, unix))]
 pub mod depfile_tests;
 #[cfg(all(test, unix))]
+pub mod linking;
+#[cfg(all(test, unix))]
 pub mod options;
 #[cfg(all(test, unix))]
 pub mod package;
@@ -12,6 +14,8 @@ pub mod real;
 pub mod real_device_code;
 #[cfg(all(test, unix))]
 pub mod stale;
+#[cfg(all(test, unix))]
+pub mod wrapper;
 use super::*;
 use crate::kernels::tests::package::Package;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};

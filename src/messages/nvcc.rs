@@ -3,6 +3,7 @@
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
+use crate::kernels::nvcc::own_copy::OwnCopies;
 use crate::model::candidate::Found;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -62,6 +63,15 @@ impl UnusableToolkit<'_> {
                 finding.help(format!(
                     "{or}install NVIDIA's packages for cross building, which fill `targets/{targets}` of a toolkit"
                 ))
+            }
+            UnusableToolkit::NoStaticRuntime(toolkit) => {
+                let headline = format!(
+                    "the CUDA at `{}` has no `libcudart_static.a`, and build.rs asks for `Cudart::Static`",
+                    toolkit.root.display()
+                );
+                Finding::error(FindingId::PartialToolkit, headline)
+                    .help("install the whole toolkit, or the package `cuda-cudart-dev` of this release")
+                    .help("or call `.cudart(Cudart::Shared)` in build.rs")
             }
             UnusableToolkit::Path(path, sign) => {
                 let path = path.display();
@@ -330,10 +340,27 @@ const KNOWN: &[(&str, &str)] = &[
          `90a`, `100a`, `120a`",
     ),
     (
+        "Unresolved extern function",
+        "add `.flag(\"-rdc=true\")` in build.rs if another of these files defines the function: without it, nvcc links no \
+         device code",
+    ),
+    (
         "cudnn.h: No such file or directory",
         "ask for cuDNN in build.rs, so that its headers are found: `.cudnn(\">=9\")`",
     ),
 ];
+
+impl OwnCopies<'_> {
+    pub fn finding(&self) -> Finding {
+        let headline = format!(
+            "nvcc gives `{}` its own copy of `{}`, which the file declares `extern`",
+            self.source.display(),
+            self.names.join("`, `")
+        );
+        Finding::warning(FindingId::ConfigInvalid, headline)
+            .help("add `.flag(\"-rdc=true\")` in build.rs if its kernels use that of another file")
+    }
+}
 
 impl MissingTemporaryDirectory<'_> {
     pub fn help(&self) -> String {

@@ -1,16 +1,17 @@
 //! CUDA's runtime, which nvcc's host code calls.
 
+use crate::kernels::nvcc::missing::UnusableToolkit;
+use crate::kernels::options::Cudart;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::{Directive, Library};
 use crate::system::{files, out_dir};
+use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 
 /// The runtime for one library of kernels.
 pub struct Runtime<'a> {
-    /// The toolkit's directories of libraries.
-    pub link_dirs: &'a [PathBuf],
-    pub os: Os,
+    pub toolchain: &'a Toolchain,
     /// The name of the library of kernels.
     pub name: &'a str,
     pub out_dir: &'a Path,
@@ -19,7 +20,7 @@ pub struct Runtime<'a> {
 impl Runtime<'_> {
     /// Links `cudadevrt`, if the toolkit has it. Kernels that start kernels call it.
     pub fn link_device(&self, lines: &mut Vec<Directive>) -> Result<(), Finding> {
-        if self.os == Os::Windows {
+        if self.is_windows() {
             let library = Library::Static("cudadevrt".into());
             lines.push(Directive::LinkLib(library));
         } else {
@@ -28,24 +29,46 @@ impl Runtime<'_> {
         Ok(())
     }
 
-    /// Links the runtime after the library of kernels. Like nvcc, it prefers the static runtime.
-    pub fn link(&self, lines: &mut Vec<Directive>) -> Result<(), Finding> {
-        let is_windows = self.os == Os::Windows;
-        if is_windows || !self.link_alias("libcudart_static.a", "cudart", lines)? {
-            for dir in self.link_dirs {
-                lines.push(Directive::LinkSearch(dir.clone()));
+    /// Links the runtime after the library of kernels, and the system libraries that it and nvcc's host code need.
+    pub fn link(&self, named: Option<Cudart>, lines: &mut Vec<Directive>) -> Result<(), Finding> {
+        let default = if self.is_windows() {
+            Cudart::Shared
+        } else {
+            Cudart::Static
+        };
+        match named.unwrap_or(default) {
+            Cudart::None => {}
+            Cudart::Shared => lines.extend(self.toolchain.shared_cudart()),
+            Cudart::Static if self.is_windows() => {
+                for dir in self.link_dirs() {
+                    lines.push(Directive::LinkSearch(dir.clone()));
+                }
+                lines.push(Directive::LinkLib(Library::Static("cudart_static".into())));
             }
-            lines.push(Directive::LinkLib(match self.os {
-                Os::Windows => Library::Dynamic("cudart".into()),
-                _ => self.shared(),
-            }));
+            Cudart::Static => {
+                if !self.link_alias("libcudart_static.a", "cudart", lines)? {
+                    if let (Some(_), Some(toolkit)) = (named, self.toolchain.toolkit()) {
+                        return Err(UnusableToolkit::NoStaticRuntime(toolkit).finding());
+                    }
+                    lines.extend(self.toolchain.shared_cudart());
+                }
+            }
         }
-        if !is_windows {
+        if !self.is_windows() {
             for library in ["stdc++", "rt", "dl", "pthread"] {
                 lines.push(Directive::LinkLib(Library::Dynamic(library.into())));
             }
         }
         Ok(())
+    }
+
+    fn is_windows(&self) -> bool {
+        self.toolchain.host.platform.os == Os::Windows
+    }
+
+    fn link_dirs(&self) -> &[PathBuf] {
+        let toolkit = self.toolchain.toolkit();
+        toolkit.map_or(&[], |toolkit| &toolkit.link_dirs)
     }
 
     /// Links an archive of the toolkit under a name of its own. Returns `false` if there is none. A linker reads
@@ -57,7 +80,7 @@ impl Runtime<'_> {
         suffix: &str,
         lines: &mut Vec<Directive>,
     ) -> Result<bool, Finding> {
-        for dir in self.link_dirs {
+        for dir in self.link_dirs() {
             let archive = dir.join(file);
             if files::is_file(&archive) {
                 let alias = format!("{}_{suffix}", self.name);
@@ -67,18 +90,5 @@ impl Runtime<'_> {
             }
         }
         Ok(false)
-    }
-
-    /// Returns the shared runtime to link. Wheels have no `libcudart.so`, so there it is the full file name.
-    fn shared(&self) -> Library {
-        let is_runtime = |name: &str| name.starts_with("libcudart.so");
-        let list = |dir: &PathBuf| files::list_named(dir, &is_runtime).unwrap_or_default();
-        let names = self.link_dirs.iter().flat_map(list);
-        let names = names.filter_map(|file| Some(file.file_name()?.to_str()?.to_string()));
-        // The shortest name is the development symlink; the next one is the SONAME.
-        match names.min_by_key(String::len) {
-            Some(name) if name != "libcudart.so" => Library::Verbatim(name),
-            _ => Library::Dynamic("cudart".into()),
-        }
     }
 }

@@ -14,6 +14,8 @@ pub enum UnusableToolkit<'a> {
     /// A program for Windows that is built on this other system.
     NotOnWindows(&'a Platform, Platform),
     NoRuntime(&'a Toolkit, &'a Platform),
+    /// No `libcudart_static.a`, which the build script names.
+    NoStaticRuntime(&'a Toolkit),
     /// A path with a character that nvcc does not quote for its own programs.
     Path(&'a Path, char),
 }

@@ -145,7 +145,11 @@ fn some_files_have_options_of_their_own() {
         let mut lines = Vec::new();
         let toolchain = package.toolchain();
         let kernels = more(toolchain.kernels().files(package.pattern()));
-        let kernels = kernels.for_files("fp8_*.cu", |files| files.at_least(minimum));
+        let kernels = kernels.define_if_at_least("FP8", minimum);
+        let kernels = kernels.for_files("fp8_*.cu", |files| {
+            let blackwell = ComputeCapability::new(12, 0);
+            files.at_least(minimum).define_if_at_least("FP4", blackwell)
+        });
         let kernels = kernels.for_files("fp8_b.cu", |file| file.define("B", "1").flag("-O1"));
         let result = kernels.library("k", &mut lines);
         let shown = lines.iter().map(ToString::to_string);
@@ -164,8 +168,10 @@ fn some_files_have_options_of_their_own() {
         (codes("/a.cu"), codes("fp8_a.cu"), codes("fp8_b.cu")),
         (3, 2, 2)
     );
-    assert!(of("fp8_b.cu").ends_with("-DB=1 -O1"), "{calls:?}");
+    assert!(of("fp8_b.cu").ends_with("-DB=1 -O1 -DFP8"), "{calls:?}");
     assert!(!of("fp8_a.cu").contains("-DB"));
+    assert!(of("fp8_a.cu").ends_with(" -DFP8"), "{calls:?}");
+    assert!(!of("/a.cu").contains("-DFP8"), "{calls:?}");
     // Nothing is compiled again, and a change of one file's options compiles that file.
     compile(|kernels| kernels).0.unwrap();
     assert_eq!(package.calls().len(), 0);
@@ -333,140 +339,4 @@ fn a_warning_of_nvcc_is_said_once() {
     );
     assert_eq!(warnings(&text("a.h")), []);
     assert_eq!(warnings(&text("b.h")).len(), 3);
-}
-
-/// Kernels that call functions of another file.
-#[test]
-fn relocatable_device_code_is_linked_by_nvcc() {
-    for flag in ["-rdc=true", "-dc"] {
-        let mut package = Package::new(&[("src/a.cu", ""), ("src/b.cu", "")]);
-        package.archs = "80 compute_80";
-        package.flags = vec![flag.to_string()];
-        let object = |name: &str| {
-            let hash = package.hash(&format!("src/{name}.cu"));
-            format!("./out/cudnn-guard/libk/{name}-{hash:016x}.o")
-        };
-        let link = format!(
-            "-dlink -o ./out/cudnn-guard/libk/device-link.o {} {} -gencode=arch=compute_80,code=sm_80 \
-             -Xcompiler -fPIC -DN=4 -DM -rdc=true",
-            object("a"),
-            object("b")
-        );
-        let lines = package.compile().1;
-        let calls = package.calls();
-        assert_eq!((calls.len(), &calls[2]), (3, &link));
-        assert!(
-            calls[..2].iter().all(|call| call.ends_with(" -rdc=true")),
-            "{calls:?}"
-        );
-        let archive = std::fs::read(package.path("out/libk.a")).unwrap();
-        assert!(String::from_utf8_lossy(&archive).contains("device-link.o"));
-        // The toolkit here has no libcudadevrt.a.
-        assert!(
-            !lines.iter().any(|line| line.contains("cudadevrt")),
-            "{lines:?}"
-        );
-        assert_eq!((package.compile().0, package.calls()), (Ok(()), vec![]));
-        package.write("src/b.cu", "x");
-        package.write("cuda/lib64/libcudadevrt.a", "!<arch>\n");
-        let lines = package.compile().1;
-        let places = [
-            "=static=k",
-            "=static:-bundle=k_cudadevrt",
-            "=static:-bundle=k_cudart",
-        ]
-        .map(|end| lines.iter().position(|line| line.ends_with(end)));
-        assert!(
-            places[0] < places[1] && places[1] < places[2] && places[0].is_some(),
-            "{lines:?}"
-        );
-        let calls = package.calls();
-        assert_eq!((calls.len(), &calls[1]), (2, &link));
-    }
-}
-
-#[test]
-fn nvcc_runs_under_the_wrapper_while_that_works() {
-    let mut package = Package::new(&[("src/a.cu", ""), ("src/b.cu", ""), ("src/c.cu", "")]);
-    let wrapper = package.path("sccache");
-    let log = package.path("wrapped");
-    let write = |line: &str| {
-        package.write(
-            "sccache",
-            &format!("#!/bin/sh\necho \"$2\" >>{}\n{line}\n", log.display()),
-        );
-        let done = std::process::Command::new("chmod")
-            .arg("+x")
-            .arg(&wrapper)
-            .status();
-        assert!(done.unwrap().success());
-    };
-    let wrapped = || {
-        let text = std::fs::read_to_string(&log).unwrap_or_default();
-        let _ = std::fs::remove_file(&log);
-        text.lines().count()
-    };
-    write("exec \"$@\"");
-    let name = wrapper.display().to_string();
-    package.env = vec![("RUSTC_WRAPPER", name.clone())];
-    let (result, lines) = package.compile();
-    result.unwrap();
-    assert_eq!((wrapped(), package.calls().len()), (3, 3));
-    assert!(
-        !lines.iter().any(|line| line.contains("cargo::warning")),
-        "{lines:?}"
-    );
-    // The result does not depend on the wrapper.
-    package.env.clear();
-    assert_eq!((package.compile().0, package.calls()), (Ok(()), vec![]));
-    // Other wrappers of rustc do not support nvcc.
-    package.out = "other";
-    std::fs::create_dir(package.path("other")).unwrap();
-    package.env = vec![("RUSTC_WRAPPER", "/usr/bin/cachepot".to_string())];
-    package.compile().0.unwrap();
-    assert_eq!((wrapped(), package.calls().len()), (0, 3));
-}
-
-#[test]
-fn a_wrapper_that_fails_is_told_once() {
-    let mut package = Package::new(&[("src/a.cu", ""), ("src/b.cu", ""), ("src/c.cu", "")]);
-    package.env = vec![("CUDNN_GUARD_NVCC_WRAPPER", "/no/sccache".to_string())];
-    let (result, lines) = package.compile();
-    result.unwrap();
-    assert_eq!(package.calls().len(), 3);
-    let printed: Vec<&String> = lines
-        .iter()
-        .filter(|line| line.starts_with("cargo::warning="))
-        .collect();
-    assert!(
-        printed[0]
-            .starts_with("cargo::warning=`/no/sccache` fails where nvcc alone compiles `./src/")
-            && printed[0].ends_with(".cu`: these kernels are compiled without it  [nvcc-failed]"),
-        "{printed:?}"
-    );
-    assert_eq!(
-        printed[1],
-        "cargo::warning=  = help: install a release of `/no/sccache` that works with this nvcc"
-    );
-    let headlines = printed.iter().filter(|line| line.contains("[nvcc-failed]"));
-    assert_eq!(headlines.count(), 1, "{printed:?}");
-    // An empty output is not quoted.
-    package.env[0].1 = "/bin/false".to_string();
-    package.write("src/a.cu", "other");
-    let (_, lines) = package.compile();
-    let printed: Vec<&String> = lines
-        .iter()
-        .filter(|line| line.starts_with("cargo::warning="))
-        .collect();
-    assert!(
-        printed.len() == 2 && printed[1].contains("  = help: "),
-        "{printed:?}"
-    );
-    // An error in the source is reported by nvcc.
-    package.write("src/a.cu", "mistake");
-    let error = package.compile().0.unwrap_err();
-    assert!(
-        error.starts_with("nvcc could not compile `./src/a.cu`  [nvcc-failed]"),
-        "{error}"
-    );
 }

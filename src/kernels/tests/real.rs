@@ -65,8 +65,11 @@ pub fn run(program: impl Into<PathBuf>, args: Vec<String>) -> Output {
 fn rustc_args(lines: &[String]) -> Vec<String> {
     let arg = |line: &String| {
         let (key, value) = line.strip_prefix("cargo::rustc-link-")?.split_once('=')?;
-        let flag = if key == "search" { "-L" } else { "-l" };
-        Some([flag.to_string(), value.to_string()])
+        Some(match key {
+            "search" => ["-L".to_string(), value.to_string()],
+            "arg" => ["-C".to_string(), format!("link-arg={value}")],
+            _ => ["-l".to_string(), value.to_string()],
+        })
     };
     let linker = ["-C", "link-arg=-fuse-ld=bfd"].map(String::from);
     lines
@@ -175,18 +178,24 @@ fn relocatable_device_code_is_linked_and_called() {
         ("src/main.rs", MAIN),
     ]);
     let toolchain = toolchain(&package);
-    let mut directives = Vec::new();
-    let kernels = toolchain.kernels().files(package.pattern());
-    kernels
-        .flag("-rdc=true")
-        .library("k", &mut directives)
-        .unwrap();
-    let lines: Vec<String> = directives.iter().map(Directive::to_string).collect();
     let path = |name: &str| package.path(name).to_string_lossy().into_owned();
-    let mut args = vec![path("src/main.rs"), "-o".to_string(), path("out/program")];
-    args.extend(rustc_args(&lines));
-    succeeds(&run("rustc", args));
-    assert_eq!(run(path("out/program"), Vec::new()).stdout, "true\n");
+    for cudart in [Cudart::Static, Cudart::Shared] {
+        let mut directives = Vec::new();
+        let kernels = toolchain.kernels().files(package.pattern());
+        kernels
+            .flag("-rdc=true")
+            .cudart(cudart)
+            .library("k", &mut directives)
+            .unwrap();
+        let lines: Vec<String> = directives.iter().map(Directive::to_string).collect();
+        let mut args = vec![path("src/main.rs"), "-o".to_string(), path("out/program")];
+        args.extend(rustc_args(&lines));
+        succeeds(&run("rustc", args));
+        assert_eq!(run(path("out/program"), Vec::new()).stdout, "true\n");
+        let needed = std::fs::read(path("out/program")).unwrap();
+        let needed = String::from_utf8_lossy(&needed).contains("libcudart.so.");
+        assert_eq!(needed, cudart == Cudart::Shared);
+    }
 }
 
 /// nvcc writes the names of its temporary files into objects.
@@ -288,6 +297,48 @@ fn nvccs_own_words_are_in_the_error() {
     );
     let printed = "\n  nvcc says   ./src/broken.cu(1): error: identifier \"y\" is undefined\n";
     assert!(error.contains(printed), "{error}");
+}
+
+/// Device code of another file, without the flag that its help names.
+#[test]
+#[ignore = "needs CUDNN_GUARD_REAL"]
+fn device_code_of_another_file_needs_a_flag() {
+    let package = Package::new(&[
+        (
+            "src/variable.cu",
+            "extern __device__ int counter;\n__global__ void k(int *x) { x[0] = counter; }\n",
+        ),
+        (
+            "src/function.cu",
+            "__device__ int f();\n__global__ void k(int *x) { x[0] = f(); }\n",
+        ),
+    ]);
+    let compile = |name: &str, flag: &str| {
+        let toolchain = toolchain(&package);
+        let kernels = toolchain.kernels().file(package.path(name)).flag(flag);
+        let mut lines = Vec::new();
+        let compiled = kernels.make(Product::Object, "k", &mut lines);
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        (compiled.err(), package.shown(&lines.join("\n")))
+    };
+    let copies = "cargo::warning=nvcc gives `./src/variable.cu` its own copy of `counter`, which the file declares \
+                  `extern`  [config-invalid]";
+    let (failed, printed) = compile("src/variable.cu", "-rdc=false");
+    assert!(failed.is_none() && printed.contains(copies), "{printed}");
+    let (failed, _) = compile("src/function.cu", "-rdc=false");
+    let failed = failed.unwrap().to_string();
+    assert!(
+        failed.contains("= help: add `.flag(\"-rdc=true\")` in build.rs if another of these files"),
+        "{failed}"
+    );
+    // nvlink misses what no file defines.
+    let failed = compile("src/function.cu", "-rdc=true").0.unwrap();
+    assert!(
+        failed
+            .to_string()
+            .starts_with("nvcc could not link the device code"),
+        "{failed}"
+    );
 }
 
 #[test]

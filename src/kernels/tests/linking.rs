@@ -1,0 +1,118 @@
+//! The link of device code and of CUDA's runtime.
+
+use crate::kernels::options::Cudart;
+use crate::kernels::tests::package::Package;
+
+/// Kernels that call functions of another file.
+#[test]
+fn relocatable_device_code_is_linked_by_nvcc() {
+    for flag in ["-rdc=true", "-dc"] {
+        let mut package = Package::new(&[("src/a.cu", ""), ("src/b.cu", "")]);
+        package.archs = "80 compute_80";
+        package.flags = vec![flag.to_string()];
+        let object = |name: &str| {
+            let hash = package.hash(&format!("src/{name}.cu"));
+            format!("./out/cudnn-guard/libk/{name}-{hash:016x}.o")
+        };
+        let link = format!(
+            "-dlink -o ./out/cudnn-guard/libk/device-link.o {} {} -gencode=arch=compute_80,code=sm_80 \
+             -Xcompiler -fPIC -DN=4 -DM -rdc=true",
+            object("a"),
+            object("b")
+        );
+        let lines = package.compile().1;
+        let calls = package.calls();
+        assert_eq!((calls.len(), &calls[2]), (3, &link));
+        assert!(
+            calls[..2].iter().all(|call| call.ends_with(" -rdc=true")),
+            "{calls:?}"
+        );
+        let archive = std::fs::read(package.path("out/libk.a")).unwrap();
+        assert!(String::from_utf8_lossy(&archive).contains("device-link.o"));
+        // The toolkit here has no libcudadevrt.a.
+        assert!(
+            !lines.iter().any(|line| line.contains("cudadevrt")),
+            "{lines:?}"
+        );
+        assert_eq!((package.compile().0, package.calls()), (Ok(()), vec![]));
+        package.write("src/b.cu", "x");
+        package.write("cuda/lib64/libcudadevrt.a", "!<arch>\n");
+        let lines = package.compile().1;
+        let places = [
+            "=static=k",
+            "=static:-bundle=k_cudadevrt",
+            "=static:-bundle=k_cudart",
+        ]
+        .map(|end| lines.iter().position(|line| line.ends_with(end)));
+        assert!(
+            places[0] < places[1] && places[1] < places[2] && places[0].is_some(),
+            "{lines:?}"
+        );
+        let calls = package.calls();
+        assert_eq!((calls.len(), &calls[1]), (2, &link));
+    }
+}
+
+/// Nothing else links the code of one file, or of all files if a variable of nvcc asks for it.
+#[test]
+fn relocatable_device_code_of_one_file_is_linked_for_its_targets() {
+    let package = Package::new(&[("src/a.cu", ""), ("src/b.cu", "")]);
+    let toolchain = package.toolchain();
+    let kernels = toolchain.kernels().files(package.pattern()).archs(["80"]);
+    let kernels = kernels.for_files("b.cu", |file| file.flag("-dc").archs(["90"]));
+    kernels.library("k", &mut Vec::new()).unwrap();
+    let calls = package.calls();
+    assert_eq!(calls.len(), 3, "{calls:?}");
+    assert!(calls[1].ends_with(" -rdc=true"), "{calls:?}");
+    assert!(
+        calls[2].starts_with("-dlink ") && calls[2].contains("code=sm_90"),
+        "{calls:?}"
+    );
+    let mut package = Package::new(&[("src/a.cu", "")]);
+    package.env = vec![("NVCC_APPEND_FLAGS", "-rdc=true".to_string())];
+    package.compile().0.unwrap();
+    assert_eq!(package.calls().len(), 2);
+}
+
+#[test]
+fn the_runtime_is_the_static_one_unless_named() {
+    let package = Package::new(&[("src/a.cu", "")]);
+    let link = |named: Option<Cudart>| {
+        let toolchain = package.toolchain();
+        let mut kernels = toolchain.kernels().files(package.pattern());
+        kernels.cudart = named;
+        let mut lines = Vec::new();
+        let result = kernels.library("k", &mut lines);
+        let lines: Vec<String> = lines
+            .iter()
+            .map(|line| package.shown(&line.to_string()))
+            .filter(|line| line.contains("cudart") || line.contains("rpath"))
+            .collect();
+        (
+            result.map_err(|error| package.shown(&error.to_string())),
+            lines,
+        )
+    };
+    std::fs::remove_file(package.path("cuda/lib64/libcudart_static.a")).unwrap();
+    assert_eq!(link(None).1, ["cargo::rustc-link-lib=dylib=cudart"]);
+    assert_eq!(
+        link(Some(Cudart::Static)).0.unwrap_err(),
+        "the CUDA at `./cuda` has no `libcudart_static.a`, and build.rs asks for `Cudart::Static`  [partial-toolkit]\n  \
+         = help: install the whole toolkit, or the package `cuda-cudart-dev` of this release\n  \
+         = help: or call `.cudart(Cudart::Shared)` in build.rs\n  \
+         see         cudnn-guard explain partial-toolkit"
+    );
+    package.write("cuda/lib64/libcudart_static.a", "!<arch>\n");
+    package.write("cuda/lib64/libcudart.so.13", "");
+    let fixed = ["cargo::rustc-link-lib=static:-bundle=k_cudart"];
+    assert_eq!(link(None).1, fixed);
+    assert_eq!(link(Some(Cudart::Static)).1, fixed);
+    assert_eq!(
+        link(Some(Cudart::Shared)).1,
+        [
+            "cargo::rustc-link-lib=dylib:+verbatim=libcudart.so.13",
+            "cargo::rustc-link-arg=-Wl,-rpath,./cuda/lib64"
+        ]
+    );
+    assert_eq!(link(Some(Cudart::None)).1, [""; 0]);
+}
