@@ -93,8 +93,15 @@ pub mod guide {
     #[doc = include_str!("../docs/linking.md")]
     pub mod linking {}
 
+    /// [migration]: crate::guide::migration
+    ///
     #[doc = include_str!("../docs/kernels.md")]
     pub mod kernels {}
+
+    /// [kernels]: crate::guide::kernels#the-builder
+    ///
+    #[doc = include_str!("../docs/migration.md")]
+    pub mod migration {}
 
     /// [linking]: crate::guide::linking#library-crates--sys-crates-and-workspaces
     /// [variables]: crate::guide::searching#variables

@@ -10,7 +10,7 @@ const SCRIPT: &str = "fixtures/candle-kernels/build.rs";
 /// What the guide shows is what is built here.
 #[test]
 fn the_guide_shows_the_script() {
-    let guide = fs::read_to_string(repository().join("docs/kernels.md")).unwrap();
+    let guide = fs::read_to_string(repository().join("docs/migration.md")).unwrap();
     let script = fs::read_to_string(repository().join(SCRIPT)).unwrap();
     assert!(guide.contains(&format!("```rust,no_run\n{script}```\n")));
 }

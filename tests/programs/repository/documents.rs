@@ -109,12 +109,13 @@ const TESTED: [(&str, &str, &str); 19] = [
     ),
 ];
 
-const DOCUMENTS: [&str; 6] = [
+const DOCUMENTS: [&str; 7] = [
     "README.md",
     "docs/findings.md",
     "docs/guard.md",
     "docs/kernels.md",
     "docs/linking.md",
+    "docs/migration.md",
     "docs/searching.md",
 ];
 
@@ -273,14 +274,14 @@ fn no_command_needs_a_release() {
 /// Both crates that people come from compile for a default stream in each thread, which nvcc does not do by itself.
 #[test]
 fn the_guide_keeps_the_default_stream_of_candle_kernels() {
-    let guide = read("docs/kernels.md");
+    let guide = read("docs/migration.md");
     // The guide shows this very script: see `real::candle`.
     let script = read("fixtures/candle-kernels/build.rs");
     assert!(
         script.contains(".default_stream(DefaultStream::PerThread)"),
         "{script}"
     );
-    let row = "| `--default-stream per-thread`, added to every compilation | the same | `default_stream(DefaultStream::PerThread)` |\n";
+    let row = "| `--default-stream per-thread`, added to every compilation | cudaforge, bindgen_cuda | `default_stream(DefaultStream::PerThread)` |\n";
     assert!(guide.contains(row));
 }
 
