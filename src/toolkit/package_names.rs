@@ -6,7 +6,8 @@ use std::path::Path;
 
 /// The libraries of `cudnn-guard fetch --with`: their extras of the project `cuda-toolkit` on PyPI, which are also the
 /// names of their wheels without `nvidia-`, and of their directories up to CUDA 12. A library follows those that it needs.
-pub const FETCHED_ON_REQUEST: [&str; 7] = [
+/// CUTLASS is not an extra.
+pub const FETCHED_ON_REQUEST: [&str; 8] = [
     "nvjitlink",
     "curand",
     "cufft",
@@ -14,7 +15,14 @@ pub const FETCHED_ON_REQUEST: [&str; 7] = [
     "cusolver",
     "npp",
     "nvjpeg",
+    CUTLASS,
 ];
+
+/// The headers of CUTLASS, whose wheel is the same for every CUDA.
+pub const CUTLASS: &str = "cutlass";
+
+/// The directory in CUTLASS's wheel that contains `source/include`.
+pub const CUTLASS_DIR: &str = "cutlass_library";
 
 /// The file in a directory of `cudnn-guard fetch` that lists the directories which it created.
 pub const FETCH_CLAIMS: &str = ".cudnn-guard";

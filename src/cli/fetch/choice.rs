@@ -167,7 +167,7 @@ mod tests {
                 read(&text).expect_err("no library").finding().to_string(),
                 format!(
                     "`libs` in [workspace.metadata.cudnn-guard] of Cargo.toml is {value}  [config-invalid]\n  \
-                     = help: write a list of these: \"nvjitlink\", \"curand\", \"cufft\", \"cusparse\", \"cusolver\", \"npp\", \"nvjpeg\""
+                     = help: write a list of these: \"nvjitlink\", \"curand\", \"cufft\", \"cusparse\", \"cusolver\", \"npp\", \"nvjpeg\", \"cutlass\""
                 )
             );
         }

@@ -6,7 +6,7 @@ use crate::cli::fetch::requirements::Pin;
 use crate::cli::fetch::wheel::{self, Wheel};
 use crate::model::kind::Kind;
 use crate::runtime::facts::majors;
-use crate::toolkit::package_names::FETCHED_ON_REQUEST;
+use crate::toolkit::package_names::{CUTLASS, CUTLASS_DIR, FETCHED_ON_REQUEST};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -46,6 +46,7 @@ fn needs(library: &str) -> &'static [&'static str] {
 fn gigabytes(library: &str) -> f32 {
     match library {
         "cufft" | "cusparse" | "cusolver" | "npp" => 0.2,
+        CUTLASS => 0.01,
         _ => 0.05,
     }
 }
@@ -79,7 +80,11 @@ impl Kind {
     pub fn wheels(self, dir: &Path) -> Vec<Wheel> {
         let every = self.every().into_iter();
         let wheels = every.flat_map(|component| component.with(&FETCHED_ON_REQUEST).wheels(dir));
-        wheels.flatten().collect()
+        let mut wheels: Vec<Wheel> = wheels.flatten().collect();
+        // CUTLASS's wheel is that of every CUDA.
+        wheels.sort_by(|one, other| one.info.cmp(&other.info));
+        wheels.dedup_by(|one, other| one.info == other.info);
+        wheels
     }
 }
 
@@ -147,7 +152,9 @@ impl Component {
             }
             self.libraries.push(name);
             self.packages.push(self.package_of(name));
-            if self.cuda < 13 {
+            if name == CUTLASS {
+                self.dirs.push(CUTLASS_DIR.to_string());
+            } else if self.cuda < 13 {
                 self.dirs.push(format!("nvidia/{name}"));
             }
         }
@@ -168,8 +175,8 @@ impl Component {
     /// Returns the wheel of a library.
     pub fn package_of(&self, library: &str) -> String {
         match self.cuda {
-            13.. => format!("nvidia-{library}"),
-            cuda => format!("nvidia-{library}-cu{cuda}"),
+            cuda @ ..13 if library != CUTLASS => format!("nvidia-{library}-cu{cuda}"),
+            _ => format!("nvidia-{library}"),
         }
     }
 
@@ -200,8 +207,16 @@ impl Component {
             (_, 12) => "cccl,cublas,cudart,nvcc,nvrtc",
             _ => "cublas,cudart,nvcc,nvrtc",
         };
-        let extras = [&[extras], &*self.libraries].concat().join(",");
-        format!("cuda-toolkit[{extras}]=={release}.*")
+        let mut extras = [&[extras], &*self.libraries].concat();
+        extras.retain(|extra| *extra != CUTLASS);
+        format!("cuda-toolkit[{}]=={release}.*", extras.join(","))
+    }
+
+    /// Returns the wheel to install besides [`requirement`](Self::requirement), without its dependencies: CUTLASS's depends
+    /// on Python packages that no kernel needs.
+    pub fn separate_requirement(&self) -> Option<String> {
+        let has_cutlass = self.libraries.contains(&CUTLASS);
+        has_cutlass.then(|| self.package_of(CUTLASS))
     }
 
     /// Returns this component's wheels in a directory, in the order of `packages`.
@@ -282,13 +297,16 @@ impl Component {
         })
     }
 
+    /// Returns its directory, unless it has several. CUTLASS's does not count.
+    pub fn dir(&self) -> Option<&String> {
+        let mut dirs = self.dirs.iter().filter(|dir| *dir != CUTLASS_DIR);
+        dirs.next().filter(|_| dirs.next().is_none())
+    }
+
     /// Returns its directory, or the parent of its directories.
     pub fn place(&self, home: &Path) -> String {
-        let dir = match &self.dirs[..] {
-            [dir] => home.join(dir),
-            _ => home.join("nvidia"),
-        };
-        dir.display().to_string()
+        let dir = self.dir().map_or("nvidia", String::as_str);
+        home.join(dir).display().to_string()
     }
 
     pub fn download(&self) -> String {
@@ -369,6 +387,25 @@ mod tests {
         assert_eq!(toolkit(12).packages[5], "nvidia-nvjitlink-cu12");
         assert_eq!(toolkit(12).dirs[7], "nvidia/cusolver");
         assert_eq!(toolkit(11).libraries, ["cusparse", "cusolver"]);
+    }
+
+    #[test]
+    fn cutlass_is_one_wheel_for_every_cuda_beside_the_toolkit() {
+        for (cuda, dir) in [(13, Some("nvidia/cu13")), (12, None)] {
+            let plain = Component::new(Kind::Toolkit, cuda, None);
+            assert_eq!(plain.separate_requirement(), None);
+            let requirement = plain.requirement();
+            let toolkit = plain.with(&["cutlass"]);
+            assert_eq!(toolkit.requirement(), requirement);
+            assert_eq!(
+                toolkit.separate_requirement().as_deref(),
+                Some("nvidia-cutlass")
+            );
+            let last = |list: &[String]| list.last().cloned();
+            assert_eq!(last(&toolkit.packages).as_deref(), Some("nvidia-cutlass"));
+            assert_eq!(last(&toolkit.dirs).as_deref(), Some("cutlass_library"));
+            assert_eq!(toolkit.dir().map(String::as_str), dir);
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Installed {
         }
         for (name, component) in ["CUDA_HOME", "CUDNN_PATH"].iter().zip(&self.components) {
             // Other crates expect a complete toolkit in CUDA_HOME.
-            if let [dir] = &component.dirs[..] {
+            if let Some(dir) = component.dir() {
                 variables.push((name, self.home.join(dir).display().to_string()));
             }
         }

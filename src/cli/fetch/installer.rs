@@ -114,39 +114,55 @@ impl Installer {
         Err(fault(harmless_lines(&words)))
     }
 
-    /// Installs a component into a directory. On a terminal the installer draws its progress bars, elsewhere the names
-    /// of its downloads are shown. The installer is stopped when this process exits.
+    /// Installs a component into a directory.
     pub fn install(
         &self,
         component: &Component,
         target: &Path,
         anew: bool,
     ) -> Result<(), FetchFault> {
-        let mut args = self.args(INSTALL);
-        let pinned = !component.pins.is_empty();
-        if !component.has_dependencies() || pinned {
-            args.push("--no-deps".to_string());
+        if !component.pins.is_empty() {
+            let list = target.with_extension("txt");
+            let text = requirements::text(&component.pins);
+            fs::write(&list, text).map_err(failed("write", &list))?;
+            let list = list.display().to_string();
+            let args = ["--no-deps", "--require-hashes", "-r", &list];
+            return self.install_args(&args, None, target, anew);
         }
+        let requirement = component.requirement();
+        let mut args = vec![&*requirement];
+        if !component.has_dependencies() {
+            args.insert(0, "--no-deps");
+        }
+        self.install_args(&args, Some(component.project()), target, anew)?;
+        match component.separate_requirement() {
+            Some(wheel) => self.install_args(&["--no-deps", &wheel], Some(&wheel), target, anew),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the installer with more arguments. On a terminal the installer draws its progress bars, elsewhere the names
+    /// of its downloads are shown. The installer is stopped when this process exits.
+    fn install_args(
+        &self,
+        last: &[&str],
+        project: Option<&str>,
+        target: &Path,
+        anew: bool,
+    ) -> Result<(), FetchFault> {
+        let mut args = self.args(INSTALL);
         // uv's files may be hard links into its cache, which is then damaged too.
         if anew && self.is_uv {
             args.push("--no-cache".to_string());
         }
         args.extend(["--target".to_string(), target.display().to_string()]);
-        if pinned {
-            let list = target.with_extension("txt");
-            let text = requirements::text(&component.pins);
-            fs::write(&list, text).map_err(failed("write", &list))?;
-            let list = list.display().to_string();
-            args.extend(["--require-hashes".to_string(), "-r".to_string(), list]);
-        } else {
-            args.push(component.requirement());
-        }
+        args.extend(last.iter().map(|arg| arg.to_string()));
         let (mut command, call) = self.command(args);
         let fault = |output: String, is_shown: bool| FetchFault::InstallFailed {
             command: call.clone(),
             output,
             is_shown,
-            project: (!pinned).then(|| component.project().to_string()),
+            project: project.map(String::from),
         };
         let unfinished = |error: io::Error| fault(error.to_string(), false);
         if ColorChoice::global() == ColorChoice::Never {

@@ -5,6 +5,7 @@
 //! <home>/nvidia/cu13/lib/stubs a libcuda.so to link with, created by `fetch`
 //! <home>/nvidia/cuda_runtime/  the toolkit up to CUDA 12: a directory for each wheel, and no nvcc
 //! <home>/nvidia/cudnn/         cuDNN: include, lib
+//! <home>/cutlass_library/      CUTLASS: source/include, source/tools/util/include
 //! <home>/nvidia/cublas/lib     a link to the toolkit's, where some releases of cuDNN search
 //! <home>/<wheel>.dist-info/    the installer's RECORD of each wheel's files, and NVIDIA's license
 //! <home>/.cudnn-guard          the list of the directories that `fetch` created and may replace
@@ -52,7 +53,7 @@ use std::{env, fs};
 pub fn command() -> Command {
     Command::new("fetch")
         .about("Installs CUDA and cuDNN without root, from NVIDIA's Python wheels")
-        .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --with curand,cufft\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check\n  cudnn-guard fetch --remove")
+        .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --with curand,cutlass\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check\n  cudnn-guard fetch --remove")
         .arg(
             option(
                 "cuda",
@@ -70,8 +71,8 @@ pub fn command() -> Command {
             option(
                 "with",
                 "LIBRARY,..",
-                "CUDA libraries to add to cuBLAS and NVRTC; libraries in [package.metadata.cudnn-guard] and installed libraries \
-                 are always included",
+                "CUDA libraries to add to cuBLAS and NVRTC, or the headers of CUTLASS; libraries in \
+                 [package.metadata.cudnn-guard] and installed libraries are always included",
             )
             .value_delimiter(',')
             .action(ArgAction::Append)

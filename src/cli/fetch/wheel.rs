@@ -27,6 +27,9 @@ pub struct RecordedFile {
     size: Option<u64>,
 }
 
+/// The Python packages in CUTLASS's wheels besides the headers. `cutlass` is in older ones, such as 3.8.
+const NOT_MOVED: [&str; 3] = ["cutlass/", "cutlass_cppgen/", "pycute/"];
+
 pub fn installed(dir: &Path) -> Vec<Wheel> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let wheel = |entry: fs::DirEntry| {
@@ -80,12 +83,14 @@ impl Wheel {
 }
 
 /// Parses the files of a RECORD that stay unchanged after the installation. Bytecode and files outside the directory
-/// may change. `nvidia/__init__.py` is in every wheel and is not moved with one.
+/// may change. `nvidia/__init__.py` is in every wheel and is not moved with one, nor are CUTLASS's other Python packages.
 fn parse(text: &str) -> impl Iterator<Item = RecordedFile> + '_ {
     text.lines().filter_map(parse_line).filter(|file| {
         let mut parts = Path::new(&file.path).components();
         let inside = parts.all(|part| matches!(part, Component::Normal(_)));
-        inside && !file.path.ends_with(".pyc") && file.path != "nvidia/__init__.py"
+        let is_moved = file.path != "nvidia/__init__.py"
+            && !NOT_MOVED.iter().any(|dir| file.path.starts_with(dir));
+        inside && !file.path.ends_with(".pyc") && is_moved
     })
 }
 
@@ -179,7 +184,7 @@ mod tests {
     #[test]
     fn what_comes_and_goes_is_left_out() {
         let text = "nvidia/__pycache__/__init__.cpython-311.pyc,,\n../../bin/nvcc,sha256=x,1\n/etc/passwd,,\n\
-            nvidia/__init__.py,sha256=x,0\nnvidia/cudnn/__init__.py,sha256=x,0\n";
+            nvidia/__init__.py,sha256=x,0\nnvidia/cudnn/__init__.py,sha256=x,0\npycute/layout.py,sha256=x,1\n";
         assert_eq!(
             parse(text).collect::<Vec<_>>(),
             [recorded("nvidia/cudnn/__init__.py", Some("x"), Some(0))]

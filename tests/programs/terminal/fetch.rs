@@ -402,6 +402,35 @@ fn with_adds_libraries_that_stay() {
     assert!(complaint(&output).contains("a similar value exists: 'curand'"));
 }
 
+/// CUTLASS's wheel depends on Python packages, and has some of its own. Only its headers are installed.
+#[cfg(unix)]
+#[test]
+fn with_adds_the_headers_of_cutlass() {
+    let dir = folder("with-cutlass");
+    let (to, lock) = (dir.join("to"), dir.join("cuda.lock"));
+    let header = to.join("cutlass_library/source/include/cutlass/cutlass.h");
+    let output = fetch(
+        &dir,
+        &["--with", "cutlass", "--lock", lock.to_str().expect("text")],
+    );
+    must_exit(&output, 0);
+    let shown = text(&output);
+    assert!(header.is_file() && !to.join("pycute").exists(), "{shown}");
+    let cuda_home = format!("\nCUDA_HOME = \"{}/nvidia/cu13\"\n", to.display());
+    assert!(shown.contains(&cuda_home), "{shown}");
+    let calls = fs::read_to_string(dir.join("bin/uv.log")).expect("the calls");
+    assert!(calls.contains(" --no-deps nvidia-cutlass\n"), "{calls}");
+    // It stays with another CUDA, and each file is checked.
+    must_exit(&fetch(&dir, &["--cuda", "12"]), 0);
+    must_exit(&fetch(&dir, &["--check"]), 0);
+    fs::write(&header, "2").expect("a file");
+    must_exit(&fetch(&dir, &["--check"]), 1);
+    must_exit(&fetch(&dir, &["--remove"]), 0);
+    assert!(!to.exists());
+    must_exit(&fetch(&dir, &["--lock", lock.to_str().expect("text")]), 0);
+    assert!(header.is_file());
+}
+
 /// What is printed for a shell can be pasted into one.
 #[cfg(unix)]
 #[test]
