@@ -14,6 +14,7 @@
 //!     ptx/gelu.{d,stamp}         likewise fatbin/, cubin/
 //! ```
 
+pub mod cutlass;
 pub mod durations;
 pub mod file_options;
 pub mod host_compiler_check;
@@ -80,6 +81,8 @@ pub struct Kernels<'a> {
     optimisation: Optimisation,
     /// The runtime that the build script names.
     cudart: Option<Cudart>,
+    /// Whether the kernels use CUTLASS.
+    cutlass: bool,
     module: Option<String>,
     destination: Option<PathBuf>,
 }
@@ -126,6 +129,7 @@ impl Toolchain {
             file_options: Vec::new(),
             optimisation: Optimisation::default(),
             cudart: None,
+            cutlass: false,
             module: None,
             destination: None,
         }

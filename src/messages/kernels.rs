@@ -1,10 +1,12 @@
 //! Kernel files and the compiled results.
 
 use crate::kernels::InvalidRequest;
+use crate::kernels::cutlass::CutlassNotFound;
 use crate::kernels::min_capability::TargetsBelowMinimum;
 use crate::kernels::target_flags::TargetsInVariable;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::text::joined;
+use crate::runtime::facts::finding::quoted;
 use crate::{Finding, FindingId};
 
 impl InvalidRequest<'_> {
@@ -63,6 +65,26 @@ impl InvalidRequest<'_> {
             }
             InvalidRequest::NoOutDir => invalid("OUT_DIR is not set, and kernels are written there")
                 .help("call this from a build script"),
+        }
+    }
+}
+
+impl CutlassNotFound {
+    pub fn finding(&self) -> Finding {
+        let summary = match self.is_named {
+            true => "CUTLASS_PATH names a directory without `include/cutlass/cutlass.h`",
+            false => "build.rs compiles kernels with CUTLASS, and its headers are not installed",
+        };
+        let to = self.home.as_ref().map_or(String::new(), |home| {
+            format!(" --to {}", quoted(&home.to_string_lossy()))
+        });
+        let fetch = format!("run `cudnn-guard fetch --with cutlass{to}`");
+        let set = "set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`";
+        let finding = Finding::error(FindingId::ConfigInvalid, summary)
+            .with_lines("searched", self.searched.iter().map(|dir| dir.display()));
+        match self.is_named {
+            true => finding.help(set).help(format!("or unset it, and {fetch}")),
+            false => finding.help(fetch).help(format!("or {set}")),
         }
     }
 }

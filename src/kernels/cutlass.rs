@@ -1,0 +1,69 @@
+//! The headers of CUTLASS and CuTe.
+
+use crate::kernels::Kernels;
+use crate::model::environment::Variable;
+use crate::model::platform::Os;
+use crate::runtime::facts::fetch_dir::fetch_dir;
+use crate::system::files;
+use crate::toolkit::package_names::CUTLASS_DIR;
+use std::path::{Path, PathBuf};
+
+/// No directory contains CUTLASS.
+pub struct CutlassNotFound {
+    pub searched: Vec<PathBuf>,
+    /// Whether `CUTLASS_PATH` names the directory.
+    pub is_named: bool,
+    /// The directory of `fetch`, if a variable names one.
+    pub home: Option<PathBuf>,
+}
+
+impl Kernels<'_> {
+    /// Adds the headers of CUTLASS and CuTe to the header search path. They are in the directory in `CUTLASS_PATH`, which
+    /// contains `include/cutlass/cutlass.h`, or were installed by `cudnn-guard fetch --with cutlass`, or are in the wheel
+    /// `nvidia-cutlass` beside the chosen toolkit's wheels. Without them, the compilation fails (`config-invalid`). No macro
+    /// is defined.
+    pub fn cutlass(mut self) -> Self {
+        self.cutlass = true;
+        self
+    }
+
+    /// Returns the `-I` flags for the headers of CUTLASS, if they are requested.
+    pub(super) fn cutlass_flags(&self) -> Result<Vec<String>, CutlassNotFound> {
+        if !self.cutlass {
+            return Ok(Vec::new());
+        }
+        let env = &self.toolchain.host.env;
+        let named = env.path(Variable::CutlassPath);
+        let is_named = named.is_some();
+        let searched = named.map_or_else(|| self.cutlass_wheels(), |dir| vec![dir]);
+        let contains_cutlass =
+            |dir: &&PathBuf| files::is_file(&dir.join("include/cutlass/cutlass.h"));
+        let Some(found) = searched.iter().find(contains_cutlass) else {
+            return Err(CutlassNotFound {
+                searched,
+                is_named,
+                home: env.path(Variable::GuardHome),
+            });
+        };
+        let dirs = ["include", "tools/util/include"].map(|dir| found.join(dir));
+        // A copy may contain only `include`.
+        let dirs = dirs.iter().filter(|dir| files::is_dir(dir));
+        Ok(dirs.map(|dir| format!("-I{}", dir.display())).collect())
+    }
+
+    /// Returns the places of the wheel `nvidia-cutlass`.
+    fn cutlass_wheels(&self) -> Vec<PathBuf> {
+        let host = &self.toolchain.host;
+        let root = self.toolchain.toolkit().map(|toolkit| &*toolkit.root);
+        let mut above = root.into_iter().flat_map(|root| root.ancestors().take(2));
+        let nvidia = above.find(|dir| dir.ends_with("nvidia"));
+        let mut homes: Vec<PathBuf> = Vec::new();
+        homes.extend(nvidia.and_then(Path::parent).map(Path::to_path_buf));
+        homes.extend(host.env.path(Variable::GuardHome));
+        let variable = |name: &str| Some(host.env.os_var(name)?.to_os_string());
+        homes.extend(fetch_dir(host.builder().os == Os::Windows, &variable));
+        homes.dedup();
+        let wheel = |home: PathBuf| home.join(CUTLASS_DIR).join("source");
+        homes.into_iter().map(wheel).collect()
+    }
+}
