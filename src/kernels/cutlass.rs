@@ -1,21 +1,13 @@
 //! The headers of CUTLASS and CuTe.
 
-use crate::kernels::Kernels;
+use crate::kernels::{InvalidRequest, Kernels};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
 use crate::runtime::facts::fetch_dir::fetch_dir;
+use crate::runtime::facts::finding::Finding;
 use crate::system::files;
 use crate::toolkit::package_names::CUTLASS_DIR;
 use std::path::{Path, PathBuf};
-
-/// No directory contains CUTLASS.
-pub struct CutlassNotFound {
-    pub searched: Vec<PathBuf>,
-    /// Whether `CUTLASS_PATH` names the directory.
-    pub is_named: bool,
-    /// The directory of `fetch`, if a variable names one.
-    pub home: Option<PathBuf>,
-}
 
 impl Kernels<'_> {
     /// Adds the headers of CUTLASS and CuTe to the header search path. They are in the directory in `CUTLASS_PATH`, which
@@ -28,7 +20,7 @@ impl Kernels<'_> {
     }
 
     /// Returns the `-I` flags for the headers of CUTLASS, if they are requested.
-    pub(super) fn cutlass_flags(&self) -> Result<Vec<String>, CutlassNotFound> {
+    pub(super) fn cutlass_flags(&self) -> Result<Vec<String>, Finding> {
         if !self.cutlass {
             return Ok(Vec::new());
         }
@@ -39,11 +31,8 @@ impl Kernels<'_> {
         let contains_cutlass =
             |dir: &&PathBuf| files::is_file(&dir.join("include/cutlass/cutlass.h"));
         let Some(found) = searched.iter().find(contains_cutlass) else {
-            return Err(CutlassNotFound {
-                searched,
-                is_named,
-                home: env.path(Variable::GuardHome),
-            });
+            let home = env.path(Variable::GuardHome);
+            return Err(InvalidRequest::NoCutlass(&searched, is_named, home).finding());
         };
         let dirs = ["include", "tools/util/include"].map(|dir| found.join(dir));
         // A copy may contain only `include`.

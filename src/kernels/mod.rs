@@ -103,6 +103,8 @@ pub enum InvalidRequest<'a> {
     NoSource,
     /// Only files that `exclude` matches.
     AllExcluded,
+    /// The directories without CUTLASS. `true` if `CUTLASS_PATH` names the only one. The last is in `CUDNN_GUARD_HOME`.
+    NoCutlass(&'a [PathBuf], bool, Option<PathBuf>),
     /// A flag for nvcc that chooses GPU targets.
     TargetFlag(String),
     /// Cubins of targets that are only PTX.

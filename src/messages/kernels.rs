@@ -1,7 +1,6 @@
 //! Kernel files and the compiled results.
 
 use crate::kernels::InvalidRequest;
-use crate::kernels::cutlass::CutlassNotFound;
 use crate::kernels::min_capability::TargetsBelowMinimum;
 use crate::kernels::target_flags::TargetsInVariable;
 use crate::model::chosen_by::ChosenBy;
@@ -51,6 +50,21 @@ impl InvalidRequest<'_> {
                 invalid("no kernel is left to compile: `exclude` leaves out every file that `files` names")
                     .help("correct the patterns of `exclude` in build.rs")
             }
+            InvalidRequest::NoCutlass(searched, is_named, home) => {
+                let home = home.as_ref().map(|home| quoted(&home.to_string_lossy()).to_string());
+                let to = home.map_or(String::new(), |home| format!(" --to {home}"));
+                let fetch = format!("run `cudnn-guard fetch --with cutlass{to}`");
+                let set = "set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`";
+                let finding = match is_named {
+                    true => invalid("CUTLASS_PATH names a directory without `include/cutlass/cutlass.h`")
+                        .help(set)
+                        .help(format!("or unset it, and {fetch}")),
+                    false => invalid("build.rs compiles kernels with CUTLASS, and its headers are not installed")
+                        .help(fetch)
+                        .help(format!("or {set}")),
+                };
+                finding.with_lines("searched", searched.iter().map(|dir| dir.display()))
+            }
             InvalidRequest::TargetFlag(flag) => {
                 invalid(&format!("the flag `{flag}` chooses GPU targets, which are `archs` to cudnn-guard"))
                     .help(format!("remove it from the flags in build.rs, and call `.archs([{flag:?}])`"))
@@ -65,26 +79,6 @@ impl InvalidRequest<'_> {
             }
             InvalidRequest::NoOutDir => invalid("OUT_DIR is not set, and kernels are written there")
                 .help("call this from a build script"),
-        }
-    }
-}
-
-impl CutlassNotFound {
-    pub fn finding(&self) -> Finding {
-        let summary = match self.is_named {
-            true => "CUTLASS_PATH names a directory without `include/cutlass/cutlass.h`",
-            false => "build.rs compiles kernels with CUTLASS, and its headers are not installed",
-        };
-        let to = self.home.as_ref().map_or(String::new(), |home| {
-            format!(" --to {}", quoted(&home.to_string_lossy()))
-        });
-        let fetch = format!("run `cudnn-guard fetch --with cutlass{to}`");
-        let set = "set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`";
-        let finding = Finding::error(FindingId::ConfigInvalid, summary)
-            .with_lines("searched", self.searched.iter().map(|dir| dir.display()));
-        match self.is_named {
-            true => finding.help(set).help(format!("or unset it, and {fetch}")),
-            false => finding.help(fetch).help(format!("or {set}")),
         }
     }
 }

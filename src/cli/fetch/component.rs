@@ -194,7 +194,7 @@ impl Component {
         }
     }
 
-    /// Returns the requirement for the installer.
+    /// Returns the requirement for the installer, without CUTLASS.
     pub fn requirement(&self) -> String {
         let release = match (&self.required, self.kind) {
             (Some(release), _) => release.to_string(),
@@ -210,13 +210,6 @@ impl Component {
         let mut extras = [&[extras], &*self.libraries].concat();
         extras.retain(|extra| *extra != CUTLASS);
         format!("cuda-toolkit[{}]=={release}.*", extras.join(","))
-    }
-
-    /// Returns the wheel to install besides [`requirement`](Self::requirement), without its dependencies: CUTLASS's depends
-    /// on Python packages that no kernel needs.
-    pub fn separate_requirement(&self) -> Option<String> {
-        let has_cutlass = self.libraries.contains(&CUTLASS);
-        has_cutlass.then(|| self.package_of(CUTLASS))
     }
 
     /// Returns this component's wheels in a directory, in the order of `packages`.
@@ -393,14 +386,9 @@ mod tests {
     fn cutlass_is_one_wheel_for_every_cuda_beside_the_toolkit() {
         for (cuda, dir) in [(13, Some("nvidia/cu13")), (12, None)] {
             let plain = Component::new(Kind::Toolkit, cuda, None);
-            assert_eq!(plain.separate_requirement(), None);
             let requirement = plain.requirement();
             let toolkit = plain.with(&["cutlass"]);
             assert_eq!(toolkit.requirement(), requirement);
-            assert_eq!(
-                toolkit.separate_requirement().as_deref(),
-                Some("nvidia-cutlass")
-            );
             let last = |list: &[String]| list.last().cloned();
             assert_eq!(last(&toolkit.packages).as_deref(), Some("nvidia-cutlass"));
             assert_eq!(last(&toolkit.dirs).as_deref(), Some("cutlass_library"));

@@ -7,6 +7,7 @@ use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::terminal::{harmless, harmless_lines, show};
 use crate::model::invocation::Invocation;
 use crate::system::programs::{die_with_this_process, on_path};
+use crate::toolkit::package_names::CUTLASS;
 use anstream::ColorChoice;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
@@ -135,10 +136,12 @@ impl Installer {
             args.insert(0, "--no-deps");
         }
         self.install_args(&args, Some(component.project()), target, anew)?;
-        match component.separate_requirement() {
-            Some(wheel) => self.install_args(&["--no-deps", &wheel], Some(&wheel), target, anew),
-            None => Ok(()),
+        if component.libraries.contains(&CUTLASS) {
+            // It depends on Python packages that no kernel needs.
+            let wheel = component.package_of(CUTLASS);
+            self.install_args(&["--no-deps", &wheel], Some(&wheel), target, anew)?;
         }
+        Ok(())
     }
 
     /// Runs the installer with more arguments. On a terminal the installer draws its progress bars, elsewhere the names
