@@ -54,7 +54,7 @@ impl CrateFiles {
         for name in COMPILERS {
             if dependency(&toml, "build-dependencies", name).is_some() {
                 files.next += &format!(
-                    "{name} compiles kernels in the build script: docs/kernels.md tells how cudnn-guard compiles them.\n"
+                    "{name} compiles kernels in the build script: docs/migration.md shows the same options of cudnn-guard.\n"
                 );
             }
         }

@@ -175,7 +175,7 @@ fn what_is_there_stays() {
     must_exit(&written, 0);
     assert!(
         text(&written).contains(
-            "cudaforge compiles kernels in the build script: docs/kernels.md tells how cudnn-guard compiles them.\n"
+            "cudaforge compiles kernels in the build script: docs/migration.md shows the same options of cudnn-guard.\n"
         ),
         "{}",
         text(&written)
