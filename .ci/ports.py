@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+"""Whether the ports in fixtures/ports make what the build scripts of published crates make, and notice what changes.
+
+    CUDNN_GUARD_REAL=<folder> python3 .ci/ports.py [--few] [--crate NAME]...
+
+Each crate is built twice, with its own build script and with our port of it, by the same nvcc. Its Rust sources are
+left out, and so are some of the kernels where the crate has many, in both builds. The steps:
+
+    cold       nothing is there: the same global symbols and GPU targets, and the same lines for rustc
+    nothing    a second build: no file changes
+    file       a .cu file was changed
+    header     a header was changed that this file includes
+    target     sm_90 in place of sm_80
+
+A build is `stale` if what the change asks for is not in what came out, and `fails` if it does not succeed. Global
+symbols include those of the CUDA runtime that the library calls, which differ if the default stream does
+(`cudaLaunchKernel`, `cudaLaunchKernel_ptsz`). The script fails if a port is not right in every step.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+STEPS = ["cold", "nothing", "file", "header", "target"]
+# Programs that only the original scripts call. The scripts of two crates want a GPU even if a variable names its number.
+SMI = '#!/bin/sh\nprintf "compute_cap\\n8.0\\n"\n'
+
+
+def only(*names: str) -> Callable[[pathlib.Path], None]:
+    """Deletes the other kernels."""
+    def cut(folder: pathlib.Path) -> None:
+        for path in folder.rglob("*.cu"):
+            if path.name not in names:
+                path.unlink()
+    return cut
+
+
+def emptied(*names: str) -> Callable[[pathlib.Path], None]:
+    """Empties the other kernels, which the script names one by one."""
+    def cut(folder: pathlib.Path) -> None:
+        for path in folder.rglob("*.cu"):
+            if path.name not in names:
+                path.write_text("")
+    return cut
+
+
+def hidden_size_256(folder: pathlib.Path) -> None:
+    """Leaves ten instances of one hundred and sixty, which take an hour."""
+    file = folder / "kernels/ln_api.cu"
+    kept = re.sub(r"(?m)^REGISTER_FWD_LAUNCHER\( *(?!256,)\d+,.*\n", "", file.read_text())
+    file.write_text(kept)
+
+
+class Crate:
+    """A published crate: what is left of it, and the two files that the steps change."""
+
+    def __init__(
+        self, name: str, version: str, file: str, header: str, cut: Callable[[pathlib.Path], None] = lambda _: None,
+        script: str = "", features: tuple[str, ...] = (), variables: tuple[str, ...] = (),
+    ):
+        self.name, self.version, self.file, self.header, self.cut = name, version, file, header, cut
+        self.script = HERE / (script or f"fixtures/ports/{name}.rs")
+        # The features that the script asks for, and the variables that the crate's sources read with `env!`.
+        self.features, self.variables = features, variables
+
+
+CRATES = [
+    Crate("candle-rotary", "0.0.1", "kernels/rotary.cu", "kernels/cuda_compat.h"),
+    Crate(
+        "dfdx", "0.13.0", "src/tensor_ops/abs/abs.cu", "src/tensor_ops/utilities/unary_op_macros.cuh",
+        only("abs.cu", "binary_add.cu", "sum_to.cu", "pool2d.cu"), features=("cuda",),
+        variables=("CUDA_COMPUTE_CAP", "CUDA_INCLUDE_DIR"),
+    ),
+    Crate(
+        "mistralrs-paged-attn", "0.8.1", "src/cuda/gather_mla_cache_kernel.cu", "src/cuda/cuda_compat.h",
+        only("copy_blocks_kernel.cu", "gather_mla_cache_kernel.cu", "update_kvscales.cu"), features=("cuda",),
+    ),
+    Crate("candle-layer-norm", "0.0.1", "kernels/ln_api.cu", "kernels/ln.h", hidden_size_256),
+    Crate(
+        "candle-kernels", "0.11.1", "src/fill.cu", "src/cuda_utils.cuh",
+        emptied("fill.cu", "ternary.cu", "mmq_quantize.cu", "moe_gguf.cu"), script="fixtures/candle-kernels/build.rs",
+    ),
+]
+FEW = ["candle-rotary", "dfdx"]
+
+
+def run(command: list[str], folder: pathlib.Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def must_run(command: list[str], folder: pathlib.Path, environment: dict[str, str]) -> str:
+    done = run(command, folder, environment)
+    if done.returncode != 0:
+        sys.exit(f"{folder}: {' '.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def published(scratch: pathlib.Path, crate: Crate) -> dict:
+    """What `cargo metadata` says of the crate, after cargo fetched it."""
+    folder = scratch / "fetched"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src/lib.rs").write_text("")
+    (folder / "Cargo.toml").write_text(
+        '[package]\nname = "fetched"\nversion = "0.0.0"\nedition = "2024"\n'
+        f'[dependencies]\n{crate.name} = "={crate.version}"\n[workspace]\n'
+    )
+    must_run(["cargo", "fetch", "--quiet"], folder, dict(os.environ))
+    told = must_run(["cargo", "metadata", "--format-version", "1", "--offline"], folder, dict(os.environ))
+    shutil.rmtree(folder)
+    return next(one for one in json.loads(told)["packages"] if one["name"] == crate.name)
+
+
+def requirement(dependency: dict) -> str:
+    """A build-dependency as the crate has it, but never optional: its features are not built here."""
+    features = json.dumps(dependency["features"])
+    default = json.dumps(dependency["uses_default_features"])
+    name, version = dependency["name"], dependency["req"]
+    return f'{name} = {{ version = "{version}", features = {features}, default-features = {default} }}\n'
+
+
+def library_symbols(file: pathlib.Path) -> set[str]:
+    """The global symbols of a static library, and those of the CUDA runtime that it needs."""
+    told = must_run(["nm", "-g", str(file)], file.parent, dict(os.environ))
+    symbols = set()
+    for line in told.splitlines():
+        kind, _, name = line[17:].partition(" ")
+        # nvcc derives hashes from paths and from what it compiles.
+        name = re.sub(r"[0-9a-f]{32}|(?<=_)[0-9a-f]{8}(?=_)", "HASH", name)
+        if kind and (kind != "U" or name.startswith("cuda")):
+            symbols.add(f"{'needs' if kind == 'U' else 'has'} {name}")
+    return symbols
+
+
+def library_targets(file: pathlib.Path) -> set[str]:
+    """The targets in the fatbins of a static library: see src/cudnn/device_code/fatbin.rs for the format."""
+    targets = set()
+    with tempfile.TemporaryDirectory() as folder:
+        must_run(["ar", "x", str(file)], pathlib.Path(folder), dict(os.environ))
+        for member in pathlib.Path(folder).iterdir():
+            section = pathlib.Path(folder, "section")
+            command = ["objcopy", "-O", "binary", "--only-section=.nv_fatbin", "--set-section-flags", ".nv_fatbin=alloc"]
+            must_run([*command, str(member), str(section)], pathlib.Path(folder), dict(os.environ))
+            targets |= fatbin_targets(section.read_bytes())
+            section.unlink()
+    return targets
+
+
+def fatbin_targets(data: bytes) -> set[str]:
+    targets, at = set(), 0
+    while (at := data.find(b"\x50\xed\x55\xba", at)) >= 0:
+        header, size = struct.unpack_from("<HQ", data, at + 6)
+        at, end = at + header, at + header + size
+        while at < end:
+            kind, head, length = struct.unpack_from("<HxxIQ", data, at)
+            number, flags = struct.unpack_from("<I", data, at + 28)[0], struct.unpack_from("<Q", data, at + 40)[0]
+            suffix = "a" if flags & 1 << 20 else "f" if flags & 1 << 21 else ""
+            if kind in (1, 2):
+                targets.add(f"{'compute' if kind == 1 else 'sm'}_{number}{suffix}")
+            at += head + length
+    return targets
+
+
+class Made:
+    """What a build made."""
+
+    def __init__(self, out: pathlib.Path, crate: Crate):
+        self.times = {}
+        self.symbols, self.targets = set(), set()
+        for file in out.rglob("*"):
+            # Ours puts the runtime that it links beside the library.
+            if file.suffix == ".a" and not file.name.startswith("libcudart"):
+                self.symbols |= library_symbols(file)
+                self.targets |= library_targets(file)
+            elif file.suffix == ".ptx":
+                text = file.read_text()
+                self.symbols |= set(re.findall(r"(?m)^\s*\.visible\s+\.(?:entry|func)[^(]*?(\w+)\s*\(", text))
+                self.targets |= {f"ptx {one}" for one in re.findall(r"(?m)^\.target (\w+)", text)}
+            if file.suffix in (".a", ".ptx"):
+                self.times[file] = file.stat().st_mtime_ns
+        lines = (out.parent / "output").read_text().splitlines()
+        told = [line.replace("cargo::", "cargo:").removeprefix("cargo:") for line in lines if line.startswith("cargo:")]
+        wanted = ("rustc-cfg=", *(f"rustc-env={name}=" for name in crate.variables))
+        self.lines = {line for line in told if line.startswith(wanted)}
+
+    def differs(self, other: "Made") -> str:
+        """What this has and the other has not, and the reverse; empty if they are alike."""
+        parts = []
+        for field in ("symbols", "targets", "lines"):
+            more, less = getattr(self, field) - getattr(other, field), getattr(other, field) - getattr(self, field)
+            if more or less:
+                parts.append(f"{field} only in the port {sorted(more)[:5]}, only in the original {sorted(less)[:5]}")
+        return "; ".join(parts)
+
+
+class Project:
+    """The crate with one of the two scripts."""
+
+    def __init__(self, scratch: pathlib.Path, crate: Crate, told: dict, ported: bool, environment: dict[str, str]):
+        source = pathlib.Path(told["manifest_path"]).parent
+        self.crate, self.folder = crate, scratch / ("port" if ported else "original")
+        shutil.copytree(source, self.folder, ignore=shutil.ignore_patterns("*.rs", "Cargo.*", ".cargo*"))
+        crate.cut(self.folder)
+        (self.folder / "src").mkdir(exist_ok=True)
+        (self.folder / "src/lib.rs").write_text("")
+        shutil.copy(crate.script if ported else source / "build.rs", self.folder / "build.rs")
+        needed = [one for one in told["dependencies"] if one["kind"] == "build"]
+        lines = f'cudnn-guard = {{ path = "{HERE}" }}\n' if ported else "".join(map(requirement, needed))
+        features = "".join(f"{name} = []\n" for name in told["features"] if name != "default")
+        (self.folder / "Cargo.toml").write_text(
+            f'[package]\nname = "{crate.name}"\nversion = "{crate.version}"\nedition = "{told["edition"]}"\n'
+            f"[features]\ndefault = {json.dumps(crate.features)}\n{features}"
+            f"[build-dependencies]\n{lines}[workspace]\n"
+        )
+        self.environment = environment | {"CARGO_TARGET_DIR": str(self.folder / "target")}
+        must_run(["cargo", "fetch", "--quiet"], self.folder, self.environment)
+        self.said = ""
+
+    def build(self) -> Made | None:
+        done = run(["cargo", "build", "--quiet", "--offline"], self.folder, self.environment)
+        self.said = done.stdout + done.stderr
+        if done.returncode != 0:
+            return None
+        outs = list(self.folder.glob(f"target/debug/build/{self.crate.name}-*/out"))
+        if len(outs) != 1:
+            sys.exit(f"{self.folder}: {outs}")
+        return Made(outs[0], self.crate)
+
+    def forget(self) -> None:
+        for out in self.folder.glob(f"target/debug/build/{self.crate.name}-*/out"):
+            shutil.rmtree(out.parent)
+        for fingerprint in self.folder.glob(f"target/debug/.fingerprint/{self.crate.name}-*/run-build-script-*"):
+            fingerprint.unlink()
+
+    def append(self, name: str, kernel: str) -> None:
+        with open(self.folder / name, "a", encoding="utf-8") as file:
+            file.write(
+                f"\n#ifndef HAS_{kernel}\n#define HAS_{kernel}\n"
+                f'extern "C" __global__ void {kernel}(int *x) {{ *x = 1; }}\n#endif\n'
+            )
+
+
+def has(made: Made, kernel: str) -> bool:
+    return bool({kernel, f"has {kernel}"} & made.symbols)
+
+
+def step(project: Project, name: str, before: Made | None) -> tuple[str, Made | None]:
+    """Makes the change and says whether what came out follows it."""
+    if name == "file":
+        project.append(project.crate.file, "ports_py_in_file")
+    elif name == "header":
+        project.append(project.crate.header, "ports_py_in_header")
+    elif name == "target":
+        project.environment["CUDA_COMPUTE_CAP"] = "90"
+    made = project.build()
+    if made is None:
+        return "fails", None
+    follows = {
+        "cold": lambda: made.symbols and {re.sub(r"\D", "", one) for one in made.targets} == {"80"},
+        "nothing": lambda: made.times == before.times,
+        "file": lambda: has(made, "ports_py_in_file"),
+        "header": lambda: has(made, "ports_py_in_header"),
+        "target": lambda: {re.sub(r"\D", "", one) for one in made.targets} == {"90"},
+    }
+    return "right" if follows[name]() else "stale", made
+
+
+def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> list[str]:
+    told = published(scratch, crate)
+    port, original = (Project(scratch, crate, told, ported, environment) for ported in (True, False))
+    lines = [len((project.folder / "build.rs").read_text().splitlines()) for project in (original, port)]
+    print(f"{crate.name} {crate.version}: build.rs of {lines[0]} lines, ported {lines[1]}", flush=True)
+    made, faults = {}, []
+    for name in STEPS:
+        states, began = {}, time.monotonic()
+        for project in (port, original):
+            states[project], new = step(project, name, made.get(project))
+            if states[project] != "right":
+                if project is port:
+                    faults.append(f"{crate.name}, {name}: the port {states[project]}\n{project.said}")
+                # The next step is to begin with what this one asked for.
+                project.forget()
+                new = project.build()
+                if new is None or not new.symbols or not new.targets:
+                    sys.exit(f"{project.folder.name} of {crate.name} makes nothing\n{project.said}")
+            made[project] = new
+        differs = made[port].differs(made[original])
+        # cudaforge adds the letter a to 90, which cudnn-guard leaves to the script: see docs/kernels.md.
+        if differs and not (name == "target" and {"sm_90a", "ptx sm_90a"} & made[original].targets):
+            faults.append(f"{crate.name}, {name}: {differs}")
+            states[port] = "wrong"
+        targets = [" ".join(sorted(made[project].targets)) for project in (port, original)]
+        detail = targets[0] if targets[0] == targets[1] else f"{targets[0]}; original {targets[1]}"
+        print(
+            f"  {name:8} port {states[port]}, original {states[original]:6} "
+            f"({len(made[port].symbols)} symbols, {detail}, {time.monotonic() - began:.0f} s)",
+            flush=True,
+        )
+    return faults
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--few", action="store_true")
+    options.add_argument("--crate", action="append", choices=[crate.name for crate in CRATES])
+    options = options.parse_args()
+    wanted = options.crate or (FEW if options.few else [crate.name for crate in CRATES])
+    cuda = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser() / "cuda-cu13-13.0/nvidia/cu13"
+    faults = []
+    for crate in (crate for crate in CRATES if crate.name in wanted):
+        with tempfile.TemporaryDirectory() as scratch:
+            scratch = pathlib.Path(scratch)
+            (scratch / "bin").mkdir()
+            smi = scratch / "bin/nvidia-smi"
+            smi.write_text(SMI)
+            smi.chmod(0o755)
+            dropped = ("CARGO_TARGET", "CUD", "NVCC", "RUSTC_WRAPPER")
+            environment = {key: value for key, value in os.environ.items() if not key.startswith(dropped)} | {
+                "CUDA_HOME": str(cuda),
+                "CUDA_PATH": str(cuda),
+                "NVCC": str(cuda / "bin/nvcc"),
+                "PATH": f"{cuda / 'bin'}:{scratch / 'bin'}:{os.environ['PATH']}",
+                "CUDA_COMPUTE_CAP": "80",
+            }
+            faults += check(crate, scratch, environment)
+    if faults:
+        sys.exit("\n".join(faults))
+
+
+if __name__ == "__main__":
+    main()
