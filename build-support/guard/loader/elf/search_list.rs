@@ -2,6 +2,8 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::system::platform;
+#[cfg(target_arch = "x86_64")]
+use crate::runtime::system::proc;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +60,11 @@ pub fn lib_folders(cpu: &str) -> [String; 3] {
 /// of `libs`. They are bytes, since the loader does not require UTF-8.
 pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<Vec<u8>> {
     let entry = replace_token(entry, "ORIGIN", origin);
-    let entry = replace_token(&entry, "PLATFORM", cpu.as_bytes());
+    let entry = if entry.windows(8).any(|word| word == b"PLATFORM") {
+        replace_token(&entry, "PLATFORM", platform_of(cpu).as_bytes())
+    } else {
+        entry
+    };
     let mut paths = Vec::new();
     for lib in libs {
         let path = replace_token(&entry, "LIB", lib.as_bytes());
@@ -67,6 +73,26 @@ pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<
         }
     }
     paths
+}
+
+/// Returns the value of `$PLATFORM`, which is the name of the CPU, except on Intel's processors with the instructions of
+/// Haswell (`ld.so --list-diagnostics` of glibc 2.36).
+fn platform_of(cpu: &str) -> &str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        macro_rules! has {
+            ($($feature:tt)*) => { true $(&& std::arch::is_x86_feature_detected!($feature))* };
+        }
+        let vendor = b"GenuineIntel";
+        let is_intel = |text: Vec<u8>| text.windows(vendor.len()).any(|word| word == vendor);
+        if cpu == "x86_64"
+            && has!("avx2" "fma" "bmi1" "bmi2" "lzcnt" "movbe" "popcnt")
+            && proc::read("cpuinfo").is_some_and(is_intel)
+        {
+            return "haswell";
+        }
+    }
+    cpu
 }
 
 /// Replaces `$TOKEN` and `${TOKEN}` like the loader: `$TOKENS` is another word.

@@ -94,6 +94,10 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/x86_64/libx.so.1; app -> a/x86_64/libx.so.1 runpath=@/a/$PLATFORM",
     ),
     (
+        "platform of Intel",
+        "a/haswell/libx.so.1; app -> a/haswell/libx.so.1 runpath=@/a/$PLATFORM",
+    ),
+    (
         "empty entry",
         "libx.so.1; app -> libx.so.1 runpath=/nowhere::/nowhere",
     ),
