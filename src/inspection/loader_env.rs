@@ -5,7 +5,7 @@ use crate::loader::search_order::LoaderEnv;
 use crate::model::environment::Variable;
 use crate::model::linkage::Linkage;
 use crate::runtime::loader::elf::candidates::View;
-use crate::runtime::loader::elf::search_list::preloads;
+use crate::runtime::loader::elf::search_list::{platform_of, preloads};
 use crate::runtime::loader::load_origin::PRELOADS;
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, cpu, files};
@@ -65,7 +65,7 @@ pub fn of(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv {
         loader: Loader::parse(&loader.unwrap_or_default(), &cpu),
         is_privileged,
         is_cpu_known: known.is_some(),
-        cpu,
+        platform: platform_of(&cpu).to_string(),
         view,
         ..LoaderEnv::default()
     }

@@ -13,7 +13,8 @@ use std::path::{Component, Path, PathBuf};
 pub struct LoaderEnv {
     /// The root, the cache, and the CPU's levels.
     pub view: View,
-    pub cpu: String,
+    /// The value of `$PLATFORM`.
+    pub platform: String,
     /// LD_LIBRARY_PATH with only colons as separators; empty if it is unknown.
     pub library_path: String,
     /// The libraries in LD_PRELOAD; empty if it is unknown.
@@ -115,7 +116,7 @@ pub fn expand(entry: &str, origin: Option<&Path>, env: &LoaderEnv) -> Vec<(PathB
     // The directory of a file is already a path on this machine.
     let starts_here = entry.starts_with("$ORIGIN") || entry.starts_with("${ORIGIN}");
     let libs = &env.loader.lib;
-    expanded(entry.as_bytes(), origin.as_bytes(), &env.cpu, libs)
+    expanded(entry.as_bytes(), origin.as_bytes(), &env.platform, libs)
         .iter()
         .map(|path| PathBuf::from(String::from_utf8_lossy(path).into_owned()))
         .filter(|path| env.view.root.is_none() || starts_here || path.is_absolute())
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn rpath_comes_first_and_runpath_last() {
         let env = LoaderEnv {
-            cpu: "x86_64".into(),
+            platform: "x86_64".into(),
             library_path: "/l:".into(),
             loader: Loader::parse(b"/usr/lib64/\0", "x86_64"),
             ..LoaderEnv::default()
@@ -226,7 +227,7 @@ mod tests {
     #[test]
     fn a_longer_name_is_no_token() {
         let ground = LoaderEnv {
-            cpu: "x86_64".into(),
+            platform: "x86_64".into(),
             loader: Loader::parse(b"", "x86_64"),
             ..LoaderEnv::default()
         };
@@ -268,7 +269,7 @@ mod tests {
                 root: Some("/image".into()),
                 ..View::default()
             },
-            cpu: "aarch64".into(),
+            platform: "aarch64".into(),
             loader: Loader::parse(b"", "aarch64"),
             ..LoaderEnv::default()
         };

@@ -8,6 +8,18 @@ pub fn read(file: &str) -> Option<Vec<u8>> {
     std::fs::read(format!("/proc/{file}")).ok()
 }
 
+/// Returns the first bytes of a file below `/proc` that may be long.
+#[cfg(target_arch = "x86_64")]
+pub fn beginning(file: &str) -> Option<[u8; 128]> {
+    if cfg!(windows) {
+        return None;
+    }
+    let mut bytes = [0; 128];
+    let mut file = std::fs::File::open(format!("/proc/{file}")).ok()?;
+    let length = std::io::Read::read(&mut file, &mut bytes).ok()?;
+    (length > 0).then_some(bytes)
+}
+
 /// Like [`read`], but returns text, and `None` if the file is not UTF-8.
 pub fn text(file: &str) -> Option<String> {
     String::from_utf8(read(file)?).ok()

@@ -1,7 +1,7 @@
 //! The lists that the loader of Linux goes by: directories to search, and libraries to put into programs.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::system::platform;
+use crate::runtime::system::platform::path_of;
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::system::proc;
 use std::env::consts::ARCH;
@@ -22,10 +22,12 @@ impl Elf {
 pub fn directories(list: &[u8], separators: &[u8], file: &Path) -> Vec<PathBuf> {
     let origin = file.parent().unwrap_or(file).as_os_str();
     let libs = lib_folders(ARCH);
+    let asks = list.windows(8).any(|word| word == b"PLATFORM");
+    let platform = if asks { platform_of(ARCH) } else { ARCH };
     let mut directories = Vec::new();
     for entry in list.split(|byte| separators.contains(byte)) {
-        for path in expanded(entry, origin.as_encoded_bytes(), ARCH, &libs) {
-            directories.push(platform::path_of(path));
+        for path in expanded(entry, origin.as_encoded_bytes(), platform, &libs) {
+            directories.push(path_of(path));
         }
     }
     directories
@@ -58,13 +60,9 @@ pub fn lib_folders(cpu: &str) -> [String; 3] {
 
 /// Returns the paths that an entry of a search path may stand for, with the tokens of ld.so(8) expanded: one for each
 /// of `libs`. They are bytes, since the loader does not require UTF-8.
-pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<Vec<u8>> {
+pub fn expanded(entry: &[u8], origin: &[u8], platform: &str, libs: &[String]) -> Vec<Vec<u8>> {
     let entry = replace_token(entry, "ORIGIN", origin);
-    let entry = if entry.windows(8).any(|word| word == b"PLATFORM") {
-        replace_token(&entry, "PLATFORM", platform_of(cpu).as_bytes())
-    } else {
-        entry
-    };
+    let entry = replace_token(&entry, "PLATFORM", platform.as_bytes());
     let mut paths = Vec::new();
     for lib in libs {
         let path = replace_token(&entry, "LIB", lib.as_bytes());
@@ -77,17 +75,17 @@ pub fn expanded(entry: &[u8], origin: &[u8], cpu: &str, libs: &[String]) -> Vec<
 
 /// Returns the value of `$PLATFORM`, which is the name of the CPU, except on Intel's processors with the instructions of
 /// Haswell (`ld.so --list-diagnostics` of glibc 2.36).
-fn platform_of(cpu: &str) -> &str {
+pub fn platform_of(cpu: &str) -> &str {
     #[cfg(target_arch = "x86_64")]
     {
         macro_rules! has {
             ($($feature:tt)*) => { true $(&& std::arch::is_x86_feature_detected!($feature))* };
         }
         let vendor = b"GenuineIntel";
-        let is_intel = |text: Vec<u8>| text.windows(vendor.len()).any(|word| word == vendor);
+        let is_intel = |text: [u8; 128]| text.windows(vendor.len()).any(|word| word == vendor);
         if cpu == "x86_64"
             && has!("avx2" "fma" "bmi1" "bmi2" "lzcnt" "movbe" "popcnt")
-            && proc::read("cpuinfo").is_some_and(is_intel)
+            && proc::beginning("cpuinfo").is_some_and(is_intel)
         {
             return "haswell";
         }
