@@ -1,6 +1,7 @@
 //! The files of a crate that get the guard: its manifest, its build script and its programs.
 
 use crate::cli::demo::place;
+use crate::cli::init::port::{self, Port};
 use crate::cli::init::recipe::{self, Recipe};
 use crate::cli::init::{Change, refusal, source};
 use crate::cli::whole_file;
@@ -19,6 +20,8 @@ pub struct CrateFiles {
     pub changes: Vec<Change>,
     /// The remaining steps for the user, as lines.
     pub next: String,
+    /// Whether the build script writes the guard.
+    has_guard: bool,
 }
 
 impl CrateFiles {
@@ -48,17 +51,13 @@ impl CrateFiles {
             recipe: recipe(&toml),
             changes: Vec::new(),
             next: String::new(),
+            has_guard: true,
         };
-        files.add_build_script(dir, &toml)?;
-        files.add_programs(dir, &toml)?;
-        for name in COMPILERS {
-            if dependency(&toml, "build-dependencies", name).is_some() {
-                files.next += &format!(
-                    "{name} compiles kernels in the build script: docs/migration.md shows the same options of cudnn-guard.\n"
-                );
-            }
+        files.add_build_script(dir, &mut toml)?;
+        if files.has_guard {
+            files.add_programs(dir, &toml)?;
         }
-        add_dependencies(&mut toml);
+        add_dependencies(&mut toml, files.has_guard);
         files.change("Cargo.toml".into(), manifest, toml.to_string());
         files.changes.rotate_right(1);
         files.changes.retain(|change| change.before != change.after);
@@ -73,7 +72,7 @@ impl CrateFiles {
         });
     }
 
-    fn add_build_script(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
+    fn add_build_script(&mut self, dir: &Path, toml: &mut DocumentMut) -> Result<(), String> {
         let build = toml["package"].get("build");
         let path = match build.map(|build| build.as_str().ok_or(build)) {
             None => "build.rs",
@@ -96,13 +95,74 @@ impl CrateFiles {
             return Ok(());
         };
         if before.contains("cudnn_guard") {
+            self.has_guard = before.contains("guard()");
+            if !self.has_guard {
+                self.next += "The build script calls cudnn-guard already, without the guard: docs/linking.md has its lines.\n";
+            }
             return Ok(());
+        }
+        match port::port(&before) {
+            Some(Ok(port)) => return self.port(dir, path, before, port, toml),
+            Some(Err(doubt)) => {
+                self.next += &format!(
+                    "{}:{}: init does not port {}, so the calls of {} stay: docs/migration.md shows the same options of \
+                     cudnn-guard.\n",
+                    path.display(),
+                    doubt.line,
+                    doubt.what,
+                    doubt.tool
+                );
+            }
+            None => {
+                let mut tools = COMPILERS.into_iter();
+                let tool =
+                    tools.find(|name| dependency(toml, "build-dependencies", name).is_some());
+                if let Some(tool) = tool.or(before.contains("\"nvcc\"").then_some("nvcc")) {
+                    self.next += &format!(
+                        "{tool} compiles kernels in the build script: docs/migration.md shows the same options of cudnn-guard.\n"
+                    );
+                }
+            }
         }
         let after = source::with_statements(&before, lines).ok_or_else(|| {
             let help = "put these lines into it by hand, and run the same again";
             without_main(&dir.join(&path), help, lines)
         })?;
         self.change(path, before, after);
+        Ok(())
+    }
+
+    /// Puts cudnn-guard in the place of the crate that compiled the kernels. A crate without cuDNN gets no guard.
+    fn port(
+        &mut self,
+        dir: &Path,
+        path: PathBuf,
+        before: String,
+        port: Port,
+        toml: &mut DocumentMut,
+    ) -> Result<(), String> {
+        self.has_guard = uses_cudnn(toml);
+        if !self.has_guard {
+            self.recipe = &recipe::KERNELS;
+        }
+        self.change(path, before, port.script(self.recipe));
+        if let Some((path, included)) = &port.written {
+            let path = PathBuf::from(path);
+            let before = read(dir, &path)?.unwrap_or_default();
+            let after = format!("include!(concat!(env!(\"OUT_DIR\"), \"/{included}\"));\n");
+            self.change(path, before, after);
+        }
+        let table = toml.get_mut("build-dependencies");
+        if let Some(table) = table.and_then(Item::as_table_like_mut) {
+            table.remove(port.tool);
+        }
+        self.next += &format!(
+            "What may differ from {}: docs/migration.md, \"What changes silently\".\n",
+            port.tool
+        );
+        if port.needs_cutlass() {
+            self.next += "CUTLASS, once on each machine: cudnn-guard fetch --with cutlass\n";
+        }
         Ok(())
     }
 
@@ -242,8 +302,18 @@ fn recipe(toml: &DocumentMut) -> &'static Recipe {
     }
 }
 
-/// Adds cudnn-guard to the dependencies and build dependencies, unless it is already there.
-fn add_dependencies(toml: &mut DocumentMut) {
+/// Whether a dependency is asked for cuDNN.
+fn uses_cudnn(toml: &DocumentMut) -> bool {
+    let features = |item: &Item| {
+        item.get("features")
+            .is_some_and(|it| it.to_string().contains("cudnn"))
+    };
+    let table = toml.get("dependencies").and_then(Item::as_table_like);
+    table.is_some_and(|table| table.iter().any(|(_, item)| features(item)))
+}
+
+/// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies, unless it is already there.
+fn add_dependencies(toml: &mut DocumentMut, guard: bool) {
     let version = concat!(
         env!("CARGO_PKG_VERSION_MAJOR"),
         ".",
@@ -260,10 +330,9 @@ fn add_dependencies(toml: &mut DocumentMut) {
     let mut runtime = build.clone();
     runtime.insert("default-features", false.into());
     runtime.insert("features", Value::Array(Array::from_iter(["runtime"])));
-    for (table, value) in [
-        ("dependencies", Value::from(runtime)),
-        ("build-dependencies", Value::from(build)),
-    ] {
+    let runtime = guard.then(|| ("dependencies", Value::from(runtime)));
+    let build = ("build-dependencies", Value::from(build));
+    for (table, value) in runtime.into_iter().chain([build]) {
         let table = toml.entry(table).or_insert(Item::Table(Table::new()));
         if let Some(table) = table.as_table_like_mut() {
             if !table.contains_key(NAME) {

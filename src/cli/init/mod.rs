@@ -1,6 +1,7 @@
 //! `cudnn-guard init`: adds the guard to a crate: the dependencies, and lines in its build script and its program.
 
 mod crate_files;
+mod port;
 mod recipe;
 mod source;
 
@@ -29,7 +30,8 @@ pub fn command() -> Command {
         .about("Puts the guard into a crate: shows the changes, and makes them with --write")
         .after_help(
             "Examples:\n  cudnn-guard init\n  cudnn-guard init --write\n\n\
-             The lines are those for a crate that uses cudarc, candle or ort, if it does.",
+             The lines are those for a crate that uses cudarc, candle or ort, if it does. A build script that only compiles \
+             kernels with cudaforge, bindgen_cuda or cc is ported to cudnn-guard.",
         )
         .arg(terminal::flag("write", "Make the changes"))
         .arg(
@@ -43,8 +45,10 @@ pub fn command() -> Command {
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir").expect("the default");
     let done = CrateFiles::read(dir).and_then(|files| {
-        if files.changes.is_empty() {
+        if files.changes.is_empty() && files.next.is_empty() {
             Ok("The guard is in this crate already.\n".to_string())
+        } else if files.changes.is_empty() {
+            Ok(files.next)
         } else if arguments.get_flag("write") {
             write(dir, &files)
         } else {

@@ -59,6 +59,15 @@ pub const ORT: Recipe = Recipe {
     build: opened_by!("Dlopen"),
 };
 
+/// Without cuDNN: kernels that another crate compiled before.
+pub const KERNELS: Recipe = Recipe {
+    reason: "This crate compiles kernels: cudnn-guard compiles the same files with the same options.\n",
+    build: "    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
+    });
+",
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

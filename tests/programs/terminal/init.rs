@@ -195,6 +195,133 @@ fn what_is_there_stays() {
     );
 }
 
+/// A crate that compiles kernels with another crate, and has no cuDNN.
+#[test]
+fn a_script_that_compiles_kernels_is_ported() {
+    let dir = package(
+        "kernels",
+        "\n[build-dependencies]\n# Ours.\nanyhow = \"1\"\ncudaforge = \"0.1\"\n",
+    );
+    file(
+        &dir,
+        "build.rs",
+        "use cudaforge::KernelBuilder;\n\nfn main() -> cudaforge::Result<()> {\n    \
+         let output = KernelBuilder::new().source_dir(\"src\").with_cutlass(None).build_ptx()?;\n    \
+         output.write(\"src/kernels.rs\")\n}\n",
+    );
+    file(
+        &dir,
+        "src/kernels.rs",
+        "pub const ADD: &str = include_str!(concat!(env!(\"OUT_DIR\"), \"/add.ptx\"));\n",
+    );
+    let shown = text(&init(&dir, &[])).replace(dir.to_str().expect("text"), "DIR");
+    let expected = "\
+This crate compiles kernels: cudnn-guard compiles the same files with the same options.
+
+--- Cargo.toml
++++ Cargo.toml
+@@ -6,4 +6,4 @@
+ [build-dependencies]
+ # Ours.
+ anyhow = \"1\"
+-cudaforge = \"0.1\"
++cudnn-guard = { path = \"CLONE\" }
+
+--- build.rs
++++ build.rs
+@@ -1,6 +1,13 @@
+-use cudaforge::KernelBuilder;
+-
+-fn main() -> cudaforge::Result<()> {
+-    let output = KernelBuilder::new().source_dir(\"src\").with_cutlass(None).build_ptx()?;
+-    output.write(\"src/kernels.rs\")
++fn main() {
++    cudnn_guard::build(|| {
++        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
++        gpu.kernels()
++            .files(\"src/**/*.cu\")
++            .cutlass()
++            .define(\"USE_CUTLASS\", None)
++            .module(\"kernels\")
++            .default_stream(cudnn_guard::DefaultStream::PerThread)
++            .ptx()?;
++        Ok(())
++    });
+ }
+
+--- src/kernels.rs
++++ src/kernels.rs
+@@ -1 +1 @@
+-pub const ADD: &str = include_str!(concat!(env!(\"OUT_DIR\"), \"/add.ptx\"));
++include!(concat!(env!(\"OUT_DIR\"), \"/kernels.rs\"));
+
+Nothing was changed yet. To make these changes: cudnn-guard init --write DIR
+What may differ from cudaforge: docs/migration.md, \"What changes silently\".
+CUTLASS, once on each machine: cudnn-guard fetch --with cutlass
+";
+    let clone = repository().to_str().expect("text").to_string();
+    assert_eq!(shown, expected.replace("CLONE", &clone));
+    let main = read(&dir, "src/main.rs");
+    must_exit(&init(&dir, &["--write"]), 0);
+    assert_eq!(read(&dir, "src/main.rs"), main);
+    assert_eq!(
+        text(&init(&dir, &["--write"])),
+        "The build script calls cudnn-guard already, without the guard: docs/linking.md has its lines.\n"
+    );
+    assert!(!read(&dir, "Cargo.toml").contains("runtime"));
+}
+
+/// A crate with cuDNN gets the guard too.
+#[test]
+fn a_ported_script_of_a_crate_with_cudnn_writes_the_guard() {
+    let cudarc = "cudarc = { version = \"0.19\", features = [\"cudnn\"] }";
+    let lines =
+        format!("\n[dependencies]\n{cudarc}\n\n[build-dependencies]\nbindgen_cuda = \"0.1\"\n");
+    let dir = package("both", &lines);
+    let build = "fn main() {\n    bindgen_cuda::Builder::default().build_lib(\"libadd.a\");\n}\n";
+    file(&dir, "build.rs", build);
+    must_exit(&init(&dir, &["--write"]), 0);
+    assert_eq!(
+        read(&dir, "build.rs"),
+        "fn main() {
+    cudnn_guard::build(|| {
+        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
+        let gpu = config.link(cudnn_guard::Link::Runtime).embed_ptx().probe()?;
+        gpu.kernels()
+            .default_stream(cudnn_guard::DefaultStream::PerThread)
+            .files(\"src/**/*.cu\")
+            .compile(\"add\")?;
+        gpu.guard().loader(cudnn_guard::Loader::Cudarc).write()
+    });
+}
+"
+    );
+    assert!(read(&dir, "src/main.rs").contains("gpu::startup();"));
+    assert!(!read(&dir, "Cargo.toml").contains("bindgen_cuda"));
+}
+
+#[test]
+fn a_script_that_is_not_ported_is_named_with_the_reason() {
+    for (build, said) in [
+        (
+            "fn main() {\n    let builder = cudaforge::KernelBuilder::new();\n    builder.get_compute_cap();\n}\n",
+            "build.rs:3: init does not port `get_compute_cap`, so the calls of cudaforge stay: docs/migration.md shows \
+             the same options of cudnn-guard.\n",
+        ),
+        (
+            "fn main() {\n    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n",
+            "nvcc compiles kernels in the build script: docs/migration.md shows the same options of cudnn-guard.\n",
+        ),
+    ] {
+        let dir = package("not-ported", "");
+        file(&dir, "build.rs", build);
+        let written = text(&init(&dir, &["--write"]));
+        assert!(written.contains(said), "{written}");
+        let kept = build.split_once('\n').expect("lines").1;
+        assert!(read(&dir, "build.rs").ends_with(kept), "{build}");
+    }
+}
+
 /// As editors of Windows write files: with a byte order mark, and `\r\n` at the end of each line.
 #[test]
 fn files_of_windows_stay_what_they_are() {

@@ -1,0 +1,241 @@
+use super::*;
+use crate::cli::init::recipe;
+
+/// The new script, or the line and the reason.
+fn ported(script: &str) -> String {
+    match port(script) {
+        Some(Ok(port)) => port.script(&recipe::KERNELS),
+        Some(Err(doubt)) => format!("{} {}: {}", doubt.tool, doubt.line, doubt.what),
+        None => "none".to_string(),
+    }
+}
+
+/// A script of cudaforge with these calls of the builder.
+fn of_cudaforge(calls: &str) -> String {
+    format!("fn main() {{\n    cudaforge::KernelBuilder::new(){calls};\n}}\n")
+}
+
+#[test]
+fn cudaforge_is_ported() {
+    let script = r#"// Compiles the kernels.
+use cudaforge::{KernelBuilder, Result};
+use std::path::PathBuf;
+
+const FLAGS: [&str; 2] = ["-std=c++17", "-O3"];
+
+fn main() -> Result<()> {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=CUDA_COMPUTE_CAP");
+    println!("cargo:rerun-if-changed=notes.txt");
+    let out_dir = PathBuf::from(std::env::var("OUT_DIR").unwrap());
+    let sources = vec!["src/a.cu", "src/b.cu"];
+    for source in sources.iter() {
+        println!("cargo:rerun-if-changed={source}");
+    }
+    let mut builder = KernelBuilder::new()
+        .source_files(&sources)
+        .source_dir("src/more/")
+        // Not these.
+        .exclude(&["*_test.cu"])
+        .watch(vec!["src/common.cuh"])
+        .watch(["names.txt"])
+        .compute_cap(121)
+        .with_compute_override("hopper_*.cu", 90)
+        .with_compute_override_arch("ada_*.cu", "89")
+        .with_cutlass(Some("7127592069c2fe01b041e174ba4345ef9b279671"))
+        .include_path("include")
+        .thread_percentage(0.5)
+        .arg("-DN=4")
+        .args(FLAGS);
+    builder = builder.arg("-DFAST").arg("-Iother").arg("--use_fast_math");
+    let library = out_dir.join("libmoe.a");
+    builder.build_lib(library)?;
+    println!("cargo:rustc-link-search={}", out_dir.display());
+    println!("cargo:rustc-link-lib=static=moe");
+    println!("cargo::rustc-link-lib=dylib=cudart");
+    println!("cargo:rustc-link-lib=cublas");
+    Ok(())
+}
+"#;
+    let expected = r#"// Compiles the kernels.
+const FLAGS: [&str; 2] = ["-std=c++17", "-O3"];
+
+fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(">=11").probe()?;
+        gpu.kernels()
+            .files(["src/a.cu", "src/b.cu"])
+            .files("src/more/**/*.cu")
+            .exclude(["*_test.cu"])
+            .watch(["names.txt"])
+            .archs(["121f"])
+            .for_files("hopper_*.cu", |files| files.archs(["90a"]))
+            .for_files("ada_*.cu", |files| files.archs(["89"]))
+            .cutlass()
+            .define("USE_CUTLASS", None)
+            .include("include")
+            .define("N", "4")
+            .flags(FLAGS)
+            .define("FAST", None)
+            .include("other")
+            .flag("--use_fast_math")
+            .default_stream(cudnn_guard::DefaultStream::PerThread)
+            .cudart(cudnn_guard::Cudart::Shared)
+            .compile("moe")?;
+        println!("cargo:rerun-if-changed=notes.txt");
+        println!("cargo:rustc-link-lib=cublas");
+        Ok(())
+    });
+}
+"#;
+    assert_eq!(ported(script), expected);
+    assert!(port(script).unwrap().ok().unwrap().needs_cutlass());
+}
+
+#[test]
+fn bindgen_cuda_is_ported() {
+    let script = r#"fn main() {
+    let builder = bindgen_cuda::Builder::default()
+        .include_paths(vec!["src/a.cuh", "src/b.cuh"])
+        .include_paths_glob("include/**/*.h")
+        .out_dir("out");
+    println!("cargo:info={builder:?}");
+    let bindings = builder.build_ptx().unwrap();
+    bindings.write("src/lib.rs").expect("written");
+}
+"#;
+    let expected = r#"fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(">=11").probe()?;
+        gpu.kernels()
+            .include("src")
+            .include("include")
+            .module("ptx")
+            .default_stream(cudnn_guard::DefaultStream::PerThread)
+            .files("src/**/*.cu")
+            .ptx()?;
+        Ok(())
+    });
+}
+"#;
+    assert_eq!(ported(script), expected);
+    let written = port(script).unwrap().ok().unwrap().written;
+    assert_eq!(
+        written,
+        Some(("src/lib.rs".to_string(), "ptx.rs".to_string()))
+    );
+    let library = r#"use bindgen_cuda::Builder;
+fn main() {
+    Builder::default().kernel_paths_glob("src/*.cu").compute_cap(90).build_lib("libadd.a");
+}
+"#;
+    let library = ported(library);
+    assert!(
+        library.contains(".cuda(\">=11\").embed_ptx().probe()?;\n"),
+        "{library}"
+    );
+    assert!(library.contains(".archs([\"90\"])\n"), "{library}");
+    assert!(
+        library.ends_with(".compile(\"add\")\n    });\n}\n"),
+        "{library}"
+    );
+}
+
+#[test]
+fn cc_is_ported() {
+    let script = r#"fn main() {
+    let mut build = cc::Build::new();
+    build.cuda(true).cudart("shared").cpp(true);
+    build
+        .flag("-gencode").flag("arch=compute_75,code=sm_75")
+        .flag("-gencode=arch=compute_80,code=compute_80")
+        .define("N", Some("4"))
+        .std("c++17");
+    build.file("src/a.cu");
+    build.files(["src/b.cu"]);
+    build.compile("libboth.a");
+}
+"#;
+    let expected = r#"fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(">=11").probe()?;
+        gpu.kernels()
+            .cudart(cudnn_guard::Cudart::Shared)
+            .define("N", Some("4"))
+            .flag("-std=c++17")
+            .file("src/a.cu")
+            .files(["src/b.cu"])
+            .archs(["-gencode=arch=compute_75,code=sm_75", "-gencode=arch=compute_80,code=compute_80"])
+            .flag("-rdc=true")
+            .compile("both")
+    });
+}
+"#;
+    assert_eq!(ported(script), expected);
+    let one = r#"fn main() {
+    cc::Build::new().cuda(true).file("a.cu").compile("one");
+}
+"#;
+    assert!(!ported(one).contains("rdc"), "{}", ported(one));
+}
+
+#[test]
+fn what_is_not_certain_is_not_ported() {
+    for (calls, what) in [
+        (".get_compute_cap()", "`get_compute_cap`"),
+        (".exclude(&[\"old/*\"])", "`exclude`"),
+        (".arg(&flag)", "`arg`"),
+        (".arg(\"--default-stream=legacy\")", "`arg`"),
+        (".source_files(found())", "`source_files`"),
+        (".source_files([\"a.cpp\"])", "`source_files`"),
+        (".compute_cap(cap)", "`compute_cap`"),
+        (".build_lib(path())", "`build_lib`"),
+        (".build_ptx().write(path())", "`write`"),
+        (".arg(\"-O3\")", "a builder that builds 0 times"),
+        (
+            ".build_lib(\"liba.a\").build_lib(\"libb.a\")",
+            "a builder that builds 2 times",
+        ),
+        (
+            ".arg(\"-arch\").build_lib(\"liba.a\")",
+            "a builder that builds 1 times",
+        ),
+    ] {
+        assert_eq!(
+            ported(&of_cudaforge(calls)),
+            format!("cudaforge 2: {what}"),
+            "{calls}"
+        );
+    }
+    let sound = of_cudaforge(".build_lib(\"liba.a\")");
+    assert!(sound.len() < ported(&sound).len());
+    for (from, to, what) in [
+        ("fn main", "fn other() {}\nfn main", "1: `fn other() {}`"),
+        ("fn main", "#[cfg(unix)]\nfn main", "1: `#[cfg(unix)]`"),
+        ("fn main", "fn not_main", "1: `fn not_main()`"),
+        (");\n}", ");\n    work();\n}", "3: `work();`"),
+        (
+            ");\n}",
+            ");\n    let (a, b) = (1, 2);\n}",
+            "3: `let (a, b) = (1, 2);`",
+        ),
+        (
+            ");\n}",
+            ");\n    println!(\"cargo:rustc-link-search={}\", found);\n}",
+            "3: `println!(\"cargo:rustc-link-search={}\", found);`",
+        ),
+        (
+            "cudaforge::KernelBuilder",
+            "if true {} cudaforge::Other",
+            "1: `main` without a builder",
+        ),
+    ] {
+        let script = sound.replacen(from, to, 1);
+        assert_eq!(ported(&script), format!("cudaforge {what}"), "{script}");
+    }
+    assert_eq!(
+        ported("fn main() { cc::Build::new().file(\"a.c\"); }"),
+        "none"
+    );
+    assert_eq!(ported("fn main( { cudaforge"), "none");
+}
