@@ -33,7 +33,7 @@ from collections.abc import Callable
 HERE = pathlib.Path(__file__).resolve().parent.parent
 STEPS = ["cold", "nothing", "file", "header", "target"]
 # Programs that only the original scripts call. The scripts of two crates want a GPU even if a variable names its number.
-SMI = '#!/bin/sh\nprintf "compute_cap\\n8.0\\n"\n'
+SMI = '#!/bin/sh\nprintf "compute_cap\\n$((CUDA_COMPUTE_CAP / 10)).0\\n"\n'
 
 
 def only(*names: str) -> Callable[[pathlib.Path], None]:
@@ -63,17 +63,26 @@ def few_instances(folder: pathlib.Path) -> None:
     file.write_text(kept)
 
 
+def added_header(folder: pathlib.Path) -> None:
+    """Adds an empty header: the crate has none."""
+    (folder / "kernels/added.h").write_text("")
+    file = folder / "kernels/index_select_api.cu"
+    file.write_text('#include "added.h"\n' + file.read_text())
+
+
 class Crate:
     """A published crate: what is left of it, and the two files that the steps change."""
 
     def __init__(
         self, name: str, version: str, file: str, header: str, cut: Callable[[pathlib.Path], None] = lambda _: None,
-        features: tuple[str, ...] = (), variables: tuple[str, ...] = (),
+        features: tuple[str, ...] = (), variables: tuple[str, ...] = (), needs: tuple[str, str, str] | None = None,
     ):
         self.name, self.version, self.file, self.header, self.cut = name, version, file, header, cut
         self.script = HERE / "fixtures/ports" / f"{name}.rs"
         # The features that the script asks for, and the variables that the crate's sources read with `env!`.
         self.features, self.variables = features, variables
+        # A variable of cargo for a directory of a dependency, which is left out: the variable, the crate, the directory.
+        self.needs = needs
 
 
 CRATES = [
@@ -88,6 +97,12 @@ CRATES = [
         only("copy_blocks_kernel.cu", "gather_mla_cache_kernel.cu", "update_kvscales.cu"), features=("cuda",),
     ),
     Crate("candle-layer-norm", "0.0.1", "kernels/ln_api.cu", "kernels/ln.h", few_instances),
+    Crate("candle-index-select-cu", "0.0.1", "kernels/index_select_api.cu", "kernels/added.h", added_header),
+    Crate(
+        "openvm-circuit-primitives", "2.0.2", "cuda/src/var_range.cu", "cuda/include/primitives/is_zero.cuh",
+        only("var_range.cu", "range_tuple.cu", "is_zero.cu"), features=("cuda",),
+        needs=("DEP_CUDA_COMMON_INCLUDE", "openvm-cuda-common", "include"),
+    ),
     Crate(
         "candle-kernels", "0.11.1", "src/fill.cu", "src/cuda_utils.cuh",
         emptied("fill.cu", "ternary.cu", "mmq_quantize.cu", "moe_gguf.cu"),
@@ -107,19 +122,24 @@ def must_run(command: list[str], folder: pathlib.Path, environment: dict[str, st
     return done.stdout
 
 
-def published(scratch: pathlib.Path, crate: Crate) -> dict:
-    """What `cargo metadata` says of the crate, after cargo fetched it."""
+def published(scratch: pathlib.Path, crate: Crate, environment: dict[str, str]) -> dict:
+    """What `cargo metadata` says of the crate, after cargo fetched it. Adds the variable that the crate needs."""
     folder = scratch / "fetched"
+    features = json.dumps(crate.features if crate.needs else ())
     (folder / "src").mkdir(parents=True)
     (folder / "src/lib.rs").write_text("")
     (folder / "Cargo.toml").write_text(
         '[package]\nname = "fetched"\nversion = "0.0.0"\nedition = "2024"\n'
-        f'[dependencies]\n{crate.name} = "={crate.version}"\n[workspace]\n'
+        f'[dependencies]\n{crate.name} = {{ version = "={crate.version}", features = {features} }}\n[workspace]\n'
     )
     must_run(["cargo", "fetch", "--quiet"], folder, dict(os.environ))
     told = must_run(["cargo", "metadata", "--format-version", "1", "--offline"], folder, dict(os.environ))
     shutil.rmtree(folder)
-    return next(one for one in json.loads(told)["packages"] if one["name"] == crate.name)
+    packages = {one["name"]: one for one in json.loads(told)["packages"]}
+    if crate.needs:
+        variable, dependency, directory = crate.needs
+        environment[variable] = str(pathlib.Path(packages[dependency]["manifest_path"]).parent / directory)
+    return packages[crate.name]
 
 
 def requirement(dependency: dict) -> str:
@@ -178,8 +198,8 @@ class Made:
         self.times = {}
         self.symbols, self.targets = set(), set()
         for file in out.rglob("*"):
-            # Ours puts the runtime that it links beside the library.
-            if file.suffix == ".a" and not file.name.endswith("_cudart.a"):
+            # Ours puts the runtimes that it links beside the library.
+            if file.suffix == ".a" and not file.name.endswith(("_cudart.a", "_cudadevrt.a")):
                 self.symbols |= library_symbols(file)
                 self.targets |= library_targets(file)
             elif file.suffix == ".ptx":
@@ -191,7 +211,9 @@ class Made:
         lines = (out.parent / "output").read_text().splitlines()
         told = [line.replace("cargo::", "cargo:").removeprefix("cargo:") for line in lines if line.startswith("cargo:")]
         wanted = ("rustc-cfg=", *(f"rustc-env={name}=" for name in crate.variables))
-        self.lines = {line for line in told if line.startswith(wanted)}
+        # `gpu.link()` describes the toolkit too.
+        own = ("rustc-cfg=has_cuda", "rustc-cfg=cuda_major=")
+        self.lines = {line for line in told if line.startswith(wanted) and not line.startswith(own)}
         runtimes = [line for line in told if line.startswith("rustc-link-lib=") and "cudart" in line]
         self.lines |= {f"{'static' if 'static=' in line else 'shared'} runtime" for line in runtimes}
 
@@ -267,7 +289,7 @@ def step(project: Project, name: str, before: Made | None) -> tuple[str, Made | 
     elif name == "header":
         project.append(project.crate.header, "ports_py_in_header")
     elif name == "target":
-        project.environment["CUDA_COMPUTE_CAP"] = "90"
+        project.environment |= {"CUDA_COMPUTE_CAP": "90", "CUDA_ARCH": "90"}
     made = project.build()
     if made is None:
         return "fails", None
@@ -282,7 +304,7 @@ def step(project: Project, name: str, before: Made | None) -> tuple[str, Made | 
 
 
 def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> list[str]:
-    told = published(scratch, crate)
+    told = published(scratch, crate, environment)
     port, original = (Project(scratch, crate, told, ported, environment) for ported in (True, False))
     lines = [len((project.folder / "build.rs").read_text().splitlines()) for project in (original, port)]
     print(f"{crate.name} {crate.version}: build.rs of {lines[0]} lines, ported {lines[1]}", flush=True)
@@ -298,7 +320,8 @@ def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> l
                 project.forget()
                 new = project.build()
                 if new is None or not new.symbols or not new.targets:
-                    sys.exit(f"{project.folder.name} of {crate.name} makes nothing\n{project.said}")
+                    faults.append(f"{project.folder.name} of {crate.name} makes nothing\n{project.said}")
+                    sys.exit("\n".join(faults))
             made[project] = new
         differs = made[port].differs(made[original])
         if differs:
@@ -336,6 +359,8 @@ def main() -> None:
                 "NVCC": str(cuda / "bin/nvcc"),
                 "PATH": f"{cuda / 'bin'}:{scratch / 'bin'}:{os.environ['PATH']}",
                 "CUDA_COMPUTE_CAP": "80",
+                # The same to openvm-cuda-builder.
+                "CUDA_ARCH": "80",
             }
             faults += check(crate, scratch, environment)
     if faults:
