@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the ports in fixtures/ports make what the build scripts of published crates make, and notice what changes.
 
-    CUDNN_GUARD_REAL=<folder> python3 .ci/ports.py [--few] [--crate NAME]...
+    CUDNN_GUARD_REAL=<folder> python3 .ci/ports.py [--few] [--crate NAME]... [--time]
 
 Each crate is built twice, with its own build script and with our port of it, by the same nvcc. Its Rust sources are
 left out, and so are some of the kernels where the crate has many, in both builds. The steps:
@@ -15,6 +15,10 @@ left out, and so are some of the kernels where the crate has many, in both build
 A build is `stale` if what the change asks for is not in what came out, and `fails` if it does not succeed. Global
 symbols include those of the CUDA runtime that the library calls, which differ if the default stream does
 (`cudaLaunchKernel`, `cudaLaunchKernel_ptsz`). The script fails if a port is not right in every step.
+
+With `--time`, each step is made five times by both, in turns, and the table has the medians of the seconds that
+`cargo build` takes. The script of a `cold` build is compiled already. Each change is a new one, and the target before is
+always sm_80. The script fails if a port is slower than an original that is right: by more than a tenth and 0.2 s.
 """
 
 import argparse
@@ -23,6 +27,7 @@ import os
 import pathlib
 import re
 import shutil
+import statistics
 import struct
 import subprocess
 import sys
@@ -32,6 +37,9 @@ from collections.abc import Callable
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 STEPS = ["cold", "nothing", "file", "header", "target"]
+ROUNDS = 5
+# The second is read by openvm-cuda-builder.
+TARGET_80 = {"CUDA_COMPUTE_CAP": "80", "CUDA_ARCH": "80"}
 # Programs that only the original scripts call. The scripts of two crates want a GPU even if a variable names its number.
 SMI = '#!/bin/sh\nprintf "compute_cap\\n$((CUDA_COMPUTE_CAP / 10)).0\\n"\n'
 
@@ -255,7 +263,9 @@ class Project:
         self.said = ""
 
     def build(self) -> Made | None:
+        began = time.monotonic()
         done = run(["cargo", "build", "--quiet", "--offline"], self.folder, self.environment)
+        self.seconds = time.monotonic() - began
         self.said = done.stdout + done.stderr
         if done.returncode != 0:
             return None
@@ -282,22 +292,23 @@ def has(made: Made, kernel: str) -> bool:
     return bool({kernel, f"has {kernel}"} & made.symbols)
 
 
-def step(project: Project, name: str, before: Made | None) -> tuple[str, Made | None]:
+def step(project: Project, name: str, before: Made | None, round: int = 0) -> tuple[str, Made | None]:
     """Makes the change and says whether what came out follows it."""
-    if name == "file":
-        project.append(project.crate.file, "ports_py_in_file")
-    elif name == "header":
-        project.append(project.crate.header, "ports_py_in_header")
+    kernel = f"ports_py_{round}_in_{name}"
+    if name == "cold":
+        project.forget()
+    elif name in ("file", "header"):
+        project.append(project.crate.file if name == "file" else project.crate.header, kernel)
     elif name == "target":
-        project.environment |= {"CUDA_COMPUTE_CAP": "90", "CUDA_ARCH": "90"}
+        project.environment |= dict.fromkeys(TARGET_80, "90")
     made = project.build()
     if made is None:
         return "fails", None
     follows = {
         "cold": lambda: made.symbols and {re.sub(r"\D", "", one) for one in made.targets} == {"80"},
         "nothing": lambda: made.times == before.times,
-        "file": lambda: has(made, "ports_py_in_file"),
-        "header": lambda: has(made, "ports_py_in_header"),
+        "file": lambda: has(made, kernel),
+        "header": lambda: has(made, kernel),
         "target": lambda: {re.sub(r"\D", "", one) for one in made.targets} == {"90"},
     }
     return "right" if follows[name]() else "stale", made
@@ -337,9 +348,38 @@ def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> l
     return faults
 
 
+def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> list[str]:
+    told = published(scratch, crate, environment)
+    port, original = projects = [Project(scratch, crate, told, ported, environment) for ported in (True, False)]
+    made = {project: project.build() for project in projects}
+    seconds, states = {}, {}
+    for round in range(ROUNDS):
+        for name in STEPS:
+            for project in projects:
+                state, new = step(project, name, made[project], round)
+                seconds.setdefault((project, name), []).append(project.seconds)
+                states.setdefault((project, name), set()).add(state)
+                if name == "target":
+                    project.environment |= TARGET_80
+                if name == "target" or state != "right":
+                    project.forget()
+                    new = project.build()
+                made[project] = new
+    faults = []
+    for name in STEPS:
+        ours, theirs = (statistics.median(seconds[project, name]) for project in projects)
+        is_right = states[original, name] == {"right"}
+        ratio = f"{ours / theirs:.2f}" if is_right else "stale"
+        print(f"| {crate.name} | {name} | {theirs:.1f} | {ours:.1f} | {ratio} |", flush=True)
+        if states[port, name] != {"right"} or is_right and ours > theirs * 1.1 + 0.2:
+            faults.append(f"{crate.name}, {name}: {ours:.1f} s, original {theirs:.1f} s, {states[port, name]}")
+    return faults
+
+
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--few", action="store_true")
+    options.add_argument("--time", action="store_true")
     options.add_argument("--crate", action="append", choices=[crate.name for crate in CRATES])
     options = options.parse_args()
     wanted = options.crate or (FEW if options.few else [crate.name for crate in CRATES])
@@ -358,11 +398,8 @@ def main() -> None:
                 "CUDA_PATH": str(cuda),
                 "NVCC": str(cuda / "bin/nvcc"),
                 "PATH": f"{cuda / 'bin'}:{scratch / 'bin'}:{os.environ['PATH']}",
-                "CUDA_COMPUTE_CAP": "80",
-                # The same to openvm-cuda-builder.
-                "CUDA_ARCH": "80",
-            }
-            faults += check(crate, scratch, environment)
+            } | TARGET_80
+            faults += (measure if options.time else check)(crate, scratch, environment)
     if faults:
         sys.exit("\n".join(faults))
 
