@@ -355,7 +355,7 @@ def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) ->
     seconds, states = {}, {}
     for round in range(ROUNDS):
         for name in STEPS:
-            for project in projects:
+            for project in projects if round % 2 else projects[::-1]:
                 state, new = step(project, name, made[project], round)
                 seconds.setdefault((project, name), []).append(project.seconds)
                 states.setdefault((project, name), set()).add(state)
@@ -364,12 +364,14 @@ def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) ->
                 if name == "target" or state != "right":
                     project.forget()
                     new = project.build()
+                    if new is None:
+                        sys.exit(f"{project.folder.name} of {crate.name} makes nothing\n{project.said}")
                 made[project] = new
     faults = []
     for name in STEPS:
         ours, theirs = (statistics.median(seconds[project, name]) for project in projects)
         is_right = states[original, name] == {"right"}
-        ratio = f"{ours / theirs:.2f}" if is_right else "stale"
+        ratio = f"{ours / theirs:.2f}" if is_right else " ".join(states[original, name] - {"right"})
         print(f"| {crate.name} | {name} | {theirs:.1f} | {ours:.1f} | {ratio} |", flush=True)
         if states[port, name] != {"right"} or is_right and ours > theirs * 1.1 + 0.2:
             faults.append(f"{crate.name}, {name}: {ours:.1f} s, original {theirs:.1f} s, {states[port, name]}")
