@@ -71,11 +71,13 @@ def few_instances(folder: pathlib.Path) -> None:
     file.write_text(kept)
 
 
-def added_header(folder: pathlib.Path) -> None:
-    """Adds an empty header: the crate has none."""
-    (folder / "kernels/added.h").write_text("")
-    file = folder / "kernels/index_select_api.cu"
-    file.write_text('#include "added.h"\n' + file.read_text())
+def added_header(name: str) -> Callable[[pathlib.Path], None]:
+    """Adds an empty header: the crate has none of its own that this file includes."""
+    def cut(folder: pathlib.Path) -> None:
+        file = folder / name
+        (file.parent / "added.h").write_text("")
+        file.write_text('#include "added.h"\n' + file.read_text())
+    return cut
 
 
 class Crate:
@@ -105,7 +107,14 @@ CRATES = [
         only("copy_blocks_kernel.cu", "gather_mla_cache_kernel.cu", "update_kvscales.cu"), features=("cuda",),
     ),
     Crate("candle-layer-norm", "0.0.1", "kernels/ln_api.cu", "kernels/ln.h", few_instances),
-    Crate("candle-index-select-cu", "0.0.1", "kernels/index_select_api.cu", "kernels/added.h", added_header),
+    Crate(
+        "candle-index-select-cu", "0.0.1", "kernels/index_select_api.cu", "kernels/added.h",
+        added_header("kernels/index_select_api.cu"),
+    ),
+    Crate(
+        "openvm-cuda-common", "2.0.1", "cuda/src/vpmm_shim.cu", "cuda/src/added.h",
+        added_header("cuda/src/vpmm_shim.cu"),
+    ),
     Crate(
         "openvm-circuit-primitives", "2.0.2", "cuda/src/var_range.cu", "cuda/include/primitives/is_zero.cuh",
         only("var_range.cu", "range_tuple.cu", "is_zero.cu"), features=("cuda",),
@@ -116,7 +125,7 @@ CRATES = [
         emptied("fill.cu", "ternary.cu", "mmq_quantize.cu", "moe_gguf.cu"),
     ),
 ]
-FEW = ["candle-rotary", "dfdx"]
+FEW = ["candle-rotary", "dfdx", "openvm-cuda-common"]
 
 
 def run(command: list[str], folder: pathlib.Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
