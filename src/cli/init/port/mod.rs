@@ -152,7 +152,7 @@ fn is_for_cargo(statement: &Stmt, kernels: &str, values: &Values) -> bool {
             let mut all = all.body.stmts.iter();
             return all.all(|one| is_for_cargo(one, kernels, values));
         }
-        Stmt::Expr(Expr::Call(call), None) => return values.text_of(&*call.func) == "Ok",
+        Stmt::Expr(Expr::Call(_), None) => return values.text_of(statement) == "Ok(())",
         Stmt::Item(Item::Use(_)) => return true,
         _ => {}
     }

@@ -17,7 +17,7 @@ fn of_cudaforge(calls: &str) -> String {
 
 #[test]
 fn cudaforge_is_ported() {
-    let script = r#"// Compiles the kernels.
+    let script = r#"// Compiles the “kernels”.
 use cudaforge::{KernelBuilder, Result};
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 "#;
-    let expected = r#"// Compiles the kernels.
+    let expected = r#"// Compiles the “kernels”.
 const FLAGS: [&str; 2] = ["-std=c++17", "-O3"];
 
 fn main() {
@@ -225,6 +225,16 @@ fn what_is_not_certain_is_not_ported() {
             "3: `println!(\"cargo:rustc-link-search={}\", found);`",
         ),
         (
+            "    cudaforge::KernelBuilder::new()",
+            "    let dir = \"x\";\n    cudaforge::KernelBuilder::new().include_path(dir)",
+            "3: `include_path`",
+        ),
+        (
+            "fn main() {\n    cudaforge::KernelBuilder::new()",
+            "const DIR: [u8; 1] = [1];\nfn main() {\n    cudaforge::KernelBuilder::new().args(DIR)",
+            "3: `args`",
+        ),
+        (
             "cudaforge::KernelBuilder",
             "if true {} cudaforge::Other",
             "1: `main` without a builder",
@@ -233,6 +243,18 @@ fn what_is_not_certain_is_not_ported() {
         let script = sound.replacen(from, to, 1);
         assert_eq!(ported(&script), format!("cudaforge {what}"), "{script}");
     }
+    let constant = "const DIR: &str = \"x\";\nfn main() {\n    cudaforge::KernelBuilder::new().include_path(DIR)";
+    let constant = sound.replacen(
+        "fn main() {\n    cudaforge::KernelBuilder::new()",
+        constant,
+        1,
+    );
+    let constant = ported(&constant);
+    assert!(
+        constant.starts_with("const DIR: &str = \"x\";\n\nfn main() {\n"),
+        "{constant}"
+    );
+    assert!(constant.contains(".include(DIR)\n"), "{constant}");
     assert_eq!(
         ported("fn main() { cc::Build::new().file(\"a.c\"); }"),
         "none"
