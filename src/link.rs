@@ -244,7 +244,6 @@ impl Plan {
         self.add(Directive::LinkLib(library));
     }
 
-    /// Adds short names for the linked libraries.
     fn short_names(&mut self, out_dir: &Path) {
         if self.whole_names.is_empty() {
             return;

@@ -61,7 +61,6 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Returns the finding if nothing of this kind was chosen.
     fn none_usable(&self, kind: Kind) -> Finding {
         // Requested candidates come first, then the others in search order.
         let mut found: Vec<&Candidate> = Vec::new();

@@ -12,7 +12,6 @@ pub struct PartialToolkit<'a> {
     pub candidate: &'a Candidate,
     pub toolkit: &'a Toolkit,
     pub platform: &'a Platform,
-    /// Set in a cross build.
     pub is_cross: bool,
     /// A complete toolkit that was not chosen.
     pub complete: Option<&'a Candidate>,

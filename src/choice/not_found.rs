@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 /// More directories than this of one search step are counted, not listed.
 const MANY: usize = 4;
 
-/// A kind without a usable candidate.
 pub struct NoUsableCandidate<'a> {
     pub context: &'a CheckContext<'a>,
     pub kind: Kind,
@@ -224,7 +223,6 @@ impl CheckContext<'_> {
         dirs.len()
     }
 
-    /// Returns the module system in use, if there is one.
     pub fn module_system(&self) -> Option<ModuleSystem> {
         let is_set = |variable| self.env.os_var(variable).is_some();
         if is_set("MODULESHOME") || is_set("LMOD_CMD") {

@@ -12,10 +12,8 @@ use crate::model::rejection::Rejection;
 use crate::system::path_encoding::cargo_cannot_take;
 use std::path::PathBuf;
 
-/// The constraints of the choice.
 pub struct Constraints<'a> {
     pub requirements: &'a Requirements,
-    /// The target system.
     pub platform: &'a Platform,
     /// Set if the build requires a toolkit, so that a cuDNN for another CUDA must not be chosen.
     pub toolkit_needed: bool,
@@ -48,7 +46,6 @@ impl Choice {
         self.mismatch.is_none() && best.is_some_and(is_complete)
     }
 
-    /// Marks each candidate as chosen or rejected.
     pub fn mark(&self, candidates: &mut [Candidate]) {
         for (candidate, rejected) in candidates.iter_mut().zip(&self.rejections) {
             candidate.chosen = rejected.is_none();
@@ -191,7 +188,6 @@ fn doubt(candidate: &Candidate) -> Option<Rejection> {
     }
 }
 
-/// Returns `true` if all components exist.
 pub fn is_complete(candidate: &Candidate) -> bool {
     match &candidate.found {
         Found::Toolkit(toolkit) => toolkit.missing_components().is_empty(),

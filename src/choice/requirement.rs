@@ -98,7 +98,6 @@ impl Requirement {
         }
     }
 
-    /// Returns `true` if this version meets the requirement.
     pub fn admits(&self, version: Version) -> bool {
         version >= self.from && self.below.is_none_or(|below| version < below)
     }

@@ -42,7 +42,6 @@ pub enum VariableFault<'a> {
     /// The name of a program that is in none of these directories.
     NotOnPath(Vec<String>),
     NoProgram,
-    /// A place that does not exist.
     Nonexistent,
     /// An archive in the place, or the place itself.
     Archive(&'a Path),
@@ -90,7 +89,6 @@ fn unusable_variables<'a>(
     all
 }
 
-/// Returns the candidates of this kind that variables request.
 fn requested(scan: &Scan, kind: Kind) -> Vec<&Candidate> {
     let mut requested: Vec<&Candidate> = scan.candidates.iter().collect();
     requested.retain(|one| one.kind() == kind && one.request.is_some());

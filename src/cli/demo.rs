@@ -187,7 +187,6 @@ fn hidden(variables: &[(&str, String)]) -> impl Iterator<Item = &'static str> {
     hidden.map(|variable| variable.name())
 }
 
-/// Surveys the machine with these variables.
 fn survey(variables: &[(&'static str, String)]) -> Report {
     Config::new()
         .cuda(ANY)
@@ -244,7 +243,6 @@ fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
     Ok(target.join("debug").join(file))
 }
 
-/// Returns the command that starts the program on this stack.
 fn command_on(stack: &Stack, program: &Path) -> Result<Command, String> {
     let mut command = Command::new(program);
     if !stack.library_path.is_empty() {

@@ -22,7 +22,6 @@ pub struct Explanation {
     pub help: String,
 }
 
-/// A row of the table.
 struct Row {
     text: &'static str,
     /// Texts separated by `|`. Each line that the pattern matches contains one of them.
@@ -41,7 +40,6 @@ impl Row {
         })
     }
 
-    /// Returns the explanation of a line if the row matches.
     fn explain(&self, line: &str) -> Option<Explanation> {
         if !contains_any(line, self.contains) {
             return None;

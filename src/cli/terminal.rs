@@ -18,7 +18,6 @@ pub fn show(text: impl Display) {
     let _ = out.flush();
 }
 
-/// Prints a line with a mark and a label.
 pub fn show_step(mark: &str, label: &str, text: impl Display) {
     show(format!("  {mark} {label:<12} {text}\n"));
 }
@@ -29,7 +28,6 @@ pub fn show_on_stderr(text: impl Display) {
     let _ = out.write_all(text.to_string().as_bytes());
 }
 
-/// Returns the `--color` option of all commands.
 pub fn color() -> Arg {
     let help = "Colours: where a terminal wants them, always, or never";
     option("color", "WHEN", help)

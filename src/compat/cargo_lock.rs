@@ -35,12 +35,10 @@ pub fn texts<'a>(env: &'a Environment, file: &'a str) -> impl Iterator<Item = St
     dirs.filter_map(move |dir| files::read(&dir.join(file)).ok())
 }
 
-/// Returns `true` if a `Cargo.lock` contains this package.
 pub fn contains(lock: &str, name: &str, version: &str) -> bool {
     packages(lock).any(|package| (package.name, package.version) == (name, version))
 }
 
-/// A package of a `Cargo.lock`.
 pub struct Package<'a> {
     pub name: &'a str,
     pub version: &'a str,

@@ -28,7 +28,6 @@ pub const CUDNN: &str = "cudnn-";
 
 /// A package in the build of this directory.
 pub struct Resolved {
-    /// Its features.
     pub features: Vec<String>,
     /// The packages that require it: `candle-core 0.9.1`.
     pub required_by: Vec<String>,
@@ -46,7 +45,6 @@ pub struct LockedCudarc {
 }
 
 impl LockedCudarc {
-    /// Returns `true` if a feature is enabled.
     pub fn has(&self, feature: &str) -> bool {
         self.resolved.features.iter().any(|one| one == feature)
     }
@@ -222,7 +220,6 @@ fn read(path: &Path) -> Option<String> {
     is_file.then(|| files::read_start(path, MAX_FILE).ok())?
 }
 
-/// Returns the names of the features in a manifest.
 fn features(manifest: &str) -> impl Iterator<Item = &str> {
     let mut lines = manifest.lines().map(str::trim);
     lines.find(|line| *line == "[features]");

@@ -7,9 +7,7 @@ use crate::model::environment::Environment;
 use crate::model::platform::Platform;
 use crate::runtime::facts::version::Version;
 
-/// The variable with the driver requirement of an image.
 pub const REQUIRE: &str = "NVIDIA_REQUIRE_CUDA";
-/// The variable that disables the requirement.
 pub const DISABLE: &str = "NVIDIA_DISABLE_REQUIRE";
 
 /// A driver that is older than a container image requires.

@@ -67,7 +67,6 @@ pub fn newest_cudnn(cpu: &str) -> Option<Version> {
     gpus(cpu).into_iter().map(|row| row.last).max()
 }
 
-/// Returns the newest CUDA in the tables.
 pub fn newest_cuda() -> Option<Version> {
     releases().last().map(|(cuda, ..)| *cuda)
 }

@@ -6,7 +6,6 @@ use std::fmt;
 
 const TABLE: &str = include_str!("../../build-support/compat/host-compilers.txt");
 
-/// The maker of a compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Make {
     /// GNU. Its number is the major version.

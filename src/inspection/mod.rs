@@ -54,7 +54,6 @@ pub struct Inspection {
     unknown: Vec<String>,
     /// `warn` or `off`, if the program's guard never exits.
     lenient: Option<&'static str>,
-    /// `true` if the loader finds the driver for the program.
     finds_driver: bool,
 }
 

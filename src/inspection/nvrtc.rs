@@ -12,7 +12,6 @@ use std::path::PathBuf;
 
 pub const BUILTINS: &str = "libnvrtc-builtins.so.";
 
-/// Builtins that NVRTC does not find.
 pub struct MissingBuiltins<'a> {
     pub missing: &'a Missing,
     /// The directory of the file, in which the loader does not search.
@@ -21,7 +20,6 @@ pub struct MissingBuiltins<'a> {
     pub wheel: Option<Owner>,
 }
 
-/// Opens the builtins of each NVRTC in the program.
 pub fn open_builtins(graph: &mut LoadGraph) {
     let mut names = Vec::new();
     for (index, object) in graph.objects.iter().enumerate() {

@@ -34,7 +34,6 @@ pub struct PreflightInput {
     pub guards: Vec<Built>,
     /// The loaded files, the program first.
     pub objects: Vec<Object>,
-    /// The libraries that the loader does not find.
     pub missing: Vec<Missing>,
     /// The cuDNN that the program uses.
     pub cudnn: Option<Cudnn>,

@@ -71,7 +71,6 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
     Some(Provider::new(&object.path, &object.linkage, missing))
 }
 
-/// Returns the name of a file of ONNX Runtime.
 pub fn file_name(kind: &str, is_dll: bool) -> String {
     match is_dll {
         true => format!("onnxruntime{kind}.dll"),

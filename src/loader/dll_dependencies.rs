@@ -64,7 +64,6 @@ pub enum DllFault<'a> {
     MissingCuda(Vec<&'a MissingDll>, Option<u32>),
 }
 
-/// Returns the findings about missing DLLs.
 pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |fault: DllFault| findings.push(fault.finding(dll_dependencies));

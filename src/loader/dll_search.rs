@@ -99,7 +99,6 @@ impl<'a> DllSearchPath<'a> {
         first_in(self.sysroot, &self.directories(), name)
     }
 
-    /// Returns all files of a name in search order.
     #[cfg(feature = "cli")]
     pub fn files(&self, name: &str) -> Vec<PathBuf> {
         let dirs = self.directories().into_iter();

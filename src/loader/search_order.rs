@@ -13,7 +13,6 @@ use std::path::{Component, Path, PathBuf};
 pub struct LoaderEnv {
     /// The root, the cache, and the CPU's levels.
     pub view: View,
-    /// The value of `$PLATFORM`.
     pub platform: String,
     /// LD_LIBRARY_PATH with only colons as separators; empty if it is unknown.
     pub library_path: String,
@@ -24,7 +23,6 @@ pub struct LoaderEnv {
     /// Set if the program has more rights than its user.
     pub is_privileged: bool,
     pub loader: Loader,
-    /// The directories that Windows searches for DLLs.
     pub dll_dirs: Vec<PathBuf>,
     pub is_cpu_known: bool,
 }
@@ -99,7 +97,6 @@ fn normalized(dir: &Path) -> PathBuf {
     plain
 }
 
-/// Returns the loader's built-in directories.
 pub fn system(env: &LoaderEnv) -> Vec<SearchDirectory> {
     let place = |name: &String| SearchDirectory {
         dir: env.view.path(Path::new(name)),

@@ -39,7 +39,6 @@ impl MixedLibraries<'_> {
             )
     }
 
-    /// Returns the help that installs another file of the library.
     fn install(&self) -> String {
         let (name, [caller, file]) = (&self.library.name, &self.files);
         match (&self.wheels, self.release, &self.library.via) {

@@ -171,7 +171,6 @@ impl DamagedFile<'_> {
 }
 
 impl SubLibraryFault<'_> {
-    /// Returns the finding for this cuDNN.
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
         let dir = library_dir(cudnn);
         match self {

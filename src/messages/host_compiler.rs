@@ -104,7 +104,6 @@ impl HostCompilerCheck<'_> {
         format!("{} at `{}`", self.compiler.named(), self.program.display())
     }
 
-    /// Returns the help that names a compiler which CUDA supports.
     fn supported_compiler(&self, misfit: Misfit) -> String {
         match (self.alternatives, self.compiler.make) {
             ([best, ..], _) => {

@@ -266,7 +266,6 @@ impl fmt::Display for Death {
 }
 
 impl FailureCause<'_> {
-    /// Returns the help for this cause, if there is one.
     pub fn help(&self) -> Option<String> {
         Some(match self {
             FailureCause::TemporaryDirectory(missing) => missing.help(),

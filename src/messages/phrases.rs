@@ -40,7 +40,6 @@ pub fn set_directory(variable: &str, kind: Kind, context: &CheckContext) -> Stri
     format!("set {variable} to the directory that holds {contents}")
 }
 
-/// Returns the headline for a library of another CPU.
 pub fn other_cpu(library: &str, cpu: &str, own: &str) -> String {
     format!("{library} is for {cpu}, and this build is for {own}")
 }

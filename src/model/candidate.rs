@@ -73,7 +73,6 @@ pub struct Cudnn {
     pub cuda_major: Option<u32>,
     /// The library's architecture: `x86_64`, `aarch64`.
     pub cpu: Option<&'static str>,
-    /// The main library and its sub-libraries.
     pub parts: Vec<SubLibraryFile>,
     /// The device code that all core sub-libraries contain; empty if it was not read.
     pub gpu_codes: Vec<Target>,
@@ -104,7 +103,6 @@ pub struct Files {
     pub archives: Option<PathBuf>,
     /// A header that cannot be read, if no other header contains the version.
     pub unreadable_header: Option<PathBuf>,
-    /// A header without a version.
     pub unversioned_header: Option<PathBuf>,
     /// A header that includes a missing header of cuDNN, and the missing header's name.
     pub missing_header: Option<(PathBuf, String)>,
@@ -136,7 +134,6 @@ pub struct Unresolved {
 }
 
 impl Cudnn {
-    /// Returns the main library and its defect, if it has one.
     pub fn main_library_defect(&self) -> Option<(&Path, &Defect)> {
         let main = self.parts.iter().find(|part| part.name == "cudnn")?;
         Some((&main.path, main.defect.as_ref()?))
@@ -161,7 +158,6 @@ pub enum Found {
     Cudnn(Cudnn),
 }
 
-/// Returns the chosen candidate of this kind.
 pub fn chosen(candidates: &[Candidate], kind: Kind) -> Option<&Candidate> {
     let is_chosen = |one: &&Candidate| one.chosen && one.kind() == kind;
     candidates.iter().find(is_chosen)

@@ -4,7 +4,6 @@ use std::fmt;
 /// The source of the GPU targets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChosenBy {
-    /// The list in this variable.
     Variable(Variable),
     /// `.archs(..)` in build.rs.
     BuildScript,

@@ -147,7 +147,6 @@ const PKG_CONFIG: [Variable; 5] = [
     Variable::PkgConfigSysroot,
 ];
 
-/// The source of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Origin {
     BuildScript,
@@ -267,7 +266,6 @@ impl Environment {
         Some(self.found(variable)?.1)
     }
 
-    /// Returns the value as an absolute path.
     pub fn path(&self, variable: Variable) -> Option<PathBuf> {
         Some(self.directory.join(self.get(variable)?))
     }

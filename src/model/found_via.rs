@@ -6,7 +6,6 @@ use std::path::PathBuf;
 /// The search step that found a place.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FoundVia {
-    /// Variables with its path.
     Variables(Vec<Named>),
     /// `LD_LIBRARY_PATH`, which only affects run time. The build does not use it.
     LibraryPath,
@@ -38,7 +37,6 @@ pub struct Named {
 }
 
 impl FoundVia {
-    /// Creates the step of one variable of the process.
     pub fn variable(name: impl Into<String>) -> Self {
         Self::Variables(vec![Named {
             name: name.into(),
@@ -46,7 +44,6 @@ impl FoundVia {
         }])
     }
 
-    /// Creates the step of variables of the process.
     pub fn variables(variables: &[Variable]) -> Self {
         let mut named = Vec::new();
         for variable in variables {

@@ -6,10 +6,8 @@ use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::Unfit;
 use std::path::PathBuf;
 
-/// An executable file format.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Format {
-    /// The format of Linux.
     #[default]
     Elf,
     Pe,
@@ -41,7 +39,6 @@ pub struct Linkage {
     pub defined_versions: Vec<String>,
 }
 
-/// A loaded file.
 #[derive(Clone, Debug, Default)]
 pub struct Object {
     /// The name by which it was requested; empty for the program.
@@ -59,7 +56,6 @@ pub struct Object {
     pub defect: Option<Defect>,
 }
 
-/// The moment at which a library is loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum LoadPhase {
     /// Program start, which fails without it.

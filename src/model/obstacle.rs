@@ -34,7 +34,6 @@ impl Obstacle {
         matches!(self.defect, Defect::SymlinkLoop | Defect::Dangling(_))
     }
 
-    /// Returns `true` if permissions are missing.
     pub fn is_closed(&self) -> bool {
         matches!(self.defect, Defect::Closed(_) | Defect::Forbidden)
     }

@@ -3,7 +3,6 @@
 use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use std::path::Path;
 
-/// An operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Os {
     /// Linux with glibc, WSL included.

@@ -38,11 +38,9 @@ pub struct Scan {
     pub read: Vec<PathBuf>,
 }
 
-/// A reader of places.
 pub struct Reader<'a> {
     steps: &'a [Step],
     host: &'a Host,
-    /// The result so far.
     pub scan: Scan,
     /// The identity of each installation, with the step that found it first.
     keys: Vec<(Vec<PathBuf>, FoundVia)>,
@@ -53,7 +51,6 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Creates a reader for these places.
     pub fn new(steps: &'a [Step], host: &'a Host) -> Self {
         Self {
             steps,
@@ -146,7 +143,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the package of a .pc file.
     pub fn read_package(&mut self, step: &Step, file: PathBuf) {
         let sysroot = Sysroot { root: None };
         let tree = match pkg_config::tree(&file, step.kind, self.host) {

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 /// A variable that names a place without an installation.
 pub struct Unusable {
     pub variable: Variable,
-    /// Set if the place exists.
     pub exists: bool,
     /// The reason why the place cannot be used although it exists.
     pub obstacle: Option<Obstacle>,
@@ -35,14 +34,11 @@ pub struct Unusable {
 pub struct LeftOut {
     pub kind: Kind,
     pub reason: Unreadable,
-    /// The help, if one is known.
     pub help: Option<String>,
 }
 
-/// A file that could not be read.
 pub enum Unreadable {
     Nvcc(NvccFault),
-    /// A .pc file.
     Package(PathBuf, PackageFault),
     /// A header of a toolkit, which is a link to a file that does not exist.
     Dangling(Obstacle),

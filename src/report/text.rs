@@ -82,7 +82,6 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// Writes the host compiler of nvcc.
     fn host_compiler(&mut self) -> fmt::Result {
         let machine = self.report.machine.as_ref();
         let compiler = machine.and_then(|one| one.host_compiler.as_deref());

@@ -23,7 +23,6 @@ const COMPONENTS: [&str; 12] = [
 /// The directory below a Python's where pip installs NVIDIA's wheels: the toolkit since CUDA 13, its components before,
 /// and cuDNN.
 pub const SITE: &str = "lib/python#/site-packages/nvidia";
-/// Like [`SITE`], but on Windows.
 pub const WINDOWS_SITE: &str = "Lib/site-packages/nvidia";
 /// The wheels in a directory that contains the packages themselves.
 pub const PACKAGES: &str = "nvidia";

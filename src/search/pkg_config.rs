@@ -72,16 +72,12 @@ fn version_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
     })
 }
 
-/// A failed query of pkg-config.
 pub enum PackageFault {
     InvalidAnswer,
-    /// pkg-config does not exist.
     NotInstalled,
-    /// pkg-config could not be run.
     NotRun(String),
     /// pkg-config refuses the file, with the first line of its output.
     Refused(Option<String>),
-    /// Another error of the crate.
     Other(String),
 }
 

@@ -6,11 +6,9 @@ pub use crate::model::kind::Kind;
 use crate::model::platform::{Os, Platform};
 use std::path::{Path, PathBuf};
 
-/// A place to search.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub kind: Kind,
-    /// The reason to search here.
     pub via: FoundVia,
     pub request: Option<Variable>,
     /// Set for fixed places: they are below the host's root, and links stay below the root.
@@ -30,7 +28,6 @@ pub enum Place {
     Nvcc(Vec<PathBuf>),
 }
 
-/// A directory and its layout.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     pub base: PathBuf,
@@ -95,7 +92,6 @@ impl Step {
         files
     }
 
-    /// Describes the place for messages.
     pub fn description(&self) -> String {
         match &self.place {
             Place::Nvcc(files) => format!("{} of PATH", directories(files.len())),
@@ -111,7 +107,6 @@ impl Step {
     }
 }
 
-/// Writes a number of directories.
 pub fn directories(count: usize) -> String {
     format!("{count} director{}", if count == 1 { "y" } else { "ies" })
 }

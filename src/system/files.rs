@@ -13,7 +13,6 @@ const MAX_SIZE: u64 = 16 << 20;
 /// Linux's limit.
 const MAX_LINKS: u32 = 40;
 
-/// A failed file operation.
 pub enum FileFault<'a> {
     /// An operation, such as `read`, that the operating system refuses.
     Failed(&'static str, &'a Path, &'a io::Error),
@@ -26,7 +25,6 @@ pub fn read(path: &Path) -> Result<String, Finding> {
     bytes(path).map(text)
 }
 
-/// Reads a file.
 pub fn bytes(path: &Path) -> Result<Vec<u8>, Finding> {
     let bytes = start(path, MAX_SIZE + 1)?;
     if bytes.len() as u64 > MAX_SIZE {
@@ -219,7 +217,6 @@ pub fn glob(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
     Ok(paths)
 }
 
-/// Returns `true` if a path matches a pattern.
 pub fn matches(pattern: &str, path: &Path) -> Result<bool, Finding> {
     let compiled = glob::Pattern::new(pattern).map_err(|error| invalid_pattern(pattern, &error))?;
     let options = glob::MatchOptions {

@@ -43,7 +43,6 @@ pub fn in_parallel<T: Sync, R: Send>(
     pool.run(threads)
 }
 
-/// The items and their job server.
 struct Pool<'a, T, R> {
     items: &'a [T],
     /// The number of items that a thread has started. It exceeds their number once threads find no further item.

@@ -29,7 +29,6 @@ const CLOSED_TICK: Duration = Duration::from_millis(1);
 /// The time to wait silently.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A program's output.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// Set if the exit status is 0.

@@ -11,7 +11,6 @@ use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix,
 use crate::targets::gpu_names;
 use crate::targets::gpu_names::NamedGpu;
 
-/// The dialect of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// The build script and `CUDNN_GUARD_ARCHS`: `86` is machine code only.
@@ -24,7 +23,6 @@ pub enum Dialect {
     ComputeCap,
 }
 
-/// A word of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Word {
     /// A single compute capability.
@@ -33,12 +31,10 @@ pub enum Word {
     Generation {
         /// Its GPUs, in numeric order.
         capabilities: Vec<ComputeCapability>,
-        /// `true` if PTX is requested too.
         ptx: bool,
     },
     /// Machine code for the GPUs of this machine.
     Native,
-    /// The default targets.
     Auto,
     /// Machine code for everything that nvcc supports, and PTX for later GPUs.
     All,

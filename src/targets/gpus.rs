@@ -22,7 +22,6 @@ type DriverAnswer = Result<Option<Vec<Device>>, GpuQueryFault>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GpuQueryFault {
     Silent(SilentDriver),
-    /// The driver reports an error.
     #[cfg(not(feature = "cudarc"))]
     Driver(DriverProblem),
     /// CUDA cannot be initialized, with cudarc's error.
@@ -36,7 +35,6 @@ pub enum GpuQueryFault {
     },
 }
 
-/// A driver that does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SilentDriver {
     /// The query took longer than this.

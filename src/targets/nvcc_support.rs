@@ -88,7 +88,6 @@ impl Compiler {
         Some(below.capability)
     }
 
-    /// Returns all targets for messages.
     pub fn listed(&self) -> String {
         let mut all = self.codes.clone();
         add_all(&mut all, self.letters.as_deref().unwrap_or_default());

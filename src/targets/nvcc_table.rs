@@ -5,7 +5,6 @@ use crate::{Code, Target, Version, compat};
 
 const TABLE: &str = include_str!("../../build-support/compat/nvcc-targets.txt");
 
-/// The targets of one nvcc version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The first CUDA version with these targets.
@@ -68,7 +67,6 @@ pub fn served_by(target: Target) -> String {
     }
 }
 
-/// Returns `true` if a known nvcc can make this target.
 pub fn is_known(target: Target) -> bool {
     rows().iter().any(|row| has(row, target))
 }

@@ -16,14 +16,11 @@ use crate::targets::nvcc_support::{Compiler, known};
 use crate::targets::target_lists::{add_all, machine, majors, ptx, with_ptx};
 use crate::targets::target_request::TargetRequest;
 
-/// The targets of a build.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Machine code and PTX to compile.
     pub list: TargetList,
-    /// The origin of the selection.
     pub chosen_by: ChosenBy,
-    /// The findings of the selection.
     pub findings: Vec<Finding>,
 }
 
@@ -46,7 +43,6 @@ pub enum RequestProblem<'a> {
     NoGpu(Vec<Target>),
     /// A target cannot be made through the PTX that the list names for it.
     Unsound(Gencode),
-    /// nvcc cannot make these targets.
     Unsupported(&'a Compiler, Vec<Target>),
 }
 

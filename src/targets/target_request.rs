@@ -3,7 +3,6 @@ use crate::model::environment::{Environment, Variable};
 use crate::runtime::facts::compute_capability::Suffix;
 use crate::targets::dialect::{self, Dialect, Word};
 
-/// A requested list of targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetRequest {
     pub from: ChosenBy,

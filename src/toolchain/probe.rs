@@ -285,7 +285,6 @@ fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<
     (names.len() > 1).then_some(names)
 }
 
-/// Returns the chosen toolkit and the chosen cuDNN.
 pub fn chosen_pair(candidates: &[Candidate]) -> (Option<&Toolkit>, Option<&Cudnn>) {
     let toolkit = chosen(candidates, Kind::Toolkit).and_then(Candidate::toolkit);
     let cudnn = chosen(candidates, Kind::Cudnn).and_then(Candidate::cudnn);

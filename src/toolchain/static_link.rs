@@ -66,7 +66,6 @@ pub struct Archives {
     pub shared: Vec<String>,
 }
 
-/// Searches the archives for this configuration.
 pub fn find(
     config: &Config,
     host: &Host,

@@ -14,7 +14,6 @@ use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolkit::nvcc::{self, MissingTemporaryDirectory, NvccFault};
 use crate::{ComputeCapability, Finding, Target, Version};
 
-/// An nvcc that does not list its targets.
 pub struct UnlistedTargets<'a> {
     pub cause: NvccFault,
     /// The directory for temporary files, if it does not exist.

@@ -8,7 +8,6 @@ use std::vec::IntoIter;
 /// A dependency that does not exist or does not define the required symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingDependency {
-    /// The importing library.
     pub library: PathBuf,
     /// The file name of the dependency: `libcublasLt.so.12`.
     pub needs: String,
@@ -99,7 +98,6 @@ fn others(needs: &str, places: &[PathBuf]) -> Vec<PathBuf> {
     files::dedup(found.into_iter())
 }
 
-/// Returns the symbols that are imported from this file.
 pub fn imported_from<'a>(imports: &'a [(String, Vec<u8>)], file: &str) -> IntoIter<&'a [u8]> {
     let mut symbols = Vec::new();
     for (name, symbol) in imports {

@@ -35,7 +35,6 @@ const LINUX_ONLY: [&str; 5] = ["nccl", "nvshmem_host", "culibos", "cufile", "cuf
 pub struct LibraryFault<'a> {
     pub candidate: &'a Candidate,
     pub toolkit: &'a Toolkit,
-    /// The target system.
     pub os: Os,
     pub missing: Missing<'a>,
 }
@@ -44,7 +43,6 @@ pub struct LibraryFault<'a> {
 /// another on PyPI, without `nvidia-`.
 #[derive(Debug)]
 pub enum Missing<'a> {
-    /// A misspelled name of a library, and the correct one.
     Misspelled(&'a str, &'static str),
     /// A library that NVIDIA does not ship for Windows.
     LinuxOnly(&'a str),

@@ -19,10 +19,8 @@ pub const SAYS: &str = "nvcc says";
 /// An empty source that always exists; nvcc requires one even if it does not read it.
 const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
-/// A failed query of nvcc.
 #[derive(Clone, Debug)]
 pub enum NvccFault {
-    /// It could not be run.
     NotRun(Finding),
     NoAnswer {
         question: Question,
@@ -31,7 +29,6 @@ pub enum NvccFault {
     },
 }
 
-/// A query of nvcc.
 #[derive(Clone, Copy, Debug)]
 pub enum Question {
     /// The directories of headers and libraries.

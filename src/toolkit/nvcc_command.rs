@@ -80,7 +80,6 @@ pub fn compile(
     command(plan, args)
 }
 
-/// Returns the command that links the device code of these objects into another object.
 pub fn device_link(
     plan: &Plan,
     targets: &[Gencode],
@@ -131,10 +130,8 @@ pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Envi
     }
 }
 
-/// The variables from which nvcc itself reads flags.
 pub const NVCC_FLAGS: [Variable; 2] = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
 
-/// Returns the flags in a variable of nvcc.
 pub fn flags_of(variable: Variable, env: &Environment) -> Vec<String> {
     let text = env.get(variable).unwrap_or_default().to_string_lossy();
     text.split_whitespace().map(str::to_string).collect()

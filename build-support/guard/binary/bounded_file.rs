@@ -9,13 +9,11 @@ use std::path::{Path, PathBuf};
 
 /// The most bytes that are read at once.
 const MOST: u64 = 128 << 20;
-/// The longest name that is read.
 const LONGEST_NAME: u64 = 4096;
 /// The size of the blocks that small pieces are read from, and the number of blocks that are kept.
 const BLOCK: u64 = 1 << 14;
 const MOST_BLOCKS: usize = 1024;
 
-/// An open file.
 pub struct BoundedFile {
     file: File,
     length: u64,

@@ -20,7 +20,6 @@ pub enum Defect {
     Closed(PathBuf),
     /// A symlink to this path, which does not exist.
     Dangling(PathBuf),
-    /// A symlink loop.
     SymlinkLoop,
     /// A directory: docker creates one in place of a mounted file that the host does not have.
     Directory,

@@ -327,7 +327,6 @@ impl Elf {
         self.dynamic.as_deref().unwrap_or_default()
     }
 
-    /// Returns the first value of the dynamic table with this tag.
     pub fn dynamic_value(&self, tag: u64) -> Option<u64> {
         let entry = self.entries().iter().find(|entry| entry.0 == tag)?;
         Some(entry.1)
@@ -355,12 +354,10 @@ impl Elf {
         self.file.text(self.offset_of(address)?, left.min(most))
     }
 
-    /// Reads an entry of a table at an address.
     pub fn entry(&self, address: u64, size: u64) -> Option<Vec<u8>> {
         self.file.entry(self.offset_of(address)?, size)
     }
 
-    /// Reads the text at an offset in the file.
     pub fn text(&self, offset: u64, most: u64) -> Option<Vec<u8>> {
         self.file.text(offset, most)
     }

@@ -16,12 +16,10 @@ const MOST_STEPS: u32 = 1 << 16;
 /// The most buckets or symbols that are read to see if a library defines any symbol.
 const MOST_EMPTY: u64 = 1 << 16;
 
-/// A row of the symbol table.
 pub struct Symbol {
     /// The offset of its name in the string table.
     pub name: u64,
     pub is_weak: bool,
-    /// `false` if the symbol is imported.
     pub is_defined: bool,
     address: u64,
 }
@@ -43,7 +41,6 @@ impl Elf {
         Version::from_symbol(&self.entry(symbol.address, 4)?)
     }
 
-    /// Returns the version of a sub-library, if it has a version symbol.
     pub fn release(&self, sub_library: &str) -> Option<SourcedVersion> {
         let symbol = sub_libraries::find(sub_library)?.version_symbol?;
         Some((self.version(symbol)?, VersionSource::Symbol(symbol)))

@@ -42,7 +42,6 @@ impl Elf {
         self.versioned_imports().unwrap_or_default()
     }
 
-    /// Returns the versions that it requires, by library.
     pub fn version_needs(&self) -> Option<Vec<VerneedEntry>> {
         let layout = self.layout()?;
         let mut letters = NameBudget(MOST_LETTERS);

@@ -20,7 +20,6 @@ pub fn files(name: &str) -> Vec<PathBuf> {
     files_of(Path::new(CACHE), name)
 }
 
-/// Returns the files of a name in this cache.
 pub fn files_of(cache: &Path, name: &str) -> Vec<PathBuf> {
     let bytes = BoundedFile::open(cache)
         .ok()

@@ -36,23 +36,17 @@ fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
 /// A child process, or the thread in its place, that ended before its report was complete.
 pub struct InterruptedTest<'a> {
     pub outcome: &'a ChildOutcome,
-    /// The cause of its end.
     pub cause: Interruption<'a>,
 }
 
-/// The cause of an [`InterruptedTest`].
 pub enum Interruption<'a> {
     /// The loader did not find a function, with its message.
     MissingFunction(&'a str),
-    /// The cause is unknown.
     Unknown,
-    /// The deadline passed.
     Deadline,
     /// The deadline passed, and the driver had to compile cuDNN, which it keeps in this directory.
     CompilingPtx(String),
-    /// The system had no memory.
     NoMemory,
-    /// The system started no thread.
     NoThread,
     /// A crash with this signal under a tool that may be the cause.
     UnderTool(&'static str, Tool),

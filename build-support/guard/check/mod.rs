@@ -114,13 +114,10 @@ pub fn check_for(
     output::write(result, env_config)
 }
 
-/// A check that is not possible.
 pub enum NotChecked<'a> {
-    /// The program was built without CUDA, for this reason.
     BuiltWithoutCuda(&'a str),
     /// The program contains its C library.
     StaticLibc,
-    /// The guard does not know the platform.
     UnsupportedPlatform,
     /// A later cudnn-guard, of this version, wrote this rule, which this one does not know.
     UnknownRule(&'a str, &'a str),

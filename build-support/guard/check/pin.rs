@@ -12,7 +12,6 @@ use std::path::Path;
 
 /// A file of cuDNN that changed while it was checked.
 pub struct ChangedFile<'a> {
-    /// The file that was checked.
     pub checked: &'a Path,
     /// The file that would be loaded now.
     pub loaded: &'a Path,

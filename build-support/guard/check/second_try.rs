@@ -32,7 +32,6 @@ pub fn confirm(outcome: &mut ChildOutcome, task: &Task, deadline: Duration, may_
     }
 }
 
-/// Returns the ids of the child's failures.
 fn failed_ids(outcome: &ChildOutcome) -> Vec<FindingId> {
     let failed = |row: &&CaseResult| row.verdict == Verdict::Fail;
     let rows = outcome.answer.outcomes.iter().filter(failed);

@@ -5,17 +5,14 @@
 pub enum ExitStatus {
     /// By itself; the answer shows whether it is complete.
     Itself,
-    /// By this signal.
     Signal(i32),
     /// Killed at the deadline.
     Late,
 }
 
-/// The results of a child.
 #[derive(Debug)]
 pub struct ChildExit {
     pub end: ExitStatus,
-    /// The lines of its report.
     pub answer: String,
     /// The beginning of its stdout and stderr.
     pub output: String,

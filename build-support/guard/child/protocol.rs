@@ -12,7 +12,6 @@ use crate::runtime::system::platform;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// A child's report.
 #[derive(Default)]
 pub struct ChildReport {
     /// Its last step.

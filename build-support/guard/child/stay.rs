@@ -48,7 +48,6 @@ pub fn keep_gpu_open() {
     unsafe { _exit(0) };
 }
 
-/// Returns the open files of a process.
 fn open_files(process: &str) -> Vec<(c_int, PathBuf)> {
     let mut files = Vec::new();
     let Ok(links) = std::fs::read_dir(format!("/proc/{process}/fd")) else {

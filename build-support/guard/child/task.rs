@@ -30,7 +30,6 @@ pub const REAL: Functions = Functions {
     convolve: suite::run,
 };
 
-/// The task of a child.
 #[derive(Clone)]
 pub struct Task {
     pub functions: Functions,
@@ -116,7 +115,6 @@ impl ParsedTask {
         })
     }
 
-    /// Opens the cuDNN, and returns the task with it.
     pub fn opened(&self) -> Task {
         let library = self.main_library.as_ref();
         Task {

@@ -34,7 +34,6 @@ use std::time::Duration;
 /// `CUDNN_STATUS_VERSION_MISMATCH` in 9 and 8. Other statuses have other reasons too.
 const MISMATCH: [c_int; 2] = [1002, 14];
 
-/// The outcome of a child's work.
 pub struct ChildOutcome {
     pub answer: ChildReport,
     pub end: ExitStatus,
@@ -49,7 +48,6 @@ pub struct ChildOutcome {
 /// A second child process, in which the fault of the first one did not recur. `None` if it could not be started.
 pub struct SecondTry(pub Option<Box<ChildOutcome>>);
 
-/// A child process that was not started.
 pub struct ChildNotStarted {
     pub obstacle: ForkObstacle,
     /// `true` if this process itself tests cuDNN instead.
@@ -58,13 +56,11 @@ pub struct ChildNotStarted {
 
 /// A reason not to start a child process.
 pub enum ForkObstacle {
-    /// CUDA is started in this process.
     CudaStarted,
     /// Memory of this process is registered with an RDMA device, which a fork would take from it.
     RdmaMemory,
     /// This process has too many open files, with the system's message.
     TooManyFiles(String),
-    /// The system refuses, with this message.
     Refused(String),
 }
 

@@ -6,7 +6,6 @@ use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::shape::{Layout, Shape, quotient};
 
-/// A convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     pub api: Api,
@@ -19,13 +18,11 @@ pub struct Case {
 }
 
 impl Case {
-    /// Returns the name for use in a sentence.
     pub fn words(&self) -> String {
         let (operation, through) = (self.operation.words(), self.api.api_words());
         format!("{} in {}{}", operation, self.data_type.name(), through)
     }
 
-    /// Returns the name with the layout.
     pub fn title(&self) -> String {
         format!("{} ({})", self.words(), self.layout.name())
     }
@@ -36,7 +33,6 @@ impl Case {
         SuiteEvent::cudnn(format!("running the {words} ({layout}, {by})"))
     }
 
-    /// Returns the dimensions of the result.
     pub fn result(&self) -> [usize; 4] {
         match self.operation {
             Operation::Forward | Operation::Fused => self.shape.y(),
@@ -101,7 +97,6 @@ const POINT: Shape = Shape {
     pad: [0, 0],
     ..BASE
 };
-/// A filter with holes.
 const HOLES: Shape = Shape {
     n: 1,
     h: 11,
@@ -122,7 +117,6 @@ const IMAGE: Shape = Shape {
     stride: [2, 2],
     ..BASE
 };
-/// Two groups of channels.
 const GROUPS: Shape = Shape {
     n: 1,
     c: 16,

@@ -50,7 +50,6 @@ impl Scope {
     }
 }
 
-/// The extent of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// A convolution for each data type: fast enough for every start of a program.
@@ -64,7 +63,6 @@ named!(Extent {
     Thorough = "thorough",
 });
 
-/// The result of a convolution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseResult {
     /// The GPU; empty if there is none.
@@ -124,11 +122,8 @@ pub struct SetupTimes {
     pub handle: f64,
 }
 
-/// An event during the tests.
 pub enum SuiteEvent {
-    /// The next step begins.
     Next(Stage),
-    /// A convolution is done.
     Done(Box<CaseResult>),
 }
 

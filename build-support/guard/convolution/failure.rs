@@ -17,7 +17,6 @@ use crate::runtime::facts::version::Version;
 /// The variable that makes cuDNN round single precision, or not, whatever the program requests.
 pub const OVERRIDE: &str = "NVIDIA_TF32_OVERRIDE";
 
-/// A right result.
 pub struct CaseSuccess {
     /// The largest distance from the CPU's result.
     pub largest_error: f64,
@@ -29,7 +28,6 @@ pub struct CaseSuccess {
 /// A convolution without a right result, with the context that decides the severity.
 pub struct FailedCase<'a> {
     pub failure: &'a CaseFailure,
-    /// The version of cuDNN.
     pub version: Version,
     /// The name of the GPU.
     pub device: &'a str,
@@ -56,9 +54,7 @@ pub enum Unserved {
 
 /// A pattern in all numbers of a wrong result.
 pub enum WrongEverywhere {
-    /// None was written.
     Unwritten,
-    /// Each is 0.
     Zero,
     /// Each is rounded as bf16 is.
     Bfloat16,
@@ -68,10 +64,12 @@ pub enum WrongEverywhere {
 pub enum CaseFailure {
     /// It was not tested.
     Unserved(Unserved),
-    /// This cuDNN is missing a function.
     MissingFunction(&'static str),
     /// The workspace would be too large.
-    Workspace { bytes: usize, algorithm: Algorithm },
+    Workspace {
+        bytes: usize,
+        algorithm: Algorithm,
+    },
     /// The GPU's memory is full, so cuDNN was not called.
     Full {
         /// Free bytes.
@@ -105,15 +103,12 @@ pub enum CaseFailure {
         is_requested: bool,
         algorithm: Algorithm,
     },
-    /// The numbers are wrong.
     Wrong {
         comparison: Comparison,
         algorithm: Algorithm,
         /// The number at the worst place.
         found: f32,
-        /// The right number there.
         expected: f64,
-        /// The tolerance there.
         allowed: f64,
         /// The pattern in all numbers, if there is one.
         all: Option<WrongEverywhere>,
@@ -186,7 +181,6 @@ impl CaseFailure {
         }
     }
 
-    /// Adds the verdict on another engine.
     pub fn with_other(mut self, by: Algorithm, result: &Result<CaseSuccess, CaseFailure>) -> Self {
         if let CaseFailure::Wrong { other, .. } = &mut self {
             let verdict = match result {

@@ -64,7 +64,6 @@ pub struct ConvolutionGraph {
     _tensors: [Node; 3],
 }
 
-/// An engine with its settings.
 pub struct Engine {
     config: Node,
     _engine: Node,
@@ -140,7 +139,6 @@ impl Graph {
         Ok(node)
     }
 
-    /// Creates the descriptors of a convolution.
     pub fn describe(
         &self,
         handle: &OwnedDescriptor,
@@ -187,7 +185,6 @@ impl Graph {
         Ok(engines)
     }
 
-    /// Returns the engine of a configuration, if the configuration contains it.
     fn engine(&self, config: Node) -> Result<Option<Engine>, CallStatus> {
         let engines = vec![self.node(&backend::ENGINE)?];
         let mut engines = config.get_nodes(backend::CFG_ENGINE, engines)?;

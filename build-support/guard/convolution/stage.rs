@@ -7,9 +7,7 @@ use std::fmt;
 pub enum Stage {
     #[default]
     Starting,
-    /// Query the driver for its GPUs.
     AskingDriver,
-    /// Create the context on a GPU.
     MakingContext,
     /// Load a file of cuDNN.
     Opening(String),
@@ -18,7 +16,6 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Parses the text of a stage.
     pub fn parse(text: &str) -> Self {
         let known = [Stage::Starting, Stage::AskingDriver, Stage::MakingContext];
         if let Some(stage) = known.into_iter().find(|stage| stage.to_string() == text) {

@@ -67,7 +67,6 @@ impl Tolerance {
         }
     }
 
-    /// Returns the bound for a number.
     pub fn bound(&self, expected: &Expected) -> f64 {
         let magnitude = self.magnitude.unwrap_or(expected.magnitude);
         let exact = 2f64.powi(self.data_type.precision());
@@ -78,7 +77,6 @@ impl Tolerance {
     }
 }
 
-/// The comparison of a result with the right one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
     /// The largest distance; infinite if a number is not finite or missing.

@@ -25,7 +25,6 @@ pub const FORWARD: &[&str] = &[
     "WINOGRAD",
     "WINOGRAD_NONFUSED",
 ];
-/// The algorithms for the gradient of the data.
 pub const BACKWARD_DATA: &[&str] = &[
     "ALGO_0",
     "ALGO_1",
@@ -34,7 +33,6 @@ pub const BACKWARD_DATA: &[&str] = &[
     "WINOGRAD",
     "WINOGRAD_NONFUSED",
 ];
-/// The algorithms for the gradient of the filters.
 pub const BACKWARD_FILTER: &[&str] = &[
     "ALGO_0",
     "ALGO_1",

@@ -11,9 +11,7 @@ pub enum DataType {
     F32,
     /// Single precision in memory, ten bits of fraction in each factor.
     Tf32,
-    /// IEEE half.
     F16,
-    /// bfloat16.
     Bf16,
 }
 
@@ -118,7 +116,6 @@ pub fn to_half(value: f32) -> u16 {
     (sign | half) as u16
 }
 
-/// Converts a half to single precision.
 pub fn from_half(half: u16) -> f32 {
     let bits = u32::from(half);
     let (sign, exponent, fraction) = (bits >> 15 << 31, bits >> 10 & 0x1F, bits & 0x3FF);

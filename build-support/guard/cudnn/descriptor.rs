@@ -156,7 +156,6 @@ impl Cudnn {
     }
 }
 
-/// Returns the `cudnnDataType_t`.
 pub fn data_type_number(data_type: DataType) -> c_int {
     match data_type {
         DataType::F32 | DataType::Tf32 => FLOAT,

@@ -128,7 +128,6 @@ impl Cudnn {
         Ok(algorithms)
     }
 
-    /// Returns the bytes of workspace that an algorithm needs.
     pub fn workspace(
         &self,
         operation: Operation,

@@ -189,7 +189,6 @@ impl Node {
         self.set(attribute, values)
     }
 
-    /// Sets a value of an enum.
     pub fn set_enum(&self, attribute: Attribute, value: c_int) -> Result<(), CallStatus> {
         self.set(attribute, &[value])
     }
@@ -237,7 +236,6 @@ impl Node {
         Ok((count != 0).then_some(number))
     }
 
-    /// Reads values of an enum.
     pub fn get_enums(&self, attribute: Attribute) -> Result<Vec<c_int>, CallStatus> {
         // More values than any of these enums has.
         let mut values = [0; 64];

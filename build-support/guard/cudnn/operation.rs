@@ -23,7 +23,6 @@ named!(Operation {
 });
 
 impl Operation {
-    /// Returns the name for use in a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Operation::Forward => "forward convolution",

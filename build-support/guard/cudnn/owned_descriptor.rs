@@ -4,7 +4,6 @@ use crate::runtime::cudnn::signatures::{Destroy, Opaque};
 
 /// The arguments of a convolution without its data. For a gradient, `x`, `w` and `y` describe the gradients too.
 pub struct Descriptors<'a> {
-    /// From `Cudnn::handle`.
     pub handle: &'a OwnedDescriptor,
     /// The input.
     pub x: OwnedDescriptor,
@@ -17,7 +16,6 @@ pub struct Descriptors<'a> {
     pub fused: Option<[OwnedDescriptor; 2]>,
 }
 
-/// A handle or descriptor.
 pub struct OwnedDescriptor {
     pub(crate) pointer: Opaque,
     pub(crate) destroy: Destroy,

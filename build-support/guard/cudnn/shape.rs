@@ -121,7 +121,6 @@ impl Layout {
     }
 }
 
-/// Returns the number of elements.
 pub fn count(dims: [usize; 4]) -> usize {
     dims.iter().product()
 }

@@ -4,9 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// A pointer to an object of cuDNN's.
 pub type Opaque = *mut c_void;
-/// Creates a handle or a descriptor.
 pub type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
-/// Destroys a handle or a descriptor.
 pub type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
 /// buffer, its size
 pub type LastError = unsafe extern "C" fn(*mut c_char, usize);

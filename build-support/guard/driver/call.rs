@@ -21,7 +21,6 @@ pub fn check(call: &'static str, code: c_int) -> Result<(), CallStatus> {
     }
 }
 
-/// Returns the address of a function of a library.
 pub fn address(library: Library, call: &'static str) -> Result<*mut c_void, CallStatus> {
     library.symbol(call).ok_or(CallStatus { call, code: None })
 }

@@ -32,7 +32,6 @@ const MARKS: [(ContainerRuntime, &str); 4] = [
     (Podman, PODMAN),
 ];
 
-/// A container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Container {
     pub runtime: ContainerRuntime,

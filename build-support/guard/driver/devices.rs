@@ -79,11 +79,7 @@ impl Devices {
 /// The reason why a GPU is not tested: other programs or this one may use it.
 pub enum BusyDevice {
     /// The process of this local rank shares the GPU with the rank that has the GPU's number, which tests it.
-    SharedWithRank {
-        /// The rank of this process.
-        rank: usize,
-        gpu: usize,
-    },
+    SharedWithRank { rank: usize, gpu: usize },
     /// A compute mode keeps other processes out while the guard uses the GPU.
     Restricted {
         /// The `CUcomputemode`.

@@ -26,7 +26,6 @@ pub enum LocatedProblem<'a> {
     /// A library is loaded in place of the driver's.
     InPlace {
         problem: &'a DriverProblem,
-        /// The file of the wrong library.
         path: PathBuf,
         /// The reason why the loader selects it.
         origin: LoadOrigin,

@@ -36,7 +36,6 @@ pub struct MissingDriver {
     pub is_appimage: bool,
     /// `true` if this is WSL with a GPU.
     pub wsl: bool,
-    /// The container in which this process runs.
     pub container: Option<Container>,
     /// The value of NVIDIA_DRIVER_CAPABILITIES, if it leaves the library out of the container.
     pub left_out_by: Option<String>,

@@ -50,7 +50,6 @@ pub struct GpuVisibility {
     pub closed: Option<&'static str>,
     /// The container in which this process runs, if the container was given no GPU.
     pub container: Option<Container>,
-    /// `true` if this is a Jetson.
     pub is_jetson: bool,
 }
 

@@ -42,7 +42,6 @@ pub struct Device {
     pub capability: ComputeCapability,
 }
 
-/// The driver, and what it reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Driver {
     /// The file that is loaded; if the system does not report it, the name by which it was opened.
@@ -58,14 +57,12 @@ pub struct Driver {
 /// The reason why no GPU can be used. None is the program's fault, so none stops it by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DriverProblem {
-    /// The driver's library is missing.
     Missing(Box<MissingDriver>),
     /// The library that was found is the toolkit's stub, which is only for linking.
     Stub(Driver),
     /// The driver answers, and shows no GPU.
     NoDevice {
         driver: Driver,
-        /// The possible reasons.
         visibility: Box<GpuVisibility>,
     },
     /// The library is missing a function that every driver has.
@@ -73,7 +70,6 @@ pub enum DriverProblem {
         driver: Driver,
         function: &'static str,
     },
-    /// A call failed.
     Failed {
         driver: Driver,
         call: &'static str,
@@ -85,7 +81,6 @@ pub enum DriverProblem {
 }
 
 impl DriverProblem {
-    /// Returns what is known of the driver.
     pub fn driver(&self) -> Option<&Driver> {
         match self {
             DriverProblem::Missing(_) => None,

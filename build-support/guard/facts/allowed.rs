@@ -38,7 +38,6 @@ impl Allowed {
         self
     }
 
-    /// Returns the ids that no finding has.
     pub fn unknown_ids(&self) -> Vec<&str> {
         let ids = self.ids.iter().map(|(id, _)| id.as_str());
         ids.filter(|id| FindingId::parse(id).is_none()).collect()

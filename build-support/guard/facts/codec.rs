@@ -41,7 +41,6 @@ pub fn set<T: Fields>(place: &mut T, text: &str) {
     }
 }
 
-/// Reads a value and appends it to a list.
 pub fn push<T: Fields>(list: &mut Vec<T>, text: &str) {
     // `Vec::extend` of an `Option` compiles nine more functions for each type.
     if let Some(value) = T::decode(text) {
@@ -167,7 +166,6 @@ macro_rules! displayed {
 macro_rules! named {
     ($type:ident { $($value:ident = $name:literal),+ $(,)? }) => {
         impl $type {
-            /// Returns the name in lines and in reports.
             pub fn name(self) -> &'static str {
                 match self {
                     $($type::$value => $name),+

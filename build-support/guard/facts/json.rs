@@ -45,7 +45,6 @@ impl Json {
         Json(out)
     }
 
-    /// Returns a string, or `null`.
     pub fn optional(value: Option<impl fmt::Display>) -> Self {
         match value {
             Some(value) => Json::text(&value),

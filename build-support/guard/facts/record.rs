@@ -110,7 +110,6 @@ fn lines<T: Fields>(text: &mut String, key: &str, values: &[T]) {
     }
 }
 
-/// Returns the record of a build.
 pub fn encode(built: &Built) -> Vec<u8> {
     let text = text(built);
     let length = u32::try_from(text.len()).unwrap_or_default();

@@ -15,11 +15,9 @@ pub struct SubLibrary {
     pub used_for: UsedFor,
     /// The CUDA libraries that it opens by name on first use, from the strings of NVIDIA's files.
     pub opens: &'static [CudaLibrary],
-    /// The data symbol that contains its version.
     pub version_symbol: Option<&'static str>,
     /// The function that compares its version with the others. It ends the process if it cannot be loaded.
     pub version_check: Option<&'static str>,
-    /// `true` if `cudnnGetVersion` returns its version.
     pub reports_version: bool,
     /// `true` if it contains code for every supported GPU. `engines_precompiled` also has code for GPUs that are no
     /// longer supported.
@@ -27,7 +25,6 @@ pub struct SubLibrary {
     pub archive: Option<Archive>,
 }
 
-/// The use of a sub-library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsedFor {
     /// A forward convolution.

@@ -3,19 +3,15 @@
 use crate::runtime::facts::version::Version;
 use std::fmt;
 
-/// A version and its source.
 pub type SourcedVersion = (Version, VersionSource);
 
-/// The source of a library's version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VersionSource {
     /// A symbol in the file: `cudnn_graph_version`.
     Symbol(&'static str),
-    /// The version resource of a DLL.
     VersionResource,
     /// The build ID, in the table of known builds.
     BuildId,
-    /// The numbers in the file's name.
     FileName,
     /// The record of the wheel that contains the file.
     PackageRecord,

@@ -78,11 +78,8 @@ pub enum SuspectLibrary {
     Missing {
         /// The file of the sub-library.
         part: PathBuf,
-        /// The name of the library.
         name: String,
-        /// The places that are searched.
         looked_at: Vec<String>,
-        /// The link that is missing.
         link: Option<MissingLink>,
     },
     /// This NVRTC has no builtins for this CUDA, which it opens from its own directory.

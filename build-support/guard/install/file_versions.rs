@@ -12,7 +12,6 @@ use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// A detector of the versions of files.
 pub struct FileVersions<'a> {
     /// [`Tables::build_ids`](crate::runtime::facts::tables::Tables::build_ids)
     build_ids: &'a [(Version, String)],
@@ -30,7 +29,6 @@ impl<'a> FileVersions<'a> {
         }
     }
 
-    /// Returns the version of a sub-library.
     pub fn part(&mut self, image: &Image, name: &str, path: &Path) -> Option<SourcedVersion> {
         if self.replaced.iter().any(|one| one == path) {
             return None;

@@ -41,7 +41,6 @@ impl MissingLink {
         }
     }
 
-    /// Creates the link beside a file.
     pub fn beside(existing: PathBuf, name: &str) -> Self {
         let link = Some(existing.with_file_name(name));
         Self {

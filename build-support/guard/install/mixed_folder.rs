@@ -7,7 +7,6 @@ use std::path::Path;
 /// The files of a cuDNN, which are of different versions.
 pub struct MixedVersions<'a> {
     pub files: Vec<&'a SubLibraryFile>,
-    /// The version of the cuDNN.
     pub version: Version,
     /// The main library, if LD_PRELOAD names it. The other files may be of one version.
     pub preloaded: Option<&'a Path>,

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// A cuDNN that gets sub-libraries from other directories.
 pub struct ForeignSubLibraries<'a> {
-    /// Its version, if known.
     pub release: Option<Version>,
     /// The directory of its main library.
     pub folder: &'a Path,
@@ -58,7 +57,6 @@ pub fn finding(
 #[derive(Clone)]
 pub struct Foreign<'a> {
     pub path: &'a Path,
-    /// Its version, if known.
     pub version: Option<Version>,
     /// The reason why the loader uses it.
     pub origin: LoadOrigin,

@@ -7,16 +7,13 @@ use std::path::{Path, PathBuf};
 /// The directory in which dpkg lists the files of each package.
 pub const LISTS: &str = "var/lib/dpkg/info";
 
-/// A package installer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Installer {
     /// conda, mamba and the like.
     Conda,
-    /// pip.
     Pip,
     /// uv, whose environments do not contain pip.
     Uv,
-    /// apt.
     Apt,
 }
 
@@ -34,7 +31,6 @@ impl Installer {
         Self::Pip
     }
 
-    /// Returns `true` if it installs wheels.
     pub fn is_for_wheels(self) -> bool {
         matches!(self, Self::Pip | Self::Uv)
     }

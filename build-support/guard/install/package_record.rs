@@ -9,7 +9,6 @@ use std::path::Path;
 const FOLDERS: usize = 5;
 /// The most bytes of a record that are read. The record of a cuDNN wheel lists about fifty files.
 const MOST: u64 = 1 << 20;
-/// The most entries of a directory that are read.
 pub const MOST_ENTRIES: usize = 1 << 15;
 
 /// The version of a cuDNN wheel, and the names and sizes of its files in a directory.
@@ -93,7 +92,6 @@ fn slashed(folder: &Path) -> Option<String> {
     Some(names?.join("/"))
 }
 
-/// Returns the text of an installer's record.
 pub fn read(path: &Path) -> Option<String> {
     // Opening a pipe would wait for a writer.
     if !system::is_file(path) {

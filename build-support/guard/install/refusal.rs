@@ -20,7 +20,6 @@ pub struct UnusableFile<'a> {
 
 /// The need for a file that cannot be loaded.
 pub enum Need<'a> {
-    /// The loader has refused it, with this message.
     Refused(&'a str),
     /// The program opens it. The loader searches its directory for this reason.
     Opened(LoadOrigin),

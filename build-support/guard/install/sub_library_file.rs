@@ -6,16 +6,13 @@ use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// The file of a sub-library.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubLibraryFile {
     /// Its name between `libcudnn_` and `.so`; `cudnn` for the library that opens the others.
     pub name: String,
     /// The file that the program uses or would use.
     pub path: PathBuf,
-    /// Its version, if known.
     pub version: Option<Version>,
-    /// The source of the version.
     pub told_by: Option<VersionSource>,
     /// `true` if a convolution opens it, or the program declares that it uses it.
     pub needed: bool,

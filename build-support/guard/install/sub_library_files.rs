@@ -37,9 +37,7 @@ pub struct SubLibraries {
 pub struct MissingSubLibraries<'a> {
     /// The directory of the main library.
     pub folder: &'a Path,
-    /// The version, if known.
     pub release: Option<Version>,
-    /// The names of the files.
     pub files: Vec<String>,
     /// `true` if the program declares that it uses them; else a convolution does.
     pub is_declared: bool,
@@ -49,7 +47,6 @@ pub struct MissingSubLibraries<'a> {
     pub jit_only: bool,
     /// The command that installs its package again.
     pub reinstall: Option<String>,
-    /// The search path.
     pub looked_at: Vec<String>,
 }
 
@@ -58,12 +55,9 @@ pub struct MissingSubLibraries<'a> {
 pub struct StraySubLibrary<'a> {
     /// The directory of the main library.
     pub folder: &'a Path,
-    /// The version of the cuDNN.
     pub release: Version,
     pub path: &'a Path,
-    /// The version of the file.
     pub version: SourcedVersion,
-    /// The reason why the loader finds it.
     pub origin: LoadOrigin,
 }
 

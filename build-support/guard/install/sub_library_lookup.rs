@@ -12,11 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// A main library, which opens the sub-libraries by name, and where the loader searches for them.
 pub struct SubLibraryLookup<'a> {
-    /// Its directory.
     pub folder: &'a Path,
     /// The number in its SONAME.
     pub major: u32,
-    /// The search path of the program.
     pub search_path: &'a SearchPath,
     /// Its DT_RPATH or DT_RUNPATH, else its directory.
     own: Vec<PathBuf>,

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 /// A cuDNN that does not find the library, or one for another CPU. Not every program needs it.
 pub enum MissingZlib<'a> {
-    /// The file, and its CPU.
     OtherCpu(PathBuf, &'static str),
     /// Windows does not find one: the directory of the cuDNN, and the places that are searched.
     NotFound(&'a Path, Vec<String>),

@@ -4,7 +4,6 @@ use crate::runtime::facts::compute_capability::{Code, ComputeCapability};
 use crate::runtime::facts::tables::CudnnTargets;
 use crate::runtime::facts::version::Version;
 
-/// The support of a cuDNN for a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GpuSupport {
     /// Every core sub-library contains machine code.

@@ -7,11 +7,9 @@ use crate::runtime::judge::rules::{Gpu, NewerPtx, majors};
 
 /// A loaded cuDNN of a version that the program cannot run with.
 pub struct ReleaseMismatch {
-    /// The loaded version.
     pub loaded: Version,
     /// `true` if only the major of the loaded version is known.
     pub is_major: bool,
-    /// The versions that the program can run with.
     pub accepted: AcceptedReleases,
 }
 
@@ -51,13 +49,11 @@ pub struct DriverTooOld {
 /// The library or program that needs a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriverUser {
-    /// The cuDNN that a program loads.
     LoadedCudnn,
     /// The kernels of a program.
     Program,
     /// The cuDNN that a build chose.
     ChosenCudnn,
-    /// The toolkit that a build chose.
     ChosenToolkit,
 }
 

@@ -43,10 +43,8 @@ pub struct UnsupportedGpu<'a> {
     pub gap: SupportGap,
 }
 
-/// A GPU that a cuDNN is judged for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JudgedGpu<'a> {
-    /// A GPU of this machine.
     Device(Gpu<'a>),
     /// The GPUs of a compute capability that kernels are compiled for, and the source of the targets.
     Target(ComputeCapability, &'a str),

@@ -19,7 +19,6 @@ pub enum LoadOrigin {
     LibraryRpath(PathBuf, String),
     /// The DT_RUNPATH of the library of this name, which opens it.
     LibraryRunpath(PathBuf, String),
-    /// LD_PRELOAD.
     Preload,
     /// `/etc/ld.so.preload`.
     Preloads,

@@ -86,7 +86,6 @@ pub enum EntryFault {
     Above,
     /// The entry is another directory beside that of the file.
     Beside,
-    /// The entry does not exist.
     Absent,
     /// The entry has quotation marks.
     Quoted,

@@ -18,7 +18,6 @@ pub enum Refusal {
     OtherCudnn(PathBuf),
     /// A library requires a version of symbols that another one does not define.
     MissingVersion {
-        /// The version.
         version: String,
         /// The library that requires the version.
         by: String,
@@ -30,7 +29,6 @@ pub enum Refusal {
     OtherBuild(PathBuf, String, Option<(PathBuf, String)>),
     /// The loader does not find a library of this name for this file.
     MissingLibrary(PathBuf, String),
-    /// This file requires an executable stack.
     ExecutableStack(String),
     /// The limit on open files is reached.
     TooManyFiles,

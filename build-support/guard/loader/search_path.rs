@@ -6,7 +6,6 @@ use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// A directory that the loader searches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchDirectory {
     pub origin: LoadOrigin,

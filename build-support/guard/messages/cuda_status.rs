@@ -67,7 +67,6 @@ pub fn status_name(code: i32) -> String {
     }
 }
 
-/// The meaning of a `CUresult`.
 pub struct Explanation {
     /// Its name in cuda.h; empty if unknown.
     pub name: &'static str,
@@ -75,7 +74,6 @@ pub struct Explanation {
     pub help: &'static str,
 }
 
-/// Explains a `CUresult`.
 pub fn explain(code: i32) -> Explanation {
     find(code).unwrap_or(Explanation {
         name: "",

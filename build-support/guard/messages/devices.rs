@@ -6,7 +6,6 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::system::by_system;
 
 impl BusyDevice {
-    /// Returns the finding for a GPU that is not tested.
     pub fn finding(&self) -> Finding {
         let busy = |summary: String| Finding::warning(FindingId::DeviceBusy, summary);
         match self {

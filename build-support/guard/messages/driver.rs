@@ -135,7 +135,6 @@ fn not_in_container(container: Container, missing: &MissingDriver) -> (String, V
 }
 
 impl MissingDriver {
-    /// Returns the finding for the missing library.
     pub fn finding(&self) -> Finding {
         missing_driver(self, true)
     }
@@ -331,7 +330,6 @@ impl Unfit {
 }
 
 impl GpuVisibility {
-    /// Returns the finding for a driver that shows no GPU.
     pub fn finding(&self) -> Finding {
         let hiding = self.hiding_entry();
         let headline = match (hiding, self.closed, self.container) {

@@ -76,7 +76,6 @@ impl UnsupportedGpu<'_> {
 }
 
 impl Gpu<'_> {
-    /// Returns its name and its compute capability.
     pub fn words(&self) -> String {
         format!(
             "{}, whose compute capability is {}",

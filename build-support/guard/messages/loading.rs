@@ -137,7 +137,6 @@ impl MissingDlopen {
         self.with_help(finding.with("it printed", output.trim()))
     }
 
-    /// Adds the file that exists and the help.
     pub fn with_help(&self, finding: Finding) -> Finding {
         match &self.link {
             Some(link) => link.explain(finding),
@@ -149,7 +148,6 @@ impl MissingDlopen {
     }
 }
 
-/// Returns the command that makes a link.
 pub fn new_link(existing: &Path, link: &Path) -> String {
     let [existing, link] = [existing, link].map(|path| quoted(&path.display().to_string()));
     format!("`ln -s {existing} {link}`")

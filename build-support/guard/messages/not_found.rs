@@ -162,7 +162,6 @@ impl Misplaced {
         }
     }
 
-    /// Returns the help that makes the loader find it.
     pub fn help(&self) -> String {
         let file = self.file.as_deref().unwrap_or(Path::new(""));
         let dir = file.parent().unwrap_or(file).display();

@@ -174,7 +174,6 @@ impl Foreign<'_> {
 
 #[cfg(windows)]
 impl MissingZlib<'_> {
-    /// Returns the finding for a cuDNN of this version.
     pub fn finding(&self, release: Version) -> Finding {
         match self {
             MissingZlib::OtherCpu(file, cpu) => {

@@ -22,7 +22,6 @@ pub struct LoadedCudnn {
     pub parts: Vec<SubLibraryFile>,
 }
 
-/// The contents of a report.
 pub struct Contents {
     pub(crate) built: Built,
     pub(crate) loaded: Option<LoadedCudnn>,

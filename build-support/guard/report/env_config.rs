@@ -20,14 +20,12 @@ pub enum Mode {
     Deny,
     /// Print it and continue.
     Warn,
-    /// Check nothing.
     Off,
 }
 
 /// The reasons for which an unknown verdict becomes a failure (`CUDNN_GUARD_REQUIRE_GPU`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequireGpu {
-    /// None.
     No,
     /// No GPU, no driver that answers, or no cuDNN.
     Present,
@@ -35,7 +33,6 @@ pub enum RequireGpu {
     Strict,
 }
 
-/// The values of the variables.
 #[derive(Clone, Debug)]
 pub struct EnvConfig {
     /// `CUDNN_GUARD`
@@ -44,7 +41,6 @@ pub struct EnvConfig {
     pub report: Option<PathBuf>,
     /// `CUDNN_GUARD_DEADLINE`
     pub deadline: Duration,
-    /// The deadline of a thorough check.
     pub thorough_deadline: Duration,
     /// `CUDNN_GUARD_ALLOW`
     pub allow: Allowed,
@@ -56,10 +52,8 @@ pub struct EnvConfig {
     pub complaints: Vec<VariableFault>,
 }
 
-/// A variable with an ignored value.
 #[derive(Clone, Debug)]
 pub enum VariableFault {
-    /// A value that the variable cannot have.
     Invalid {
         name: &'static str,
         value: String,
@@ -79,7 +73,6 @@ pub enum VariableFault {
 }
 
 impl EnvConfig {
-    /// Returns the complaints for the report.
     pub fn findings(&self) -> Vec<Finding> {
         self.complaints.iter().map(VariableFault::finding).collect()
     }

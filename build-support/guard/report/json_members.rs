@@ -62,7 +62,6 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
     ])
 }
 
-/// `driver`.
 pub fn driver(driver: Option<&Driver>) -> Json {
     let Some(driver) = driver else {
         return Json::null();

@@ -198,7 +198,6 @@ pub fn in_one_line(value: &str) -> String {
     lines.join("; ")
 }
 
-/// Writes a label and its value.
 pub fn write_row(f: &mut fmt::Formatter<'_>, label: &str, value: impl fmt::Display) -> fmt::Result {
     write!(f, "\n  {:<12}{}", label, printable(&value.to_string()))
 }

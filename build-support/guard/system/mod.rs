@@ -19,7 +19,6 @@ pub fn is_file(path: &Path) -> bool {
     platform::metadata(path).is_ok_and(|data| data.is_file())
 }
 
-/// Returns `true` if the path exists.
 pub fn is_there(path: &Path) -> bool {
     platform::metadata(path).is_ok()
 }

@@ -21,7 +21,6 @@ pub fn first_environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// Returns the metadata of a path.
 pub fn metadata(path: &Path) -> std::io::Result<std::fs::Metadata> {
     std::fs::metadata(path)
 }

@@ -69,7 +69,6 @@ impl Library {
         Self::with_flags(OsStr::new(name), flags)
     }
 
-    /// Opens a DLL by its file.
     pub fn open_file(path: &Path) -> Result<Self, String> {
         Self::with_flags(path.as_os_str(), LOAD_WITH_ALTERED_SEARCH_PATH)
     }
@@ -107,7 +106,6 @@ impl Library {
         Ok(Self { module })
     }
 
-    /// Returns the address of a symbol.
     pub fn symbol(&self, name: &str) -> Option<*mut c_void> {
         let name = CString::new(name).ok()?;
         // SAFETY: the module is never closed; the name ends in zero.
@@ -115,7 +113,6 @@ impl Library {
         (!address.is_null()).then_some(address)
     }
 
-    /// Returns its file.
     pub fn path(&self) -> Option<PathBuf> {
         // SAFETY: the module is never closed; at most `size` words are written.
         written(&|into, size| unsafe { GetModuleFileNameW(self.module, into, size) })
@@ -199,7 +196,6 @@ fn written(write: &dyn Fn(*mut u16, u32) -> u32) -> Option<PathBuf> {
     (length > 0).then(|| OsString::from_wide(text).into())
 }
 
-/// Returns `true` if both paths are the same file.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     if one.as_os_str().eq_ignore_ascii_case(other.as_os_str()) {
         return true;

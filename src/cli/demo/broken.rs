@@ -78,7 +78,6 @@ pub fn run(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String
     })
 }
 
-/// Creates a copy of the libraries with this fault.
 fn broken(work: &Path, stack: &Stack, fault: &Fault, older: &Path) -> io::Result<PathBuf> {
     let lib = work.join("broken");
     let _ = fs::remove_dir_all(&lib);

@@ -161,7 +161,6 @@ impl Component {
         self
     }
 
-    /// Adds the libraries that are installed in a directory.
     pub fn with_installed(self, dir: &Path) -> Self {
         let installed = wheel::installed(dir);
         let is_there = |library: &&str| {

@@ -115,7 +115,6 @@ impl Installer {
         Err(fault(harmless_lines(&words)))
     }
 
-    /// Installs a component into a directory.
     pub fn install(
         &self,
         component: &Component,

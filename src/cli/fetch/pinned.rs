@@ -36,7 +36,6 @@ impl Pinned {
         self.pins.iter().find(|pin| pin.package == package)
     }
 
-    /// Returns the versions in the file.
     pub fn choice(&self) -> Result<Choice, FetchFault> {
         let release = |kind: Kind| {
             let every = kind.every();

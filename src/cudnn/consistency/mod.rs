@@ -114,7 +114,6 @@ fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
     (header != own && header != reported).then_some((header, own))
 }
 
-/// Returns `true` if both versions have the same major and minor number.
 pub fn is_same_minor(one: Version, other: Version) -> bool {
     (one.major, one.minor) == (other.major, other.minor)
 }

@@ -19,7 +19,6 @@ pub fn number(found: &Captures, first: usize) -> Option<(ComputeCapability, Suff
     Some((ComputeCapability::new(major, minor), suffix))
 }
 
-/// Parses a target name.
 pub fn read(text: &str) -> Option<Target> {
     static TARGET: Pattern = Pattern::new(|| pattern(&format!("^(sm|compute)_{NUMBER}$")));
     let found = TARGET.captures(text)?;

@@ -3,7 +3,6 @@
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::version::Version;
 
-/// Reads `CUDA_VERSION` from `cuda.h`.
 pub fn cuda(text: &str) -> Option<Version> {
     number(text, "CUDA_VERSION").map(Version::from_cuda)
 }

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-/// A build output and its stamp.
 pub struct Artifact<'a> {
     pub output: &'a Path,
     pub stamp: &'a Path,

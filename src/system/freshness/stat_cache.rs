@@ -31,10 +31,8 @@ struct Known {
 
 /// An existing file or directory.
 pub struct File {
-    /// The path as it was queried.
     pub path: PathBuf,
     pub is_regular: bool,
-    /// The modification time.
     pub changed: SystemTime,
     /// The line in a stamp.
     pub line: Option<String>,

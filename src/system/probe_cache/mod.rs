@@ -37,7 +37,6 @@ const VARIABLES: [Variable; 4] = [
 /// The default time limit: a wrapper may have to wake a slow disk; more is a hang.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The number of outputs in the file.
 const MAX_OUTPUTS: usize = 32;
 
 /// The outputs of one build. Clones share them.

@@ -76,12 +76,10 @@ pub fn no_memory(output: &str) -> bool {
     output.lines().any(begins) || limited()
 }
 
-/// Returns `true` if a library found no memory.
 pub fn no_memory_for_library(output: &str) -> bool {
     output.contains("std::bad_alloc")
 }
 
-/// Returns `true` if no thread could be started.
 pub fn no_thread(output: &str) -> bool {
     output.contains("Resource temporarily unavailable") || output.contains("pthread_create failed")
 }

@@ -93,7 +93,6 @@ impl Library {
         Self::with_flags(OsStr::new(name), RTLD_LAZY)
     }
 
-    /// Opens a library by its file.
     pub fn open_file(path: &Path) -> Result<Self, String> {
         Self::with_flags(path.as_os_str(), RTLD_LAZY)
     }
@@ -116,7 +115,6 @@ impl Library {
         }
     }
 
-    /// Returns the address of a symbol.
     pub fn symbol(&self, name: &str) -> Option<*mut c_void> {
         if let Some(functions) = self.within {
             return functions.function(name);
@@ -259,7 +257,6 @@ pub fn metadata(path: &Path) -> std::io::Result<Metadata> {
     }
 }
 
-/// Returns `true` if both paths are the same file.
 pub fn same_file(one: &Path, other: &Path) -> bool {
     match (metadata(one), metadata(other)) {
         (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
