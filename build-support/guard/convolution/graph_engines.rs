@@ -5,7 +5,7 @@ use crate::runtime::convolution::case_result::SuiteEvent;
 use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess, Unserved};
 use crate::runtime::convolution::graph::{Engine, Graph, HeuristicMode, Plan};
 use crate::runtime::convolution::passed_over::PassedOver;
-use crate::runtime::convolution::reference::{Expected, Operands};
+use crate::runtime::convolution::reference::Reference;
 use crate::runtime::convolution::run_case::{CaseRunner, MOST_WORKSPACE};
 
 impl CaseRunner<'_> {
@@ -17,8 +17,7 @@ impl CaseRunner<'_> {
     pub fn by_engines(
         &self,
         case: &Case,
-        operands: &Operands,
-        expected: &[Expected],
+        reference: &Reference,
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |status| self.refused(status, None);
@@ -65,17 +64,10 @@ impl CaseRunner<'_> {
                     }
                 };
                 emit(case.running(algorithm));
-                let done = self.compute(
-                    case,
-                    algorithm,
-                    plan.workspace,
-                    operands,
-                    expected,
-                    &|data| {
-                        // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan's.
-                        unsafe { graph.convolve(self.handle, &plan, data) }
-                    },
-                );
+                let done = self.compute(case, algorithm, plan.workspace, reference, &|data| {
+                    // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan's.
+                    unsafe { graph.convolve(self.handle, &plan, data) }
+                });
                 let failure = match done {
                     Err(CaseFailure::Rounded { .. }) => rounding_failure(&engine),
                     Err(failure) if failure.is_refusal() && !failure.ends_the_context() => failure,

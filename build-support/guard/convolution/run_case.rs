@@ -7,7 +7,7 @@ use crate::runtime::convolution::failure::{
     CaseFailure, CaseSuccess, OVERRIDE, Unserved, WrongEverywhere,
 };
 use crate::runtime::convolution::passed_over::PassedOver;
-use crate::runtime::convolution::reference::{Expected, Operands};
+use crate::runtime::convolution::reference::{Expected, Reference};
 use crate::runtime::convolution::tolerance::{self, Tolerance};
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::data_type::{DataType, from_bfloat16, to_bfloat16};
@@ -29,7 +29,6 @@ pub const MOST_WORKSPACE: usize = 48 * MIB;
 /// The state that all convolutions share.
 pub struct CaseRunner<'a> {
     pub cudnn: Cudnn,
-    /// From [`Cudnn::handle`].
     pub handle: &'a OwnedDescriptor,
     pub current: &'a CurrentContext,
     /// The version that cuDNN reports.
@@ -105,8 +104,7 @@ impl CaseRunner<'_> {
         &self,
         case: &Case,
         offer: Option<(Algorithm, i32)>,
-        operands: &Operands,
-        expected: &[Expected],
+        reference: &Reference,
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |status| self.refused(status, None);
@@ -122,7 +120,7 @@ impl CaseRunner<'_> {
         }
         let mut by = |algorithm: Algorithm| {
             emit(case.running(algorithm));
-            self.run_algorithm(case, &with, algorithm, operands, expected)
+            self.run_algorithm(case, &with, algorithm, reference)
         };
         if let Some((algorithm, math)) = offer {
             self.set_math(case, &with, math)
@@ -166,15 +164,14 @@ impl CaseRunner<'_> {
         case: &Case,
         with: &Descriptors<'_>,
         algorithm: Algorithm,
-        operands: &Operands,
-        expected: &[Expected],
+        reference: &Reference,
     ) -> Result<CaseSuccess, CaseFailure> {
         let bytes = self.cudnn.workspace(case.operation, with, algorithm);
         let bytes = bytes.map_err(|status| self.refused(status, Some(algorithm)))?;
         if bytes > MOST_WORKSPACE {
             return Err(CaseFailure::Workspace { bytes, algorithm });
         }
-        self.compute(case, algorithm, bytes, operands, expected, &|data| {
+        self.compute(case, algorithm, bytes, reference, &|data| {
             let (operation, cudnn) = (case.operation, &self.cudnn);
             // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN requires.
             unsafe { cudnn.convolve(operation, with, algorithm, data, bytes) }
@@ -187,11 +184,13 @@ impl CaseRunner<'_> {
         case: &Case,
         algorithm: Algorithm,
         bytes: usize,
-        operands: &Operands,
-        expected: &[Expected],
+        reference: &Reference,
         convolve: &dyn Fn(&DeviceTensors) -> Result<(), CallStatus>,
     ) -> Result<CaseSuccess, CaseFailure> {
         let gpu = CaseFailure::Gpu;
+        let Reference {
+            operands, expected, ..
+        } = reference;
         let (shape, data_type, layout) = (case.shape, case.data_type, case.layout);
         let buffer = |count| self.current.buffer(data_type.bytes(count)).map_err(gpu);
         let x = buffer(count(shape.x()))?;
@@ -295,7 +294,6 @@ pub fn refused_by(
     })
 }
 
-/// Compares a result with the right one.
 fn compare(
     case: &Case,
     bytes: &[u8],

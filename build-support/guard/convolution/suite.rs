@@ -10,7 +10,7 @@ use crate::runtime::convolution::case_result::{
     Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
 use crate::runtime::convolution::failure::{CaseFailure, FailedCase};
-use crate::runtime::convolution::reference::{Expected, Operands, Reference};
+use crate::runtime::convolution::reference::Reference;
 use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::cudnn::algorithm::Algorithm;
@@ -213,7 +213,6 @@ impl ResultRow {
     }
 }
 
-/// Returns the name of the failed algorithm, if one was chosen.
 fn algorithm_words(failure: &CaseFailure) -> String {
     let algorithm = failure.algorithm();
     algorithm.map_or_else(String::new, |algorithm| algorithm.to_string())
@@ -223,7 +222,6 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1000.0
 }
 
-/// The cases, one after the other.
 struct Suite<'a> {
     runner: CaseRunner<'a>,
     device: &'a str,
@@ -294,17 +292,16 @@ impl Suite<'_> {
         let clock = Instant::now();
         let memory = self.runner.current.memory();
         self.runner.memory_before.set(memory);
-        let mut compute = |operands: &Operands, expected: &[Expected]| match case.api {
-            Api::Graph => self.runner.by_engines(&case, operands, expected, emit),
-            Api::Legacy => self.runner.attempt(&case, offer, operands, expected, emit),
+        let mut compute = |reference: &Reference| match case.api {
+            Api::Graph => self.runner.by_engines(&case, reference, emit),
+            Api::Legacy => self.runner.attempt(&case, offer, reference, emit),
         };
         let mut result = match self.runner.unsupported_reason(&case) {
             Some(reason) => Err(CaseFailure::Unserved(reason)),
-            None => compute(&reference.operands, &reference.expected),
+            None => compute(&reference),
         };
         if case.fills && result.is_ok() {
-            let filling = Reference::get(known, &case, true);
-            result = compute(&filling.operands, &filling.expected);
+            result = compute(&Reference::get(known, &case, true));
         }
         let control = match result {
             Ok(right) => {
