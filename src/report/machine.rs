@@ -1,10 +1,12 @@
 //! The state of the running machine: its driver, its GPUs, and the default targets of kernels.
 
-use crate::compat::{image_driver, rules};
+use crate::compat::cudarc_refusals::{self, Installed};
+use crate::compat::cudarc_sources::{locked, resolve};
+use crate::compat::{cargo_lock, cudarc, image_driver, rules};
 use crate::kernels::host_compiler_check;
 use crate::kernels::nvcc::diagnostics;
 use crate::model::platform::Os;
-use crate::report::{Machine, not_opened};
+use crate::report::{Machine, Report, json, not_opened};
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
@@ -13,10 +15,74 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::targets::gpus::{DEADLINE, gpus, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
-use std::path::Path;
+use std::env::consts::{ARCH, OS};
+use std::path::{Path, PathBuf};
 
-/// Queries the machine and adds findings about it.
-pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
+impl Toolchain {
+    /// Returns the report of the search with the state of this machine: its driver, its GPUs, the default targets, and
+    /// the cudarc of the crate in the current directory. With `root` or `target` of another system the GPUs are left
+    /// out.
+    pub fn examine(&self) -> Report {
+        let mut report = self.report();
+        let findings = report.findings.iter_mut();
+        findings.for_each(Finding::omit_installation);
+        let lock = cargo_lock::texts(&self.host.env, "Cargo.lock").next();
+        let lock = lock.unwrap_or_default();
+        report.cudarc = cudarc::in_lock(&lock).map(String::from);
+        let platform = &self.host.platform;
+        let is_this = platform.cpu == ARCH
+            && match platform.os {
+                Os::Linux => OS == "linux",
+                Os::Windows => OS == "windows",
+                Os::Other => false,
+            };
+        if is_this && self.config.root.is_none() {
+            report.machine = Some(ask(self, &mut report.findings));
+        }
+        let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
+        let search_path = report.machine.as_ref().map(|_| SearchPath::of_program());
+        let installed = Installed {
+            env: &self.host.env,
+            os: platform.os,
+            toolkit: self.toolkit(),
+            cudnn: self.cudnn(),
+            driver: driver.and_then(|driver| driver.cuda),
+            loads: &|name| search_path.as_ref()?.program_file(name),
+        };
+        let resolve = |version: &str| resolve(version, &self.host.env);
+        for cudarc in locked(&lock, &self.host.env, &resolve) {
+            let refusals = cudarc_refusals::find(&cudarc, &installed).into_iter();
+            let found = refusals.map(|refusal| refusal.finding(&cudarc));
+            report.findings.extend(found);
+        }
+        report
+    }
+}
+
+impl Report {
+    /// Returns `true` if both a CUDA toolkit and a cuDNN were chosen.
+    pub fn is_complete(&self) -> bool {
+        self.toolkit.is_some() && self.cudnn.is_some()
+    }
+
+    pub fn has_nvcc(&self) -> bool {
+        self.toolkit.iter().any(|toolkit| toolkit.nvcc.is_some())
+    }
+
+    /// Returns the directories that the loader must search for a program that opens cuDNN and CUDA itself.
+    pub fn library_dirs(&self) -> Vec<PathBuf> {
+        let cudnn = self.cudnn.as_ref().and_then(|one| one.link_dir.clone());
+        let toolkit = self.toolkit.as_ref().map(|one| one.link_dirs.clone());
+        [Vec::from_iter(cudnn), toolkit.unwrap_or_default()].concat()
+    }
+
+    /// Returns the report as JSON, as `cudnn-guard doctor --json` prints it.
+    pub fn to_json(&self) -> String {
+        json::report(self).to_string()
+    }
+}
+
+fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
     let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
     match within(DEADLINE, query::ask) {
@@ -61,7 +127,6 @@ pub(super) fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine
     machine
 }
 
-/// Returns the driver, if it answers.
 pub fn driver() -> Option<Driver> {
     let answer = within(DEADLINE, query::ask).ok()?;
     answer.map_or_else(|problem| problem.driver().cloned(), Some)
