@@ -2,6 +2,7 @@
 
 use crate::runtime::driver::devices::{Devices, RANKS};
 use crate::runtime::facts::allowed::Allowed;
+use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::system::platform;
 use std::cell::Cell;
@@ -23,6 +24,12 @@ pub enum Mode {
     Off,
 }
 
+named!(Mode {
+    Deny = "deny",
+    Warn = "warn",
+    Off = "off",
+});
+
 /// The reasons for which an unknown verdict becomes a failure (`CUDNN_GUARD_REQUIRE_GPU`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequireGpu {
@@ -32,6 +39,12 @@ pub enum RequireGpu {
     /// Any reason.
     Strict,
 }
+
+named!(RequireGpu {
+    No = "0",
+    Present = "1",
+    Strict = "strict",
+});
 
 #[derive(Clone, Debug)]
 pub struct EnvConfig {
@@ -103,87 +116,59 @@ impl EnvConfig {
     pub fn parse(get: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let variable = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
         let mut complaints = Vec::new();
-        let mut read = |name, expected, default, parse: &mut dyn FnMut(&str) -> bool| {
-            if let Some(value) = variable(name).filter(|value| !value.trim().is_empty()) {
-                if !parse(value.trim()) {
-                    complaints.push(VariableFault::Invalid {
-                        name,
-                        value,
-                        expected,
-                        default,
-                    });
-                }
-            }
-        };
-        let (mut mode, mut deadline, mut require_gpu) = (Mode::Deny, None, RequireGpu::No);
-        read("CUDNN_GUARD", "deny, warn or off", "deny", &mut |value| {
-            mode = match value {
-                "deny" => Mode::Deny,
-                "warn" => Mode::Warn,
-                "off" => Mode::Off,
-                _ => return false,
-            };
-            true
+        let mode = ["CUDNN_GUARD", "deny, warn or off", "deny"];
+        let mode = read(&variable, mode, &mut complaints, Mode::decode);
+        let deadline = ["CUDNN_GUARD_DEADLINE", "a number of seconds above 0", "60"];
+        let deadline = read(&variable, deadline, &mut complaints, |value| {
+            let seconds: f64 = value.parse().ok().filter(|seconds| *seconds > 0.0)?;
+            // A day is long enough, and overflows no clock.
+            Some(Duration::from_secs_f64(seconds.min(86_400.0)))
         });
-        read(
-            "CUDNN_GUARD_DEADLINE",
-            "a number of seconds above 0",
-            "60",
-            &mut |value| {
-                // A day is long enough, and overflows no clock.
-                match value.parse::<f64>() {
-                    Ok(seconds) if seconds > 0.0 => {
-                        deadline = Some(Duration::from_secs_f64(seconds.min(86_400.0)));
-                        true
-                    }
-                    _ => false,
-                }
-            },
-        );
-        read(
-            "CUDNN_GUARD_REQUIRE_GPU",
-            "0, 1 or strict",
-            "0",
-            &mut |value| {
-                require_gpu = match value {
-                    "0" => RequireGpu::No,
-                    "1" => RequireGpu::Present,
-                    "strict" => RequireGpu::Strict,
-                    _ => return false,
-                };
-                true
-            },
-        );
+        let require_gpu = ["CUDNN_GUARD_REQUIRE_GPU", "0, 1 or strict", "0"];
+        let require_gpu = read(&variable, require_gpu, &mut complaints, RequireGpu::decode);
         let rank = RANKS.iter().find_map(|name| variable(name)?.parse().ok());
-        let mut devices = rank.map_or(Devices::First, Devices::Rank);
-        read(
+        let devices = [
             "CUDNN_GUARD_DEVICES",
             "all, or numbers with commas between them",
             "the first visible GPU",
-            &mut |value| match Devices::parse(value) {
-                Some(requested) => {
-                    devices = requested;
-                    true
-                }
-                None => false,
-            },
-        );
+        ];
+        let devices = read(&variable, devices, &mut complaints, Devices::parse);
         let allow = Allowed::parse(&variable("CUDNN_GUARD_ALLOW").unwrap_or_default());
         for id in allow.unknown_ids() {
             complaints.push(VariableFault::UnknownId(id.to_string()));
         }
         let report = get("CUDNN_GUARD_REPORT").filter(|file| !file.is_empty());
         Self {
-            mode,
+            mode: mode.unwrap_or(Mode::Deny),
             report: report.map(|file| with_process_id(&file)),
             deadline: deadline.unwrap_or(DEADLINE),
             thorough_deadline: deadline.unwrap_or(THOROUGH_DEADLINE),
             allow,
-            require_gpu,
-            devices,
+            require_gpu: require_gpu.unwrap_or(RequireGpu::No),
+            devices: devices.unwrap_or_else(|| rank.map_or(Devices::First, Devices::Rank)),
             complaints,
         }
     }
+}
+
+/// Reads a variable, unless it is blank. A value that `parse` does not accept becomes a complaint.
+fn read<T>(
+    variable: &dyn Fn(&str) -> Option<String>,
+    [name, expected, default]: [&'static str; 3],
+    complaints: &mut Vec<VariableFault>,
+    parse: fn(&str) -> Option<T>,
+) -> Option<T> {
+    let value = variable(name).filter(|value| !value.trim().is_empty())?;
+    let parsed = parse(value.trim());
+    if parsed.is_none() {
+        complaints.push(VariableFault::Invalid {
+            name,
+            value,
+            expected,
+            default,
+        });
+    }
+    parsed
 }
 
 /// Inserts the process id for `%p`, unless the path is not UTF-8.
