@@ -59,72 +59,45 @@ impl Case {
     }
 }
 
+/// Creates a shape without holes or groups from the input's dimensions, and the filters' number, height and width.
+const fn shape(
+    [n, c, h, w]: [usize; 4],
+    [k, r, s]: [usize; 3],
+    pad: [usize; 2],
+    stride: [usize; 2],
+) -> Shape {
+    Shape {
+        n,
+        c,
+        h,
+        w,
+        k,
+        r,
+        s,
+        pad,
+        stride,
+        dilation: [1, 1],
+        groups: 1,
+    }
+}
+
 /// Large enough for engines that work in tiles, small enough to be fast: 72 products for each of 3136 numbers.
-const BASE: Shape = Shape {
-    n: 2,
-    c: 8,
-    h: 14,
-    w: 14,
-    k: 8,
-    r: 3,
-    s: 3,
-    pad: [1, 1],
-    stride: [1, 1],
-    dilation: [1, 1],
-    groups: 1,
-};
+const BASE: Shape = shape([2, 8, 14, 14], [8, 3, 3], [1, 1], [1, 1]);
 /// A smaller shape, in which every format can represent the sums of small whole numbers.
 pub const SMALL: Shape = Shape { h: 8, w: 8, ..BASE };
 /// Height and width differ everywhere, and the filter skips positions.
-const STEPS: Shape = Shape {
-    n: 1,
-    h: 13,
-    w: 10,
-    k: 16,
-    r: 5,
-    pad: [2, 1],
-    stride: [2, 3],
-    ..BASE
-};
+const STEPS: Shape = shape([1, 8, 13, 10], [16, 5, 3], [2, 1], [2, 3]);
 /// No neighbors: a plain matrix product.
-const POINT: Shape = Shape {
-    c: 32,
-    h: 6,
-    w: 5,
-    k: 16,
-    r: 1,
-    s: 1,
-    pad: [0, 0],
-    ..BASE
-};
+const POINT: Shape = shape([2, 32, 6, 5], [16, 1, 1], [0, 0], [1, 1]);
 const HOLES: Shape = Shape {
-    n: 1,
-    h: 11,
-    w: 12,
-    pad: [2, 3],
     dilation: [2, 3],
-    ..BASE
+    ..shape([1, 8, 11, 12], [8, 3, 3], [2, 3], [1, 1])
 };
 /// The first layer of a network: three channels, which is no multiple of any engine's vectors.
-const IMAGE: Shape = Shape {
-    n: 1,
-    c: 3,
-    h: 16,
-    w: 16,
-    r: 5,
-    s: 5,
-    pad: [2, 2],
-    stride: [2, 2],
-    ..BASE
-};
+const IMAGE: Shape = shape([1, 3, 16, 16], [8, 5, 5], [2, 2], [2, 2]);
 const GROUPS: Shape = Shape {
-    n: 1,
-    c: 16,
-    h: 8,
-    w: 8,
-    k: 16,
     groups: 2,
-    ..BASE
+    ..shape([1, 16, 8, 8], [16, 3, 3], [1, 1], [1, 1])
 };
 /// A group for each channel.
 const DEPTH: Shape = Shape { groups: 8, ..SMALL };

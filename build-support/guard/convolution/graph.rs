@@ -18,18 +18,9 @@ use crate::runtime::system::platform::Library;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeuristicMode {
     /// `CUDNN_HEUR_MODE_A`
-    Fast,
+    Fast = 3,
     /// `CUDNN_HEUR_MODE_FALLBACK`
-    Fallback,
-}
-
-impl HeuristicMode {
-    pub fn as_number(self) -> i32 {
-        match self {
-            HeuristicMode::Fast => 3,
-            HeuristicMode::Fallback => 2,
-        }
-    }
+    Fallback = 2,
 }
 
 // `cudnnBackendNumericalNote_t`. For strict single precision engines with the first two are left out, as in PyTorch.
@@ -170,7 +161,7 @@ impl Graph {
     ) -> Result<Vec<Engine>, CallStatus> {
         let heuristic = self.node(&backend::ENGINEHEUR)?;
         heuristic.set_pointers(backend::HEUR_GRAPH, &[with.graph.pointer()])?;
-        heuristic.set_enum(backend::HEUR_BY, mode.as_number())?;
+        heuristic.set_enum(backend::HEUR_BY, mode as i32)?;
         heuristic.finalize()?;
         let mut configs = Vec::new();
         for _ in 0..MOST_ENGINES {

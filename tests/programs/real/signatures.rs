@@ -183,10 +183,10 @@ fn graph_numbers() -> Vec<(String, i32)> {
             );
         }
     }
-    is("HEUR_MODE_A".into(), graph::HeuristicMode::Fast.as_number());
+    is("HEUR_MODE_A".into(), graph::HeuristicMode::Fast as i32);
     is(
         "HEUR_MODE_FALLBACK".into(),
-        graph::HeuristicMode::Fallback.as_number(),
+        graph::HeuristicMode::Fallback as i32,
     );
     for (number, name) in [
         (graph::TENSOR_CORE, "TENSOR_CORE"),
