@@ -28,6 +28,7 @@ use crate::loader::{linkage, main_library};
 use crate::model::candidate::{Candidate, Found};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::model::platform::Platform;
+use crate::report;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::built::{Built, Loader};
@@ -332,14 +333,7 @@ impl Inspection {
 
     /// Returns fail if the program cannot run; unknown if something could not be checked; else pass.
     pub fn verdict(&self) -> Verdict {
-        let is_error = |finding: &Finding| finding.severity == Severity::Error;
-        if self.findings.iter().any(is_error) {
-            Verdict::Fail
-        } else if self.unknown.is_empty() {
-            Verdict::Pass
-        } else {
-            Verdict::Unknown
-        }
+        report::verdict(&self.findings, self.unknown.is_empty())
     }
 
     pub fn findings(&self) -> &[Finding] {

@@ -4,6 +4,7 @@ use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::Format;
+use crate::model::text::joined;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, shown, wrapped};
 use crate::report::text::{mark, parts, with_cuda_major};
 use crate::runtime::facts::built::{Built, Loader};
@@ -75,8 +76,7 @@ fn built(built: &Built) -> String {
     };
     words.push(loader.into());
     if !built.targets.is_empty() {
-        let targets: Vec<String> = built.targets.iter().map(ToString::to_string).collect();
-        words.push(format!("kernels for {}", targets.join(" ")));
+        words.push(format!("kernels for {}", joined(&built.targets, " ")));
     }
     words.join(", ")
 }

@@ -7,6 +7,7 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::record;
+use crate::system::files;
 use crate::system::library_file::Binary;
 use std::path::Path;
 
@@ -42,13 +43,7 @@ pub fn mentions(path: &Path, word: &str) -> bool {
 /// Returns the guard records of the crates in a program without duplicates.
 pub fn records(path: &Path) -> Vec<Built> {
     let parts = constants(path);
-    let mut records = Vec::new();
-    for built in parts.iter().flat_map(|part| record::find(part)) {
-        if !records.contains(&built) {
-            records.push(built);
-        }
-    }
-    records
+    files::dedup(parts.iter().flat_map(|part| record::find(part)))
 }
 
 /// Reads an ELF file; none if its header is of an unknown kind.

@@ -70,13 +70,7 @@ impl Toolchain {
 impl Report {
     /// Returns fail if a finding is an error; unknown if something could not be checked; else pass.
     pub fn verdict(&self) -> Verdict {
-        if self.of(Severity::Error).next().is_some() {
-            Verdict::Fail
-        } else if self.unchecked().is_empty() {
-            Verdict::Pass
-        } else {
-            Verdict::Unknown
-        }
+        verdict(&self.findings, self.unchecked().is_empty())
     }
 
     pub fn findings(&self) -> &[Finding] {
@@ -109,6 +103,16 @@ impl Report {
     /// Returns how the chosen installation of this kind was found.
     fn via(&self, kind: Kind) -> Option<&FoundVia> {
         Some(&chosen(&self.candidates, kind)?.via)
+    }
+}
+
+/// Returns fail if a finding is an error; unknown if something was not checked; else pass.
+pub(crate) fn verdict(findings: &[Finding], all_checked: bool) -> Verdict {
+    let is_error = |finding: &Finding| finding.severity == Severity::Error;
+    match findings.iter().any(is_error) {
+        true => Verdict::Fail,
+        false if all_checked => Verdict::Pass,
+        false => Verdict::Unknown,
     }
 }
 

@@ -4,13 +4,14 @@ use crate::config::Config;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
 use crate::report::json::texts;
+use crate::report::verdict;
 use crate::runtime::facts::json::Json;
 use crate::targets::dialect::Dialect;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
 use crate::targets::target_request::{self, TargetRequest};
 use crate::toolchain::targets::choose;
-use crate::{Finding, Severity, Verdict, Version};
+use crate::{Finding, Verdict, Version};
 use std::fmt;
 
 /// The targets of a list, with their flags for nvcc and the findings about them.
@@ -104,11 +105,7 @@ impl TargetReport {
 
     /// Returns fail if a finding is an error, else pass.
     pub fn verdict(&self) -> Verdict {
-        let wrong = |finding: &Finding| finding.severity == Severity::Error;
-        match self.findings.iter().any(wrong) {
-            true => Verdict::Fail,
-            false => Verdict::Pass,
-        }
+        verdict(&self.findings, true)
     }
 
     /// Returns the report as JSON: `{"targets": [..], "flags": [..], "findings": [..]}`.

@@ -263,11 +263,11 @@ fn plain(path: PathBuf) -> PathBuf {
 }
 
 /// Removes duplicates without changing the order.
-pub fn dedup(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+pub fn dedup<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
-    for path in paths {
-        if !seen.contains(&path) {
-            seen.push(path);
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
         }
     }
     seen

@@ -207,13 +207,7 @@ impl Probe<'_> {
             findings.extend(cudnn_fault);
         }
         // One variable may point to both.
-        let mut each_once: Vec<Finding> = Vec::new();
-        for finding in findings {
-            if !each_once.contains(&finding) {
-                each_once.push(finding);
-            }
-        }
-        (each_once, toolkit_fault)
+        (files::dedup(findings.into_iter()), toolkit_fault)
     }
 
     /// Returns the findings about missing libraries of `.libs(..)`.
