@@ -18,7 +18,8 @@ use crate::cli::simulation::simulator;
 use crate::cli::terminal::{columns, flag, option, show, show_on_stderr};
 use crate::cli::{fetch, terminal};
 use crate::model::environment::Variable;
-use crate::{Config, Finding, FindingId, Report, Verdict};
+use crate::model::text::joined;
+use crate::{Config, FindingId, Report, Verdict};
 use clap::{ArgMatches, Command as Cli, value_parser};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -115,7 +116,7 @@ fn fetched() -> Result<Stack, String> {
     let report = survey(&build);
     show(format!("\n{report:#0$}\n", columns()));
     if !report.is_complete() {
-        return Err(texts(report.findings()));
+        return Err(joined(report.findings(), "\n\n"));
     }
     Ok(Stack {
         consumer: consumer_for(&report),
@@ -145,7 +146,7 @@ fn present() -> Option<Stack> {
     if findings.iter().all(|finding| missing.contains(&finding.id)) {
         show("No CUDA with a cuDNN was found on this machine: ");
     } else {
-        let findings = texts(findings);
+        let findings = joined(findings, "\n\n");
         show(format!(
             "{findings}\n\nWhat was found here cannot be used: "
         ));
@@ -276,9 +277,4 @@ fn start(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String> 
 
 fn not_started(program: &Path) -> impl Fn(io::Error) -> String {
     move |error| format!("cannot start `{}`: {error}", program.display())
-}
-
-fn texts(findings: &[Finding]) -> String {
-    let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    texts.join("\n\n")
 }

@@ -175,10 +175,8 @@ fn devices(
     cudnn_cuda_major: Option<u32>,
 ) -> bool {
     let count = report.device_count();
-    let mut gpus = Vec::new();
-    for device in report.driver.iter().flat_map(|driver| &driver.devices) {
-        gpus.push(device.capability);
-    }
+    let devices = report.driver.iter().flat_map(|driver| &driver.devices);
+    let gpus: Vec<_> = devices.map(|device| device.capability).collect();
     release(report, built, Some(&gpus));
     let Some(driver) = report.driver.as_ref() else {
         return false;

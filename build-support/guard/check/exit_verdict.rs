@@ -129,13 +129,9 @@ pub fn judge(
 
 /// Returns the variables that have a value.
 fn set_variables(names: [&'static str; 2]) -> Vec<(&'static str, String)> {
-    let mut set = Vec::new();
-    for name in names {
-        if let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) {
-            set.push((name, value.to_string_lossy().into_owned()));
-        }
-    }
-    set
+    let value = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let set = |name| Some((name, value(name)?.to_string_lossy().into_owned()));
+    names.into_iter().filter_map(set).collect()
 }
 
 /// Returns the tool in the process that may crash in place of cuDNN.

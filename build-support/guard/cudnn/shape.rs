@@ -87,11 +87,8 @@ impl Layout {
 
     /// Reorders numbers from this layout to NCHW. A missing number becomes NaN.
     pub fn restore(self, dims: [usize; 4], values: &[f32]) -> Vec<f32> {
-        let mut out = Vec::with_capacity(values.len());
-        for from in &self.offsets(dims) {
-            out.push(values.get(*from).copied().unwrap_or(f32::NAN));
-        }
-        out
+        let value = |from| values.get(from).copied().unwrap_or(f32::NAN);
+        self.offsets(dims).into_iter().map(value).collect()
     }
 
     /// Returns the distance of two neighbors in memory, for each of the four dimensions.

@@ -145,11 +145,8 @@ pub fn mapped() -> Vec<PathBuf> {
         }
         modules.resize(count + 16, std::ptr::null_mut());
     }
-    let mut files = Vec::new();
-    for module in modules {
-        files.extend(Library { module }.path());
-    }
-    files
+    let file = |module| Library { module }.path();
+    modules.into_iter().filter_map(file).collect()
 }
 
 /// Returns `true` if this code is in the program, and `false` in a DLL that was loaded into a process.

@@ -1,5 +1,6 @@
 //! Versions of CUDA and cuDNN, as written by people and in wheels.
 
+use crate::model::text::joined;
 use std::fmt;
 
 /// The leading numbers of a version: `13`, `13.0`, `9.14.0`.
@@ -56,8 +57,7 @@ impl Release {
 
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let numbers: Vec<String> = self.0.iter().map(u32::to_string).collect();
-        f.write_str(&numbers.join("."))
+        f.write_str(&joined(&self.0, "."))
     }
 }
 
