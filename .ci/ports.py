@@ -40,8 +40,11 @@ STEPS = ["cold", "nothing", "file", "header", "target"]
 ROUNDS = 5
 # The second is read by openvm-cuda-builder.
 TARGET_80 = {"CUDA_COMPUTE_CAP": "80", "CUDA_ARCH": "80"}
-# Programs that only the original scripts call. The scripts of two crates want a GPU even if a variable names its number.
-SMI = '#!/bin/sh\nprintf "compute_cap\\n$((CUDA_COMPUTE_CAP / 10)).0\\n"\n'
+# A program that only the original scripts call. Some want a GPU even if a variable names its number, or know no variable.
+SMI = """#!/bin/sh
+case "$*" in *noheader*) ;; *) echo compute_cap ;; esac
+echo "${CUDA_COMPUTE_CAP%?}.${CUDA_COMPUTE_CAP#?}"
+"""
 
 
 def only(*names: str) -> Callable[[pathlib.Path], None]:
@@ -86,6 +89,7 @@ class Crate:
     def __init__(
         self, name: str, version: str, file: str, header: str, cut: Callable[[pathlib.Path], None] = lambda _: None,
         features: tuple[str, ...] = (), variables: tuple[str, ...] = (), needs: tuple[str, str, str] | None = None,
+        kept: tuple[str, ...] = (),
     ):
         self.name, self.version, self.file, self.header, self.cut = name, version, file, header, cut
         self.script = HERE / "fixtures/ports" / f"{name}.rs"
@@ -93,6 +97,8 @@ class Crate:
         self.features, self.variables = features, variables
         # A variable of cargo for a directory of a dependency, which is left out: the variable, the crate, the directory.
         self.needs = needs
+        # The build-dependencies that the port has too.
+        self.kept = kept
 
 
 CRATES = [
@@ -119,6 +125,11 @@ CRATES = [
         "openvm-circuit-primitives", "2.0.2", "cuda/src/var_range.cu", "cuda/include/primitives/is_zero.cuh",
         only("var_range.cu", "range_tuple.cu", "is_zero.cu"), features=("cuda",),
         needs=("DEP_CUDA_COMMON_INCLUDE", "openvm-cuda-common", "include"),
+    ),
+    # g++ refuses most of its other kernels, and `cuda-cu13-13.0` has no header of cuRAND for `dropout.cu`.
+    Crate(
+        "hpt-cudakernels", "0.1.3", "src/strided_copy.cu", "src/utils/fast_divmod.cuh",
+        only("pad.cu", "set_val.cu", "strided_copy.cu"), features=("cuda",), kept=("phf_codegen",),
     ),
     Crate(
         "candle-kernels", "0.11.1", "src/fill.cu", "src/cuda_utils.cuh",
@@ -180,16 +191,20 @@ def library_symbols(file: pathlib.Path) -> set[str]:
 
 
 def library_targets(file: pathlib.Path) -> set[str]:
-    """The targets in the fatbins of a static library: see src/cudnn/device_code/fatbin.rs for the format."""
+    """The targets in the fatbins of a static library: see src/cudnn/device_code/fatbin.rs for the format.
+
+    Those of `-rdc=true` are in a section of their own, from which the driver links PTX for newer GPUs.
+    """
     targets = set()
     with tempfile.TemporaryDirectory() as folder:
         must_run(["ar", "x", str(file)], pathlib.Path(folder), dict(os.environ))
         for member in pathlib.Path(folder).iterdir():
             section = pathlib.Path(folder, "section")
-            command = ["objcopy", "-O", "binary", "--only-section=.nv_fatbin", "--set-section-flags", ".nv_fatbin=alloc"]
-            must_run([*command, str(member), str(section)], pathlib.Path(folder), dict(os.environ))
-            targets |= fatbin_targets(section.read_bytes())
-            section.unlink()
+            for name in (".nv_fatbin", "__nv_relfatbin"):
+                command = ["objcopy", "-O", "binary", f"--only-section={name}", f"--set-section-flags={name}=alloc"]
+                must_run([*command, str(member), str(section)], pathlib.Path(folder), dict(os.environ))
+                targets |= fatbin_targets(section.read_bytes())
+                section.unlink()
     return targets
 
 
@@ -232,7 +247,8 @@ class Made:
         own = ("rustc-cfg=has_cuda", "rustc-cfg=cuda_major=")
         self.lines = {line for line in told if line.startswith(wanted) and not line.startswith(own)}
         runtimes = [line for line in told if line.startswith("rustc-link-lib=") and "cudart" in line]
-        self.lines |= {f"{'static' if 'static=' in line else 'shared'} runtime" for line in runtimes}
+        # openvm-cuda-builder links both, and the linker resolves the library's calls with the first.
+        self.lines |= {f"{'static' if 'static' in line else 'shared'} runtime" for line in runtimes[:1]}
 
     def differs(self, other: "Made") -> str:
         """What the port (this) has and the original has not, and the reverse; empty if they are alike."""
@@ -260,7 +276,9 @@ class Project:
         (self.folder / "src/lib.rs").write_text("")
         shutil.copy(crate.script if ported else source / "build.rs", self.folder / "build.rs")
         needed = [one for one in told["dependencies"] if one["kind"] == "build"]
-        lines = f'cudnn-guard = {{ path = "{HERE}" }}\n' if ported else "".join(map(requirement, needed))
+        if ported:
+            needed = [one for one in needed if one["name"] in crate.kept]
+        lines = "".join(map(requirement, needed)) + (f'cudnn-guard = {{ path = "{HERE}" }}\n' if ported else "")
         features = "".join(f"{name} = []\n" for name in told["features"] if name != "default")
         (self.folder / "Cargo.toml").write_text(
             f'[package]\nname = "{crate.name}"\nversion = "{crate.version}"\nedition = "{told["edition"]}"\n'
