@@ -10,7 +10,8 @@ left out, and so are some of the kernels where the crate has many, in both build
     nothing    a second build: no file changes
     file       a .cu file was changed
     header     a header was changed that this file includes
-    target     sm_90 in place of sm_80
+    target     sm_90 in place of sm_80, named by the variable that the script reads, or by nvidia-smi or
+               NVCC_APPEND_FLAGS if it reads none
 
 A build is `stale` if what the change asks for is not in what came out, and `fails` if it does not succeed. Global
 symbols include those of the CUDA runtime that the library calls, which differ if the default stream does
@@ -38,9 +39,9 @@ from collections.abc import Callable
 HERE = pathlib.Path(__file__).resolve().parent.parent
 STEPS = ["cold", "nothing", "file", "header", "target"]
 ROUNDS = 5
-# The second is read by openvm-cuda-builder.
-TARGET_80 = {"CUDA_COMPUTE_CAP": "80", "CUDA_ARCH": "80"}
-# A program that only the original scripts call. Some want a GPU even if a variable names its number, or know no variable.
+# The variables that name the target: the second is that of openvm-cuda-builder.
+TARGET = ("CUDA_COMPUTE_CAP", "CUDA_ARCH")
+# A program that only the original scripts call. Some want a GPU even if a variable names it, or read no variable.
 SMI = """#!/bin/sh
 case "$*" in *noheader*) ;; *) echo compute_cap ;; esac
 echo "${CUDA_COMPUTE_CAP%?}.${CUDA_COMPUTE_CAP#?}"
@@ -89,7 +90,7 @@ class Crate:
     def __init__(
         self, name: str, version: str, file: str, header: str, cut: Callable[[pathlib.Path], None] = lambda _: None,
         features: tuple[str, ...] = (), variables: tuple[str, ...] = (), needs: tuple[str, str, str] | None = None,
-        kept: tuple[str, ...] = (),
+        kept: tuple[str, ...] = (), appended: bool = False,
     ):
         self.name, self.version, self.file, self.header, self.cut = name, version, file, header, cut
         self.script = HERE / "fixtures/ports" / f"{name}.rs"
@@ -99,6 +100,12 @@ class Crate:
         self.needs = needs
         # The build-dependencies that the port has too.
         self.kept = kept
+        # Whether the original names no target, so that a variable of nvcc has to. The port warns of it and has its own.
+        self.appended = appended
+
+    def target(self, number: str, ported: bool) -> dict[str, str]:
+        appended = {"NVCC_APPEND_FLAGS": f"-arch=sm_{number}"} if self.appended and not ported else {}
+        return dict.fromkeys(TARGET, number) | appended
 
 
 CRATES = [
@@ -126,7 +133,8 @@ CRATES = [
         only("var_range.cu", "range_tuple.cu", "is_zero.cu"), features=("cuda",),
         needs=("DEP_CUDA_COMMON_INCLUDE", "openvm-cuda-common", "include"),
     ),
-    # g++ refuses most of its other kernels, and `cuda-cu13-13.0` has no header of cuRAND for `dropout.cu`.
+    Crate("hvm", "2.0.22", "src/run.cu", "src/hvm.cu", kept=("cc", "num_cpus"), appended=True),
+    # g++ refuses some of its other kernels, and `cuda-cu13-13.0` has no header of cuRAND for `dropout.cu`.
     Crate(
         "hpt-cudakernels", "0.1.3", "src/strided_copy.cu", "src/utils/fast_divmod.cuh",
         only("pad.cu", "set_val.cu", "strided_copy.cu"), features=("cuda",), kept=("phf_codegen",),
@@ -269,7 +277,7 @@ class Project:
 
     def __init__(self, scratch: pathlib.Path, crate: Crate, told: dict, ported: bool, environment: dict[str, str]):
         source = pathlib.Path(told["manifest_path"]).parent
-        self.crate, self.folder = crate, scratch / ("port" if ported else "original")
+        self.crate, self.ported, self.folder = crate, ported, scratch / ("port" if ported else "original")
         shutil.copytree(source, self.folder, ignore=shutil.ignore_patterns("*.rs", "Cargo.*", ".cargo*"))
         crate.cut(self.folder)
         (self.folder / "src").mkdir(exist_ok=True)
@@ -285,7 +293,7 @@ class Project:
             f"[features]\ndefault = {json.dumps(crate.features)}\n{features}"
             f"[build-dependencies]\n{lines}[workspace]\n"
         )
-        self.environment = environment | {"CARGO_TARGET_DIR": str(self.folder / "target")}
+        self.environment = environment | {"CARGO_TARGET_DIR": str(self.folder / "target")} | crate.target("80", ported)
         must_run(["cargo", "fetch", "--quiet"], self.folder, self.environment)
         self.said = ""
 
@@ -327,7 +335,7 @@ def step(project: Project, name: str, before: Made | None, round: int = 0) -> tu
     elif name in ("file", "header"):
         project.append(project.crate.file if name == "file" else project.crate.header, kernel)
     elif name == "target":
-        project.environment |= dict.fromkeys(TARGET_80, "90")
+        project.environment |= project.crate.target("90", project.ported)
     made = project.build()
     if made is None:
         return "fails", None
@@ -387,21 +395,22 @@ def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) ->
                 seconds.setdefault((project, name), []).append(project.seconds)
                 states.setdefault((project, name), set()).add(state)
                 if name == "target":
-                    project.environment |= TARGET_80
+                    project.environment |= crate.target("80", project.ported)
                 if name == "target" or state != "right":
                     project.forget()
                     new = project.build()
                     if new is None:
                         sys.exit(f"{project.folder.name} of {crate.name} makes nothing\n{project.said}")
                 made[project] = new
-    faults = []
+    faults, cells = [], []
     for name in STEPS:
         ours, theirs = (statistics.median(seconds[project, name]) for project in projects)
         is_right = states[original, name] == {"right"}
-        ratio = f"{ours / theirs:.2f}" if is_right else " ".join(states[original, name] - {"right"})
-        print(f"| {crate.name} | {name} | {theirs:.1f} | {ours:.1f} | {ratio} |", flush=True)
+        was = f"{theirs:.1f}" if is_right else " ".join(states[original, name] - {"right"})
+        cells.append(f"{was} → {ours:.1f}")
         if states[port, name] != {"right"} or is_right and ours > theirs * 1.1 + 0.2:
             faults.append(f"{crate.name}, {name}: {ours:.1f} s, original {theirs:.1f} s, {states[port, name]}")
+    print(f"| {crate.name} {crate.version} | {' | '.join(cells)} |", flush=True)
     return faults
 
 
@@ -427,7 +436,7 @@ def main() -> None:
                 "CUDA_PATH": str(cuda),
                 "NVCC": str(cuda / "bin/nvcc"),
                 "PATH": f"{cuda / 'bin'}:{scratch / 'bin'}:{os.environ['PATH']}",
-            } | TARGET_80
+            }
             faults += (measure if options.time else check)(crate, scratch, environment)
     if faults:
         sys.exit("\n".join(faults))
