@@ -20,7 +20,7 @@ pub struct CrateFiles {
     pub changes: Vec<Change>,
     /// The remaining steps for the user, as lines.
     pub next: String,
-    /// Whether the build script writes the guard.
+    /// `true` if the build script writes the guard.
     has_guard: bool,
 }
 
@@ -302,7 +302,7 @@ fn recipe(toml: &DocumentMut) -> &'static Recipe {
     }
 }
 
-/// Whether a dependency is asked for cuDNN.
+/// Returns whether a dependency has a feature for cuDNN.
 fn uses_cudnn(toml: &DocumentMut) -> bool {
     let features = |item: &Item| {
         item.get("features")

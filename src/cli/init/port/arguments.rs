@@ -41,7 +41,7 @@ impl<'a> Values<'a> {
             .collect()
     }
 
-    /// Whether an expression is the same in another script: a literal or a constant, or an option of one.
+    /// Returns whether an expression means the same in another script: a literal, a constant, or `Some` of one.
     pub fn is_constant(&self, expression: &Expr) -> bool {
         match expression {
             Expr::Lit(_) => true,
@@ -130,7 +130,7 @@ pub fn literals(tokens: TokenStream) -> Vec<String> {
     found
 }
 
-/// Whether these tokens have this name.
+/// Returns whether these tokens contain this name.
 pub fn uses(text: &str, name: &str) -> bool {
     let mut found = false;
     walk(text.parse().unwrap_or_default(), &mut |token| {

@@ -1,4 +1,4 @@
-//! What each call of a builder is in cudnn-guard.
+//! Translates the calls of a builder to those of cudnn-guard.
 
 use crate::cli::init::port::Reason;
 use crate::cli::init::port::arguments::{Values, line, string};
@@ -6,7 +6,7 @@ use std::path::Path;
 use syn::{Expr, ExprMethodCall};
 
 const CALLS: &str = include_str!("calls.txt");
-/// What is between two calls, with the dot.
+/// The separator of two calls.
 pub const BREAK: &str = "\n            .";
 
 /// A builder of another crate.
@@ -18,7 +18,7 @@ pub struct Builder<'a> {
     pub calls: Vec<&'a ExprMethodCall>,
 }
 
-/// What the calls of a builder ask for together.
+/// State from the calls of one builder.
 #[derive(Default)]
 struct Asked {
     files: usize,

@@ -24,7 +24,7 @@ pub struct Port {
     statements: String,
 }
 
-/// What a script has that is not ported.
+/// The part of a script that cannot be ported.
 pub struct Doubt {
     pub tool: &'static str,
     pub line: usize,
@@ -131,7 +131,9 @@ fn read<'a>(
         } else if let Some(name) = name {
             let text = values.text_of(expression);
             let mut names = builders.iter().flat_map(|it| &it.names);
-            if names.any(|name| uses(text, name)) {
+            // The variable is dropped, so computing it must have no effect.
+            let mut effects = ["Command", "fs", "println", "set_var", "write"].into_iter();
+            if names.any(|name| uses(text, name)) || effects.any(|word| uses(text, word)) {
                 return Err(other(statement, values));
             }
             values.add(name, expression, None);
@@ -145,7 +147,7 @@ fn read<'a>(
     Ok((builders, rest))
 }
 
-/// Whether a statement tells cargo what cudnn-guard tells it, or ends `main`.
+/// Returns whether a statement is redundant: cudnn-guard prints the same line for cargo, or the statement ends `main`.
 fn is_for_cargo(statement: &Stmt, kernels: &str, values: &Values) -> bool {
     match statement {
         Stmt::Expr(Expr::ForLoop(all), _) => {
@@ -192,7 +194,7 @@ impl Port {
         format!("{head}fn main() {{\n{begin}{ptx}{probe}{statements}{rest}}}\n")
     }
 
-    /// Whether the kernels need CUTLASS.
+    /// Returns whether the kernels need CUTLASS.
     pub fn needs_cutlass(&self) -> bool {
         self.statements.contains(".cutlass()")
     }

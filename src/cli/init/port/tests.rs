@@ -221,6 +221,11 @@ fn what_is_not_certain_is_not_ported() {
         ),
         (
             ");\n}",
+            ");\n    let _copied = std::fs::copy(from, to);\n}",
+            "3: `let _copied = std::fs::copy(from, to);`",
+        ),
+        (
+            ");\n}",
             ");\n    println!(\"cargo:rustc-link-search={}\", found);\n}",
             "3: `println!(\"cargo:rustc-link-search={}\", found);`",
         ),
