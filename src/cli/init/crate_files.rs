@@ -97,7 +97,7 @@ impl CrateFiles {
         if before.contains("cudnn_guard") {
             self.has_guard = before.contains("guard()");
             if !self.has_guard {
-                self.next += "The build script calls cudnn-guard already, without the guard: docs/linking.md has its lines.\n";
+                self.next += "The build script already calls cudnn-guard, but writes no guard. docs/linking.md shows the lines that add one.\n";
             }
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl CrateFiles {
             Some(Ok(port)) => return self.port(dir, path, before, port, toml),
             Some(Err(doubt)) => {
                 self.next += &format!(
-                    "{}:{}: init does not port {}, so the calls of {} stay: docs/migration.md shows the same options of \
+                    "{}:{}: init cannot port {}, so the calls of {} stay. docs/migration.md lists the same options of \
                      cudnn-guard.\n",
                     path.display(),
                     doubt.line,
@@ -117,9 +117,9 @@ impl CrateFiles {
                 let mut tools = COMPILERS.into_iter();
                 let tool =
                     tools.find(|name| dependency(toml, "build-dependencies", name).is_some());
-                if let Some(tool) = tool.or(before.contains("\"nvcc\"").then_some("nvcc")) {
+                if let Some(tool) = tool {
                     self.next += &format!(
-                        "{tool} compiles kernels in the build script: docs/migration.md shows the same options of cudnn-guard.\n"
+                        "{tool} compiles kernels in the build script. docs/migration.md lists the same options of cudnn-guard.\n"
                     );
                 }
             }
@@ -157,11 +157,11 @@ impl CrateFiles {
             table.remove(port.tool);
         }
         self.next += &format!(
-            "What may differ from {}: docs/migration.md, \"What changes silently\".\n",
+            "For differences from {}, see \"What changes silently\" in docs/migration.md.\n",
             port.tool
         );
         if port.needs_cutlass() {
-            self.next += "CUTLASS, once on each machine: cudnn-guard fetch --with cutlass\n";
+            self.next += "The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --with cutlass\n";
         }
         Ok(())
     }

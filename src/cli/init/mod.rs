@@ -31,7 +31,7 @@ pub fn command() -> Command {
         .after_help(
             "Examples:\n  cudnn-guard init\n  cudnn-guard init --write\n\n\
              The lines are those for a crate that uses cudarc, candle or ort, if it does. A build script that only compiles \
-             kernels with cudaforge, bindgen_cuda or cc is ported to cudnn-guard.",
+             kernels with cudaforge, bindgen_cuda, cc or nvcc is ported to cudnn-guard.",
         )
         .arg(terminal::flag("write", "Make the changes"))
         .arg(

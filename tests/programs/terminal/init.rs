@@ -175,7 +175,7 @@ fn what_is_there_stays() {
     must_exit(&written, 0);
     assert!(
         text(&written).contains(
-            "cudaforge compiles kernels in the build script: docs/migration.md shows the same options of cudnn-guard.\n"
+            "cudaforge compiles kernels in the build script. docs/migration.md lists the same options of cudnn-guard.\n"
         ),
         "{}",
         text(&written)
@@ -256,8 +256,8 @@ This crate compiles kernels: cudnn-guard compiles the same files with the same o
 +include!(concat!(env!(\"OUT_DIR\"), \"/kernels.rs\"));
 
 Nothing was changed yet. To make these changes: cudnn-guard init --write DIR
-What may differ from cudaforge: docs/migration.md, \"What changes silently\".
-CUTLASS, once on each machine: cudnn-guard fetch --with cutlass
+For differences from cudaforge, see \"What changes silently\" in docs/migration.md.
+The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --with cutlass
 ";
     let clone = repository().to_str().expect("text").to_string();
     assert_eq!(shown, expected.replace("CLONE", &clone));
@@ -266,7 +266,7 @@ CUTLASS, once on each machine: cudnn-guard fetch --with cutlass
     assert_eq!(read(&dir, "src/main.rs"), main);
     assert_eq!(
         text(&init(&dir, &["--write"])),
-        "The build script calls cudnn-guard already, without the guard: docs/linking.md has its lines.\n"
+        "The build script already calls cudnn-guard, but writes no guard. docs/linking.md shows the lines that add one.\n"
     );
     assert!(!read(&dir, "Cargo.toml").contains("runtime"));
 }
@@ -305,12 +305,13 @@ fn a_script_that_is_not_ported_is_named_with_the_reason() {
     for (build, said) in [
         (
             "fn main() {\n    let builder = cudaforge::KernelBuilder::new();\n    builder.get_compute_cap();\n}\n",
-            "build.rs:3: init does not port `get_compute_cap`, so the calls of cudaforge stay: docs/migration.md shows \
-             the same options of cudnn-guard.\n",
+            "build.rs:3: init cannot port `get_compute_cap`, so the calls of cudaforge stay. docs/migration.md lists the \
+             same options of cudnn-guard.\n",
         ),
         (
             "fn main() {\n    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n",
-            "nvcc compiles kernels in the build script: docs/migration.md shows the same options of cudnn-guard.\n",
+            "build.rs:2: init cannot port a command that does not write one PTX file, fatbin or library into `OUT_DIR`, so \
+             the calls of nvcc stay. docs/migration.md lists the same options of cudnn-guard.\n",
         ),
     ] {
         let dir = package("not-ported", "");

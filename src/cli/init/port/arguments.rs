@@ -63,41 +63,51 @@ impl<'a> Values<'a> {
 
     /// Returns the text for a list of strings, and the strings, if all of them are literals.
     pub fn list(&self, list: &Expr) -> Option<(String, Vec<String>)> {
+        let (constant, elements) = self.elements(list)?;
+        let strings: Option<Vec<String>> = elements.iter().map(string).collect();
+        let strings = strings?;
+        Some((constant.unwrap_or(format!("{strings:?}")), strings))
+    }
+
+    /// Returns the elements of a list, and the constant that it is.
+    pub fn elements(&self, list: &Expr) -> Option<(Option<String>, Vec<Expr>)> {
         const SAME: [&str; 6] = ["iter", "into_iter", "to_vec", "collect", "copied", "cloned"];
-        let strings: Option<Vec<String>> = match list {
-            Expr::Reference(it) => return self.list(&it.expr),
+        let elements = match list {
+            Expr::Reference(it) => return self.elements(&it.expr),
             Expr::MethodCall(call) if SAME.iter().any(|name| call.method == name) => {
-                return self.list(&call.receiver);
+                return self.elements(&call.receiver);
             }
             Expr::Path(path) => {
                 let name = path.path.get_ident()?.to_string();
                 let (value, constant) = self.named.get(&name)?;
-                let (text, strings) = self.list(value)?;
-                return Some((if constant.is_some() { name } else { text }, strings));
+                return Some((constant.as_ref().map(|_| name), self.elements(value)?.1));
             }
-            Expr::Array(array) => array.elems.iter().map(string).collect(),
+            Expr::Array(array) => array.elems.iter().cloned().collect(),
             Expr::Macro(it) if it.mac.path.is_ident("vec") => {
-                let all = it
-                    .mac
-                    .parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
-                all.ok()?.iter().map(string).collect()
+                let all = Punctuated::<Expr, Token![,]>::parse_terminated;
+                it.mac.parse_body_with(all).ok()?.into_iter().collect()
             }
             _ => return None,
         };
-        let strings = strings?;
-        Some((format!("{strings:?}"), strings))
+        Some((None, elements))
     }
 
-    /// Returns the string literals in a text, and of the variables that it names.
+    /// Returns the string literals in a text, and of the variables that it names, also as `{name}` in a literal.
     pub fn literals(&self, text: &'a str) -> Vec<String> {
         let (mut found, mut names, mut texts) = (Vec::new(), HashSet::new(), vec![text]);
         while let Some(text) = texts.pop() {
             walk(text.parse().unwrap_or_default(), &mut |token| {
-                found.extend(literal(token));
-                let name = token.to_string();
-                if let Some((value, _)) = self.named.get(&name).filter(|_| names.insert(name)) {
-                    texts.push(self.text_of(*value));
+                let literal = literal(token);
+                let words = literal.clone().unwrap_or(format!("{{{token}}}"));
+                for name in words.split('{').skip(1) {
+                    let name = name.split(['}', ':']).next().unwrap_or_default();
+                    let value = self
+                        .named
+                        .get(name)
+                        .filter(|_| names.insert(name.to_string()));
+                    texts.extend(value.map(|(value, _)| self.text_of(*value)));
                 }
+                found.extend(literal);
             });
         }
         found
@@ -137,6 +147,46 @@ pub fn uses(text: &str, name: &str) -> bool {
         found |= token.to_string() == name
     });
     found
+}
+
+/// Returns whether these tokens call only functions that change nothing.
+pub fn is_pure(tokens: TokenStream) -> bool {
+    const PURE: &str = "var var_os new from join display to_str to_string to_string_lossy to_owned into unwrap expect \
+                        unwrap_or unwrap_or_default unwrap_or_else ok is_ok is_err is_some is_none clone as_str as_path \
+                        as_ref parse iter into_iter map filter collect copied cloned to_vec format vec concat env exists \
+                        is_dir is_file len is_empty canonicalize glob read_dir parent contains starts_with ends_with";
+    let (mut called, mut depth, mut is_path) = (String::new(), 0_u32, false);
+    tokens.into_iter().all(|token| {
+        let was_path = std::mem::take(&mut is_path);
+        match token {
+            TokenTree::Group(group) => {
+                let name = std::mem::take(&mut called);
+                let mut pure = PURE.split(' ');
+                (name.is_empty()
+                    || name.starts_with(char::is_uppercase)
+                    || pure.any(|one| one == name))
+                    && is_pure(group.stream())
+            }
+            TokenTree::Punct(sign) => {
+                is_path = sign.as_char() == ':';
+                match sign.as_char() {
+                    // The type arguments of a call name no function.
+                    '<' if was_path || depth > 0 => depth += 1,
+                    '>' if depth > 0 => depth -= 1,
+                    ':' | '!' => {}
+                    _ if depth > 0 => {}
+                    _ => called.clear(),
+                }
+                true
+            }
+            token => {
+                if depth == 0 {
+                    called = token.to_string();
+                }
+                true
+            }
+        }
+    })
 }
 
 fn literal(token: &TokenTree) -> Option<String> {

@@ -12,7 +12,7 @@ pub const BREAK: &str = "\n            .";
 /// A builder of another crate.
 pub struct Builder<'a> {
     tool: &'static str,
-    line: usize,
+    pub line: usize,
     /// The call that makes it, and the variables that hold it or what it returned.
     pub names: Vec<String>,
     pub calls: Vec<&'a ExprMethodCall>,
@@ -20,11 +20,11 @@ pub struct Builder<'a> {
 
 /// State from the calls of one builder.
 #[derive(Default)]
-struct Asked {
+pub struct Asked {
     files: usize,
     /// Flags that choose targets, and the first word of one whose second word is the next flag.
     archs: Vec<String>,
-    begun: Option<String>,
+    pub begun: Option<String>,
 }
 
 impl Builder<'_> {
@@ -43,6 +43,9 @@ impl Builder<'_> {
         values: &Values,
         written: &mut Option<(String, String)>,
     ) -> Result<String, Reason> {
+        if self.tool == "nvcc" {
+            return self.command(values);
+        }
         let mut asked = Asked::default();
         let (mut calls, mut ends) = (Vec::new(), Vec::new());
         for call in &self.calls {
@@ -56,15 +59,16 @@ impl Builder<'_> {
                 calls.push(new);
             }
         }
-        if ends.len() != 1 || asked.begun.is_some() {
-            return Err((
-                self.line,
-                format!("a builder that builds {} times", ends.len()),
-            ));
+        let what = match (&asked.begun, ends.len()) {
+            (Some(flag), _) => format!("`{flag}` without a value"),
+            (None, 0) => "a builder that compiles nothing".to_string(),
+            (None, 1) => String::new(),
+            _ => "a builder that compiles more than once".to_string(),
+        };
+        if !what.is_empty() {
+            return Err((self.line, what));
         }
-        if !asked.archs.is_empty() {
-            calls.push(format!("archs({:?})", asked.archs));
-        }
+        calls.extend(asked.targets());
         if self.tool != "cc" {
             calls.push("default_stream(cudnn_guard::DefaultStream::PerThread)".to_string());
         } else if asked.files > 1 {
@@ -173,8 +177,13 @@ impl Asked {
         }
     }
 
+    /// Returns the call for the targets that the flags choose.
+    pub fn targets(&self) -> Option<String> {
+        (!self.archs.is_empty()).then(|| format!("archs({:?})", self.archs))
+    }
+
     /// Returns the call for a flag: empty if it is part of the list of targets.
-    fn flag(&mut self, flag: &str) -> Option<String> {
+    pub fn flag(&mut self, flag: &str) -> Option<String> {
         if let Some(begun) = self.begun.take() {
             self.archs.push(format!("{begun}={flag}"));
             return Some(String::new());

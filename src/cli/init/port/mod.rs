@@ -1,12 +1,13 @@
-//! The port of a build script that only compiles kernels, with cudaforge, bindgen_cuda or cc: done if each of its
-//! statements and calls has a certain equivalent.
+//! The port of a build script that only compiles kernels, with cudaforge, bindgen_cuda, cc or nvcc: done if each of
+//! its statements and calls has a certain equivalent.
 
 mod arguments;
 mod calls;
+mod command;
 #[cfg(test)]
 mod tests;
 
-use crate::cli::init::port::arguments::{Values, line, literals, range, uses};
+use crate::cli::init::port::arguments::{Values, is_pure, line, literals, range, uses};
 use crate::cli::init::port::calls::Builder;
 use crate::cli::init::recipe::Recipe;
 use syn::spanned::Spanned;
@@ -14,7 +15,7 @@ use syn::{Expr, ExprMethodCall, File, Item, ItemFn, Pat, Stmt};
 
 /// A script for cudnn-guard.
 pub struct Port {
-    /// The crate that compiled the kernels.
+    /// The crate that compiled the kernels, or nvcc.
     pub tool: &'static str,
     /// A source file of the package that the old script wrote, and the file in `OUT_DIR` that it includes now.
     pub written: Option<(String, String)>,
@@ -34,13 +35,14 @@ pub struct Doubt {
 /// A line, and what is there.
 type Reason = (usize, String);
 
-/// Ports a script. `None` if it uses none of the crates, or is not Rust.
+/// Ports a script. `None` if it uses none of the tools, or is not Rust.
 pub fn port(text: &str) -> Option<Result<Port, Doubt>> {
     let file = syn::parse_file(text).ok()?;
     let tools = [
         ("cudaforge", "cudaforge"),
         ("bindgen_cuda", "bindgen_cuda"),
         ("cc", ".cuda(true)"),
+        ("nvcc", "\"nvcc\""),
     ];
     let (tool, _) = tools.into_iter().find(|(_, word)| text.contains(word))?;
     let doubt = |(line, what)| Doubt { tool, line, what };
@@ -67,7 +69,7 @@ fn ported(tool: &'static str, text: &str, file: &File) -> Result<Port, Reason> {
     }
     let mut kept = String::new();
     for statement in &rest {
-        if !is_for_cargo(statement, &kernels, &values) {
+        if !is_for_cargo(statement, &kernels, &values) && !is_check(statement, &builders, &values) {
             let is_certain = printed(statement).is_some_and(|it| !it.contains('{'));
             if !is_certain {
                 return Err(other(*statement, &values));
@@ -132,8 +134,7 @@ fn read<'a>(
             let text = values.text_of(expression);
             let mut names = builders.iter().flat_map(|it| &it.names);
             // The variable is dropped, so computing it must have no effect.
-            let mut effects = ["Command", "fs", "println", "set_var", "write"].into_iter();
-            if names.any(|name| uses(text, name)) || effects.any(|word| uses(text, word)) {
+            if names.any(|name| uses(text, name)) || !is_pure(text.parse().unwrap_or_default()) {
                 return Err(other(statement, values));
             }
             values.add(name, expression, None);
@@ -182,7 +183,8 @@ impl Port {
         let probe = ".probe()?;\n";
         let (begin, rest) = recipe.build.split_once(probe).expect("each has one");
         let (head, mut statements) = (&self.head, self.statements.clone());
-        let is_embedded = self.tool == "bindgen_cuda" && statements.contains(".compile(");
+        let has_ptx = self.tool != "cudaforge" && !statements.contains("-gencode");
+        let is_embedded = has_ptx && statements.contains(".compile(");
         let ptx = if is_embedded { ".embed_ptx()" } else { "" };
         // Without a guard, nothing follows.
         if !rest.contains("gpu") {
@@ -209,7 +211,23 @@ fn other(node: &impl Spanned, values: &Values) -> Reason {
     )
 }
 
+/// Returns whether a statement only fails if a command did: `assert!(status.success())`, or an `if` for the same.
+fn is_check(statement: &Stmt, builders: &[Builder], values: &Values) -> bool {
+    let text = values.text_of(statement);
+    let checked = text.strip_prefix("assert!(").or(text.strip_prefix("if !"));
+    let name = checked.and_then(|it| it.split_once(".success()")?.0.split('.').next());
+    name.is_some_and(|name| {
+        builders
+            .iter()
+            .any(|it| it.names.iter().any(|one| one == name))
+    }) && !text.contains("else")
+}
+
 fn is_constructor(tool: &str, call: &str) -> bool {
+    if tool == "nvcc" {
+        let name = call.strip_prefix("std::process::").unwrap_or(call);
+        return name == "Command::new(\"nvcc\")";
+    }
     let call = call
         .strip_prefix(tool)
         .and_then(|it| it.strip_prefix("::"))

@@ -180,6 +180,96 @@ fn cc_is_ported() {
 }
 
 #[test]
+fn commands_of_nvcc_are_ported() {
+    let script = r#"use std::{env, path::Path, process::Command};
+
+fn main() {
+    let out = env::var("OUT_DIR").unwrap();
+    let names = vec!["a"].iter().collect::<Vec<&&str>>();
+    let status = Command::new("nvcc")
+        .args(["-ptx", "-O3", "-std", "c++17", "src/add.cu", "-I", "include"])
+        .arg("-o").arg(Path::new(&out).join("add.ptx"))
+        .status()
+        .expect("nvcc runs");
+    assert!(status.success(), "nvcc failed");
+    let mut command = std::process::Command::new("nvcc");
+    command.args(&["-lib", "-arch=sm_80", "-Xcompiler", "-fPIC", "src/a.cu", "src/b.cu"]);
+    command.args(vec!["-o", &format!("{out}/libboth.a")]);
+    let output = command.output().unwrap();
+    if !output.status.success() {
+        panic!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    println!("cargo:rustc-link-search=native={out}");
+    println!("cargo:rustc-link-lib=static=both");
+    println!("cargo:rerun-if-changed=src/a.cu");
+}
+"#;
+    let expected = r#"fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(">=11").embed_ptx().probe()?;
+        gpu.kernels()
+            .flag("-O3")
+            .flags(["-std", "c++17"])
+            .include("include")
+            .files(["src/add.cu"])
+            .ptx()?;
+        gpu.kernels()
+            .flags(["-Xcompiler", "-fPIC"])
+            .files(["src/a.cu", "src/b.cu"])
+            .archs(["-arch=sm_80"])
+            .compile("both")
+    });
+}
+"#;
+    assert_eq!(ported(script), expected);
+}
+
+#[test]
+fn a_command_of_nvcc_with_another_result_is_not_ported() {
+    let sound = r#"fn main() {
+    let out = std::env::var("OUT_DIR").unwrap();
+    let status = Command::new("nvcc").args(["-fatbin", "a.cu", "-o", &format!("{out}/a.fatbin")]).status();
+    assert!(status.success());
+}
+"#;
+    let kernels = "gpu.kernels()\n            .files([\"a.cu\"])\n            .fatbin()?;\n";
+    assert!(ported(sound).contains(kernels), "{}", ported(sound));
+    const COMMAND: &str =
+        "3: a command that does not write one PTX file, fatbin or library into `OUT_DIR`";
+    for (from, to, what) in [
+        ("-fatbin", "-O3", COMMAND),
+        ("-fatbin", "-lib", COMMAND),
+        ("-fatbin", "-ptx", COMMAND),
+        ("\"a.cu\"", "\"a.cu\", \"b.cu\"", COMMAND),
+        ("a.fatbin", "b.fatbin", COMMAND),
+        ("{out}/", "src/", COMMAND),
+        (".status()", "", COMMAND),
+        ("-o", "-arch", "3: `&format!(\"{out}/a.fatbin\")`"),
+        ("\"a.cu\"", "\"a.cu\", \"b.o\"", "3: `\"b.o\"`"),
+        ("\"a.cu\"", "name", "3: `name`"),
+        (".status()", ".env(\"A\", \"1\").status()", "3: `env`"),
+        (
+            "assert!(status.success())",
+            "assert!(other.success())",
+            "4: `assert!(other.success());`",
+        ),
+        (
+            "assert!(status.success());",
+            "if !status.success() { work() } else { done() }",
+            "4: `if !status.success() { work() } else { done() }`",
+        ),
+        (
+            "\"nvcc\"",
+            "find(\"nvcc\")",
+            "3: `let status = Command::new(find(\"nvcc\")).args([\"-fatbin\", \"a.cu\", \"-o\", &format!(\"{out}/a.fatbin\")]).status();`",
+        ),
+    ] {
+        let script = sound.replacen(from, to, 1);
+        assert_eq!(ported(&script), format!("nvcc {what}"), "{script}");
+    }
+}
+
+#[test]
 fn what_is_not_certain_is_not_ported() {
     for (calls, what) in [
         (".get_compute_cap()", "`get_compute_cap`"),
@@ -191,14 +281,14 @@ fn what_is_not_certain_is_not_ported() {
         (".compute_cap(cap)", "`compute_cap`"),
         (".build_lib(path())", "`build_lib`"),
         (".build_ptx().write(path())", "`write`"),
-        (".arg(\"-O3\")", "a builder that builds 0 times"),
+        (".arg(\"-O3\")", "a builder that compiles nothing"),
         (
             ".build_lib(\"liba.a\").build_lib(\"libb.a\")",
-            "a builder that builds 2 times",
+            "a builder that compiles more than once",
         ),
         (
             ".arg(\"-arch\").build_lib(\"liba.a\")",
-            "a builder that builds 1 times",
+            "`-arch` without a value",
         ),
     ] {
         assert_eq!(
@@ -223,6 +313,16 @@ fn what_is_not_certain_is_not_ported() {
             ");\n}",
             ");\n    let _copied = std::fs::copy(from, to);\n}",
             "3: `let _copied = std::fs::copy(from, to);`",
+        ),
+        (
+            ");\n}",
+            ");\n    let found = pkg_config::probe_library(\"gl\").unwrap();\n}",
+            "3: `let found = pkg_config::probe_library(\"gl\").unwrap();`",
+        ),
+        (
+            ");\n}",
+            ");\n    let asked = vec![1].iter().collect::<Vec<_>>().len() < std::fs::read::<&str>(\"a\");\n}",
+            "3: `let asked = vec![1].iter().collect::<Vec<_>>().len() < std::fs::read::<&str>(\"a\");`",
         ),
         (
             ");\n}",

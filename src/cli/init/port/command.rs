@@ -1,0 +1,78 @@
+//! Translates a command of nvcc.
+
+use crate::cli::init::port::Reason;
+use crate::cli::init::port::arguments::{Values, line, string};
+use crate::cli::init::port::calls::{Asked, BREAK, Builder};
+use std::path::Path;
+use syn::Expr;
+
+impl Builder<'_> {
+    /// Returns the same command as a statement of cudnn-guard, if it writes one file into `OUT_DIR`.
+    pub fn command(&self, values: &Values) -> Result<String, Reason> {
+        let (mut words, mut runs): (Vec<Expr>, u32) = (Vec::new(), 0);
+        for call in &self.calls {
+            let list = call.args.first().and_then(|list| values.elements(list));
+            match (call.method.to_string().as_str(), list) {
+                ("arg", _) => words.extend(call.args.iter().cloned()),
+                ("args", Some((_, list))) => words.extend(list),
+                ("status" | "output", _) => runs += 1,
+                (method, _) => return Err((line(&call.method), format!("`{method}`"))),
+            }
+        }
+        let mut asked = Asked::default();
+        let (mut files, mut calls, mut end) = (Vec::new(), Vec::new(), "");
+        let mut output = Vec::new();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let refused = || (line(word), format!("`{}`", values.text_of(word)));
+            let mut text = string(word).ok_or_else(refused)?;
+            if ["-I", "-D"].contains(&&*text) {
+                text += &words.next().and_then(string).ok_or_else(refused)?;
+            }
+            match text.as_str() {
+                "-o" => {
+                    let path = words.next().ok_or_else(refused)?;
+                    output = values.literals(values.text_of(path));
+                }
+                "-ptx" | "--ptx" => end = "ptx",
+                "-fatbin" | "--fatbin" => end = "fatbin",
+                "-lib" | "--lib" => end = "a",
+                "-Xcompiler" | "-Xptxas" | "-std" | "-ccbin" => {
+                    let value = words.next().and_then(string).ok_or_else(refused)?;
+                    calls.push(format!("flags({:?})", [text, value]));
+                }
+                file if file.ends_with(".cu") => files.push(text),
+                flag if flag.starts_with('-') || asked.begun.is_some() => {
+                    calls.push(asked.flag(flag).ok_or_else(refused)?);
+                }
+                _ => return Err(refused()),
+            }
+        }
+        let mut names = output.iter().filter_map(|path| path.rsplit('/').next());
+        let name = names.find_map(|name| name.strip_suffix(end)?.strip_suffix('.'));
+        let end = match name.filter(|_| output.iter().any(|text| text == "OUT_DIR")) {
+            Some(name) if end == "a" => name
+                .strip_prefix("lib")
+                .map(|name| format!("compile({name:?})?")),
+            Some(name)
+                if files.len() == 1 && Path::new(&files[0]).file_stem() == Some(name.as_ref()) =>
+            {
+                Some(format!("{end}()?"))
+            }
+            _ => None,
+        };
+        let Some(end) = end.filter(|_| runs == 1 && asked.begun.is_none()) else {
+            let what =
+                "a command that does not write one PTX file, fatbin or library into `OUT_DIR`";
+            return Err((self.line, what.to_string()));
+        };
+        calls.retain(|call| !call.is_empty());
+        calls.push(format!("files({files:?})"));
+        calls.extend(asked.targets());
+        calls.push(end);
+        Ok(format!(
+            "        gpu.kernels(){BREAK}{};\n",
+            calls.join(BREAK)
+        ))
+    }
+}
