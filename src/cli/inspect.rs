@@ -2,15 +2,16 @@
 
 use crate::Inspection;
 use crate::cli::{doctor, terminal};
-use clap::{ArgMatches, Command};
-use std::path::PathBuf;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command, value_parser};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn command() -> Command {
     Command::new("inspect")
         .about("Says whether a compiled program will run here, or on the system below a directory")
-        .after_help("Examples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs rootfs/app/app")
-        .arg(terminal::operand("program", "PROGRAM", "The program, for Linux or Windows").required(true).value_parser(file))
+        .after_help("Examples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs /app/app")
+        .arg(terminal::operand("program", "PROGRAM", "The program, for Linux or Windows").required(true).value_parser(value_parser!(PathBuf)))
         .arg(doctor::root())
         .arg(terminal::json())
 }
@@ -19,7 +20,11 @@ pub fn command() -> Command {
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let program = arguments.get_one::<PathBuf>("program").expect("required");
     let root = arguments.get_one::<PathBuf>("root").map(PathBuf::as_path);
-    let inspection = match Inspection::read(program, root) {
+    let Some(program) = file(program, root) else {
+        let reason = format!("'{}': there is no such file", program.display());
+        command().error(ErrorKind::ValueValidation, reason).exit();
+    };
+    let inspection = match Inspection::read(&program, root) {
         Ok(inspection) => inspection,
         Err(error) => {
             terminal::show_on_stderr(format!("{error}\n"));
@@ -35,7 +40,9 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     terminal::exit(inspection.verdict())
 }
 
-fn file(text: &str) -> Result<PathBuf, String> {
-    let path = Some(PathBuf::from(text)).filter(|path| path.is_file());
-    path.ok_or_else(|| "there is no such file".to_string())
+/// Returns the file of this path on the system below the root, or on this one.
+fn file(path: &Path, root: Option<&Path>) -> Option<PathBuf> {
+    let below = root.map(|root| root.join(path.strip_prefix("/").unwrap_or(path)));
+    let paths = below.into_iter().chain([path.to_path_buf()]);
+    paths.into_iter().find(|path| path.is_file())
 }

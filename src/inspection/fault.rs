@@ -50,7 +50,7 @@ pub enum InspectionFault<'a> {
     NoDriver(&'a Missing, bool),
     NoLibrary(&'a Missing, Vec<FoundFile<'a>>, LibrarySource, &'a str),
     /// No DLL; `true` if the PATH where the program runs is known.
-    NoDll(&'a Missing, bool),
+    NoDll(&'a Missing, bool, Option<&'a Path>),
 }
 
 /// A file that the loader does not reach, with its version if known.

@@ -125,9 +125,10 @@ impl FetchFault {
             Self::NoInstaller(without_pip) => failed("neither uv nor a Python with pip is on PATH")
                 .with_lines("no pip in", without_pip.iter().map(|path| path.display()))
                 .help("install uv (https://docs.astral.sh/uv/), which needs no root")
-                .help(
-                    "or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`",
-                ),
+                .help(match cfg!(windows) {
+                    true => "or install Python 3 with pip: `winget install Python.Python.3.13`",
+                    false => "or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`",
+                }),
             Self::NoHashes(command, output) => failed("the hashes of the wheels cannot be told")
                 .with("command", command)
                 .with("it said", output)

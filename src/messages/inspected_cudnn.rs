@@ -15,8 +15,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 /// The help for a DLL that Windows does not find.
-pub const PUT_ON_PATH: &str =
-    "copy it beside the program, or put the directory that holds it on PATH where the program runs";
+pub const PUT_ON_PATH: &str = "put the directory that contains it into PATH where the program runs, or copy all DLLs of that directory beside the program";
 
 impl UnresolvedCudnn<'_> {
     pub fn finding(&self) -> Finding {

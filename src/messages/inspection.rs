@@ -201,7 +201,7 @@ impl InspectionFault<'_> {
                     },
                 })
             }
-            Self::NoDll(missing, is_path_known) => {
+            Self::NoDll(missing, is_path_known, other) => {
                 let (name, user) = (&missing.name, file_name(&missing.needed_by));
                 let is_later = missing.need == LoadPhase::Later;
                 let (verb, when) = match is_later {
@@ -219,8 +219,14 @@ impl InspectionFault<'_> {
                 let severity = Severity::error_if(*is_path_known && !is_later);
                 let summary = format!("`{user}` {verb} `{name}`{when}, which {lack}");
                 Finding::new(id, severity, summary)
+                    .with_lines("there is", other.map(Path::display))
                     .with("looked in", missing.searched.join("\n"))
-                    .help(PUT_ON_PATH)
+                    .help(match other.and_then(Path::parent) {
+                        Some(dir) => {
+                            format!("put `{}` into PATH where the program runs", dir.display())
+                        }
+                        None => PUT_ON_PATH.to_string(),
+                    })
             }
         }
     }

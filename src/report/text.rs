@@ -6,7 +6,7 @@ use crate::choice::message_format::{product, release};
 use crate::compat::cudarc;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
-use crate::model::candidate::Cudnn;
+use crate::model::candidate::{Cudnn, Found};
 use crate::model::kind::Kind;
 use crate::model::rejection::Rejection;
 use crate::model::text::joined;
@@ -284,7 +284,12 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
             writeln!(f, "\nalso found")?;
         }
         let (product, root) = (product(other), shown(other.root()));
-        writeln!(f, "  {product} {} at {root}", release(other))?;
+        let built = match &other.found {
+            Found::Cudnn(cudnn) => cudnn.cuda_major,
+            Found::Toolkit(_) => None,
+        };
+        let built = built.map_or(String::new(), |major| format!(" for CUDA {major}"));
+        writeln!(f, "  {product} {}{built} at {root}", release(other))?;
         let reason = other.rejected.as_ref().map(Rejection::to_string);
         let reason = reason.unwrap_or_else(|| "not looked into".into());
         writeln!(f, "    found via {}", printable(&other.via.to_string()))?;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The start of a Git LFS pointer, which replaces a large file.
 const LFS: &str = "version https://git-lfs";
+/// `ERROR_SHARING_VIOLATION`
+const SHARING_VIOLATION: i32 = 32;
 /// More links in a row than Linux follows.
 const MOST_LINKS: usize = 41;
 
@@ -16,6 +18,8 @@ pub enum Defect {
     Unreadable(String),
     /// The file cannot be read: permission denied.
     Forbidden,
+    /// On Windows: another program has opened the file for itself alone.
+    Locked,
     /// The file is below this directory, which cannot be entered: permission denied.
     Closed(PathBuf),
     /// A symlink to this path, which does not exist.
@@ -93,6 +97,7 @@ impl Defect {
     pub fn unopened(error: &std::io::Error) -> Self {
         match error.kind() {
             ErrorKind::PermissionDenied => Defect::Forbidden,
+            _ if cfg!(windows) && error.raw_os_error() == Some(SHARING_VIOLATION) => Defect::Locked,
             _ => Defect::Unreadable(error.to_string()),
         }
     }

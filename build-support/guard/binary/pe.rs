@@ -51,8 +51,7 @@ pub struct Section {
 impl Pe {
     /// Opens a file of any kind.
     pub fn read(path: &Path) -> Result<Self, Defect> {
-        let file =
-            BoundedFile::open(path).map_err(|error| Defect::Unreadable(error.to_string()))?;
+        let file = BoundedFile::open(path).map_err(|error| Defect::unopened(&error))?;
         let mut pe = Self {
             file,
             machine: 0,

@@ -50,8 +50,8 @@ pub fn pin(
     }
 }
 
-/// Adds the finding that the loader would select sub-libraries of another version than the tested ones. If the tested
-/// ones are pinned, it does not affect this program.
+/// Adds the findings that the loader would select other sub-libraries than the tested ones: of another version, or files
+/// that cannot be loaded. If the tested ones are pinned, they do not affect this program.
 pub fn diverted(
     report: &mut Report,
     main_library: &MainLibrary,
@@ -63,7 +63,8 @@ pub fn diverted(
         return;
     }
     for mut finding in by_name.findings.clone() {
-        if finding.id != FindingId::PartsMixed {
+        // A sub-library that the loader does not find may still be opened by the program.
+        if finding.id == FindingId::PartsMissing || tried.findings.contains(&finding) {
             continue;
         }
         main_library.add_evidence(&mut finding);

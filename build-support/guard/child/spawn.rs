@@ -6,8 +6,9 @@ use crate::runtime::child::Sink;
 use crate::runtime::child::entry::{self, VARIABLE};
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus, signal_name};
 use crate::runtime::child::task::Task;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
-use std::ffi::c_void;
+use std::ffi::{OsString, c_void};
 use std::fs::File;
 use std::io::{Error, Read, Write};
 use std::os::windows::io::{AsRawHandle, FromRawHandle};
@@ -117,6 +118,9 @@ pub fn in_child(
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let failed = |error: Error| format!("{}: {}", program.display(), error);
     let mut command = Command::new(&program);
+    if let Some(path) = path_with_added_directories() {
+        command.env(platform::LIBRARY_PATH, path);
+    }
     command
         .env(VARIABLE, entry::value_with(token))
         .creation_flags(CREATE_NO_WINDOW)
@@ -159,6 +163,25 @@ pub fn in_child(
         answer: answer.take(),
         output: output.take(),
     })
+}
+
+/// Returns PATH after the directories that this process has added to its search, which a child does not inherit. `None`
+/// without such directories.
+fn path_with_added_directories() -> Option<OsString> {
+    let mut directories = SearchPath::of_program().directories;
+    directories.retain(|one| {
+        matches!(
+            one.origin,
+            LoadOrigin::AddedDirectory(_) | LoadOrigin::DllDirectory(_)
+        )
+    });
+    let mut path = OsString::new();
+    for one in &directories {
+        path.push(&one.dir);
+        path.push(";");
+    }
+    path.push(std::env::var_os(platform::LIBRARY_PATH).unwrap_or_default());
+    (!directories.is_empty()).then_some(path)
 }
 
 /// Waits for the end of a child. Returns `None` if it has not ended by then.

@@ -68,7 +68,12 @@ pub struct Foreign<'a> {
 }
 
 impl<'a> Foreign<'a> {
-    fn new(part: &'a SubLibraryFile, folder: &Path, major: u32, search_path: &SearchPath) -> Self {
+    pub fn new(
+        part: &'a SubLibraryFile,
+        folder: &Path,
+        major: u32,
+        search_path: &SearchPath,
+    ) -> Self {
         let plain = file_name::of_part(&part.name, major);
         let origin = search_path.to(&part.path);
         let has_own = system::is_file(&folder.join(&plain));

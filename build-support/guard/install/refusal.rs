@@ -4,6 +4,7 @@ use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::mixed_sub_libraries::Foreign;
 use crate::runtime::install::package_owner;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::{loader_words, map_failures};
@@ -25,6 +26,8 @@ pub enum Need<'a> {
     Opened(LoadOrigin),
     /// A convolution or the program needs it.
     Needed,
+    /// The same, and the loader uses it instead of a sound file in this directory, that of the main library.
+    Foreign(Foreign<'a>, &'a Path),
     /// Nothing that is known needs it.
     Unneeded,
 }

@@ -9,6 +9,7 @@ use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use crate::runtime::install::file_versions::FileVersions;
+use crate::runtime::install::mixed_sub_libraries::Foreign;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -72,6 +73,16 @@ impl SubLibraries {
         built: &Built,
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
+        let mut detector = FileVersions::new(&built.tables.build_ids);
+        let image = Image::open(main_library).ok();
+        let version = image.as_ref();
+        let version = version.and_then(|image| detector.part(image, "cudnn", main_library));
+        let main = SubLibraryFile::new("cudnn", main_library.to_path_buf(), version, true);
+        let release = main.version;
+        // A DLL may be renamed. What it opens depends on its version.
+        let major = release
+            .filter(|_| cfg!(windows))
+            .map_or(major, |one| one.major);
         let beside = beside(folder, major);
         let no_others = sub_libraries::is_jit_only(beside.iter().map(String::as_str));
         let jit_only = no_others || is_jit_configured();
@@ -83,12 +94,6 @@ impl SubLibraries {
             }
             names.into_iter().map(String::from).collect()
         };
-        let mut detector = FileVersions::new(&built.tables.build_ids);
-        let image = Image::open(main_library).ok();
-        let version = image.as_ref();
-        let version = version.and_then(|image| detector.part(image, "cudnn", main_library));
-        let main = SubLibraryFile::new("cudnn", main_library.to_path_buf(), version, true);
-        let release = main.version;
         let lookup =
             SubLibraryLookup::new(main_library, image.as_ref(), major, release, search_path);
         let mut parts = Self {
@@ -164,10 +169,13 @@ impl SubLibraries {
         }
         for part in &parts.list {
             if let Some(defect) = &part.defect {
-                let need = if part.needed {
-                    Need::Needed
-                } else {
-                    Need::Unneeded
+                let own = folder.join(part.path.file_name().unwrap_or_default());
+                let need = match part.needed {
+                    true if !part.is_in(folder) && Image::open(&own).is_ok() => {
+                        Need::Foreign(Foreign::new(part, folder, major, search_path), folder)
+                    }
+                    true => Need::Needed,
+                    false => Need::Unneeded,
                 };
                 let file = UnusableFile::new(&part.path, defect, need);
                 parts.findings.push(file.finding());

@@ -30,6 +30,8 @@ pub enum LoadOrigin {
     Application(PathBuf),
     /// On Windows the directory of `SetDllDirectory`.
     DllDirectory(PathBuf),
+    /// On Windows a directory of `AddDllDirectory`.
+    AddedDirectory(PathBuf),
     /// On Windows the working directory.
     WorkingDirectory(PathBuf),
     /// Another library in the process.
@@ -51,6 +53,7 @@ impl LoadOrigin {
             | LoadOrigin::LibraryRunpath(folder, _)
             | LoadOrigin::Application(folder)
             | LoadOrigin::DllDirectory(folder)
+            | LoadOrigin::AddedDirectory(folder)
             | LoadOrigin::WorkingDirectory(folder)
             | LoadOrigin::System(folder) => folder,
             _ => Path::new(""),

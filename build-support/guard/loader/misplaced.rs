@@ -27,6 +27,8 @@ pub struct Misplaced {
     /// The value of LD_LIBRARY_PATH with which the loader finds the file, if it reads that variable for this program, and
     /// where the variable is set.
     pub library_path: Option<(String, Starter)>,
+    /// On Windows: the program searches no PATH, since it called `SetDefaultDllDirectories`.
+    pub ignores_path: bool,
 }
 
 /// The kind of program that started this one.
@@ -65,7 +67,7 @@ pub enum Unsearched {
     Uncached(PathBuf),
     /// A variable names the directory, but the loader does not read it.
     Variable(&'static str, PathBuf),
-    /// PATH names the directory, but the loader does not read it.
+    /// PATH names the directory, but the loader does not read it, or on Windows not for this program.
     Path,
     /// `cudnn-guard fetch` installed the library.
     Fetched,

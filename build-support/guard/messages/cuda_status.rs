@@ -52,6 +52,7 @@ const STATUS: &str = "\
     restart Windows, so that the driver and its DLLs are of one release
 804 CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: the forward-compatibility library does not support this GPU
     remove the `compat` directory (package cuda-compat) from LD_LIBRARY_PATH, or update NVIDIA's driver
+    update NVIDIA's driver
 805 : NVIDIA's multi-process service (MPS) does not answer
     restart it with `nvidia-cuda-mps-control`, or unset CUDA_MPS_PIPE_DIRECTORY
 999 CUDA_ERROR_UNKNOWN: NVIDIA's driver cannot start, and does not know why

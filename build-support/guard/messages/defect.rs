@@ -14,6 +14,7 @@ impl fmt::Display for Defect {
         match self {
             Defect::Unreadable(words) => write!(f, "cannot be read: {words}"),
             Defect::Forbidden => f.write_str("may not be read by this user"),
+            Defect::Locked => f.write_str("is held open by another program (os error 32)"),
             Defect::Closed(dir) => {
                 let dir = dir.display();
                 write!(f, "cannot be reached: this user may not enter `{dir}`")
@@ -68,7 +69,9 @@ impl Defect {
     pub fn id(&self) -> FindingId {
         match self {
             Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => FindingId::WrongArchitecture,
-            Defect::Unreadable(_) | Defect::Forbidden | Defect::Closed(_) => FindingId::IoError,
+            Defect::Unreadable(_) | Defect::Forbidden | Defect::Locked | Defect::Closed(_) => {
+                FindingId::IoError
+            }
             _ => FindingId::LibraryDamaged,
         }
     }
@@ -89,6 +92,9 @@ impl Defect {
                     "let the user who runs this program read it: the tab Security in the properties of `{dir}`"
                 )
             }
+            Defect::Locked => {
+                "close the program that holds it open, such as an installer, and start this one again".to_string()
+            }
             Defect::Unreadable(_) => {
                 let path = word(path);
                 format!(
@@ -101,6 +107,9 @@ impl Defect {
             // It may be a user's home, so the help only makes it enterable.
             Defect::Closed(closed) => {
                 format!("let this user enter it: `sudo chmod a+x {}`", word(closed))
+            }
+            Defect::Empty | Defect::Directory if cfg!(windows) => {
+                format!("remove it, and install cuDNN in `{dir}` again")
             }
             Defect::Empty => format!(
                 "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted \

@@ -33,6 +33,7 @@ impl fmt::Display for LoadOrigin {
             LoadOrigin::System(_) => write!(f, "{system}, `{dir}`"),
             LoadOrigin::Application(_) => write!(f, "the program's own directory, `{dir}`"),
             LoadOrigin::DllDirectory(_) => write!(f, "SetDllDirectory, its `{dir}`"),
+            LoadOrigin::AddedDirectory(_) => write!(f, "AddDllDirectory, its `{dir}`"),
             LoadOrigin::WorkingDirectory(_) => write!(f, "the working directory, `{dir}`"),
             LoadOrigin::Library(Opener { path, preloaded }) => {
                 let path = printable(&path.to_string_lossy());
@@ -78,7 +79,9 @@ impl LoadOrigin {
             LoadOrigin::LibraryPath(_) => {
                 format!("{removal}, or put the directory of {required} before it")
             }
-            LoadOrigin::Application(_) | LoadOrigin::DllDirectory(_) => format!(
+            LoadOrigin::Application(_)
+            | LoadOrigin::DllDirectory(_)
+            | LoadOrigin::AddedDirectory(_) => format!(
                 "install {required} in `{dir}`, in the place of the one there: Windows looks there before PATH"
             ),
             LoadOrigin::WorkingDirectory(_) => format!(

@@ -27,6 +27,13 @@ impl UnusableFile<'_> {
         let finding = match &self.need {
             Need::Refused(words) => finding.with("loader", words),
             Need::Opened(origin) => finding.with("found via", origin),
+            Need::Foreign(foreign, folder) => {
+                let sound = folder.join(self.path.file_name().unwrap_or_default());
+                let finding = finding.with("found via", &foreign.origin);
+                return finding
+                    .with("instead of", sound.display())
+                    .help(foreign.help(folder, "cuDNN"));
+            }
             _ => finding,
         };
         finding.help(match &self.reinstall {

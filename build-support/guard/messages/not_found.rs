@@ -148,6 +148,10 @@ impl Misplaced {
                 "{variable} is `{}`, and {LOADER} does not follow that variable",
                 value.display()
             ),
+            Unsearched::Path if cfg!(windows) => {
+                "PATH names its directory, but this program searches no PATH: it called SetDefaultDllDirectories"
+                    .to_string()
+            }
             Unsearched::Path => {
                 "PATH names its directory, but the loader reads LD_LIBRARY_PATH instead".to_string()
             }
@@ -187,6 +191,9 @@ impl Misplaced {
                 "add `Environment=\"LD_LIBRARY_PATH={}\"` to `[Service]` in the unit, run `systemctl daemon-reload`, and restart the service",
                 in_unit(value)
             ),
+            (_, None) if self.ignores_path => {
+                format!("call `AddDllDirectory` with `{dir}` in this program before it opens cuDNN")
+            }
             (_, None) if cfg!(windows) => format!("put `{dir}` into PATH where the program runs"),
             (_, None) => format!("name `{dir}` in /etc/ld.so.conf, and run `ldconfig` as root"),
         }

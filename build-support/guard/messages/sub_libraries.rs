@@ -133,7 +133,7 @@ impl ForeignSubLibraries<'_> {
 impl Foreign<'_> {
     /// Returns the help that makes the loader use another sub-library. `complete`: the cuDNN to install in the
     /// directory of the main library.
-    fn help(&self, folder: &Path, complete: &str) -> String {
+    pub fn help(&self, folder: &Path, complete: &str) -> String {
         let folder = folder.display();
         let install = format!("install {complete} in `{folder}`, whole");
         match &self.origin {
@@ -148,8 +148,10 @@ impl Foreign<'_> {
             }
             LoadOrigin::Application(dir)
             | LoadOrigin::DllDirectory(dir)
+            | LoadOrigin::AddedDirectory(dir)
             | LoadOrigin::WorkingDirectory(dir)
-                if self.has_own || !self.yields =>
+            | LoadOrigin::System(dir)
+                if cfg!(windows) && (self.has_own || !self.yields) =>
             {
                 let remove = format!(
                     "remove the `cudnn*.dll` files from `{}`, where Windows looks before it looks into `{}`",

@@ -21,7 +21,10 @@ impl VariableFault {
             )),
             VariableFault::UnwrittenReport(path, error) => Finding::warning(
                 FindingId::IoError,
-                format!("cannot write the report `{}`: {error}", path.display()),
+                format!(
+                    "cannot write the report to `{}`, as CUDNN_GUARD_REPORT asks: {error}",
+                    path.display()
+                ),
             ),
             VariableFault::Privileged(names) => finding(format!(
                 "{} not followed: this program has more rights than its user (setuid, capabilities)",

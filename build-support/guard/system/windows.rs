@@ -46,6 +46,9 @@ unsafe extern "system" {
     fn SetThreadErrorMode(mode: u32, old: *mut u32) -> i32;
 }
 
+type GetDllPath = unsafe extern "system" fn(*const u16, u32, *mut *mut u16, *mut *mut u16) -> i32;
+type ReleasePath = unsafe extern "system" fn(*mut u16);
+
 /// A DLL of this process. It is never closed.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
@@ -183,6 +186,31 @@ pub fn system_folders() -> Vec<PathBuf> {
 pub fn dll_directory() -> Option<PathBuf> {
     // SAFETY: at most `size` words are written.
     written(&|into, size| unsafe { GetDllDirectoryW(size, into) })
+}
+
+/// Returns the directories that Windows searches for a DLL that this process opens by its name, separated by `;`. They
+/// depend on `SetDefaultDllDirectories` and `AddDllDirectory`, which have no other query. `LoadLibrary` itself calls this
+/// function, which Windows 8 and later have.
+pub fn dll_search_path() -> Option<OsString> {
+    let name = wide(OsStr::new("cudnn.dll"));
+    let (mut list, mut other) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: ntdll is in each process. Its function takes a name that ends in zero and writes two pointers; the first
+    // text ends in zero, and belongs to this function until it is released.
+    unsafe {
+        let ntdll = Library {
+            module: GetModuleHandleW(wide(OsStr::new("ntdll.dll")).as_ptr()),
+        };
+        let query: GetDllPath = std::mem::transmute(ntdll.symbol("LdrGetDllPath")?);
+        let release: ReleasePath = std::mem::transmute(ntdll.symbol("RtlReleasePath")?);
+        if query(name.as_ptr(), 0, &mut list, &mut other) != 0 || list.is_null() {
+            return None;
+        }
+        let length = (0..LONGEST as usize * 4).take_while(|at| *list.add(*at) != 0);
+        let text = std::slice::from_raw_parts(list, length.count());
+        let text = OsString::from_wide(text);
+        release(list);
+        Some(text)
+    }
 }
 
 /// Returns the path that a function writes, which returns its number of words; `None` if it writes nothing.

@@ -21,7 +21,10 @@ impl PreflightInput {
                     "{name} is looked for along the PATH of wherever the program runs"
                 ));
             }
-            findings.push(InspectionFault::NoDll(missing, self.path_known).finding());
+            let mut others = self.others.iter();
+            let other = others.find(|other| other.instead_of == *name);
+            let other = other.map(|other| &*other.path);
+            findings.push(InspectionFault::NoDll(missing, self.path_known, other).finding());
         }
     }
 

@@ -7,8 +7,10 @@ pub mod agreement;
 pub mod farm;
 pub mod faults;
 pub mod judged;
+pub mod layouts;
 pub mod sound;
 pub mod texts;
+pub mod unsearched;
 
 use cudnn_guard::runtime::facts::built::Loader;
 use cudnn_guard::runtime::facts::record;

@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::loader::misplaced::{Misplaced, Unsearched, by_variable, first_loadable};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use std::path::{Path, PathBuf};
 
 /// The directories of NVIDIA's installers, which contain a directory for each version.
@@ -23,6 +24,12 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
     let quoted = in_quotes(&path.to_string_lossy(), names);
     if quoted.is_some() {
         return quoted;
+    }
+    if ignores_path() {
+        let mut dirs = std::env::split_paths(&path);
+        if let Some(file) = dirs.find_map(|dir| first_loadable(&[dir], names)) {
+            return Some(misplaced(file, Unsearched::Path));
+        }
     }
     if let Some((file, cause)) = by_variable(&|dir| below(dir, names)) {
         return Some(misplaced(file, cause));
@@ -56,7 +63,15 @@ fn misplaced(file: PathBuf, cause: Unsearched) -> Misplaced {
         file: Some(file),
         cause,
         library_path: None,
+        ignores_path: ignores_path(),
     }
+}
+
+/// Returns `true` if Windows searches no directory of PATH for this program.
+fn ignores_path() -> bool {
+    let search_path = SearchPath::of_program();
+    let is_named = |place: &SearchDirectory| matches!(place.origin, LoadOrigin::LibraryPath(_));
+    !search_path.directories.iter().any(is_named)
 }
 
 /// Returns one of these files, in this directory or below it. The installers of cuDNN have a directory for each

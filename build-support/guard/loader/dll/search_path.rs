@@ -8,8 +8,38 @@ use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 impl SearchPath {
-    /// Returns the search path of this process. Windows does not report directories from `SetDefaultDllDirectories`.
+    /// Returns the search path of this process, as Windows reports it.
     pub fn of_program() -> Self {
+        let mut usual = Self::usual().directories;
+        let Some(list) = platform::dll_search_path() else {
+            return Self { directories: usual };
+        };
+        let system = platform::system_folders();
+        let mut directories = Vec::new();
+        let entries = list.as_encoded_bytes().split(|byte| *byte == b';');
+        for entry in entries.filter(|entry| !entry.is_empty()) {
+            let dir = match entry {
+                b"." => std::env::current_dir().unwrap_or_default(),
+                _ => plain(&platform::path_of(entry.to_vec())),
+            };
+            // The directories of PATH follow those of Windows.
+            let is_after_system = directories.iter().any(SearchDirectory::is_system);
+            let known = usual.iter().position(|place| {
+                let is_of_path = matches!(place.origin, LoadOrigin::LibraryPath(_));
+                is_same(&place.dir, &dir) && (is_after_system || !is_of_path)
+            });
+            if let Some(known) = known {
+                directories.push(usual.remove(known));
+            } else if !system.iter().any(|one| is_same(&one.join("system"), &dir)) {
+                // The directory of 16-bit programs contains no DLL for this one.
+                directories.push(LoadOrigin::AddedDirectory(dir).into());
+            }
+        }
+        Self { directories }
+    }
+
+    /// Returns the search path of a process that does not change it.
+    fn usual() -> Self {
         let program = std::env::current_exe().unwrap_or_default();
         let mut own = Vec::new();
         own.extend(program.parent().map(Path::to_path_buf));
@@ -18,7 +48,7 @@ impl SearchPath {
         // `std::env::split_paths` removes quotation marks, but the loader does not.
         for entry in path.as_encoded_bytes().split(|byte| *byte == b';') {
             if !entry.is_empty() {
-                named.push(platform::path_of(entry.to_vec()));
+                named.push(plain(&platform::path_of(entry.to_vec())));
             }
         }
         let set = platform::dll_directory();
@@ -85,4 +115,15 @@ impl SearchPath {
         }
         lines
     }
+}
+
+/// Returns a path with backslashes only, without one at the end.
+fn plain(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+/// Returns `true` if both are the same text, apart from the case of its letters.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let (one, other) = (plain(one), plain(other));
+    one.as_os_str().eq_ignore_ascii_case(other.as_os_str())
 }

@@ -98,6 +98,7 @@ fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
                 file: None,
                 cause: Unsearched::Entry(entry.to_string(), fault),
                 library_path: None,
+                ignores_path: false,
             });
         }
     }
@@ -119,6 +120,7 @@ pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
                         file: Some(file),
                         cause: Unsearched::Uncached(conf),
                         library_path: None,
+                        ignores_path: false,
                     });
                 }
             }
@@ -132,6 +134,7 @@ fn led_by(file: PathBuf, cause: Unsearched, value: String) -> Misplaced {
         file: Some(file),
         cause,
         library_path: (!platform::is_privileged()).then(|| (value, Starter::find())),
+        ignores_path: false,
     }
 }
 

@@ -119,16 +119,22 @@ fn the_tunable_decides() {
     assert!(!says("glibc.rtld.nns=4:glibc.rtld.execstack=2"));
 }
 
-/// A root and a program that are named from the working directory: `$ORIGIN` is an absolute path in the image.
+/// A root that is named from the working directory, and a program by its path there or in the image: `$ORIGIN` is an
+/// absolute path in the image.
 #[test]
 fn an_origin_below_a_relative_root() {
     let image = Image::new("relative-root");
     image.library("app/lib/liba.so.1", "int nothing;", &[]);
     image.program(&[], &["IMAGE/app/lib/liba.so.1", "-Wl,-rpath,$ORIGIN/lib"]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    command
-        .args(["inspect", "--root", "inspect-relative-root"])
-        .arg("inspect-relative-root/app/app")
-        .env_clear();
-    run(command.current_dir(image.0.parent().unwrap())).exits_with(0);
+    for (program, code) in [
+        ("inspect-relative-root/app/app", 0),
+        ("/app/app", 0),
+        ("/app/other", 2),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command
+            .args(["inspect", "--root", "inspect-relative-root", program])
+            .env_clear();
+        run(command.current_dir(image.0.parent().unwrap())).exits_with(code);
+    }
 }

@@ -50,5 +50,5 @@ fn inspect_tells_what_the_guard_tells() {
         compare(name, &fault.start, Some((fault.id, fault.culprit)));
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert_eq!(seen, 35);
+    assert_eq!(seen, 37);
 }

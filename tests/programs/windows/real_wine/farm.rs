@@ -40,6 +40,16 @@ impl Farm {
         self.dir.join(name)
     }
 
+    /// The folder of this path below `C:\\`, with what is there.
+    pub fn at(windows: &Windows, path: &str) -> Self {
+        let dir = windows.drive().join(path.replace('\\', "/"));
+        fs::create_dir_all(&dir).unwrap();
+        Self {
+            dir,
+            path: format!(r"C:\{path}"),
+        }
+    }
+
     /// All DLLs of a set on top.
     pub fn install(self, set: &str) -> Self {
         place(&real(set), &self.dir);

@@ -35,6 +35,8 @@ pub const ALL: &[SetUp<Fault>] = &[
     ("32 bits first", of_32_bits_first),
     ("installed, and not on PATH", installed),
     ("the other major alone", other_major),
+    ("an 8 under the name of a 9", renamed),
+    ("an empty part first", empty_part_first),
 ];
 
 const MAIN_OF_9: &str = "cudnn64_9.dll";
@@ -239,6 +241,26 @@ pub fn other_major(windows: &Windows) -> Fault {
         start: Start::of("nine").path(&farm.path),
         id: "cudnn-not-loadable",
         culprit: r"C:\cuDNN\cudnn64_8.dll",
+    }
+}
+
+fn renamed(windows: &Windows) -> Fault {
+    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7));
+    fs::rename(farm.file("cudnn64_8.dll"), farm.file(MAIN_OF_9)).unwrap();
+    Fault {
+        start: Start::of("nine").path(&farm.path),
+        id: "cudnn-version-mismatch",
+        culprit: r"C:\cuDNN\cudnn64_9.dll",
+    }
+}
+
+pub fn empty_part_first(windows: &Windows) -> Fault {
+    let good = Farm::of(windows, "cuDNN", V9_28);
+    let stale = Farm::empty(windows, "stale").with(PART_OF_9, b"");
+    Fault {
+        start: Start::of("nine").path(&format!("{};{}", stale.path, good.path)),
+        id: "library-damaged",
+        culprit: r"C:\stale\cudnn_ops64_9.dll",
     }
 }
 

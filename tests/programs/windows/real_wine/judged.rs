@@ -66,6 +66,21 @@ impl Start {
         self
     }
 
+    /// Takes this directory out of PATH.
+    pub fn without(mut self, dir: &str) -> Self {
+        let entries = self.path.split(';').filter(|entry| *entry != dir);
+        self.path = entries.collect::<Vec<_>>().join(";");
+        self
+    }
+
+    /// Leaves out what it does in these two words.
+    pub fn does_not(mut self, act: &str) -> Self {
+        if let Some(at) = self.acts.iter().position(|one| one == act) {
+            self.acts.drain(at..at + 2);
+        }
+        self
+    }
+
     /// The program lies in this folder.
     pub fn within(mut self, windows: &Windows, dir: &str) -> Self {
         let file = format!("{}.exe", self.program);

@@ -8,12 +8,16 @@ use ::cudnn_guard::runtime::check::check_version;
 use ::cudnn_guard::runtime::facts::record;
 use std::ffi::{OsStr, c_char, c_void};
 use std::os::windows::ffi::OsStrExt;
+use std::os::windows::fs::OpenOptionsExt;
 
 #[link(name = "kernel32")]
 unsafe extern "system" {
     fn LoadLibraryW(name: *const u16) -> *mut c_void;
     fn GetProcAddress(module: *mut c_void, name: *const c_char) -> *mut c_void;
     fn SetDllDirectoryW(name: *const u16) -> i32;
+    fn AddDllDirectory(name: *const u16) -> *mut c_void;
+    fn SetDefaultDllDirectories(flags: u32) -> i32;
+    fn SetCurrentDirectoryW(name: *const u16) -> i32;
 }
 
 fn main() {
@@ -36,6 +40,23 @@ fn main() {
                 let name = wide(&acts.next().unwrap());
                 assert_ne!(unsafe { SetDllDirectoryW(name.as_ptr()) }, 0);
             }
+            "add-dll-directory" => {
+                let name = wide(&acts.next().unwrap());
+                assert!(!unsafe { AddDllDirectory(name.as_ptr()) }.is_null());
+            }
+            // LOAD_LIBRARY_SEARCH_DEFAULT_DIRS: those of the program and of Windows, and the added ones.
+            "default-directories" => assert_ne!(unsafe { SetDefaultDllDirectories(0x1000) }, 0),
+            "change-directory" => {
+                let name = wide(&acts.next().unwrap());
+                assert_ne!(unsafe { SetCurrentDirectoryW(name.as_ptr()) }, 0);
+            }
+            // No other handle may be opened until this process ends.
+            "hold" => {
+                let mut options = std::fs::OpenOptions::new();
+                let file = options.read(true).share_mode(0).open(acts.next().unwrap());
+                std::mem::forget(file.unwrap());
+            }
+            "use" => println!("{}", used(load(&acts.next().unwrap()))),
             "went-on" => println!("went on"),
             other => panic!("{other}"),
         }
@@ -55,6 +76,25 @@ fn answer(cudnn: *mut c_void) -> usize {
         let ask: extern "C" fn() -> usize = std::mem::transmute(address);
         ask()
     }
+}
+
+/// Calls cuDNN's own checks of its parts, which opens them. If one cannot be opened, cuDNN ends the process.
+fn used(cudnn: *mut c_void) -> String {
+    let mut told = answer(cudnn).to_string();
+    for check in [
+        c"cudnnGraphVersionCheck",
+        c"cudnnOpsVersionCheck",
+        c"cudnnCnnVersionCheck",
+        c"cudnnAdvVersionCheck",
+    ] {
+        unsafe {
+            let address = GetProcAddress(cudnn, check.as_ptr());
+            assert!(!address.is_null());
+            let ask: extern "C" fn() -> i32 = std::mem::transmute(address);
+            told += &format!(" {}", ask());
+        }
+    }
+    told
 }
 
 fn wide(text: &OsStr) -> Vec<u16> {

@@ -10,6 +10,26 @@ use std::process::{Child, Command, Stdio};
 
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
+/// Commands, variables, directories and names of files that no text on Windows contains.
+const OF_LINUX: [&str; 16] = [
+    "sudo ",
+    "ldconfig",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "apt ",
+    "dnf ",
+    "`/usr/",
+    "`/etc/",
+    "/dev/nvidia",
+    "chmod",
+    "`ls ",
+    "ulimit",
+    "dmesg",
+    "docker",
+    "libcudnn",
+    "libcuda",
+];
+
 const RANDOM: &str = "\
 #include <stddef.h>
 int __stdcall SystemFunction036(void *, unsigned long);
@@ -88,11 +108,18 @@ impl Windows {
                 .args(arguments)
                 .envs(env.iter().copied()))
         };
-        let ran = again();
-        match ran.code {
-            Some(1) if ran.stdout.is_empty() && ran.stderr.is_empty() => again(),
-            _ => ran,
+        let mut ran = again();
+        if ran.code == Some(1) && ran.stdout.is_empty() && ran.stderr.is_empty() {
+            ran = again();
         }
+        // A page of `explain` has the commands of both systems.
+        if arguments.first() != Some(&"explain") {
+            for word in OF_LINUX {
+                let text = ran.text();
+                assert!(!text.contains(word), "`{word}` on Windows: {text}");
+            }
+        }
+        ran
     }
 
     pub fn command(&self, what: impl AsRef<OsStr>) -> Command {

@@ -31,6 +31,8 @@ unsafe extern "system" {
     fn Process32First(snapshot: *mut c_void, entry: *mut Entry) -> i32;
     fn Process32Next(snapshot: *mut c_void, entry: *mut Entry) -> i32;
     fn CloseHandle(handle: *mut c_void) -> i32;
+    fn AddDllDirectory(name: *const u16) -> *mut c_void;
+    fn SetDefaultDllDirectories(flags: u32) -> i32;
 }
 
 macro_rules! told {
@@ -61,6 +63,12 @@ fn main() {
                     told!(first);
                 }
                 println!("{} handles, {} processes", self::handles() as i32 - handles as i32, children() - processes);
+            }
+            // Windows looks into no other directories then but the program's and its own.
+            add if add.starts_with("add=") => {
+                let name: Vec<u16> = add[4..].encode_utf16().chain([0]).collect();
+                assert!(!unsafe { AddDllDirectory(name.as_ptr()) }.is_null());
+                assert_ne!(unsafe { SetDefaultDllDirectories(0x1000) }, 0);
             }
             other => std::fs::write(other, "went on").unwrap(),
         }

@@ -1,0 +1,163 @@
+//! A bad part of cuDNN in one directory, and a sound cuDNN in another: in which of them a program gets the bad one
+//! depends on how it opens cuDNN. A program without a guard decides that, and the guard has to agree with it.
+
+use super::farm::{Farm, real};
+use super::judged::{Start, windows};
+use super::{V9_14, V9_28};
+use crate::windows::wine::windows::Windows;
+use std::fs;
+
+const PART: &str = "cudnn_ops64_9.dll";
+const SOUND: &str = r"C:\cuDNN";
+
+/// What each program gets: a row is what the bad part is and where, a column how the program opens cuDNN.
+const TABLE: &str = include_str!("layouts.txt");
+
+/// Where the bad part is.
+const PLACES: [(&str, &str); 8] = [
+    ("beside the program", r"C:\own"),
+    ("PATH first", r"C:\bad"),
+    ("PATH last", r"C:\bad"),
+    ("System32", r"C:\windows\system32"),
+    ("working directory", r"C:\bad"),
+    ("AddDllDirectory", r"C:\bad"),
+    (
+        "installer",
+        r"C:\Program Files\NVIDIA\CUDNN\v9.14\bin\13.0\x64",
+    ),
+    ("wheel", r"C:\env\Lib\site-packages\nvidia\cudnn\bin"),
+];
+/// A sound part is the only one if the other directory has none.
+const KINDS: [&str; 6] = [
+    "of 9.14",
+    "for ARM64",
+    "empty",
+    "a text",
+    "held open",
+    "the only one",
+];
+/// How the program opens cuDNN: by its name through the guard or before it, as a linked program does, by its path, or in
+/// a directory of `AddDllDirectory`, without those of PATH.
+const WAYS: [&str; 4] = ["name", "before", "path", "added"];
+
+fn bad_part(windows: &Windows, kind: &str, place: &str) -> Farm {
+    let farm = Farm::at(windows, place.strip_prefix(r"C:\").unwrap());
+    match kind {
+        "of 9.14" => farm.from(V9_14, PART),
+        "for ARM64" => farm.from(V9_28, PART).for_cpu(PART, 0xaa64),
+        "empty" => farm.with(PART, b""),
+        // Not a link, or the sound one would be held open too.
+        "held open" => farm.with(PART, &fs::read(real(V9_28).join(PART)).unwrap()),
+        "the only one" => farm.from(V9_28, PART),
+        _ => farm.with(PART, b"version https://git-lfs.github.com/spec/v1\n"),
+    }
+}
+
+/// How the program is started, and what it does to open cuDNN.
+fn start(
+    windows: &Windows,
+    kind: &str,
+    (place, dir): (&str, &str),
+    way: &str,
+) -> (Start, [&'static str; 2]) {
+    let is_added = way == "added";
+    let mut path = match (place, is_added) {
+        ("PATH first", false) => format!("{dir};{SOUND}"),
+        ("PATH last", false) => format!("{SOUND};{dir}"),
+        ("PATH first" | "PATH last", true) => dir.to_string(),
+        (_, false) => SOUND.to_string(),
+        (_, true) => String::new(),
+    };
+    if place == "wheel" {
+        path += r";C:\env\Scripts";
+    }
+    let mut start = Start::of("nine").path(&path);
+    if place == "beside the program" {
+        start = start.within(windows, dir);
+    }
+    if place == "working directory" {
+        start = start.does(&["change-directory", dir]);
+    }
+    if place == "AddDllDirectory" {
+        start = start.does(&["add-dll-directory", dir]);
+    }
+    if is_added {
+        start = start.does(&["add-dll-directory", SOUND, "default-directories"]);
+    }
+    if kind == "held open" {
+        start = start.does(&["hold", &format!(r"{dir}\{PART}")]);
+    }
+    let opened = match way {
+        "path" => r"C:\cuDNN\cudnn64_9.dll",
+        _ => "cudnn64_9.dll",
+    };
+    (start, ["load", opened])
+}
+
+/// Does what the first help says, and returns how the program is started then.
+fn followed(windows: &Windows, start: Start, told: &str) -> Start {
+    let mut lines = told.lines();
+    let help = lines.find_map(|line| line.strip_prefix("  = help: "));
+    let help = help.unwrap_or_else(|| panic!("{told}"));
+    let mut words = help.split('`');
+    match words.next().unwrap() {
+        "take " => return start.without(words.next().unwrap()),
+        "remove the " => {
+            assert_eq!(words.next(), Some("cudnn*.dll"));
+            let dir = windows.unix(words.nth(1).unwrap());
+            fs::remove_file(dir.join(PART)).unwrap();
+        }
+        "install cuDNN 9.28.0 again in " => {
+            assert_eq!(words.next(), Some(SOUND));
+            Farm::of(windows, "cuDNN", V9_28);
+        }
+        _ => panic!("{help}"),
+    }
+    start.does_not("hold")
+}
+
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn the_guard_agrees_with_windows_in_each_layout() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let (mut table, mut wrong, mut cells) = (String::new(), String::new(), 0);
+    for kind in KINDS {
+        for place in PLACES {
+            table += &format!("{kind:<14}{:<20}", place.0);
+            for way in WAYS {
+                let sound = Farm::of(windows, "cuDNN", V9_28);
+                if kind == "the only one" {
+                    sound.without(PART);
+                }
+                let bad = bad_part(windows, kind, place.1);
+                let (start, load) = start(windows, kind, place, way);
+                let before: &[&str] = if way == "name" { &[] } else { &load };
+                let acts = [before, &["startup", "went-on"]].concat();
+                let plain = start.run(windows, &["use", load[1]]);
+                let ran = start.run(windows, &acts);
+                let works = plain.code == Some(0) && plain.stdout == "92800 0 0 0 0\n";
+                table += &format!("{:<8}", if works { "works" } else { "fails" });
+                let mut is_right = match works {
+                    true => ran.code == Some(0) && ran.stdout == "went on\n",
+                    false => ran.code == Some(78) && ran.stderr.contains(PART),
+                };
+                if is_right && !works && (way == "name" || way == "added") {
+                    let mended = followed(windows, start, &ran.stderr).run(windows, &acts);
+                    is_right = mended.code == Some(0) && mended.stdout == "went on\n";
+                }
+                cells += 1;
+                if !is_right {
+                    let (plain, ran) = (plain.text(), ran.text());
+                    wrong += &format!("{kind}, {}, {way}: {works}\n{plain}\n{ran}\n\n", place.0);
+                }
+                let _ = fs::remove_file(bad.file(PART));
+            }
+            table = format!("{}\n", table.trim_end());
+        }
+    }
+    let _ = fs::remove_dir_all(windows.drive().join("Program Files/NVIDIA"));
+    assert!(wrong.is_empty(), "{table}{wrong}");
+    assert_eq!(table, TABLE);
+    assert_eq!(cells, 192);
+}

@@ -1,0 +1,98 @@
+//! A cuDNN where Windows does not look for this program, and what the help says then.
+
+use super::farm::Farm;
+use super::judged::{Start, ids, windows};
+use super::{V8_9_7, V9_28, faults};
+use crate::support::{program, run, scratch, write_if_new};
+use crate::windows::wine::windows::Windows;
+use std::fs;
+
+/// A program that is linked to cuDNN, without a guard.
+fn linked(windows: &Windows) {
+    let dir = scratch("wine-linked");
+    write_if_new(
+        &dir.join("cudnn.def"),
+        "LIBRARY cudnn64_9.dll\nEXPORTS\ncudnnGetVersion\n",
+    );
+    run(program("x86_64-w64-mingw32-dlltool")
+        .current_dir(&dir)
+        .args(["-d", "cudnn.def", "-l", "libcudnn.a"]))
+    .exits_with(0);
+    let source = "#include <stdio.h>\nsize_t cudnnGetVersion(void);\n\
+                  int main(void) { printf(\"%d\\n\", (int)cudnnGetVersion()); }\n";
+    let library = dir.join("libcudnn.a");
+    let into = windows.drive().join("linked/linked.exe");
+    windows.compile("linked", source, &into, &[library.to_str().unwrap()]);
+}
+
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_program_that_searches_no_path_is_told_so() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    Farm::of(windows, "cuDNN", V9_28);
+    let start = Start::of("nine")
+        .path(r"C:\cuDNN")
+        .does(&["default-directories"]);
+    let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
+    let told = r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\cuDNN\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]
+  = help: call `AddDllDirectory` with `C:\cuDNN` in this program before it opens cuDNN
+  reason      PATH names its directory, but this program searches no PATH: it called SetDefaultDllDirectories
+";
+    assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
+    let told = start
+        .does(&["add-dll-directory", r"C:\cuDNN"])
+        .json(windows, "check");
+    assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
+    assert_eq!(
+        told["loaded"]["found_via"],
+        r"AddDllDirectory, its `C:\cuDNN`"
+    );
+}
+
+/// `inspect` and `run` name the installed one, for which no guard can run.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_linked_program_is_told_where_one_is_installed() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    linked(windows);
+    faults::installed(windows);
+    let installed = r"C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64";
+    let guard = r"C:\cudnn-guard.exe";
+    for (command, code) in [("inspect", 1), ("run", 78)] {
+        let arguments = [command, r"C:\linked\linked.exe"];
+        let ran = windows.start(guard, &arguments, &[("COLUMNS", "400")]);
+        let help = format!("= help: put `{installed}` into PATH where the program runs\n");
+        ran.exits_with(code)
+            .says(&help)
+            .says(&format!("there is    {installed}\\cudnn64_9.dll\n"));
+    }
+    let path = [("WINEPATH", installed)];
+    windows
+        .start(guard, &["inspect", r"C:\linked\linked.exe"], &path)
+        .exits_with(0);
+    let ran = windows.start(guard, &["run", r"C:\linked\linked.exe"], &path);
+    assert_eq!(ran.exits_with(0).stdout.trim(), "92800");
+    faults::uninstall(windows);
+}
+
+/// NVIDIA's installer has a directory for each CUDA.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn doctor_tells_the_installed_ones_apart() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let installed = r"Program Files\NVIDIA\CUDNN\v9.28\bin";
+    for cuda in ["12.9", "13.0"] {
+        Farm::of(windows, &format!(r"{installed}\{cuda}\x64"), V9_28);
+    }
+    Farm::of(windows, "cuDNN", V8_9_7);
+    let ran = windows.start(r"C:\cudnn-guard.exe", &["doctor"], &[("COLUMNS", "400")]);
+    for cuda in [12, 13] {
+        let line =
+            format!("  cuDNN 9.28.0 for CUDA {cuda} at C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\n");
+        assert!(ran.stdout.contains(&line), "{}", ran.stdout);
+    }
+    let _ = fs::remove_dir_all(windows.drive().join("Program Files/NVIDIA"));
+}
