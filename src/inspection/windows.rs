@@ -69,7 +69,9 @@ impl Inspection {
         }
         let platform = &self.input.platform;
         let cudnn = main_library::dlls(&library, major, platform, &|name| path.file(name));
-        self.input.dll_dependencies = Some(path.dependencies(&cudnn, None));
+        let mut dependencies = path.dependencies(&cudnn, None);
+        dependencies.missing_dlls.extend(path.not_opened(&cudnn));
+        self.input.dll_dependencies = Some(dependencies);
         self.input.cudnn = Some(cudnn);
         provider
     }

@@ -7,6 +7,8 @@ use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
 use crate::runtime::binary::pe::Pe;
+#[cfg(feature = "cli")]
+use crate::runtime::install::dlopen_dependencies::opened_by;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
@@ -153,6 +155,23 @@ impl<'a> DllSearchPath<'a> {
             missing_dlls,
             path_known: self.known,
         }
+    }
+
+    /// Returns the DLLs that the needed sub-libraries open by their names when they compute, and that are missing.
+    #[cfg(feature = "cli")]
+    pub fn not_opened(&self, cudnn: &Cudnn) -> Vec<MissingDll> {
+        let mut missing = Vec::new();
+        let cuda = cudnn.cuda_major.filter(|_| self.known);
+        for part in cudnn.parts.iter().filter(|part| part.needed) {
+            let opened = cuda.map(|cuda| opened_by(&part.name, &part.path, cuda, true));
+            for name in opened.unwrap_or_default().into_iter().flatten() {
+                if self.file(&name).is_none() {
+                    let part = part.path.clone();
+                    missing.push(MissingDll { part, dll: name });
+                }
+            }
+        }
+        missing
     }
 }
 

@@ -105,7 +105,9 @@ pub fn judge(
         matches!(outcome.end, ExitStatus::Signal(_)) && exit_verdict::is_caused_by_cudnn(&outcome);
     let broke = was_refused || crashed && outcome.second_try.is_none();
     let mut suspects = Vec::new();
-    if let (true, Some(cuda)) = (broke, answer.cuda_major) {
+    // On Windows, a DLL that is missing is named without a GPU too: nothing else is tested then.
+    let is_untested = cfg!(windows) && answer.tried.is_empty();
+    if let (true, Some(cuda)) = (broke || is_untested, answer.cuda_major) {
         suspects = dlopen_dependencies::find_suspects(parts, cuda, &answer.mapped, search_path);
         let findings = suspects.iter().map(|suspect| suspect.finding());
         report.findings.extend(findings);

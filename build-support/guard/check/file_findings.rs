@@ -20,6 +20,7 @@ pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts
         let version = part.version;
         version.is_some_and(|version| program_rules::version(built, version).is_ok())
     });
+    let is_mismatch = mismatch.is_some();
     let mut mismatch = mismatch.filter(|_| !is_mixed || is_irrelevant || !has_required);
     if !is_mixed || is_irrelevant {
         report.findings.extend(mismatch.take());
@@ -27,6 +28,10 @@ pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts
     for mut finding in parts.findings {
         if is_irrelevant && finding.id == FindingId::PartsMixed {
             continue;
+        }
+        if is_mismatch && finding.id == FindingId::PartsMissing {
+            // This version again would not help.
+            finding.help.clear();
         }
         main_library.add_evidence(&mut finding);
         report.findings.push(finding);

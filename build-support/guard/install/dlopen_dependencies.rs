@@ -153,7 +153,8 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<SuspectLibrary
     if !name.starts_with(NVRTC) {
         return None;
     }
-    let file = std::fs::canonicalize(file).ok()?;
+    let real = std::fs::canonicalize(file).ok()?;
+    let file = by_system!(real.as_path(), file);
     let builtins = by_system!(
         format!("{}.{}.", BUILTINS, cuda),
         format!("{}{}", BUILTINS, cuda)
@@ -164,7 +165,7 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<SuspectLibrary
             return None;
         }
     }
-    Some(SuspectLibrary::WithoutBuiltins(file, cuda))
+    Some(SuspectLibrary::WithoutBuiltins(file.into(), cuda))
 }
 
 fn unlike_cublas(blas: &Path, lt: &Path) -> Option<SuspectLibrary> {

@@ -134,12 +134,12 @@ fn install(name: &str) -> String {
 impl MissingDlopen {
     /// Returns the clause that follows a headline.
     pub fn reason(&self) -> String {
-        format!("the loader did not find {} for it", self.name)
+        format!("{LOADER} did not find {} for it", self.name)
     }
 
     /// Returns the finding for a cuDNN that continued and then failed.
     pub fn finding(&self, output: &str) -> Finding {
-        let summary = format!("cuDNN opens {}, which the loader does not find", self.name);
+        let summary = format!("cuDNN opens {}, which {LOADER} does not find", self.name);
         let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
         self.with_help(finding.with("it printed", output.trim()))
     }
@@ -186,7 +186,7 @@ impl SuspectLibrary {
                 link,
             } => {
                 let summary = format!(
-                    "`{}` opens {name} when it comes to use it, and the loader does not find that",
+                    "`{}` opens {name} when it comes to use it, and {LOADER} does not find that",
                     part.display()
                 );
                 let finding = Finding::warning(id, summary).with("looked at", looked_at.join("\n"));
@@ -197,18 +197,22 @@ impl SuspectLibrary {
             }
             SuspectLibrary::WithoutBuiltins(nvrtc, cuda) => {
                 let summary = format!(
-                    "`{}` has no libnvrtc-builtins of CUDA {cuda} beside it, which it opens when it compiles",
-                    nvrtc.display()
+                    "`{}` has no {} of CUDA {cuda} beside it, which it opens when it compiles",
+                    nvrtc.display(),
+                    by_system!("libnvrtc-builtins", "nvrtc-builtins64")
                 );
                 Finding::warning(id, summary)
                     .help("install NVRTC again, both files in one directory")
             }
             SuspectLibrary::UnlikeCublas(blas, lt) => Finding::warning(
                 FindingId::CudaLibrariesMixed,
-                "libcublas and its libcublasLt come from two installations",
+                by_system!(
+                    "libcublas and its libcublasLt come from two installations",
+                    "cublas64 and its cublasLt64 come from two installations"
+                ),
             )
-            .with("libcublas", blas.display())
-            .with("libcublasLt", lt.display())
+            .with(by_system!("libcublas", "cublas64"), blas.display())
+            .with(by_system!("libcublasLt", "cublasLt64"), lt.display())
             .help(format!(
                 "take the directory of one of them out of {LIBRARY_PATH}"
             )),

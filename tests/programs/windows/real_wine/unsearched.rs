@@ -77,6 +77,41 @@ fn a_linked_program_is_told_where_one_is_installed() {
     faults::uninstall(windows);
 }
 
+/// Only CUDA's installer brings them. The guard and `inspect` name them without a driver too.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_missing_library_of_cuda_is_named_without_a_driver() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    Farm::of(windows, "cuDNN", V9_28);
+    let start = Start::of("nine").path(r"C:\cuDNN");
+    for (library, part) in [
+        ("cublasLt64_13.dll", "cudnn_engines_precompiled64_9.dll"),
+        ("nvrtc64_130_0.dll", "cudnn_graph64_9.dll"),
+    ] {
+        let there = windows.system(library);
+        let cuda = Farm::empty(windows, "cuda");
+        let builtins = "nvrtc-builtins64_130.dll";
+        fs::copy(windows.system(builtins), cuda.file(builtins)).unwrap();
+        let elsewhere = cuda.file(library);
+        fs::rename(&there, &elsewhere).unwrap();
+        let (told, inspected) = (start.json(windows, "check"), start.inspected(windows));
+        let path = r"C:\cuDNN;C:\cuda";
+        let helped = Start::of("nine").path(path).json(windows, "check");
+        fs::rename(&elsewhere, &there).unwrap();
+        assert!(ids(&told).contains(&"cudnn-not-loadable"), "{told:#}");
+        assert!(
+            ids(&inspected).contains(&"cudnn-not-loadable"),
+            "{inspected:#}"
+        );
+        for report in [&told, &inspected] {
+            let text = report.to_string();
+            assert!(text.contains(library) && text.contains(part), "{report:#}");
+        }
+        assert_eq!(ids(&helped), ["driver-missing"], "{helped:#}");
+    }
+}
+
 /// NVIDIA's installer has a directory for each CUDA.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test program uses some of it")]
 
 use crate::support::{Ran, cargo, program, run, scratch, target, write_if_new};
+use cudnn_guard::runtime::facts::sub_libraries::CudaLibrary;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,8 +11,9 @@ use std::process::{Child, Command, Stdio};
 
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
-/// Commands, variables, directories and names of files that no text on Windows contains.
-const OF_LINUX: [&str; 16] = [
+/// What no text on Windows contains: commands, variables, directories and names of files of Linux, and paths in the form
+/// of `canonicalize`.
+const FOREIGN: [&str; 20] = [
     "sudo ",
     "ldconfig",
     "LD_LIBRARY_PATH",
@@ -28,6 +30,10 @@ const OF_LINUX: [&str; 16] = [
     "docker",
     "libcudnn",
     "libcuda",
+    "libcublas",
+    "libnvrtc",
+    r"\\?\",
+    r"\\\\?\\",
 ];
 
 const RANDOM: &str = "\
@@ -66,6 +72,7 @@ impl Windows {
         };
         // Rust's standard library takes its random numbers from there, and Wine 8 has none.
         this.dll("bcryptprimitives", RANDOM);
+        this.with_cuda();
         this
     }
 
@@ -81,6 +88,28 @@ impl Windows {
     pub fn dll(&self, name: &str, source: &str) {
         let dll = self.system(&format!("{name}.dll"));
         self.compile(name, source, &dll, &["-shared", "-ladvapi32"]);
+    }
+
+    /// The DLLs of CUDA that cuDNN opens, as far as Windows' loader asks them. Not if they are there.
+    pub fn with_cuda(&self) {
+        for cuda in [11, 12, 13] {
+            let opened = [
+                CudaLibrary::Cublas,
+                CudaLibrary::CublasLt,
+                CudaLibrary::Cudart,
+                CudaLibrary::Nvrtc,
+            ];
+            let mut names: Vec<String> = opened
+                .iter()
+                .filter_map(|one| one.file_name(cuda, true))
+                .collect();
+            names.push(format!("nvrtc-builtins64_{cuda}0.dll"));
+            for name in names {
+                if !self.system(&name).exists() {
+                    self.dll(name.trim_end_matches(".dll"), "int nothing;\n");
+                }
+            }
+        }
     }
 
     /// What this C code is, there.
@@ -114,7 +143,7 @@ impl Windows {
         }
         // A page of `explain` has the commands of both systems.
         if arguments.first() != Some(&"explain") {
-            for word in OF_LINUX {
+            for word in FOREIGN {
                 let text = ran.text();
                 assert!(!text.contains(word), "`{word}` on Windows: {text}");
             }
