@@ -29,6 +29,9 @@ pub fn laid_out(text: &str, columns: usize) -> String {
         }
         if line.starts_with("```") {
             is_command = !is_command;
+            if line == "```powershell" {
+                out.push_str("\n  Windows, in PowerShell:\n");
+            }
         } else if is_command {
             out.push_str(&format!("    {line}\n"));
         } else if let Some(title) = line.strip_prefix("## ") {
@@ -68,6 +71,13 @@ mod tests {
                 terminal::heading("Mend it")
             )
         );
+    }
+
+    #[test]
+    fn commands_for_windows_have_a_title() {
+        let text = "```sh\nls\n```\n\n```powershell\ndir\ncl\n```\n";
+        let expected = "    ls\n\n  Windows, in PowerShell:\n    dir\n    cl\n";
+        assert_eq!(laid_out(text, 80), expected);
     }
 
     #[test]
