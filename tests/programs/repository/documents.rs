@@ -196,12 +196,51 @@ fn every_example_is_tested() {
     }
 }
 
+/// Findings of Linux alone: Windows has no stub of the driver's library, and no headers of glibc.
+const LINUX_ONLY: [&str; 2] = ["driver-stub", "host-headers-incompatible"];
+
+/// A page with commands for Linux also has commands and a fix for Windows, without anything of Linux in them.
+#[test]
+fn every_page_helps_on_windows() {
+    let of_linux = ["sudo", "ldconfig", "LD_LIBRARY_PATH", "/usr/", "apt "];
+    let is_of_linux = |text: &str| of_linux.iter().any(|word| text.contains(word));
+    let pages = read("docs/findings.md");
+    for page in pages.split("\n# ") {
+        let id = page.lines().next().unwrap().trim_start_matches("# ");
+        let examples = examples(page);
+        let commands = |of| {
+            let mut texts = examples.iter().filter(move |(language, _)| *language == of);
+            texts.next().map(|(_, text)| *text)
+        };
+        let bullets = page.lines().filter_map(|line| line.strip_prefix("- "));
+        let fix = bullets.clone().find(|line| line.starts_with("Windows: "));
+        let powershell = commands("powershell");
+        let is_linux_only = LINUX_ONLY.contains(&id);
+        let needs_windows = bullets.chain(commands("sh")).any(is_of_linux) && !is_linux_only;
+        let has_windows = powershell.is_some() && fix.is_some();
+        assert!(
+            has_windows || !needs_windows,
+            "{id} says nothing to users of Windows"
+        );
+        for text in powershell.iter().chain(&fix) {
+            assert!(!is_of_linux(text), "{id}: {text}");
+        }
+        let lines = powershell.map_or(1, |text| text.lines().count());
+        assert!(
+            (1..=4).contains(&lines),
+            "{id}: {lines} lines for PowerShell"
+        );
+    }
+}
+
 /// Its arguments, as the documents write them; a program is one that is there.
 fn arguments(line: &str) -> Vec<String> {
     let line = line.split(" #").next().unwrap();
     let line = line.replace("X.Y", "13.0").replace(['[', ']'], "");
     let words = line.split_whitespace().map(|word| match word {
-        "PROGRAM" | "./program" | "/app/app" => env!("CARGO_BIN_EXE_cudnn-guard"),
+        "PROGRAM" | "./program" | ".\\program.exe" | "/app/app" => {
+            env!("CARGO_BIN_EXE_cudnn-guard")
+        }
         other => other,
     });
     words.map(str::to_string).collect()

@@ -178,6 +178,10 @@ See it
     nvidia-smi
     nvidia-smi --query-gpu=index,compute_mode --format=csv
 
+  Windows, in PowerShell:
+    nvidia-smi --query-gpu=index,compute_mode --format=csv
+    nvidia-smi --query-compute-apps=pid,process_name --format=csv
+
 Mend it
   - wait for the other process, or end it if it is yours: `nvidia-smi` shows its
     number
@@ -185,6 +189,8 @@ Mend it
   - choose another GPU: `CUDA_VISIBLE_DEVICES=1`
   - MPS: `echo get_server_list | nvidia-cuda-mps-control` shows whether it runs
     as you expect
+  - Windows: `nvidia-smi -c DEFAULT` in a terminal that runs as administrator;
+    end a process in Task Manager, Details
   - containers: processes of other containers and of the host hold the GPU too,
     and only the host shows them
 ";
