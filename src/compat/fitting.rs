@@ -3,7 +3,7 @@
 use crate::compat::{gpus, newest_cuda};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::gpu_support::{self, GpuSupport};
+use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
 
 /// The versions for a driver and its GPUs.
 pub struct Fitting {
@@ -24,12 +24,13 @@ pub fn fitting(
 ) -> Option<Fitting> {
     let rows = gpus(cpu);
     let mut majors = majors.iter().filter(|major| **major <= driver.major);
-    let newest = Version::new(u32::MAX, 0, 0);
+    let version = Version::new(u32::MAX, 0, 0);
     majors.find_map(|&cuda| {
+        let newest = Cudnn { version, cuda };
         let mut last: Option<Version> = None;
         for &gpu in devices {
-            if gpu_support::serves(&rows, newest, cuda, gpu) == GpuSupport::No {
-                let for_gpu = gpu_support::last_with(&rows, newest, cuda, gpu)?;
+            if newest.support(&rows, gpu) == GpuSupport::No {
+                let for_gpu = newest.last_with(&rows, gpu)?;
                 last = Some(last.map_or(for_gpu, |last| last.min(for_gpu)));
             }
         }

@@ -77,7 +77,7 @@ pub fn targets(
     };
     let rows = rows(cudnn, version, cuda, platform);
     let chosen_by = chosen_by.to_string();
-    let faults = rules::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by);
+    let faults = gpu_support::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by);
     faults.iter().map(UnsupportedGpu::finding).collect()
 }
 
@@ -102,14 +102,11 @@ pub fn may_support(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -
         return true;
     };
     let rows = compat::gpus(&platform.cpu);
-    let mut newest = None;
-    for row in &rows {
-        if row.cuda == cuda {
-            newest = newest.max(Some(row.last));
-        }
-    }
+    let of_cuda = rows.iter().filter(|row| row.cuda == cuda);
+    let newest = of_cuda.map(|row| row.last).max();
     let version = newest.map_or(version, |newest| newest.min(version));
-    !gpu_support::is_jetson(gpu) && gpu_support::serves(&rows, version, cuda, gpu) != GpuSupport::No
+    let support = gpu_support::Cudnn { version, cuda }.support(&rows, gpu);
+    !gpu_support::is_jetson(gpu) && support != GpuSupport::No
 }
 
 /// Returns the findings about GPUs of this machine that the cuDNN does not support.
@@ -119,7 +116,7 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
         return Vec::new();
     };
     let rows = rows(cudnn, version, cuda, platform);
-    let cudnn = rules::Cudnn { version, cuda };
+    let cudnn = gpu_support::Cudnn { version, cuda };
     let mut seen = Vec::new();
     let mut findings = Vec::new();
     for gpu in gpus {
@@ -133,11 +130,11 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
         if let Some(mut fault) = cudnn.device(&rows, rule) {
             // A cuDNN for an older CUDA may support the GPU.
             if let SupportGap::Dropped(last @ None) = &mut fault.gap {
-                let newest = Version::new(u32::MAX, 0, 0);
-                let last_for = |cuda| gpu_support::last_with(&rows, newest, cuda, gpu.capability);
-                *last = (11..cuda)
-                    .rev()
-                    .find_map(|cuda| Some((last_for(cuda)?, cuda)));
+                let version = Version::new(u32::MAX, 0, 0);
+                *last = (11..cuda).rev().find_map(|cuda| {
+                    let newest = gpu_support::Cudnn { version, cuda };
+                    Some((newest.last_with(&rows, gpu.capability)?, cuda))
+                });
             }
             findings.push(fault.finding());
         }

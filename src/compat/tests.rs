@@ -1,8 +1,7 @@
 use super::*;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability};
 use crate::runtime::facts::sub_libraries;
-use crate::runtime::judge::gpu_support;
-use crate::runtime::judge::gpu_support::{GpuSupport, serves};
+use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
 
 const BUILDS: &str = include_str!("../../fixtures/cudnn-builds.txt");
 
@@ -13,6 +12,11 @@ fn cc(text: &str) -> ComputeCapability {
 
 fn release(text: &str) -> Version {
     Version::parse(text).unwrap()
+}
+
+fn cudnn(version: &str, cuda: u32) -> Cudnn {
+    let version = release(version);
+    Cudnn { version, cuda }
 }
 
 fn lines(table: &'static str) -> Vec<&'static str> {
@@ -40,7 +44,7 @@ fn every_known_build_agrees_with_the_rules() {
         ] {
             for gpu in list.split(',').filter(|gpu| *gpu != "-") {
                 assert_eq!(
-                    serves(&table, version, cuda, cc(gpu)),
+                    Cudnn { version, cuda }.support(&table, cc(gpu)),
                     expected,
                     "{gpu}: {line}"
                 );
@@ -55,7 +59,7 @@ fn every_known_build_agrees_with_the_rules() {
 #[test]
 fn between_builds_only_common_targets_are_known() {
     let table = gpus("x86_64");
-    for (cudnn, cuda, gpu, expected) in [
+    for (version, cuda, gpu, expected) in [
         // 9.6.0 has only PTX for Blackwell, 9.7.0 has machine code.
         ("9.6.0", 12, "9.0", GpuSupport::Yes),
         ("9.6.0", 12, "12.0", GpuSupport::ByPtx),
@@ -80,16 +84,16 @@ fn between_builds_only_common_targets_are_known() {
         // Machine code for cards is not promised to a Jetson.
         ("9.28.0", 13, "8.7", GpuSupport::Unknown),
     ] {
-        let support = serves(&table, release(cudnn), cuda, cc(gpu));
-        assert_eq!(support, expected, "{cudnn} for CUDA {cuda} on {gpu}");
+        let support = cudnn(version, cuda).support(&table, cc(gpu));
+        assert_eq!(support, expected, "{version} for CUDA {cuda} on {gpu}");
     }
     // Thor is served by builds for its own processor alone.
     let thor = cc("11.0");
-    assert_eq!(serves(&table, release("9.28.0"), 13, thor), GpuSupport::No);
+    assert_eq!(cudnn("9.28.0", 13).support(&table, thor), GpuSupport::No);
     let table = gpus("aarch64");
-    assert_eq!(serves(&table, release("9.28.0"), 13, thor), GpuSupport::Yes);
+    assert_eq!(cudnn("9.28.0", 13).support(&table, thor), GpuSupport::Yes);
     assert_eq!(
-        serves(&table, release("9.14.0"), 13, thor),
+        cudnn("9.14.0", 13).support(&table, thor),
         GpuSupport::Unknown
     );
     assert!(gpus("riscv64").is_empty());
@@ -99,15 +103,15 @@ fn between_builds_only_common_targets_are_known() {
 fn the_nearest_version_with_support_is_known() {
     let table = gpus("x86_64");
     let (pascal, blackwell) = (cc("6.1"), cc("12.0"));
-    let last = |cudnn| gpu_support::last_with(&table, release(cudnn), 12, pascal);
+    let last = |version| cudnn(version, 12).last_with(&table, pascal);
     assert_eq!(last("9.14.0"), Some(release("9.10.2")));
     assert_eq!(last("9.11.0"), Some(release("9.10.2")));
     assert_eq!(last("8.9.7"), None);
-    let first = |cudnn, cuda| gpu_support::first_with(&table, release(cudnn), cuda, blackwell);
+    let first = |version, cuda| cudnn(version, cuda).first_with(&table, blackwell);
     assert_eq!(first("9.1.0", 12), Some((release("9.7.0"), 12)));
     assert_eq!(first("9.10.2", 11), Some((release("9.7.0"), 12)));
     assert_eq!(first("9.28.0", 13), None);
-    let newest = |cudnn, cuda| gpu_support::newest(&table, release(cudnn), cuda);
+    let newest = |version, cuda| cudnn(version, cuda).newest_gpu(&table);
     assert_eq!(newest("9.10.2", 11), Some(cc("9.0")));
     assert_eq!(newest("9.14.0", 12), Some(cc("12.1")));
 }

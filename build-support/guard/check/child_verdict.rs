@@ -199,7 +199,7 @@ fn devices(
         stub = stub::of_cudarc();
     }
     let cudnn = report.release().zip(cudnn_cuda_major);
-    let cudnn = cudnn.map(|(version, cuda)| rules::Cudnn { version, cuda });
+    let cudnn = cudnn.map(|(version, cuda)| gpu_support::Cudnn { version, cuda });
     let mut numbers = tried.to_vec();
     for number in 0..count {
         if !tried.contains(&number) {
@@ -229,10 +229,8 @@ fn devices(
         let unsupported = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
         let unsupported = unsupported.map(|fault| fault.finding());
         let is_tried = tried.contains(number);
-        let by_ptx = cudnn.is_some_and(|cudnn| {
-            let rows = &built.tables.gpus;
-            gpu_support::serves(rows, cudnn.version, cudnn.cuda, capability) == GpuSupport::ByPtx
-        });
+        let support = cudnn.map(|cudnn| cudnn.support(&built.tables.gpus, capability));
+        let by_ptx = support == Some(GpuSupport::ByPtx);
         compiles |= is_tried && by_ptx;
         let mut add = |finding: Option<Finding>, stops: bool| {
             if let Some(mut finding) = finding {

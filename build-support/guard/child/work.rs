@@ -17,8 +17,8 @@ use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::dlopen_dependencies;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::judge::program_rules;
-use crate::runtime::judge::rules::{self, Gpu, SupportGap};
+use crate::runtime::judge::rules::{Gpu, SupportGap};
+use crate::runtime::judge::{gpu_support, program_rules};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::loader_words;
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
@@ -140,7 +140,7 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
             let versions = query_versions(main_library, &task.parts, sink);
             cudnn = versions.map(|(version, _)| (main_library, version, opened));
             judged = versions.and_then(|(version, cuda)| {
-                Some(rules::Cudnn {
+                Some(gpu_support::Cudnn {
                     version,
                     cuda: cuda?,
                 })
@@ -200,7 +200,7 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
 
 /// Returns the GPUs to test. By default this is the first GPU that cuDNN and the program's own kernels support: the
 /// program may choose it too.
-fn choose(task: &Task, driver: &Driver, cudnn: Option<rules::Cudnn>) -> Vec<usize> {
+fn choose(task: &Task, driver: &Driver, cudnn: Option<gpu_support::Cudnn>) -> Vec<usize> {
     let (devices, built) = (&driver.devices, &task.built);
     if task.devices == Devices::First {
         let is_supported = |device: &Device| {

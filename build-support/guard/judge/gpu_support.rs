@@ -15,112 +15,78 @@ pub enum GpuSupport {
     Unknown,
 }
 
-/// Returns the support of this cuDNN, built for this CUDA major, for the GPU. Between two builds that were read, it is
-/// known if both agree. A version that is newer than all of them supports what the newest supports, and not the GPUs
-/// that are too old for the newest.
-pub fn serves(
-    rows: &[CudnnTargets],
-    cudnn: Version,
-    cuda: u32,
-    gpu: ComputeCapability,
-) -> GpuSupport {
-    let (below, above) = bracketing_rows(rows, cudnn, cuda);
-    match (below, above) {
-        (Some(row), _) if cudnn <= row.last => answer(row, gpu),
-        (Some(row), Some(next)) if answer(row, gpu) == answer(next, gpu) => answer(row, gpu),
-        (Some(row), None) => match answer(row, gpu) {
-            GpuSupport::Yes => GpuSupport::Yes,
-            GpuSupport::No if is_below(row, gpu) => GpuSupport::No,
+/// The facts about a cuDNN that determine the GPUs that it supports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cudnn {
+    pub version: Version,
+    /// The CUDA major that it was built for.
+    pub cuda: u32,
+}
+
+impl Cudnn {
+    /// Returns the support of this cuDNN for the GPU. Between two builds that were read, it is known if both agree. A
+    /// version that is newer than all of them supports what the newest supports, and not the GPUs that are too old for
+    /// the newest.
+    pub fn support(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> GpuSupport {
+        match (self.row(rows), self.next_row(rows)) {
+            (Some(row), _) if self.version <= row.last => answer(row, gpu),
+            (Some(row), Some(next)) if answer(row, gpu) == answer(next, gpu) => answer(row, gpu),
+            (Some(row), None) => match answer(row, gpu) {
+                GpuSupport::Yes => GpuSupport::Yes,
+                GpuSupport::No if is_below(row, gpu) => GpuSupport::No,
+                _ => GpuSupport::Unknown,
+            },
             _ => GpuSupport::Unknown,
-        },
-        _ => GpuSupport::Unknown,
-    }
-}
-
-/// Returns `true` if the GPU is older than all that this cuDNN has machine code for.
-pub fn is_too_old(
-    rows: &[CudnnTargets],
-    cudnn: Version,
-    cuda: u32,
-    gpu: ComputeCapability,
-) -> bool {
-    bracketing_rows(rows, cudnn, cuda)
-        .0
-        .is_some_and(|row| is_below(row, gpu))
-}
-
-/// Returns the newest GPU that this cuDNN has machine code for.
-pub fn newest(rows: &[CudnnTargets], cudnn: Version, cuda: u32) -> Option<ComputeCapability> {
-    let row = bracketing_rows(rows, cudnn, cuda).0?;
-    let mut newest = None;
-    for target in &row.code {
-        if target.code == Code::Machine {
-            newest = newest.max(Some(target.capability));
         }
     }
-    newest
-}
 
-/// Returns the last version before this one that is known to have machine code for the GPU.
-pub fn last_with(
-    rows: &[CudnnTargets],
-    cudnn: Version,
-    cuda: u32,
-    gpu: ComputeCapability,
-) -> Option<Version> {
-    let mut last = None;
-    for row in rows {
-        if row.cuda == cuda && row.last < cudnn && answer(row, gpu) == GpuSupport::Yes {
-            last = last.max(Some(row.last));
-        }
+    /// Returns `true` if the GPU is older than all that this cuDNN has machine code for.
+    pub fn is_gpu_too_old(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> bool {
+        self.row(rows).is_some_and(|row| is_below(row, gpu))
     }
-    last
-}
 
-/// Returns the first version after this one that is known to have machine code for the GPU, and its CUDA major,
-/// preferably that of the program.
-pub fn first_with(
-    rows: &[CudnnTargets],
-    cudnn: Version,
-    cuda: u32,
-    gpu: ComputeCapability,
-) -> Option<(Version, u32)> {
-    let mut first: Option<(u32, Version)> = None;
-    for row in rows {
-        let later = row.cuda > cuda || row.cuda == cuda && row.first > cudnn;
-        let this = (row.cuda, row.first);
-        if later
-            && row.last >= cudnn
-            && answer(row, gpu) == GpuSupport::Yes
-            && first.is_none_or(|first| this < first)
-        {
-            first = Some(this);
-        }
+    /// Returns the newest GPU that this cuDNN has machine code for.
+    pub fn newest_gpu(self, rows: &[CudnnTargets]) -> Option<ComputeCapability> {
+        machine_code(self.row(rows)?).max()
     }
-    first.map(|(major, release)| (release, major))
-}
 
-/// Returns the last row that begins at or before the version, and the first row that begins after it. Of two rows that
-/// begin at the same version, the later row counts.
-fn bracketing_rows(
-    rows: &[CudnnTargets],
-    cudnn: Version,
-    cuda: u32,
-) -> (Option<&CudnnTargets>, Option<&CudnnTargets>) {
-    let (mut below, mut above): (Option<&CudnnTargets>, Option<&CudnnTargets>) = (None, None);
-    for row in rows {
-        if row.cuda != cuda {
-            continue;
-        }
-        if row.first > cudnn {
-            if above.is_none_or(|above| row.first < above.first) {
-                above = Some(row);
-            }
-        } else if below.is_none_or(|below| row.first >= below.first) {
-            below = Some(row);
-        }
+    /// Returns the last version before this one that is known to have machine code for the GPU.
+    pub fn last_with(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<Version> {
+        let builds = rows.iter().filter(|row| row.cuda == self.cuda);
+        let supporting = builds.filter(|row| row.last < self.version && has_code(row, gpu));
+        supporting.map(|row| row.last).max()
     }
-    (below, above)
+
+    /// Returns the first version after this one that is known to have machine code for the GPU, and its CUDA major,
+    /// preferably that of the program.
+    pub fn first_with(
+        self,
+        rows: &[CudnnTargets],
+        gpu: ComputeCapability,
+    ) -> Option<(Version, u32)> {
+        let is_later = |row: &&CudnnTargets| {
+            row.cuda > self.cuda || row.cuda == self.cuda && row.first > self.version
+        };
+        let later = rows.iter().filter(is_later);
+        let supporting = later.filter(|row| row.last >= self.version && has_code(row, gpu));
+        let first = supporting.min_by_key(|row| (row.cuda, row.first))?;
+        Some((first.first, first.cuda))
+    }
+
+    /// Returns the last row that begins at or before this version. Of two rows that begin at the same version, the
+    /// later row counts.
+    fn row(self, rows: &[CudnnTargets]) -> Option<&CudnnTargets> {
+        let rows = rows.iter().filter(|row| row.cuda == self.cuda);
+        let begun = rows.filter(|row| row.first <= self.version);
+        begun.max_by_key(|row| row.first)
+    }
+
+    /// Returns the first row that begins after this version.
+    fn next_row(self, rows: &[CudnnTargets]) -> Option<&CudnnTargets> {
+        let rows = rows.iter().filter(|row| row.cuda == self.cuda);
+        let later = rows.filter(|row| row.first > self.version);
+        later.min_by_key(|row| row.first)
+    }
 }
 
 fn answer(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
@@ -153,13 +119,8 @@ pub fn newest_gpu(rows: &[CudnnTargets], cudnn: Option<Version>) -> Option<Compu
     if cudnn.is_some_and(|cudnn| is_newer(rows, cudnn)) {
         return Some(ComputeCapability::new(0, 0));
     }
-    let mut newest = None;
-    for row in rows {
-        for target in &row.code {
-            newest = newest.max(Some(target.capability));
-        }
-    }
-    newest
+    let targets = rows.iter().flat_map(|row| &row.code);
+    targets.map(|target| target.capability).max()
 }
 
 /// Returns `true` if only Jetsons have such a GPU.
@@ -168,14 +129,16 @@ pub fn is_jetson(gpu: ComputeCapability) -> bool {
 }
 
 fn is_below(row: &CudnnTargets, gpu: ComputeCapability) -> bool {
-    let mut below = false;
-    for target in &row.code {
-        if target.code == Code::Machine {
-            if gpu >= target.capability {
-                return false;
-            }
-            below = true;
-        }
-    }
-    below
+    machine_code(row).min().is_some_and(|oldest| gpu < oldest)
+}
+
+fn has_code(row: &CudnnTargets, gpu: ComputeCapability) -> bool {
+    answer(row, gpu) == GpuSupport::Yes
+}
+
+/// Returns the GPUs that there is machine code for.
+fn machine_code(row: &CudnnTargets) -> impl Iterator<Item = ComputeCapability> + '_ {
+    let targets = row.code.iter();
+    let machine = targets.filter(|target| target.code == Code::Machine);
+    machine.map(|target| target.capability)
 }

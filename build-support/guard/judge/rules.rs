@@ -5,7 +5,7 @@ use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target}
 use crate::runtime::facts::majors;
 use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
 use crate::runtime::facts::version::Version;
-use crate::runtime::judge::gpu_support::{self, GpuSupport};
+use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
 
 /// A GPU of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,14 +114,6 @@ pub fn majors(built: &Built) -> Vec<u32> {
     }
 }
 
-/// The facts about a cuDNN that determine the GPUs that it supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cudnn {
-    pub version: Version,
-    /// The CUDA major that it was built for.
-    pub cuda: u32,
-}
-
 impl Cudnn {
     /// Returns the fault if this cuDNN has no machine code for the GPU.
     pub fn device<'a>(self, rows: &[CudnnTargets], gpu: Gpu<'a>) -> Option<UnsupportedGpu<'a>> {
@@ -157,20 +149,19 @@ impl Cudnn {
     }
 
     fn gap(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<SupportGap> {
-        let (cudnn, cuda) = (self.version, self.cuda);
-        let by_ptx = match gpu_support::serves(rows, cudnn, cuda, gpu) {
+        let by_ptx = match self.support(rows, gpu) {
             GpuSupport::Yes | GpuSupport::Unknown => return None,
-            GpuSupport::No if gpu_support::is_too_old(rows, cudnn, cuda, gpu) => {
-                let last = gpu_support::last_with(rows, cudnn, cuda, gpu);
-                return Some(SupportGap::Dropped(last.map(|last| (last, cuda))));
+            GpuSupport::No if self.is_gpu_too_old(rows, gpu) => {
+                let last = self.last_with(rows, gpu);
+                return Some(SupportGap::Dropped(last.map(|last| (last, self.cuda))));
             }
             GpuSupport::No => false,
             GpuSupport::ByPtx => true,
         };
         Some(SupportGap::Missing {
             by_ptx,
-            newest: gpu_support::newest(rows, cudnn, cuda).filter(|newest| *newest < gpu),
-            first: gpu_support::first_with(rows, cudnn, cuda, gpu),
+            newest: self.newest_gpu(rows).filter(|newest| *newest < gpu),
+            first: self.first_with(rows, gpu),
         })
     }
 }

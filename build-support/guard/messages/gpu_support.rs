@@ -2,7 +2,8 @@
 
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::judge::rules::{Cudnn, Gpu, JudgedGpu, NewerPtx, SupportGap, UnsupportedGpu};
+use crate::runtime::judge::gpu_support::Cudnn;
+use crate::runtime::judge::rules::{Gpu, JudgedGpu, NewerPtx, SupportGap, UnsupportedGpu};
 
 impl NewerPtx {
     /// Returns the finding. `what` is the subject of the PTX: "the toolkit writes".

@@ -21,6 +21,7 @@ use crate::runtime::install::package_owner;
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::StraySubLibrary;
+use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -317,7 +318,7 @@ impl PreflightInput {
         add(program_rules::kernels(&built, Some(driver), gpu).map(|fault| fault.finding()));
         if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
             let rows = compat::gpus(&self.platform.cpu);
-            let unsupported = rules::Cudnn { version, cuda }.device(&rows, gpu);
+            let unsupported = gpu_support::Cudnn { version, cuda }.device(&rows, gpu);
             add(unsupported.map(|fault| fault.finding()));
         }
     }

@@ -6,9 +6,9 @@ use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, S
 use cudnn_guard::runtime::facts::finding::{Finding, Severity};
 use cudnn_guard::runtime::facts::tables::CudnnTargets;
 use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::judge::gpu_support::{self, GpuSupport};
+use cudnn_guard::runtime::judge::gpu_support::{self, Cudnn, GpuSupport};
 use cudnn_guard::runtime::judge::program_rules;
-use cudnn_guard::runtime::judge::rules::{self, Cudnn, Gpu};
+use cudnn_guard::runtime::judge::rules::{self, Gpu};
 
 fn release(text: &str) -> Version {
     let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
@@ -145,7 +145,7 @@ fn a_release_between_two_known_ones_is_judged_by_the_nearest() {
     ];
     let serves = |version, major| {
         let gpu = ComputeCapability::new(major, 0);
-        gpu_support::serves(&rows, release(version), 12, gpu)
+        cudnn(version, 12).support(&rows, gpu)
     };
     assert_eq!(serves("9.3.0", 8), GpuSupport::Yes);
     assert_eq!(serves("9.3.0", 9), GpuSupport::No);
@@ -159,7 +159,7 @@ fn no_older_release_is_named_for_a_newer_gpu() {
         row("9.10.0", "9.10.0", 13, "sm_80 sm_100"),
     ];
     let gpu = ComputeCapability::new(10, 0);
-    let first = |version| gpu_support::first_with(&rows, release(version), 12, gpu);
+    let first = |version| cudnn(version, 12).first_with(&rows, gpu);
     assert_eq!(first("9.14.0"), None);
     assert_eq!(first("9.10.0"), Some((release("9.10.0"), 13)));
 }
