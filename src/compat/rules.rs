@@ -44,9 +44,8 @@ pub fn releases(
     let mut findings = Vec::new();
     if let Some(version) = version {
         let rows = compat::known_bad();
-        for bad in rules::known_bad(&rows, version, cuda, None, &[]) {
-            findings.push(bad.finding());
-        }
+        let bad = rules::known_bad(&rows, version, cuda, None, &[]);
+        findings.extend(bad.iter().map(|bad| bad.finding()));
     }
     let newest_cudnn = compat::newest_cudnn(&platform.cpu);
     findings.extend(newer(NewerRelease::Cudnn, version, newest_cudnn));

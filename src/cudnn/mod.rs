@@ -29,7 +29,6 @@ use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
-use std::vec::IntoIter;
 
 /// Returns the cuDNN in this directory, if it contains a header with a version or a library, and the files that were
 /// read.
@@ -77,9 +76,7 @@ pub fn read_install(
     }
     let cudnn = with_parts(cudnn, sysroot, platform);
     let mut read = Vec::from_iter(cudnn.header.clone());
-    for part in &cudnn.parts {
-        read.push(part.path.clone());
-    }
+    read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
     Some((cudnn, read))
 }
 
@@ -185,7 +182,7 @@ fn main_library_in(
         None => sysroot.dir(place)?,
     };
     let named_major = || LibraryName::of(named.as_deref()?)?.major();
-    let versioned = majors(&[named_major(), header_major]).find_map(|major| {
+    let versioned = majors([named_major(), header_major]).find_map(|major| {
         let name = platform.cudnn_library(major);
         let path = dir.join(&name);
         let file = files::exists(&path).then(|| sysroot.file(&path))?;
@@ -211,13 +208,8 @@ fn main_library_in(
 }
 
 /// Returns the majors to check by name, because a directory such as /usr/lib64 is long. The range includes future ones.
-fn majors(likely: &[Option<u32>]) -> IntoIter<u32> {
-    let mut majors = Vec::new();
-    for major in likely {
-        majors.extend(*major);
-    }
-    majors.extend((5..=30).rev());
-    majors.into_iter()
+fn majors(likely: [Option<u32>; 2]) -> impl Iterator<Item = u32> {
+    likely.into_iter().flatten().chain((5..=30).rev())
 }
 
 /// Returns the import library and the DLL, which are in different directories. Each can exist without the other.
@@ -236,7 +228,7 @@ fn import_and_dll(
     let import = first(&|place| sysroot.file(place).filter(|file| is_import(file)))
         .or_else(|| first(&|place| sysroot.file(&place.join("cudnn.lib"))));
     let library = first(&|dir| {
-        let mut majors = majors(&[major]).filter(|_| files::is_dir(dir));
+        let mut majors = majors([major, None]).filter(|_| files::is_dir(dir));
         majors.find_map(|major| sysroot.file(&dir.join(platform.cudnn_library(major))))
     });
     if import.is_none() && library.is_none() {

@@ -21,13 +21,9 @@ pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidG
 
 /// Returns the known bugs of this version in operations that the program uses.
 pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Finding> {
-    let mut bugs = rules::known_bad(rows, cudnn, None, None, words);
-    bugs.retain(|fault| fault.impact == Impact::Used);
-    let mut findings = Vec::new();
-    for bug in &bugs {
-        findings.push(bug.finding());
-    }
-    findings
+    let bugs = rules::known_bad(rows, cudnn, None, None, words).into_iter();
+    let used = bugs.filter(|fault| fault.impact == Impact::Used);
+    used.map(|fault| fault.finding()).collect()
 }
 
 #[cfg(test)]

@@ -64,22 +64,15 @@ pub fn mixed_libraries(
     dirs: &[PathBuf],
 ) -> Option<Finding> {
     let name = Elf::read(library).ok()?.soname()?;
-    let mut opened = library.to_path_buf();
-    for dir in first.iter().rev() {
-        let replaced = dir.join(&name);
-        if files::is_file(&replaced) {
-            opened = replaced;
-        }
-    }
+    let mut replaced = first.iter().map(|dir| dir.join(&name));
+    let opened = replaced.find(|file| files::is_file(file));
+    let opened = opened.unwrap_or_else(|| library.to_path_buf());
     let unmet = unmet_dependency(&opened, first, dirs)?;
     let files = [unmet.beside.as_deref()?, &unmet.library];
-    for dir in first {
-        if files[0].parent() == Some(dir) || files[1].parent() == Some(dir) {
-            let fault = PathFault::MixedLibraries(files, unmet.symbols.first()?, dir, is_linked);
-            return Some(fault.finding());
-        }
-    }
-    None
+    let has_one = |dir: &&PathBuf| files.iter().any(|file| file.parent() == Some(dir));
+    let dir = first.iter().find(has_one)?;
+    let fault = PathFault::MixedLibraries(files, unmet.symbols.first()?, dir, is_linked);
+    Some(fault.finding())
 }
 
 /// Returns the finding if LD_LIBRARY_PATH replaces the chosen cuDNN or its sub-libraries.

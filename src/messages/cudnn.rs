@@ -11,6 +11,7 @@ use crate::messages::phrases::{also, found_at, found_via, named, with_alternativ
 use crate::model::candidate::{Candidate, Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
+use crate::model::text::joined;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity, quoted};
 use crate::runtime::facts::finding_id::FindingId;
@@ -198,12 +199,8 @@ impl SubLibraryFault<'_> {
             }
             Self::Unusable(obstacle, reinstall) => {
                 let headline = format!("{obstacle}, and a convolution needs that part");
-                let mut others = Vec::new();
-                for (_, other) in &cudnn.files.part_obstacles {
-                    if other != *obstacle {
-                        others.push(other.to_string());
-                    }
-                }
+                let all = cudnn.files.part_obstacles.iter().map(|(_, one)| one);
+                let others = all.filter(|one| one != obstacle);
                 Finding::warning(FindingId::PartsMissing, headline)
                     .with_lines("besides", others)
                     .help(match reinstall {
@@ -271,14 +268,9 @@ impl SubLibraryFault<'_> {
                     "{} in `{dir}` are files of different builds: programs open the one whose name ends in the major alone",
                     names(first)
                 );
-                let mut others = Vec::new();
-                for copies in &cudnn.files.copies {
-                    if copies.differ {
-                        others.push(names(copies));
-                    }
-                }
+                let copies = cudnn.files.copies.iter().filter(|copies| copies.differ);
                 Finding::warning(FindingId::DuplicateCudnn, headline)
-                    .with_lines("so are", others.iter().skip(1))
+                    .with_lines("so are", copies.skip(1).map(names))
                     .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::EqualCopies(first) => {
@@ -317,11 +309,7 @@ fn bring_back(command: &str) -> String {
 }
 
 fn names(copies: &Copies) -> String {
-    let mut names = Vec::new();
-    for path in &copies.files {
-        names.push(file_name(path));
-    }
-    names.join(", ")
+    joined(copies.files.iter().map(|path| file_name(path)), ", ")
 }
 
 fn unresolved(one: &Unresolved) -> String {

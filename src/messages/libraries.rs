@@ -171,13 +171,9 @@ impl DllFault<'_> {
 }
 
 fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> Finding {
-    let mut all = Vec::new();
-    for MissingDll { part, dll } in needs {
-        all.push(format!("{} needs {dll}", file_name(part)));
-    }
-    if let [_] = needs {
-        all.clear();
-    }
+    let several = if needs.len() > 1 { needs } else { &[] };
+    let several = several.iter();
+    let all = several.map(|MissingDll { part, dll }| format!("{} needs {dll}", file_name(part)));
     let summary = needs.first().map(|MissingDll { part, dll }| {
         let part = file_name(part);
         format!("`{part}` needs `{dll}`, which is not where Windows looks for it")
@@ -187,14 +183,10 @@ fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> F
 
 /// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
 fn looked_in(id: FindingId, summary: String, searched: &DllDependencies) -> Finding {
-    let mut places = Vec::new();
-    for dir in &searched.places {
-        places.push(dir.display().to_string());
-    }
-    let mut severity = Severity::Note;
-    if searched.path_known {
-        places.push("PATH".to_string());
-        severity = Severity::Warning;
-    }
-    Finding::new(id, severity, summary).with_lines("looked in", places)
+    let places = searched.places.iter().map(|dir| dir.display().to_string());
+    let (severity, path) = match searched.path_known {
+        true => (Severity::Warning, Some("PATH".to_string())),
+        false => (Severity::Note, None),
+    };
+    Finding::new(id, severity, summary).with_lines("looked in", places.chain(path))
 }

@@ -119,11 +119,8 @@ impl NoUsableCandidate<'_> {
         let mut help = Vec::new();
         let obstructed = self.obstructed();
         help.extend(obstructed.map(|(one, met)| met.help(one.files.unlinked.is_some())));
-        for one in &context.scan.left_out {
-            if one.kind == kind {
-                help.extend(one.help.clone());
-            }
-        }
+        let left_out = context.scan.left_out.iter().filter(|one| one.kind == kind);
+        help.extend(left_out.filter_map(|one| one.help.clone()));
         if self.foreign.is_some() {
             help.push(format!(
                 "install a {product} for {cpu}, and set {variable} to its directory"

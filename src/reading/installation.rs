@@ -4,8 +4,8 @@ use crate::model::candidate::Found;
 use crate::model::kind::Kind;
 use crate::search::install_layout;
 use crate::search::search_step::Tree;
-use crate::system::Host;
 use crate::system::sysroot::Sysroot;
+use crate::system::{Host, files};
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
 
@@ -34,17 +34,14 @@ pub fn cuda_trees(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
     if !install_layout::has_cuda_dirs(tree) {
         return vec![tree.clone()];
     }
-    let mut trees: Vec<Tree> = Vec::new();
+    let mut trees = Vec::new();
     for dir in ["lib", "bin", "include"] {
         for dir in sysroot.expand(&top.join(dir), "#") {
             let name = dir.file_name().unwrap_or_default().to_string_lossy();
-            let tree = install_layout::for_cuda(tree, &name);
-            if !trees.contains(&tree) {
-                trees.push(tree);
-            }
+            trees.push(install_layout::for_cuda(tree, &name));
         }
     }
-    trees
+    files::dedup(trees.into_iter())
 }
 
 /// Returns the identity of an installation: real paths, independent of how it was found.

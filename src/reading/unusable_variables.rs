@@ -120,10 +120,8 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
     let is_tree =
         |step: &Step| step.request == Some(variable) && matches!(step.place, Place::Tree(_));
     let requests = |kind| steps.iter().any(|step| is_tree(step) && step.kind == kind);
-    let mut dirs: Vec<PathBuf> = Vec::new();
-    for dir in value.ancestors().skip(1).take(2) {
-        dirs.push(dir.to_path_buf());
-    }
+    let above = value.ancestors().skip(1).take(2);
+    let mut dirs: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
     let kind = match [requests(Kind::Toolkit), requests(Kind::Cudnn)] {
         [true, false] => Kind::Toolkit,
         [false, true] => {

@@ -161,11 +161,8 @@ fn needed(cudnn: &Cudnn) -> Vec<&'static str> {
 
 /// Returns `true` if it only has the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
 fn is_jit_only(cudnn: &Cudnn) -> bool {
-    let mut names: Vec<&str> = Vec::new();
-    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
-        names.push(&part.name);
-    }
-    sub_libraries::is_jit_only(names.into_iter())
+    let names = cudnn.parts.iter().map(|part| part.name.as_str());
+    sub_libraries::is_jit_only(names.filter(|name| *name != "cudnn"))
 }
 
 /// Marks the sub-libraries that a convolution opens.

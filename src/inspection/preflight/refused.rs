@@ -41,15 +41,10 @@ impl PreflightInput {
 
     /// Returns the files that the loader does not find.
     fn also_found<'a>(&'a self, names: &[&str], missing: &Missing) -> Vec<FoundFile<'a>> {
-        let mut found = Vec::new();
         let unusable = missing.unfit.as_ref().map(|unfit| &unfit.path);
-        for other in self.others_of(names) {
-            let file = (other.version, &*other.path);
-            if Some(&other.path) != unusable && !found.contains(&file) {
-                found.push(file);
-            }
-        }
-        found
+        let others = self.others_of(names).into_iter();
+        let others = others.filter(|other| Some(&other.path) != unusable);
+        files::dedup(others.map(|other| (other.version, &*other.path)))
     }
 
     /// Returns the alternatives to a cuDNN that the loader finds by none of these names.
