@@ -45,14 +45,11 @@ impl FoundVia {
     }
 
     pub fn variables(variables: &[Variable]) -> Self {
-        let mut named = Vec::new();
-        for variable in variables {
-            named.push(Named {
-                name: variable.name().to_string(),
-                origin: Origin::Process,
-            });
-        }
-        Self::Variables(named)
+        let named = |variable: &Variable| Named {
+            name: variable.name().to_string(),
+            origin: Origin::Process,
+        };
+        Self::Variables(variables.iter().map(named).collect())
     }
 
     /// Returns `true` for an environment that must be activated before programs use it.

@@ -90,9 +90,7 @@ pub fn device_link(
 ) -> Invocation {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = vec!["-dlink".to_string(), "-o".to_string(), text(output)];
-    for object in objects {
-        args.push(text(object));
-    }
+    args.extend(objects.iter().map(|object| text(object)));
     args.extend(targets.iter().map(Gencode::to_string));
     args.extend(for_host(plan, platform, profile));
     command(plan, args)
