@@ -40,9 +40,7 @@ impl Runtime<'_> {
             Cudart::None => {}
             Cudart::Shared => lines.extend(self.toolchain.shared_cudart()),
             Cudart::Static if self.is_windows() => {
-                for dir in self.link_dirs() {
-                    lines.push(Directive::LinkSearch(dir.clone()));
-                }
+                lines.extend(self.link_dirs().iter().cloned().map(Directive::LinkSearch));
                 lines.push(Directive::LinkLib(Library::Static("cudart_static".into())));
             }
             Cudart::Static => {
