@@ -157,15 +157,9 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<&[ComputeCapabil
     let bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
     let bad = bad.iter().map(KnownBadRelease::finding);
     report.findings.extend(bad);
-    if gpu_support::is_newer(&tables.gpus, version) {
-        let mut known = Version::new(0, 0, 0);
-        for row in &tables.gpus {
-            known = known.max(row.last);
-        }
-        report
-            .findings
-            .push(NewerRelease::Cudnn(version, known).finding());
-    }
+    let known = gpu_support::newest_before(&tables.gpus, version);
+    let newer = known.map(|known| NewerRelease::Cudnn(version, known).finding());
+    report.findings.extend(newer);
 }
 
 /// Adds the findings about every kind of GPU. Only those about tested GPUs stop the program, which may never use the
@@ -201,11 +195,7 @@ fn devices(
     let cudnn = report.release().zip(cudnn_cuda_major);
     let cudnn = cudnn.map(|(version, cuda)| gpu_support::Cudnn { version, cuda });
     let mut numbers = tried.to_vec();
-    for number in 0..count {
-        if !tried.contains(&number) {
-            numbers.push(number);
-        }
-    }
+    numbers.extend((0..count).filter(|number| !tried.contains(number)));
     let first = driver.devices.first().map(|device| device.capability);
     let is_other = |device: &Device| Some(device.capability) != first;
     let are_unlike = driver.devices.iter().any(is_other);

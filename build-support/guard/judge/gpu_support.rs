@@ -109,9 +109,14 @@ fn answer(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
 
 /// Returns `true` if a version is newer than all in these rows.
 pub fn is_newer(rows: &[CudnnTargets], cudnn: Version) -> bool {
-    let is_newer =
-        |row: &CudnnTargets| (cudnn.major, cudnn.minor) > (row.last.major, row.last.minor);
-    !rows.is_empty() && rows.iter().all(is_newer)
+    newest_before(rows, cudnn).is_some()
+}
+
+/// Returns the newest version in these rows, if this version is newer than all of them.
+pub fn newest_before(rows: &[CudnnTargets], cudnn: Version) -> Option<Version> {
+    let newest = rows.iter().map(|row| row.last).max()?;
+    let is_newer = (cudnn.major, cudnn.minor) > (newest.major, newest.minor);
+    is_newer.then_some(newest)
 }
 
 /// Returns the newest GPU in these rows; 0.0 for a version that is newer than they are, `None` without rows.
