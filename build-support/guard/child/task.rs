@@ -65,9 +65,7 @@ impl Task {
         if let Some(path) = self.main_library.and_then(|library| library.path()) {
             lines.push(codec::line("main", &path));
         }
-        for part in &self.parts {
-            lines.push(codec::line("part", part));
-        }
+        lines.extend(self.parts.iter().map(|part| codec::line("part", part)));
         match &self.devices {
             Devices::First => {}
             Devices::Rank(rank) => lines.push(codec::line("rank", rank)),

@@ -38,16 +38,9 @@ impl CaseRunner<'_> {
                 }
             };
             // If time matters, engines without compilation come first.
-            let (mut ready, mut others) = (Vec::new(), Vec::new());
-            for engine in engines {
-                if engine.compiles && self.is_quick {
-                    others.push(engine);
-                } else {
-                    ready.push(engine);
-                }
-            }
-            ready.append(&mut others);
-            for engine in ready {
+            let is_late = |engine: &Engine| engine.compiles && self.is_quick;
+            let (late, ready): (Vec<_>, Vec<_>) = engines.into_iter().partition(is_late);
+            for engine in ready.into_iter().chain(late) {
                 if case.data_type.is_strict() && engine.rounds {
                     passed_over.add(rounding_failure(&engine))?;
                     continue;

@@ -238,13 +238,9 @@ pub fn of_major(major: u32) -> Vec<&'static SubLibrary> {
 
 /// Returns the sub-libraries of this version; none if its major is unknown.
 pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
-    let mut found = Vec::new();
-    for one in ALL {
-        if majors::CUDNN.contains(&release.major) && one.is_in((release.major, release.minor)) {
-            found.push(one);
-        }
-    }
-    found
+    let is_known = majors::CUDNN.contains(&release.major);
+    let is_in = |one: &&SubLibrary| is_known && one.is_in((release.major, release.minor));
+    ALL.iter().filter(is_in).collect()
 }
 
 /// A sub-library of 9.21 or later, which 9.20 already opens.

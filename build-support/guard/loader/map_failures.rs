@@ -93,18 +93,12 @@ pub fn is_limited() -> bool {
 
 /// Returns the lowest limit on this process's memory, in MiB, and the command that sets it.
 pub fn limit(limits: &str) -> Option<(u64, &'static str)> {
-    let mut lowest: Option<(u64, &'static str)> = None;
-    for line in limits.lines() {
-        for (name, by) in &LIMITS {
-            let words = line.strip_prefix(name).map(str::split_whitespace);
-            let bytes = words.and_then(|mut words| words.next()?.parse::<u64>().ok());
-            if let Some(bytes) = bytes {
-                let this = (bytes >> 20, *by);
-                lowest = Some(lowest.map_or(this, |lowest| lowest.min(this)));
-            }
-        }
-    }
-    lowest
+    let limit = |&(name, by): &(&str, &'static str)| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+        let bytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+        Some((bytes >> 20, by))
+    };
+    LIMITS.iter().filter_map(limit).min()
 }
 
 /// Returns the mount point of the file system that this file is on, if nothing may be run from it.

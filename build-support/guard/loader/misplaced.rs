@@ -116,15 +116,10 @@ pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf,
 
 /// Returns the first of these files in these directories that can be loaded.
 pub fn first_loadable(dirs: &[PathBuf], names: &[String]) -> Option<PathBuf> {
-    for dir in dirs {
-        for name in names {
-            let file = dir.join(name);
-            if is_loadable(&file) {
-                return Some(file);
-            }
-        }
-    }
-    None
+    dirs.iter().find_map(|dir| {
+        let mut files = names.iter().map(|name| dir.join(name));
+        files.find(|file| is_loadable(file))
+    })
 }
 
 /// Returns `true` if the file exists and can be loaded.

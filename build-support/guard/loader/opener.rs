@@ -25,12 +25,8 @@ pub fn find(file: &Path) -> Option<Opener> {
     let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
     let preload = preload.to_string_lossy();
     let is_preloaded = |path: &Path| {
-        for name in preload.split([':', ' ']) {
-            if Path::new(name) == path || path.file_name() == Some(name.as_ref()) {
-                return true;
-            }
-        }
-        false
+        let mut names = preload.split([':', ' ']);
+        names.any(|name| Path::new(name) == path || path.file_name() == Some(name.as_ref()))
     };
     let mut found: Option<(Opener, bool)> = None;
     for path in platform::mapped() {

@@ -149,12 +149,8 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         printable(&name.to_string_lossy())
     };
     let length = |path: &Path| file(path).chars().count();
-    let mut width = 0;
-    for part in &loaded.parts {
-        if inside(&part.path) {
-            width = width.max(length(&part.path));
-        }
-    }
+    let beside = loaded.parts.iter().filter(|part| inside(&part.path));
+    let width = beside.map(|part| length(&part.path)).max().unwrap_or(0);
     match (loaded.parts.is_empty(), width) {
         (true, _) => {}
         (false, 0) => write_row(f, "parts", "none from beside the first library")?,

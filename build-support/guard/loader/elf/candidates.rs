@@ -37,14 +37,12 @@ impl View {
 
     /// Returns the files that the loader tries for one in a directory that it searches.
     pub fn variants(&self, file: &Path) -> Vec<PathBuf> {
-        let mut variants = Vec::new();
-        for level in self.levels.as_deref().unwrap_or(&[None]) {
-            variants.push(match (level, file.file_name()) {
-                (Some(level), Some(name)) => file.with_file_name(HWCAPS).join(level).join(name),
-                _ => file.to_path_buf(),
-            });
-        }
-        variants
+        let levels = self.levels.as_deref().unwrap_or(&[None]).iter();
+        let variants = levels.map(|level| match (level, file.file_name()) {
+            (Some(level), Some(name)) => file.with_file_name(HWCAPS).join(level).join(name),
+            _ => file.to_path_buf(),
+        });
+        variants.collect()
     }
 
     /// Returns these files of the cache in the order in which the CPU's loader prefers them.

@@ -179,10 +179,8 @@ fn meant(entry: &str, home: &str) -> (Vec<String>, Option<EntryFault>) {
 
 /// Returns one of these files: the path itself, or one in this directory or in one that people confuse with it.
 fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
-    for name in names {
-        if dir.ends_with(name) && is_loadable(dir) {
-            return Some(dir.to_path_buf());
-        }
+    if names.iter().any(|name| dir.ends_with(name)) && is_loadable(dir) {
+        return Some(dir.to_path_buf());
     }
     let mut dirs = vec![dir.to_path_buf()];
     dirs.append(&mut listed(dir));
@@ -191,24 +189,14 @@ fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
     if let (Some(above), true) = (dir.parent(), is_beside && dir.is_absolute()) {
         dirs.push(above.to_path_buf());
     }
-    for dir in &dirs {
-        let found = below(dir, names);
-        if found.is_some() {
-            return found;
-        }
-    }
-    None
+    dirs.iter().find_map(|dir| below(dir, names))
 }
 
 /// Returns one of these files, in this directory or in the places below a prefix.
 fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
     let mut dirs = vec![dir.to_path_buf()];
-    for lib in &lib_folders(ARCH) {
-        dirs.push(dir.join(lib));
-    }
-    for place in &PLACES {
-        dirs.push(dir.join(place));
-    }
+    dirs.extend(lib_folders(ARCH).iter().map(|lib| dir.join(lib)));
+    dirs.extend(PLACES.iter().map(|place| dir.join(place)));
     for lib in &["lib", "lib64"] {
         for python in &listed(&dir.join(lib)) {
             let name = python.file_name().unwrap_or_default().to_string_lossy();

@@ -39,11 +39,7 @@ pub fn preloads(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for line in text.lines() {
         let line = line.split('#').next().unwrap_or_default();
-        for name in line.split(gap) {
-            if !name.is_empty() {
-                names.push(name);
-            }
-        }
+        names.extend(line.split(gap).filter(|name| !name.is_empty()));
     }
     names
 }
