@@ -1,9 +1,7 @@
 //! The findings from a child's report.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::check::NotChecked;
-use crate::runtime::check::exit_verdict;
-use crate::runtime::check::foreign_parts;
+use crate::runtime::check::{LocatedCudnn, NotChecked, exit_verdict, foreign_parts};
 use crate::runtime::child::exit_status::ExitStatus;
 use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::convolution::case_result::CaseResult;
@@ -22,7 +20,6 @@ use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::program_rules;
 use crate::runtime::judge::rules::{self, Gpu, KnownBadRelease, NewerRelease};
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
-use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::report::result::Report;
 use std::path::Path;
 
@@ -41,11 +38,12 @@ pub struct Disagreement<'a> {
 /// Adds the findings from a child's report and output.
 pub fn judge(
     report: &mut Report,
-    built: &Built,
-    (search_path, main_library): (&SearchPath, &MainLibrary),
+    cudnn: &LocatedCudnn<'_>,
     parts: &SubLibraries,
     mut outcome: ChildOutcome,
 ) {
+    let (built, search_path) = (cudnn.built, &cudnn.search_path);
+    let main_library = &cudnn.main_library;
     let by_files = report.release();
     report.merge_child_report(&mut outcome.answer);
     let answer = &outcome.answer;
@@ -56,14 +54,7 @@ pub fn judge(
             .findings
             .extend(main_library.mismatch(built, Some(called), &parts.lasting));
     }
-    if !foreign_parts::judge(
-        report,
-        main_library,
-        (parts, search_path),
-        &answer.mapped,
-        disagree,
-    ) && disagree
-    {
+    if !foreign_parts::judge(report, cudnn, parts, &answer.mapped, disagree) && disagree {
         let disagreement = Disagreement {
             main_library,
             parts,

@@ -1,14 +1,14 @@
 //! The findings about cuDNN's files.
 
-use crate::runtime::facts::built::Built;
+use crate::runtime::check::LocatedCudnn;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::program_rules;
 use crate::runtime::report::result::Report;
 
 /// Adds the version, the sub-libraries and the findings about them to a report.
-pub fn add(report: &mut Report, built: &Built, main_library: &MainLibrary, parts: SubLibraries) {
+pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
+    let (built, main_library) = (cudnn.built, &cudnn.main_library);
     report.set_loaded(main_library, &parts);
     let release = report.release();
     let mismatch = main_library.mismatch(built, release, &parts.lasting);

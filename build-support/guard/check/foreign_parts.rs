@@ -1,13 +1,13 @@
 //! Sub-libraries that were loaded from unexpected files.
 
 use crate::runtime::binary::Image;
+use crate::runtime::check::LocatedCudnn;
 use crate::runtime::install::file_versions::FileVersions;
-use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::mixed_sub_libraries::{self, ForeignSubLibraries};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
@@ -16,11 +16,12 @@ use std::path::PathBuf;
 /// as foreign if cuDNN reports a disagreement (`disagree`). Returns `true` if there are foreign ones.
 pub fn judge(
     report: &mut Report,
-    main_library: &MainLibrary,
-    (parts, search_path): (&SubLibraries, &SearchPath),
+    cudnn: &LocatedCudnn<'_>,
+    parts: &SubLibraries,
     mapped: &[PathBuf],
     disagree: bool,
 ) -> bool {
+    let main_library = &cudnn.main_library;
     if main_library.origin == LoadOrigin::Within {
         // Sub-libraries of another cuDNN belong to that cuDNN, which already has a finding.
         return false;
@@ -62,7 +63,7 @@ pub fn judge(
         return false;
     }
     let (folder, major) = (main_library.folder(), main_library.major);
-    let elsewhere = mixed_sub_libraries::foreign(folder, major, &foreign, search_path);
+    let elsewhere = mixed_sub_libraries::foreign(folder, major, &foreign, &cudnn.search_path);
     let fault = ForeignSubLibraries {
         release,
         folder,

@@ -17,7 +17,7 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::{self, MainLibrary};
-use crate::runtime::install::sub_library_files;
+use crate::runtime::install::sub_library_files::{self, SubLibraries};
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::map_failures;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
@@ -42,11 +42,11 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
     report.findings = env_config.findings();
-    if let Some((search_path, main_library)) = locate_cudnn(&mut report, built, &env_config, None) {
-        let parts = main_library.parts(&search_path, false, built);
-        file_findings::add(&mut report, built, &main_library, parts);
+    if let Some(cudnn) = locate_cudnn(&mut report, built, &env_config, None) {
+        file_findings::add(&mut report, &cudnn, cudnn.parts(false));
         if report.release().is_none() {
-            report.unknown(NotChecked::UnknownVersion(main_library.folder()).finding());
+            let folder = cudnn.main_library.folder();
+            report.unknown(NotChecked::UnknownVersion(folder).finding());
         }
         child_verdict::release(&mut report, built, None);
         report.unchecked("the driver, the GPU and a convolution: only the release was asked for");
@@ -99,16 +99,8 @@ pub fn check_for(
     let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
     report.findings = env_config.findings();
-    if let Some((search_path, main_library)) =
-        locate_cudnn(&mut report, built, env_config, Some(functions))
-    {
-        run_checks(
-            &mut report,
-            built,
-            env_config,
-            (mode, functions),
-            (&search_path, &main_library),
-        );
+    if let Some(cudnn) = locate_cudnn(&mut report, built, env_config, Some(functions)) {
+        run_checks(&mut report, &cudnn, env_config, mode, functions);
     }
     let result = report.finish(env_config);
     output::write(result, env_config)
@@ -149,13 +141,28 @@ impl<'a> NotChecked<'a> {
     }
 }
 
+/// The cuDNN to check, and the search path of the program that it is in.
+pub struct LocatedCudnn<'a> {
+    pub built: &'a Built,
+    pub search_path: SearchPath,
+    pub main_library: MainLibrary,
+}
+
+impl LocatedCudnn<'_> {
+    /// Returns the sub-libraries that the loader would select, or those that the guard opens by path (`pinned`).
+    pub fn parts(&self, pinned: bool) -> SubLibraries {
+        self.main_library
+            .parts(&self.search_path, pinned, self.built)
+    }
+}
+
 /// Returns the cuDNN to check, or adds the reason why there is none to the report.
-fn locate_cudnn(
+fn locate_cudnn<'a>(
     report: &mut Report,
-    built: &Built,
+    built: &'a Built,
     env_config: &EnvConfig,
     functions: Option<Functions>,
-) -> Option<(SearchPath, MainLibrary)> {
+) -> Option<LocatedCudnn<'a>> {
     if let Some(reason) = NotChecked::detect(built) {
         report.unknown(reason.finding());
         return None;
@@ -172,7 +179,11 @@ fn locate_cudnn(
                     .findings
                     .push(main_library.others_finding(&main_library.others));
             }
-            return Some((search_path, main_library));
+            return Some(LocatedCudnn {
+                built,
+                search_path,
+                main_library,
+            });
         }
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
             not_loadable(report, built, finding, env_config, functions);
@@ -222,19 +233,19 @@ fn not_loadable(
 /// Checks the files, then the child's report, then the files again.
 fn run_checks(
     report: &mut Report,
-    built: &Built,
+    cudnn: &LocatedCudnn<'_>,
     env_config: &EnvConfig,
-    (mode, functions): (CheckMode, Functions),
-    (search_path, main_library): (&SearchPath, &MainLibrary),
+    mode: CheckMode,
+    functions: Functions,
 ) {
-    // The sub-libraries that the loader would select, and those that the guard opens by path.
-    let by_name = main_library.parts(search_path, false, built);
+    let (built, main_library) = (cudnn.built, &cudnn.main_library);
+    let by_name = cudnn.parts(false);
     let mut parts = by_name.clone();
     if !by_name.is_together() {
-        parts = main_library.parts(search_path, true, built);
+        parts = cudnn.parts(true);
         parts.lasting = by_name.lasting.clone();
     }
-    file_findings::add(report, built, main_library, parts.clone());
+    file_findings::add(report, cudnn, parts.clone());
     if is_fatal(report, env_config) {
         report.set_loaded(main_library, &by_name);
         let alone = match main_library.origin {
@@ -285,7 +296,7 @@ fn run_checks(
     if let Some(no_child) = &outcome.unprotected {
         report.findings.push(no_child.finding());
     }
-    child_verdict::judge(report, built, (search_path, main_library), &parts, outcome);
+    child_verdict::judge(report, cudnn, &parts, outcome);
     if let (true, Some(shared)) = (built.convolution, shared) {
         report.unknown(shared.finding());
     }
@@ -310,7 +321,7 @@ fn run_checks(
         .any(|outcome| outcome.verdict == Verdict::Pass);
     let pinned = (passed || !built.convolution) && !is_fatal(report, env_config);
     if pinned {
-        pin::pin(report, built, main_library, &parts, search_path);
+        pin::pin(report, cudnn, &parts);
     }
     pin::diverted(report, main_library, &parts, by_name, pinned);
 }

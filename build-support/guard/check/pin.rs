@@ -1,11 +1,10 @@
 //! Opens the checked files by their paths, so that cuDNN uses them instead of those that the loader would select.
 
-use crate::runtime::facts::built::Built;
+use crate::runtime::check::LocatedCudnn;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::report::result::Report;
 use crate::runtime::system::platform::{self, Library};
 use std::path::Path;
@@ -18,19 +17,13 @@ pub struct ChangedFile<'a> {
 }
 
 /// Opens the files that worked in the child, and checks them again, since files can change.
-pub fn pin(
-    report: &mut Report,
-    built: &Built,
-    main_library: &MainLibrary,
-    parts: &SubLibraries,
-    search_path: &SearchPath,
-) {
+pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(message) = Library::open_file(&part.path) {
             report.refused(&part.path, &message);
         }
     }
-    let again = main_library.parts(search_path, true, built);
+    let again = cudnn.parts(true);
     let needed = |part: &&SubLibraryFile| part.needed;
     let mut now = again.list.iter().filter(needed);
     // A mapped file may have been deleted since, and still works.
