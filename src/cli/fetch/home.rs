@@ -67,11 +67,7 @@ pub fn replace(
     component: &Component,
 ) -> Result<String, FetchFault> {
     let temporary = home.join(format!("{TEMPORARY}{}", std::process::id()));
-    let fetched = install(installer, home, component, &temporary.join("new"));
-    let result = fetched.and_then(|release| {
-        move_in(home, component, &temporary).map_err(failed("change", home))?;
-        Ok(release)
-    });
+    let result = install(installer, home, component, &temporary);
     clean_up(home, &temporary);
     result
 }
@@ -80,8 +76,9 @@ fn install(
     installer: &Installer,
     home: &Path,
     component: &Component,
-    fresh: &Path,
+    temporary: &Path,
 ) -> Result<String, FetchFault> {
+    let fresh = &temporary.join("new");
     fs::create_dir_all(fresh).map_err(failed("create", fresh))?;
     show(format!("  fetching {}\n", component.kind.product()));
     let wheels = component.wheels(home);
@@ -89,7 +86,9 @@ fn install(
     let is_damaged = installed.any(|wheel| wheel.damage().is_some());
     installer.install(component, fresh, is_damaged)?;
     let checked = component.check(fresh);
-    checked.map_err(FetchFault::IncompleteDownload)
+    let release = checked.map_err(FetchFault::IncompleteDownload)?;
+    move_in(home, component, temporary).map_err(failed("change", home))?;
+    Ok(release)
 }
 
 /// Moves a component to the place of the installed one, which may be for another CUDA. The old records are moved away
