@@ -5,8 +5,8 @@ use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::Format;
 use crate::model::text::joined;
-use crate::report::layout::{INDENT, Mark, columns, finding_text, shown, wrapped};
-use crate::report::text::{mark, parts, with_cuda_major};
+use crate::report::layout::{INDENT, Mark, columns, shown, wrapped};
+use crate::report::text::{findings, parts, with_cuda_major};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::FindingId;
@@ -33,7 +33,7 @@ impl fmt::Display for Inspection {
         cudnn(self, f)?;
         libraries(self, f)?;
         driver(self, f)?;
-        findings(self, f)?;
+        findings(self.findings.iter(), f)?;
         let findings = self.findings.iter();
         let errors = findings
             .filter(|one| one.severity == Severity::Error)
@@ -183,15 +183,6 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     for gpu in &driver.devices {
         let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
         line(f, Mark::Tick, "GPU", &printable(&text))?;
-    }
-    Ok(())
-}
-
-fn findings(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
-    for (index, finding) in inspection.findings.iter().enumerate() {
-        let gap = if index == 0 { "\n" } else { "" };
-        let text = finding_text(finding, usize::MAX, columns(f));
-        write!(f, "{gap}  {} {text}", mark(finding.severity))?;
     }
     Ok(())
 }

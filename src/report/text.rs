@@ -35,7 +35,7 @@ pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     lines.stack()?;
     lines.machine()?;
     lines.cudarc()?;
-    notes(report, f)?;
+    findings(report.of(Severity::Note), f)?;
     others(report, f)?;
     long_evidence(report, f)?;
     verdict(report, f)
@@ -243,16 +243,20 @@ pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
     pieces(&parts, INDENT, columns)
 }
 
-fn notes(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
-    for (index, note) in report.of(Severity::Note).enumerate() {
+/// Writes findings with all of their evidence, after an empty line.
+pub(crate) fn findings<'a>(
+    findings: impl Iterator<Item = &'a Finding>,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
+    for (index, finding) in findings.enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
-        let text = finding_text(note, usize::MAX, columns(f));
-        write!(f, "{gap}  {} {text}", mark(note.severity))?;
+        let text = finding_text(finding, usize::MAX, columns(f));
+        write!(f, "{gap}  {} {text}", mark(finding.severity))?;
     }
     Ok(())
 }
 
-pub(crate) fn mark(severity: Severity) -> Mark {
+fn mark(severity: Severity) -> Mark {
     match severity {
         Severity::Error => Mark::Cross,
         Severity::Warning | Severity::Note => Mark::Dash,
