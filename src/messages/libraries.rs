@@ -161,9 +161,9 @@ impl DllFault<'_> {
                 let toolkit =
                     major.map_or_else(|| "the CUDA".into(), |major| format!("the CUDA {major}"));
                 needed(FindingId::CudnnNotLoadable, needs, searched)
-                    .help("put the directory that holds it on PATH where the program runs")
+                    .help("put the directory that contains it into PATH where the program runs")
                     .help(format!(
-                        "or install {toolkit} that this cuDNN was built for, or copy the file beside the program"
+                        "or install {toolkit} that this cuDNN was built for, or copy all DLLs of that directory beside the program"
                     ))
             }
         }

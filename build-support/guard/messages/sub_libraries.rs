@@ -131,6 +131,12 @@ impl ForeignSubLibraries<'_> {
 }
 
 impl Foreign<'_> {
+    /// Returns `true` if the loader of Linux searches the directory by itself.
+    fn is_of_linux(&self) -> bool {
+        let is_dll = self.path.extension().is_some_and(|end| end == "dll");
+        matches!(self.origin, LoadOrigin::System(_)) && !is_dll
+    }
+
     /// Returns the help that makes the loader use another sub-library. `complete`: the cuDNN to install in the
     /// directory of the main library.
     pub fn help(&self, folder: &Path, complete: &str) -> String {
@@ -151,7 +157,7 @@ impl Foreign<'_> {
             | LoadOrigin::AddedDirectory(dir)
             | LoadOrigin::WorkingDirectory(dir)
             | LoadOrigin::System(dir)
-                if cfg!(windows) && (self.has_own || !self.yields) =>
+                if !self.is_of_linux() && (self.has_own || !self.yields) =>
             {
                 let remove = format!(
                     "remove the `cudnn*.dll` files from `{}`, where Windows looks before it looks into `{}`",

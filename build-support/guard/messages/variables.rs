@@ -22,7 +22,7 @@ impl VariableFault {
             VariableFault::UnwrittenReport(path, error) => Finding::warning(
                 FindingId::IoError,
                 format!(
-                    "cannot write the report to `{}`, as CUDNN_GUARD_REPORT asks: {error}",
+                    "CUDNN_GUARD_REPORT: cannot write `{}`: {error}",
                     path.display()
                 ),
             ),

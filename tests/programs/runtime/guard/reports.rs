@@ -67,7 +67,7 @@ fn the_report_is_written_where_it_is_asked_for() {
 
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_REPORT", "/nowhere/at/all")])
         .must_end_with(0)
-        .must_say("cudnn-guard: cannot write the report to `/nowhere/at/all`, as CUDNN_GUARD_REPORT asks: No such file or directory (os error 2)  [io-error]\n");
+        .must_say("cudnn-guard: CUDNN_GUARD_REPORT: cannot write `/nowhere/at/all`: No such file or directory (os error 2)  [io-error]\n");
 }
 
 /// Where others may write too, as in /tmp, somebody may lay a link of the name that the new file is going to have.
@@ -269,7 +269,7 @@ fn a_report_that_cannot_be_written_leaves_the_old_one() {
     let ran = run("startup", &cudnn.0, &variables);
     ran.must_end_with(78);
     let words = format!(
-        "\nwarning: cannot write the report to `{}`, as CUDNN_GUARD_REPORT asks: No space left on device (os error 28)  [io-error]\n",
+        "\nwarning: CUDNN_GUARD_REPORT: cannot write `{}`: No space left on device (os error 28)  [io-error]\n",
         report.display()
     );
     assert!(ran.stderr.contains(&words), "{}", ran.stderr);
@@ -306,7 +306,7 @@ fn a_full_disk_leaves_the_report_that_was_there() {
     assert!(stdout.ends_with("old\nfull report.json "), "{stdout}");
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
-        stderr.matches("cannot write the report").count(),
+        stderr.matches("CUDNN_GUARD_REPORT: cannot write").count(),
         1,
         "{stderr}"
     );

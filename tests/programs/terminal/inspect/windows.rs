@@ -180,8 +180,8 @@ fn a_dll_that_does_not_lie_beside_the_program() {
         .flat(&[])
         .exits_with(1)
         .says("/app/nvrtc64_130_0.dll` is for aarch64 [wrong-architecture] = help: copy the one for x86_64 in its place needed by /")
-        .says("– `app` needs `cudnn64_9.dll`, which does not lie beside the program [cudnn-not-loadable] = help: copy it beside the program, or put the directory that holds it on PATH where the program runs looked in /")
-        .says("– `Own.dll` needs `cudart64_13.dll`, which does not lie beside the program [library-not-found] = help: copy it beside the program, or put the directory that holds it on PATH where the program runs looked in /");
+        .says("– `app` needs `cudnn64_9.dll`, which does not lie beside the program [cudnn-not-loadable] = help: put the directory that contains it into PATH where the program runs, or copy all DLLs of that directory beside the program looked in /")
+        .says("– `Own.dll` needs `cudart64_13.dll`, which does not lie beside the program [library-not-found] = help: put the directory that contains it into PATH where the program runs, or copy all DLLs of that directory beside the program looked in /");
     fs::remove_file(image.at("app/nvrtc64_130_0.dll")).unwrap();
     image
         .flat(&[])
@@ -221,7 +221,7 @@ fn a_dll_that_is_loaded_when_it_is_first_called() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("– `own.dll` loads `cudart64_13.dll` when it first calls it, which does not lie beside the program [library-not-found] = help: copy it beside the program, or put the directory that holds it on PATH where the program runs looked in /")
+        .says("– `own.dll` loads `cudart64_13.dll` when it first calls it, which does not lie beside the program [library-not-found] = help: put the directory that contains it into PATH where the program runs, or copy all DLLs of that directory beside the program looked in /")
         .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with");
     let json = image.json();
     assert_eq!(json["cudnn"]["found_via"], "the program's own directory");

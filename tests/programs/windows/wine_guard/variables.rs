@@ -167,7 +167,7 @@ fn the_report_is_written_where_it_is_asked_for() {
     assert_eq!(fs::read_to_string(&line).unwrap(), "cudnn-guard: pass\n");
     write(&report(r"none\at\all"), &[])
         .says(&format!(
-            "cudnn-guard: cannot write the report to `{}`, as CUDNN_GUARD_REPORT asks: ",
+            "cudnn-guard: CUDNN_GUARD_REPORT: cannot write `{}`: ",
             report(r"none\at\all")
         ))
         .says("[io-error]");
