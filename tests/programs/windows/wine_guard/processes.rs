@@ -103,16 +103,16 @@ fn a_child_searches_the_directories_that_the_program_has_added() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let folder = fresh("wine-added");
-    let library = folder.join("cublasLt64_13.dll");
+    let library = folder.join("cublasLt64_99.dll");
     windows.compile("added", "int nothing;\n", &library, &["-shared"]);
     let wrote = path(&folder.join("went on"));
     let cudnn = format!("add={}", path(&cudnn(V9_14)));
     let other = format!("add={}", path(&folder));
-    let env = [("SIM_FAULT", "opens:cublasLt64_13.dll")];
+    let env = [("SIM_FAULT", "opens:cublasLt64_99.dll")];
     let program = own("wine-programs");
     let ran = start(windows, &program, &[], &[&cudnn, "startup", &wrote], &env);
     ran.exits_with(78)
-        .says("Could not load library cublasLt64_13.dll");
+        .says("Could not load library cublasLt64_99.dll");
     let arguments = [&cudnn[..], &other, "startup", &wrote];
     let ran = start(windows, &program, &[], &arguments, &env).exits_with(0);
     assert_eq!(ran.stderr, "");
