@@ -118,6 +118,7 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
     cudnn.files.own_first = elf.and_then(Elf::rpath_first) == Some(true);
     cudnn.files.copies = parts.copies(whole, platform);
     cudnn.files.unresolved = parts.unresolved_symbols();
+    cudnn.files.cuda_majors = parts.different_cuda_majors();
     cudnn.files.part_obstacles = closed;
     cudnn.files.absent_soname = absent_soname(&cudnn, elf, sysroot);
     cudnn.files.directories.clone_from(&parts.directories);

@@ -110,6 +110,23 @@ impl SubLibraries {
         })
     }
 
+    /// Returns the CUDA majors that the sub-libraries were built for, with their files, if they differ.
+    pub fn different_cuda_majors(&self) -> Vec<(u32, PathBuf)> {
+        let mut majors: Vec<(u32, PathBuf)> = Vec::new();
+        for (file, binary) in self.files.iter().zip(&self.binaries) {
+            let is_known = ["adv", "engines_precompiled"].contains(&&*file.name);
+            let major = binary
+                .as_ref()
+                .filter(|_| is_known)
+                .and_then(Binary::cuda_major);
+            majors.extend(major.map(|major| (major, file.path.clone())));
+        }
+        if majors.iter().all(|(major, _)| *major == majors[0].0) {
+            majors.clear();
+        }
+        majors
+    }
+
     /// Returns the sub-library of this name, if it could be opened.
     pub fn binary(&self, name: &str) -> Option<&Binary> {
         let place = self.files.iter().position(|file| file.name == name)?;

@@ -19,7 +19,7 @@ use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::install::mixed_folder::MixedFolder;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl CudaMismatch<'_> {
     pub fn finding(&self) -> Finding {
@@ -242,6 +242,18 @@ impl SubLibraryFault<'_> {
                 );
                 Finding::error(FindingId::PartsMixed, headline)
                     .with_lines("lacking", cudnn.files.unresolved.iter().map(unresolved))
+                    .help(MixedFolder::replace_all(all_files(cudnn), &dir))
+            }
+            Self::SeveralCudaMajors(majors) => {
+                let version = cudnn.library_version;
+                let version = version.map_or_else(String::new, |version| format!(" {version}"));
+                let headline = format!(
+                    "the files of cuDNN{version} in `{dir}` were built for different CUDA releases"
+                );
+                let line =
+                    |(major, path): &(u32, PathBuf)| format!("CUDA {major}  {}", path.display());
+                Finding::warning(FindingId::PartsMixed, headline)
+                    .with_lines("parts", majors.iter().map(line))
                     .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::SeveralWheels(wheels) => {

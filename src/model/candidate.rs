@@ -97,6 +97,8 @@ pub struct Files {
     pub copies: Vec<Copies>,
     /// Functions that sub-libraries import from each other and that the other does not define.
     pub unresolved: Vec<Unresolved>,
+    /// The CUDA majors that sub-libraries were built for, with their files, if they differ.
+    pub cuda_majors: Vec<(u32, PathBuf)>,
     /// The directories that contain the files once links are followed.
     pub directories: Vec<PathBuf>,
     /// The directory of its archives, if no shared library is beside them.

@@ -9,7 +9,7 @@ use crate::runtime::facts::library_name::cudnn_file;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A fault of the sub-libraries of a cuDNN.
 pub enum SubLibraryFault<'a> {
@@ -26,6 +26,8 @@ pub enum SubLibraryFault<'a> {
     SeveralDirectories,
     /// A sub-library that imports functions from another, which does not define them.
     Unresolved(&'a Unresolved),
+    /// Sub-libraries that were built for different CUDA majors.
+    SeveralCudaMajors(&'a [(u32, PathBuf)]),
     /// Wheels that have overwritten each other's files.
     SeveralWheels(&'a [Owner]),
     /// Different builds of one sub-library.
@@ -59,6 +61,9 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let apart = || is_unknown.then(|| finding(SubLibraryFault::SeveralDirectories));
     findings.extend(mixed(cudnn).or_else(apart));
     findings.extend(unresolved(cudnn).map(finding));
+    let majors =
+        Some(&*cudnn.files.cuda_majors).filter(|majors| !majors.is_empty() && wheels.is_none());
+    findings.extend(majors.map(SubLibraryFault::SeveralCudaMajors).map(finding));
     findings.extend(wheels.map(SubLibraryFault::SeveralWheels).map(finding));
     findings.extend(copies(cudnn).map(finding));
     findings
