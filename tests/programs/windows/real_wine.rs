@@ -10,6 +10,7 @@ pub mod judged;
 pub mod layouts;
 pub mod sound;
 pub mod texts;
+pub mod unfit;
 pub mod unsearched;
 
 use cudnn_guard::runtime::facts::built::Loader;

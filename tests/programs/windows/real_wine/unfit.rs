@@ -1,0 +1,63 @@
+//! A cuDNN of a release that does not fit: nothing else that is wrong with it matters then.
+
+use super::farm::{Farm, with_zlib};
+use super::judged::{Start, ids, windows};
+use super::{V8_9_7, V9_10, V9_28};
+use std::fs;
+
+/// An 8 opens the parts of an 8, whatever its file is called.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn an_8_under_the_name_of_a_9_is_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7));
+    fs::rename(farm.file("cudnn64_8.dll"), farm.file("cudnn64_9.dll")).unwrap();
+    let start = Start::of("nine").path(&farm.path);
+    let told = start.json(windows, "check");
+    let first = &told["findings"][0];
+    assert_eq!(
+        first["summary"],
+        "loaded cuDNN 8.9.7 does not meet the `>=9.14, <10` that this program asks for"
+    );
+    assert_eq!(
+        first["help"][0],
+        r"take `C:\cuDNN` out of PATH, or put the directory of a cuDNN that meets `>=9.14, <10` before it"
+    );
+    assert!(!told.to_string().contains("64_9.dll, which"), "{told:#}");
+    assert!(!told.to_string().contains("_infer64_9"), "{told:#}");
+    Farm::of(windows, "nine", V9_28);
+    let told = Start::of("nine")
+        .path(r"C:\nine;C:\cuDNN")
+        .json(windows, "check");
+    assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
+}
+
+/// To complete a release that does not fit would not help.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_release_that_does_not_fit_is_not_recommended() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    Farm::of(windows, "older", V9_10).without("cudnn_ops64_9.dll");
+    Farm::of(windows, "cuDNN", V9_28).without("cudnn_ops64_9.dll");
+    let start = Start::of("nine").path(r"C:\older;C:\cuDNN");
+    let told = start.json(windows, "check");
+    assert_eq!(
+        ids(&told)[..2],
+        ["cudnn-version-mismatch", "parts-missing"],
+        "{told:#}"
+    );
+    assert_eq!(told["findings"][1]["help"], serde_json::json!([]));
+    // Of one that fits, the missing part is what matters.
+    let start = start.without(r"C:\older");
+    let told = start.json(windows, "check");
+    let first = &told["findings"][0];
+    assert_eq!(first["id"], "parts-missing", "{told:#}");
+    assert_eq!(
+        first["help"][0],
+        r"install cuDNN 9.28.0 again in `C:\cuDNN`, whole, since the first library opens the others from there"
+    );
+    Farm::of(windows, "cuDNN", V9_28);
+    assert_eq!(ids(&start.json(windows, "check")), ["driver-missing"]);
+}
