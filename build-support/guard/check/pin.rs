@@ -52,6 +52,11 @@ pub fn diverted(
     by_name: SubLibraries,
     pinned: bool,
 ) {
+    if !pinned && !by_name.not_found.is_empty() {
+        // The program may still open them, or change what Windows searches.
+        report.unknown = Some(FindingId::PartsMissing);
+        report.findings.push(by_name.not_found_finding());
+    }
     if tried.is_mixed() {
         return;
     }

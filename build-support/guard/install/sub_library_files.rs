@@ -30,6 +30,8 @@ pub struct SubLibraries {
     /// `true` if only graphs that are compiled at run time are supported.
     pub jit_only: bool,
     pub main: SubLibraryFile,
+    /// On Windows, the needed sub-libraries beside the main library that Windows does not find by their names.
+    pub not_found: Vec<PathBuf>,
     /// The directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
     pub lasting: Vec<(PathBuf, Option<Version>)>,
 }
@@ -114,7 +116,12 @@ impl SubLibraries {
                 lookup.by_name(name)
             };
             match (file, missing) {
-                (Some(path), needed) => parts.add_part(&mut detector, name, path, needed.is_some()),
+                (Some(path), needed) => {
+                    if needed.is_some() && !pinned && !lookup.is_found(name) {
+                        parts.not_found.push(path.clone());
+                    }
+                    parts.add_part(&mut detector, name, path, needed.is_some());
+                }
                 (None, Some(missing)) => missing.push(file_name::of_part(name, major)),
                 (None, None) => {}
             }

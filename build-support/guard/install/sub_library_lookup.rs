@@ -75,6 +75,12 @@ impl<'a> SubLibraryLookup<'a> {
         file.or_else(|| Defect::in_the_way(&here).map(|_| here))
     }
 
+    /// Returns `false` if Windows finds no file for the name of this sub-library.
+    pub fn is_found(&self, name: &str) -> bool {
+        let plain = file_name::of_part(name, self.major);
+        !cfg!(windows) || self.in_process(name).is_some() || self.search(&plain).is_some()
+    }
+
     /// Returns the file beside the main library, which the guard can open by its path; else the file that the loader
     /// finds.
     pub fn beside_first(&self, name: &str) -> Option<PathBuf> {

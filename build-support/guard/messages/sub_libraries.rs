@@ -8,7 +8,9 @@ use crate::runtime::facts::sub_libraries::ZLIB;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
 use crate::runtime::install::package_owner::{self, LISTS};
-use crate::runtime::install::sub_library_files::{MissingSubLibraries, StraySubLibrary};
+use crate::runtime::install::sub_library_files::{
+    MissingSubLibraries, StraySubLibrary, SubLibraries,
+};
 #[cfg(windows)]
 use crate::runtime::install::zlib::MissingZlib;
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -49,6 +51,22 @@ impl MissingSubLibraries<'_> {
         Finding::new(FindingId::PartsMissing, severity, summary)
             .with_lines("looked at", [&here].into_iter().chain(others))
             .help(help)
+    }
+}
+
+impl SubLibraries {
+    /// Returns the finding for sub-libraries that Windows does not find by their names.
+    pub fn not_found_finding(&self) -> Finding {
+        let release = self.release();
+        let release = release.map_or_else(String::new, |(release, _)| format!(" {release}"));
+        let files: Vec<&Path> = self.not_found.iter().map(|file| &**file).collect();
+        let (files, here) = (names(&files), self.folder().display());
+        let summary = format!(
+            "Windows does not find {files} of cuDNN{release} at `{here}`, which cuDNN opens by name"
+        );
+        Finding::warning(FindingId::PartsMissing, summary).help(format!(
+            "put `{here}` into PATH, or open these files by their paths too before you call cuDNN"
+        ))
     }
 }
 

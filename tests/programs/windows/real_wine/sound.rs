@@ -24,7 +24,6 @@ pub const ALL: &[SetUp<Start>] = &[
     ("an older one behind", an_older_one_behind),
     ("both majors", both_majors),
     ("SetDllDirectory", set_dll_directory),
-    ("loaded by its path", loaded_by_its_path),
     (
         "a part of another release that nobody comes to",
         unreached_part,
@@ -143,11 +142,6 @@ fn both_majors(windows: &Windows) -> Start {
 fn set_dll_directory(windows: &Windows) -> Start {
     let farm = Farm::of(windows, "cuDNN", V9_28);
     Start::of("nine").does(&["set-dll-directory", &farm.path])
-}
-
-fn loaded_by_its_path(windows: &Windows) -> Start {
-    let farm = Farm::of(windows, "cuDNN", V9_28);
-    Start::of("nine").does(&["load", &format!(r"{}\cudnn64_9.dll", farm.path)])
 }
 
 fn unreached_part(windows: &Windows) -> Start {

@@ -50,6 +50,44 @@ fn a_program_that_searches_no_path_is_told_so() {
     );
 }
 
+/// cuDNN opens its parts by their names, whatever its own file was opened by. Without a GPU the guard opens none for it.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn parts_that_only_a_path_leads_to_are_named() {
+    let windows = windows();
+    let windows = windows.as_ref().unwrap();
+    Farm::of(windows, "cuDNN", V9_28);
+    let library = r"C:\cuDNN\cudnn64_9.dll";
+    let start = Start::of("nine");
+    assert_ne!(start.run(windows, &["use", library]).code, Some(0));
+    let start = start.does(&["load", library]);
+    let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
+    let told = r"cudnn-guard: unknown: Windows does not find 7 libraries of cuDNN 9.28.0 at `C:\cuDNN`, which cuDNN opens by name  [parts-missing]
+  = help: put `C:\cuDNN` into PATH, or open these files by their paths too before you call cuDNN
+";
+    assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
+    // What the help says, in both ways.
+    let on_path = start.clone().path(r"C:\cuDNN");
+    assert_eq!(ids(&on_path.json(windows, "check")), ["driver-missing"]);
+    let mut opened = start;
+    for part in [
+        "graph",
+        "ops",
+        "cnn",
+        "heuristic",
+        "engines_precompiled",
+        "engines_runtime_compiled",
+        "engines_tensor_ir",
+        "adv",
+        "ext",
+    ] {
+        opened = opened.does(&["load", &format!(r"C:\cuDNN\cudnn_{part}64_9.dll")]);
+    }
+    let told = opened.json(windows, "check");
+    assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
+    opened.run(windows, &["use", library]).exits_with(0);
+}
+
 /// `inspect` and `run` name the installed one, for which no guard can run.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
