@@ -389,6 +389,9 @@ fn warn_once(text: &str, shown: &mut BTreeSet<OsString>, lines: &mut Vec<Directi
 
 /// Adds the non-blank lines of a text as warnings of cargo.
 fn warn(text: &str, lines: &mut Vec<Directive>) {
-    let filled = text.lines().filter(|line| !line.trim().is_empty());
-    lines.extend(filled.map(|line| Directive::Warning(line.to_string())));
+    for line in text.lines() {
+        if !line.trim().is_empty() {
+            lines.push(Directive::Warning(line.to_string()));
+        }
+    }
 }

@@ -195,8 +195,11 @@ pub fn list_named(dir: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<Path
 
 fn listed(dir: &Path, matches: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, Finding> {
     let entries = std::fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
-    let names = entries.flatten().map(|entry| entry.file_name());
-    let mut names: Vec<OsString> = names.filter(|name| matches(name)).collect();
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        names.push(entry.file_name());
+    }
+    names.retain(|name| matches(name));
     names.sort();
     Ok(below(dir, &names))
 }

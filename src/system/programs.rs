@@ -178,9 +178,13 @@ pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
     if name.contains(['/', '\\']) {
         return Some(PathBuf::from(name));
     }
-    let dirs = std::env::split_paths(path).filter(|dir| dir.is_absolute());
-    let mut programs = dirs.map(|dir| dir.join(name));
-    programs.find(|program| program.is_file())
+    for dir in std::env::split_paths(path) {
+        let program = dir.join(name);
+        if dir.is_absolute() && program.is_file() {
+            return Some(program);
+        }
+    }
+    None
 }
 
 type Source = Box<dyn Read + Send>;

@@ -48,13 +48,16 @@ pub enum Source {
 
 impl Patterns {
     pub fn sources(self) -> Vec<Source> {
-        let source = |path: PathBuf| match path.to_str() {
-            Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
-                Source::Pattern(text.to_string())
-            }
-            _ => Source::File(path),
-        };
-        self.0.into_iter().map(source).collect()
+        let mut sources = Vec::new();
+        for path in self.0 {
+            sources.push(match path.to_str() {
+                Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
+                    Source::Pattern(text.to_string())
+                }
+                _ => Source::File(path),
+            });
+        }
+        sources
     }
 }
 
@@ -139,7 +142,9 @@ impl Kernels<'_> {
         }
         watched.retain(|path| files::is_file(path));
         let watched = files::dedup(watched.into_iter());
-        lines.extend(watched.iter().cloned().map(Directive::RerunIfChanged));
+        for path in &watched {
+            lines.push(Directive::RerunIfChanged(path.clone()));
+        }
         Ok(watched)
     }
 

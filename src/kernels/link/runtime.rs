@@ -40,7 +40,9 @@ impl Runtime<'_> {
             Cudart::None => {}
             Cudart::Shared => lines.extend(self.toolchain.shared_cudart()),
             Cudart::Static if self.is_windows() => {
-                lines.extend(self.link_dirs().iter().cloned().map(Directive::LinkSearch));
+                for dir in self.link_dirs() {
+                    lines.push(Directive::LinkSearch(dir.clone()));
+                }
                 lines.push(Directive::LinkLib(Library::Static("cudart_static".into())));
             }
             Cudart::Static => {

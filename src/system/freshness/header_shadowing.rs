@@ -10,7 +10,10 @@ use std::rc::Rc;
 /// that were not read. A new header among them shadows the one that was read. Some existed at the time, skipped by
 /// `#include_next` or quotes, so only a change is significant.
 pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache) -> Vec<PathBuf> {
-    let dirs: Vec<_> = search.iter().filter_map(|dir| seen.dir(dir)).collect();
+    let mut dirs = Vec::new();
+    for dir in search {
+        dirs.extend(seen.dir(dir));
+    }
     // The name by which each was probably included, and the position of its directory in the search path.
     let mut names: Vec<(usize, &Path)> = Vec::new();
     for (place, dir) in dirs.iter().enumerate().skip(1) {

@@ -90,8 +90,11 @@ impl ProbeCache {
             files.retain(|file| files::is_file(file));
             files.insert(0, invocation.program.clone());
             files.extend(profiles(&invocation.program));
-            let line = |file: &PathBuf| fingerprint::read_settled(file, begun);
-            files.iter().map(line).collect::<Option<Vec<_>>>()
+            let mut lines = Vec::new();
+            for file in &files {
+                lines.push(fingerprint::read_settled(file, begun)?);
+            }
+            Some(lines)
         });
         let is_saved = files.is_some();
         known.push(CachedOutput {
@@ -117,9 +120,12 @@ impl ProbeCache {
         let mut answers = text.and_then(|text| parse(&text)).unwrap_or_default();
         // A launcher may be unchanged while the program that it starts has changed: one stale output makes all of them
         // stale.
-        let stale = answers.iter().filter(|answer| !answer.is_fresh());
-        let stale = stale.filter_map(|answer| answer.files.first().cloned());
-        let stale: Vec<_> = stale.collect();
+        let mut stale = Vec::new();
+        for answer in &answers {
+            if !answer.is_fresh() {
+                stale.extend(answer.files.first().cloned());
+            }
+        }
         answers.retain(|answer| {
             let program = answer.files.first();
             program.is_some_and(|program| !stale.contains(program))
@@ -131,7 +137,10 @@ impl ProbeCache {
         let (Some(dir), Some(file)) = (&self.dir, self.file()) else {
             return;
         };
-        let texts: Vec<String> = known.iter().filter_map(|known| known.text()).collect();
+        let mut texts = Vec::new();
+        for cached in known {
+            texts.extend(cached.text());
+        }
         // Each PATH has its own outputs: the oldest are dropped.
         let body = texts[texts.len().saturating_sub(MAX_OUTPUTS)..].concat();
         // An output that cannot be saved is only queried again.
@@ -159,7 +168,9 @@ impl CachedOutput {
             return None;
         }
         let mut lines = vec![codec::line("question", &self.key)];
-        lines.extend(self.files.iter().map(|line| format!("file {line}")));
+        for line in &self.files {
+            lines.push(format!("file {line}"));
+        }
         lines.push(codec::line("stdout", &output.stdout));
         lines.push(codec::line("stderr", &output.stderr));
         Some(lines.join("\n") + "\n")
