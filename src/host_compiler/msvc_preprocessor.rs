@@ -47,9 +47,12 @@ fn expands_macro(header: &str, flags: &[String]) -> bool {
 /// checks nothing.
 fn refuses(header: &str) -> bool {
     let after = header.split_once(ACCEPTED).map_or("", |(_, rest)| rest);
-    let mut lines = after.lines();
-    let directive = lines.find_map(|line| line.trim().strip_prefix('#'));
-    directive.is_some_and(|directive| directive.trim_start().starts_with("error"))
+    for line in after.lines() {
+        if let Some(directive) = line.trim().strip_prefix('#') {
+            return directive.trim_start().starts_with("error");
+        }
+    }
+    false
 }
 
 #[cfg(test)]

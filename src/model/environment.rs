@@ -61,9 +61,10 @@ impl Variable {
     }
 
     /// Returns the variables that name this kind, in search order.
-    pub fn naming(names: Names) -> impl Iterator<Item = Self> {
-        let all = Self::ALL.iter().copied();
-        all.filter(move |variable| variable.names() == Some(names))
+    pub fn naming(names: Names) -> Vec<Self> {
+        let mut all = Self::ALL.to_vec();
+        all.retain(|variable| variable.names() == Some(names));
+        all
     }
 }
 
@@ -216,10 +217,12 @@ impl Environment {
                 return (!value.is_empty()).then_some(found);
             }
         }
-        spellings.into_iter().find_map(|name| {
-            let value = value(&self.process, &name).filter(|value| !value.is_empty())?;
-            Some((name, value, Origin::Process))
-        })
+        for name in spellings {
+            if let Some(value) = value(&self.process, &name).filter(|value| !value.is_empty()) {
+                return Some((name, value, Origin::Process));
+            }
+        }
+        None
     }
 
     /// Returns the paths in variables with this prefix and a version, such as `CUDA_PATH_V13_0`; newest first.
@@ -233,12 +236,15 @@ impl Environment {
         }
         let mut names = newest_first(found);
         names.dedup();
-        let dir = |name: OsString| {
+        let mut dirs = Vec::new();
+        for name in names {
             let name = name.to_string_lossy().into_owned();
-            let dir = self.directory.join(self.os_var(&name)?);
-            Some((name, dir))
-        };
-        names.into_iter().filter_map(dir).collect()
+            if let Some(value) = self.os_var(&name) {
+                let dir = self.directory.join(value);
+                dirs.push((name, dir));
+            }
+        }
+        dirs
     }
 
     /// Sets the base of relative paths. cargo runs a build script in its package's directory and the linker in another,

@@ -45,11 +45,14 @@ impl FoundVia {
     }
 
     pub fn variables(variables: &[Variable]) -> Self {
-        let named = |variable: &Variable| Named {
-            name: variable.name().to_string(),
-            origin: Origin::Process,
-        };
-        Self::Variables(variables.iter().map(named).collect())
+        let mut named = Vec::new();
+        for variable in variables {
+            named.push(Named {
+                name: variable.name().to_string(),
+                origin: Origin::Process,
+            });
+        }
+        Self::Variables(named)
     }
 
     /// Returns `true` for an environment that must be activated before programs use it.

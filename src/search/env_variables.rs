@@ -25,8 +25,10 @@ impl Places<'_> {
     }
 
     pub(super) fn requested_cudnns(&self, origin: Origin) -> Vec<Step> {
-        let headers = self.requests(Names::CudnnHeaders, origin).into_iter();
-        let headers: Vec<PathBuf> = headers.map(|(_, dir)| dir).collect();
+        let mut headers: Vec<PathBuf> = Vec::new();
+        for (_, dir) in self.requests(Names::CudnnHeaders, origin) {
+            headers.push(dir);
+        }
         let mut steps = Vec::new();
         for (variable, dir) in self.requests(Names::Cudnn, origin) {
             let mut named = install_layout::named_cudnn(self.platform, &dir);
@@ -129,8 +131,11 @@ impl Places<'_> {
     }
 
     fn requests(&self, names: Names, origin: Origin) -> Vec<(Variable, PathBuf)> {
-        let request = |variable| Some((variable, self.request(variable, origin)?));
-        Variable::naming(names).filter_map(request).collect()
+        let mut requests = Vec::new();
+        for variable in Variable::naming(names) {
+            requests.extend(self.request(variable, origin).map(|path| (variable, path)));
+        }
+        requests
     }
 
     fn named(&self, variable: Variable) -> Named {

@@ -61,8 +61,11 @@ fn compilers(platform: &Platform) -> Vec<PathBuf> {
         _ => &[""],
     };
     let program = platform.program("nvcc");
-    let path = |cpu: &&str| Path::new("bin").join(cpu).join(&program);
-    cpus.iter().map(path).collect()
+    let mut paths = Vec::new();
+    for cpu in cpus {
+        paths.push(Path::new("bin").join(cpu).join(&program));
+    }
+    paths
 }
 
 /// Returns the layout of a toolkit that consists of wheels, up to CUDA 12.

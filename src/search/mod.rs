@@ -182,11 +182,16 @@ impl Places<'_> {
         let windows = self.builder().os == Os::Windows;
         let separator = if windows { ';' } else { ':' };
         let list = self.env.get(list).unwrap_or_default().to_string_lossy();
-        // Windows itself ignores the quotation marks around paths with spaces.
-        let unquoted = |dir: &str| PathBuf::from(if windows { dir.trim_matches('"') } else { dir });
-        let dirs = list.split(separator).map(unquoted);
-        // The meaning of a relative entry depends on cargo's current directory.
-        dirs.filter(|dir| dir.is_absolute()).collect()
+        let mut dirs = Vec::new();
+        for dir in list.split(separator) {
+            // Windows itself ignores the quotation marks around paths with spaces.
+            let dir = PathBuf::from(if windows { dir.trim_matches('"') } else { dir });
+            // The meaning of a relative entry depends on cargo's current directory.
+            if dir.is_absolute() {
+                dirs.push(dir);
+            }
+        }
+        dirs
     }
 
     /// Returns `true` if a directory from a variable of this shell belongs to the target: not outside its root.

@@ -47,7 +47,9 @@ pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
                 found.push((release, file.into_os_string()));
             }
         }
-        all.extend(newest_first(found).into_iter().map(PathBuf::from));
+        for file in newest_first(found) {
+            all.push(PathBuf::from(file));
+        }
     }
     all
 }

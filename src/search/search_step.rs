@@ -68,14 +68,20 @@ impl Step {
         match self.kind {
             Kind::Toolkit => {
                 // In split wheels, only the first contains it; in a complete toolkit, `include` or `targets` does.
-                files.extend(tree.include.iter().take(2).map(|dir| below(dir, "cuda.h")));
-                files.extend(tree.nvcc.iter().map(|nvcc| top.join(nvcc)));
+                for dir in tree.include.iter().take(2) {
+                    files.push(below(dir, "cuda.h"));
+                }
+                for nvcc in &tree.nvcc {
+                    files.push(top.join(nvcc));
+                }
             }
             Kind::Cudnn => {
                 let windows = platform.os == Os::Windows;
                 let file = if windows { "cudnn.lib" } else { "libcudnn.so*" };
                 // Import libraries are not beside the DLLs.
-                files.extend(tree.include.iter().map(|dir| below(dir, "cudnn.h")));
+                for dir in &tree.include {
+                    files.push(below(dir, "cudnn.h"));
+                }
                 for dir in &tree.lib {
                     if !(windows && dir.starts_with("bin")) {
                         files.push(below(dir, file));

@@ -265,7 +265,10 @@ fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<
     let FoundVia::Variables(named) = via else {
         return None;
     };
-    let mut names: Vec<String> = named.iter().map(|one| one.name.clone()).collect();
+    let mut names = Vec::new();
+    for one in named {
+        names.push(one.name.clone());
+    }
     if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
         for variable in Variable::naming(Names::CudnnHeaders) {
             if host.env.get(variable).is_some() {

@@ -248,8 +248,12 @@ fn compiler_version(nvcc: Option<&Path>, sysroot: Sysroot, host: &Host) -> Optio
 }
 
 fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let stubs = link_dirs.iter().map(|dir| dir.join("stubs"));
-    stubs.filter(|dir| files::is_dir(dir)).collect()
+    let mut stubs = link_dirs.to_vec();
+    for dir in &mut stubs {
+        dir.push("stubs");
+    }
+    stubs.retain(|dir| files::is_dir(dir));
+    stubs
 }
 
 /// Returns a runtime library in this directory. The names are checked one by one, because `/usr/lib64` is long.

@@ -90,7 +90,9 @@ pub fn device_link(
 ) -> Invocation {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = vec!["-dlink".to_string(), "-o".to_string(), text(output)];
-    args.extend(objects.iter().map(|object| text(object)));
+    for object in objects {
+        args.push(text(object));
+    }
     args.extend(targets.iter().map(Gencode::to_string));
     args.extend(for_host(plan, platform, profile));
     command(plan, args)

@@ -58,8 +58,12 @@ fn add_directories(dirs: &mut Vec<PathBuf>, value: &str) {
 
 /// Returns the output without the commands that nvcc would run.
 pub fn without_commands(text: &str) -> String {
-    let kept = text.lines().filter(|line| !line.starts_with("#$"));
-    kept.map(|line| format!("{line}\n")).collect()
+    let mut kept = String::new();
+    for line in text.lines().filter(|line| !line.starts_with("#$")) {
+        kept += line;
+        kept += "\n";
+    }
+    kept
 }
 
 /// Parses `Cuda compilation tools, release 13.5, V13.5.37` to CUDA's two numbers.
