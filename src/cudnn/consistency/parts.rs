@@ -61,8 +61,9 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let apart = || is_unknown.then(|| finding(SubLibraryFault::SeveralDirectories));
     findings.extend(mixed(cudnn).or_else(apart));
     findings.extend(unresolved(cudnn).map(finding));
-    let majors =
-        Some(&*cudnn.files.cuda_majors).filter(|majors| !majors.is_empty() && wheels.is_none());
+    // Files of different versions, and of several wheels, are reported as such.
+    let is_other = mixed_versions(cudnn).is_none() && wheels.is_none();
+    let majors = Some(&*cudnn.files.cuda_majors).filter(|majors| is_other && !majors.is_empty());
     findings.extend(majors.map(SubLibraryFault::SeveralCudaMajors).map(finding));
     findings.extend(wheels.map(SubLibraryFault::SeveralWheels).map(finding));
     findings.extend(copies(cudnn).map(finding));
