@@ -114,6 +114,7 @@ impl SubLibraries {
     pub fn different_cuda_majors(&self) -> Vec<(u32, PathBuf)> {
         let mut majors: Vec<(u32, PathBuf)> = Vec::new();
         for (file, binary) in self.files.iter().zip(&self.binaries) {
+            // Of cuDNN 9, these contain the name of their cuBLASLt.
             let is_known = ["adv", "engines_precompiled"].contains(&&*file.name);
             let major = binary
                 .as_ref()

@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
@@ -178,6 +179,8 @@ impl SubLibraries {
             if let Some(defect) = &part.defect {
                 let own = folder.join(part.path.file_name().unwrap_or_default());
                 let need = match part.needed {
+                    // A file that another program holds open may be sound.
+                    true if *defect == Defect::Locked => Need::Needed,
                     true if !part.is_in(folder) && Image::open(&own).is_ok() => {
                         Need::Foreign(Foreign::new(part, folder, major, search_path), folder)
                     }

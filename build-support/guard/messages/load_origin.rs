@@ -33,7 +33,9 @@ impl fmt::Display for LoadOrigin {
             LoadOrigin::System(_) => write!(f, "{system}, `{dir}`"),
             LoadOrigin::Application(_) => write!(f, "the program's own directory, `{dir}`"),
             LoadOrigin::DllDirectory(_) => write!(f, "SetDllDirectory, its `{dir}`"),
-            LoadOrigin::AddedDirectory(_) => write!(f, "AddDllDirectory, its `{dir}`"),
+            LoadOrigin::AddedDirectory(_) => {
+                write!(f, "a directory added by AddDllDirectory, `{dir}`")
+            }
             LoadOrigin::WorkingDirectory(_) => write!(f, "the working directory, `{dir}`"),
             LoadOrigin::Library(Opener { path, preloaded }) => {
                 let path = printable(&path.to_string_lossy());

@@ -149,7 +149,7 @@ impl Misplaced {
                 value.display()
             ),
             Unsearched::Path if cfg!(windows) => {
-                "PATH names its directory, but this program searches no PATH: it called SetDefaultDllDirectories"
+                "PATH names its directory, but this program does not search PATH: it called SetDefaultDllDirectories"
                     .to_string()
             }
             Unsearched::Path => {

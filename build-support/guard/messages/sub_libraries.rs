@@ -149,18 +149,15 @@ impl ForeignSubLibraries<'_> {
 }
 
 impl Foreign<'_> {
-    /// Returns `true` if the loader of Linux searches the directory by itself.
-    fn is_of_linux(&self) -> bool {
-        let is_dll = self.path.extension().is_some_and(|end| end == "dll");
-        matches!(self.origin, LoadOrigin::System(_)) && !is_dll
-    }
-
     /// Returns the help that makes the loader use another sub-library. `complete`: the cuDNN to install in the
     /// directory of the main library.
     pub fn help(&self, folder: &Path, complete: &str) -> String {
         let folder = folder.display();
         let install = format!("install {complete} in `{folder}`, whole");
+        let is_dll = self.path.extension().is_some_and(|end| end == "dll");
         match &self.origin {
+            // Linux searches these directories last, Windows before PATH.
+            LoadOrigin::System(_) if !is_dll => install,
             LoadOrigin::LibraryPath(entry) => {
                 let remove = remove_entry(entry);
                 match (self.has_own, self.yields) {
@@ -175,7 +172,7 @@ impl Foreign<'_> {
             | LoadOrigin::AddedDirectory(dir)
             | LoadOrigin::WorkingDirectory(dir)
             | LoadOrigin::System(dir)
-                if !self.is_of_linux() && (self.has_own || !self.yields) =>
+                if self.has_own || !self.yields =>
             {
                 let remove = format!(
                     "remove the `cudnn*.dll` files from `{}`, where Windows looks before it looks into `{}`",

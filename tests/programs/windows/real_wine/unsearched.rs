@@ -37,7 +37,7 @@ fn a_program_that_searches_no_path_is_told_so() {
     let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
     let told = r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\cuDNN\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]
   = help: call `AddDllDirectory` with `C:\cuDNN` in this program before it opens cuDNN
-  reason      PATH names its directory, but this program searches no PATH: it called SetDefaultDllDirectories
+  reason      PATH names its directory, but this program does not search PATH: it called SetDefaultDllDirectories
 ";
     assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
     let told = start
@@ -46,7 +46,7 @@ fn a_program_that_searches_no_path_is_told_so() {
     assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
     assert_eq!(
         told["loaded"]["found_via"],
-        r"AddDllDirectory, its `C:\cuDNN`"
+        r"a directory added by AddDllDirectory, `C:\cuDNN`"
     );
 }
 
