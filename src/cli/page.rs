@@ -63,12 +63,12 @@ mod tests {
     #[test]
     fn a_command_is_never_broken() {
         let command = format!("`sudo apt {}`", "install a-package ".repeat(8).trim_end());
-        let text = format!("One.\n\n## Mend it\n\n- Debian: {command}, then\n  restart\n- no\n");
+        let text = format!("One.\n\n## How to fix it\n\n- Debian: {command}, then\n  restart\n- no\n");
         assert_eq!(
             laid_out(&text, 80),
             format!(
                 "One.\n\n{}  - Debian:\n    {command},\n    then restart\n  - no\n",
-                terminal::heading("Mend it")
+                terminal::heading("How to fix it")
             )
         );
     }

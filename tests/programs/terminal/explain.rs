@@ -58,8 +58,8 @@ fn every_text_has_its_sections_and_a_command_to_see_it_with() {
             [
                 &format!("# {id}"),
                 "## What it means",
-                "## See it",
-                "## Mend it"
+                "## How to confirm it",
+                "## How to fix it"
             ],
             "{id}"
         );
@@ -80,7 +80,7 @@ fn every_text_has_its_sections_and_a_command_to_see_it_with() {
         );
         let mend = lines
             .iter()
-            .position(|line| *line == "## Mend it")
+            .position(|line| *line == "## How to fix it")
             .expect("there");
         assert!(
             lines[mend + 2..].iter().all(|line| line.starts_with("- ")),
@@ -111,7 +111,7 @@ fn what_is_about_installing_names_every_place() {
         "cudnn-version-mismatch",
     ] {
         let text = text_of(id);
-        let mend = text.split("## Mend it").nth(1).expect("a section");
+        let mend = text.split("## How to fix it").nth(1).expect("a section");
         for place in places.split(' ') {
             assert!(
                 mend.lines()
@@ -174,7 +174,7 @@ What it means
   may not start again. Of ranks that share a GPU, one tries it. A program that
   uses CUDA already and captures work into a graph is left alone too.
 
-See it
+How to confirm it
     nvidia-smi
     nvidia-smi --query-gpu=index,compute_mode --format=csv
 
@@ -182,7 +182,7 @@ See it
     nvidia-smi --query-gpu=index,compute_mode --format=csv
     nvidia-smi --query-compute-apps=pid,process_name --format=csv
 
-Mend it
+How to fix it
   - wait for the other process, or end it if it is yours: `nvidia-smi` shows its
     number
   - share the GPU again: `sudo nvidia-smi -c DEFAULT`
