@@ -113,7 +113,7 @@ fn a_function_that_an_older_driver_does_not_have() {
             finding["help"],
             serde_json::json!([
                 "update NVIDIA's driver",
-                "or build the program with the CUDA that `nvidia-smi` shows for the driver"
+                "build the program with the CUDA that `nvidia-smi` shows for the driver"
             ])
         );
         let (code, findings) = machine.inspected(app, "newer");

@@ -92,8 +92,8 @@ mod tests {
                 .to_string(),
             "the NVIDIA driver serves CUDA 12.7, and this image asks for a driver that serves CUDA 12.8  [driver-too-old]\n  \
              = help: install NVIDIA's driver 570.26 or a later one on the host\n  \
-             = help: or take an image of CUDA 12.7 or an older one\n  \
-             = help: or start the container with NVIDIA_DISABLE_REQUIRE=1, if the program holds machine code for its GPU\n  \
+             = help: take an image of CUDA 12.7 or an older one\n  \
+             = help: start the container with NVIDIA_DISABLE_REQUIRE=1, if the program holds machine code for its GPU\n  \
              asked by    NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551"
         );
         // What one brand may run on, and what the driver does not tell.

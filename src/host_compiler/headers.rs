@@ -75,8 +75,8 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sinco
             text(&names, 41, "CUDA 12.9"),
             "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
              = help: install CUDA 13.0 or newer, whose headers fit this glibc\n  \
-             = help: or build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04\n  \
-             = help: or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it\n  \
+             = help: build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04\n  \
+             = help: write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it\n  \
              in CUDA     `cospi`, `sinpi` without `noexcept`: /cuda/include/crt/math_functions.h\n  \
              in glibc    `cospi`, `sinpi` with `noexcept`, whichever compiler reads them"
         );

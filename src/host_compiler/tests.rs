@@ -122,8 +122,8 @@ fn a_visual_studio_on_either_side_of_the_limits() {
         "cl 19.44 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 accepts, which is cl 19.10 to 19.39  [host-compiler-unsupported]\n  \
          = help: add an MSVC toolset older than 14.40 with the Visual Studio Installer, and build in a prompt that \
          `vcvarsall.bat x64 -vcvars_ver=14.x` opens with it\n  \
-         = help: or install CUDA 12.4, the first toolkit that accepts this compiler\n  \
-         = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
+         = help: install CUDA 12.4, the first toolkit that accepts this compiler\n  \
+         = help: set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
          named by    nobody: the first that nvcc finds on PATH\n  \
          limit in    C:\\CUDA\\v11.8\\include\\crt/host_config.h"
     );
@@ -160,7 +160,7 @@ fn a_clang_that_is_too_new() {
         text.starts_with(
             "clang 15.0.6 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 accepts, which is clang 14 or older  [host"
         ) && text.contains("= help: install `clang-14` or a g++ that CUDA 11.8 accepts, and set NVCC_CCBIN")
-            && text.contains("= help: or install CUDA 12.1, the first"),
+            && text.contains("= help: install CUDA 12.1, the first"),
         "{text}"
     );
     let fits = HostCompiler {

@@ -75,7 +75,7 @@ mod tests {
             "these kernels need compute capability 8.0, and there are only sm_75 to compile for  \
              [kernels-not-covering-gpu]\n  \
              = help: set CUDNN_GUARD_ARCHS=80, and run the program on such a GPU or a newer one\n  \
-             = help: or switch the feature off that these kernels belong to\n  chosen by   the GPUs of this machine"
+             = help: switch the feature off that these kernels belong to\n  chosen by   the GPUs of this machine"
         );
     }
 }

@@ -247,7 +247,7 @@ fn without_nvcc_the_places_looked_at_are_named() {
              = help: install the wheels of CUDA 13, since those of CUDA 11 and 12 hold no nvcc: `pip install \
              nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl`\n  \
              = help: set CUDA_HOME to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH\n  \
-             = help: or run `cudnn-guard fetch` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs one without root\n  \
+             = help: run `cudnn-guard fetch` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs one without root\n  \
              looked at   {root} (active virtual environment): no nvcc\n  \
              see         cudnn-guard explain nvcc-not-found"
         )

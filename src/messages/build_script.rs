@@ -28,7 +28,7 @@ impl ConfigFault<'_> {
                 ),
             )
             .help(format!("build for {instead}"))
-            .help("or call `.optional()` in build.rs, to build without"),
+            .help("call `.optional()` in build.rs, to build without"),
         }
     }
 }

@@ -3,7 +3,6 @@
 use crate::compat::cudarc::number;
 use crate::compat::cudarc_refusals::{ANY, CudarcRefusal, DETECT};
 use crate::compat::cudarc_sources::{CHOICE, CUDA, LockedCudarc, feature};
-use crate::messages::phrases::with_alternatives;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
@@ -94,6 +93,6 @@ impl CudarcRefusal {
             .with_lines("condition", condition)
             .with_lines("required by", &resolved.required_by)
             .with("sources", cudarc.sources.display());
-        with_alternatives(finding, helps)
+        finding.helps(helps)
     }
 }

@@ -7,7 +7,7 @@ use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::cudnn::consistency::{
     DamagedFile, HeaderLibrarySkew, all_files, file_name, is_same_minor, library_dir,
 };
-use crate::messages::phrases::{also, found_at, found_via, named, with_alternatives};
+use crate::messages::phrases::{also, found_at, found_via, named};
 use crate::model::candidate::{Candidate, Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
@@ -60,7 +60,7 @@ impl CudaMismatch<'_> {
                 helps.insert(at, help.clone());
             }
         }
-        with_alternatives(finding, helps)
+        finding.helps(helps)
     }
 }
 
@@ -118,7 +118,7 @@ impl HeaderLibrarySkew<'_> {
                 format!("{}{first_file}{of_library}", path.display()),
             )
             .help(stale)
-            .help("or set CUDNN_PATH to a directory that holds both, of one release")
+            .help("set CUDNN_PATH to a directory that holds both, of one release")
     }
 }
 
@@ -150,7 +150,7 @@ impl DamagedFile<'_> {
         match self.request {
             Some((via, found)) => finding
                 .with("found via", found_at(via, found))
-                .help(format!("or set {via} to a directory with a whole cuDNN")),
+                .help(format!("set {via} to a directory with a whole cuDNN")),
             None => finding,
         }
     }
@@ -267,11 +267,9 @@ impl SubLibraryFault<'_> {
                 );
                 let mut finding = Finding::warning(FindingId::DuplicateCudnn, headline)
                     .with_lines("files from", names.first());
-                let mut start = "keep";
                 for wheel in *wheels {
                     let command = wheel.reinstall_wheel(wheels);
-                    finding = finding.help(format!("{start} {}: `{command}`", wheel.name));
-                    start = "or keep";
+                    finding = finding.help(format!("keep {}: `{command}`", wheel.name));
                 }
                 finding
             }

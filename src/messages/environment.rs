@@ -37,13 +37,13 @@ impl ImageNeedsDriver<'_> {
                 }
                 None => "update the NVIDIA driver of the host".to_string(),
             })
-            .help(format!("or take an image of CUDA {driver} or an older one"));
+            .help(format!("take an image of CUDA {driver} or an older one"));
         if self.required.major != self.driver.major {
             return finding;
         }
         // Within a major, only PTX is incompatible.
         finding.help(format!(
-            "or start the container with {DISABLE}=1, if the program holds machine code for its GPU"
+            "start the container with {DISABLE}=1, if the program holds machine code for its GPU"
         ))
     }
 }

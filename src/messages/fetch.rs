@@ -117,7 +117,7 @@ impl FetchFault {
                 .help(format!("fetch what it has: {commands}"));
                 if let Some(cuda) = other_cuda {
                     finding = finding.help(format!(
-                        "or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {cuda} --cudnn {required}`"
+                        "fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {cuda} --cudnn {required}`"
                     ));
                 }
                 finding
@@ -126,8 +126,8 @@ impl FetchFault {
                 .with_lines("no pip in", without_pip.iter().map(|path| path.display()))
                 .help("install uv (https://docs.astral.sh/uv/), which needs no root")
                 .help(match cfg!(windows) {
-                    true => "or install Python 3 with pip: `winget install Python.Python.3.13`",
-                    false => "or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`",
+                    true => "install Python 3 with pip: `winget install Python.Python.3.13`",
+                    false => "install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`",
                 }),
             Self::NoHashes(command, output) => failed("the hashes of the wheels cannot be told")
                 .with("command", command)

@@ -20,12 +20,11 @@ impl HostCompilerFault<'_> {
                 if let (Some(first), Misfit::Newer) = (first, misfit) {
                     let first = first.short();
                     finding = finding.help(format!(
-                        "or install CUDA {first}, the first toolkit that accepts this compiler"
+                        "install CUDA {first}, the first toolkit that accepts this compiler"
                     ));
                 }
-                finding.help(
-                    "or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same",
-                )
+                finding
+                    .help("set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same")
             }
             HostCompilerFault::Replaced(check, misfit, by) => {
                 let program = by.program.display();
@@ -47,7 +46,7 @@ impl HostCompilerFault<'_> {
                 Finding::warning(unsupported, headline)
                     .with("seen as", seen)
                     .help("install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10")
-                    .help("or take CUDA 11.6 or newer")
+                    .help("take CUDA 11.6 or newer")
             }
             HostCompilerFault::Headers(header, names, glibc, cuda) => {
                 let (glibc, header) = (glibc.short(), header.display());
@@ -63,8 +62,8 @@ impl HostCompilerFault<'_> {
                     .with("in CUDA", format!("`{names}` without `noexcept`: {header}"))
                     .with("in glibc", format!("`{names}` with `noexcept`, whichever compiler reads them"))
                     .help(format!("install CUDA {fixed} or newer, whose headers fit this glibc"))
-                    .help("or build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04")
-                    .help("or write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it")
+                    .help("build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04")
+                    .help("write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it")
             }
             HostCompilerFault::NvccItself {
                 variable,

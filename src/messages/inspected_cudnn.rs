@@ -49,7 +49,7 @@ impl UnresolvedCudnn<'_> {
             Some(Reach::Directory(dir)) => vec![format!("put `{dir}` into {path}")],
             Some(Reach::Rpath(dir)) => vec![
                 format!("put `{dir}` into {path}"),
-                "or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`"
+                "link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`"
                     .into(),
             ],
             Some(Reach::Links(dir)) => vec![format!(

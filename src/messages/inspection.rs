@@ -78,7 +78,7 @@ impl InspectionFault<'_> {
                     let severity = Severity::error_if(!is_image);
                     Finding::new(FindingId::DriverTooOld, severity, summary)
                         .help("update NVIDIA's driver")
-                        .help("or build the program with the CUDA that `nvidia-smi` shows for the driver")
+                        .help("build the program with the CUDA that `nvidia-smi` shows for the driver")
                 } else {
                     let id = match *stem {
                         "libcudnn" => FindingId::CudnnNotLoadable,

@@ -58,10 +58,10 @@ impl InvalidRequest<'_> {
                 let finding = match is_named {
                     true => invalid("CUTLASS_PATH names a directory without `include/cutlass/cutlass.h`")
                         .help(set)
-                        .help(format!("or unset it, and {fetch}")),
+                        .help(format!("unset it, and {fetch}")),
                     false => invalid("build.rs compiles kernels with CUTLASS, and its headers are not installed")
                         .help(fetch)
-                        .help(format!("or {set}")),
+                        .help(set),
                 };
                 finding.with_lines("searched", searched.iter().map(|dir| dir.display()))
             }
@@ -75,7 +75,7 @@ impl InvalidRequest<'_> {
                 invalid(&format!("a cubin holds machine code, and there is only PTX to compile for: {all}"))
                     .with("chosen by", chosen_by)
                     .help(format!("set CUDNN_GUARD_ARCHS={} for machine code", number.unwrap_or_default()))
-                    .help("or call `.ptx()` or `.fatbin()` in build.rs, which take PTX")
+                    .help("call `.ptx()` or `.fatbin()` in build.rs, which take PTX")
             }
             InvalidRequest::NoOutDir => invalid("OUT_DIR is not set, and kernels are written there")
                 .help("call this from a build script"),
@@ -109,7 +109,7 @@ impl TargetsBelowMinimum {
                     "set CUDNN_GUARD_ARCHS={}, and run the program on such a GPU or a newer one",
                     minimum.number()
                 ))
-                .help("or switch the feature off that these kernels belong to");
+                .help("switch the feature off that these kernels belong to");
         }
         let summary = format!(
             "these kernels need compute capability {minimum} and are not compiled for {lost}"

@@ -37,7 +37,7 @@ impl PathFault<'_> {
                 hijacked(by, shadowed)
                     .with("reason", "Windows looks for each DLL beside the program, then in its system directory, then along PATH")
                     .help(remedy)
-                    .help(format!("or copy all DLLs of `{linked}` beside the program"))
+                    .help(format!("copy all DLLs of `{linked}` beside the program"))
             }
             PathFault::OlderNvrtc {
                 first,
@@ -81,7 +81,7 @@ impl PathFault<'_> {
                 Finding::warning(FindingId::CudnnNotLoadable, summary)
                     .with("library", library.display())
                     .help(format!("add `{own}` to PATH where the program runs"))
-                    .help("or copy all DLLs from there beside the program")
+                    .help("copy all DLLs from there beside the program")
             }
             PathFault::CondaRpath { link_dir, cxx } => hijack(format!(
                 "the rpath to `{}` also gives the program the C++ library of that conda environment",
@@ -89,7 +89,7 @@ impl PathFault<'_> {
             ))
             .with("beside", cxx.display())
             .help("build with the environment's own compilers: `conda install cxx-compiler`")
-            .help("or call `.rpath(false)` in build.rs, and set LD_LIBRARY_PATH where the program runs"),
+            .help("call `.rpath(false)` in build.rs, and set LD_LIBRARY_PATH where the program runs"),
         }
     }
 }
@@ -137,7 +137,7 @@ impl DllFault<'_> {
                         "put the `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 leads to into `{}`",
                         dir.display()
                     ))
-                    .help("or move to cuDNN 9, which does without")
+                    .help("move to cuDNN 9, which does without")
             }
             DllFault::ForeignZlib(version, path, cpu) => {
                 let path = path.display();
@@ -163,7 +163,7 @@ impl DllFault<'_> {
                 needed(FindingId::CudnnNotLoadable, needs, searched)
                     .help("put the directory that contains it into PATH where the program runs")
                     .help(format!(
-                        "or install {toolkit} that this cuDNN was built for, or copy all DLLs of that directory beside the program"
+                        "install {toolkit} that this cuDNN was built for, or copy all DLLs of that directory beside the program"
                     ))
             }
         }

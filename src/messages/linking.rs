@@ -15,7 +15,7 @@ impl LostRpath<'_> {
             );
             return Finding::warning(FindingId::LibraryNotFound, headline)
                 .help(format!("write {call}"))
-                .help("or call `.allow(\"library-not-found\")` in this build.rs, where programs elsewhere do so");
+                .help("call `.allow(\"library-not-found\")` in this build.rs, where programs elsewhere do so");
         }
         let headline = format!(
             "programs above the library `{name}` do not get its rpath to `{dir}`: cargo passes on what is linked, and no \
@@ -25,7 +25,7 @@ impl LostRpath<'_> {
             .help(format!(
                 "write `links = \"{name}\"` under [package] in its Cargo.toml, and {call}"
             ))
-            .help("or call `.rpath(false)` in its build.rs, where LD_LIBRARY_PATH or ld.so.conf names that directory")
+            .help("call `.rpath(false)` in its build.rs, where LD_LIBRARY_PATH or ld.so.conf names that directory")
     }
 }
 
@@ -40,6 +40,6 @@ impl MissingLinkMetadata<'_> {
             .help(format!(
                 "add the crate with `links = \"{links}\"` to [dependencies] of this package itself"
             ))
-            .help("or call `link()` on the toolchain in that crate's build.rs")
+            .help("call `link()` on the toolchain in that crate's build.rs")
     }
 }

@@ -5,7 +5,7 @@ use crate::choice::message_format::is_gone;
 use crate::choice::not_found::{ModuleSystem, NoUsableCandidate};
 use crate::cudnn::nvidia_image;
 use crate::messages::phrases::{
-    also, fetch, found_at, found_via, named, other_cpu, set_directory, variable, with_alternatives,
+    also, fetch, found_at, found_via, named, other_cpu, set_directory, variable,
 };
 use crate::messages::toolkit::packages;
 use crate::model::candidate::Cudnn;
@@ -62,14 +62,14 @@ impl NoUsableCandidate<'_> {
                     "build for Linux with glibc or for Windows: NVIDIA ships no {product} for {}",
                     platform.triple
                 ))
-                .help("or call `.optional()` in build.rs, to build without");
+                .help("call `.optional()` in build.rs, to build without");
         }
         let image = nvidia_image::without_headers(context.env);
         let finding = finding.with_lines(
             "image",
             image.map(|image| format!("{}, by {}", image.name, image.told_by)),
         );
-        with_alternatives(finding, self.helps())
+        finding.helps(self.helps())
     }
 
     /// Returns the first cuDNN whose library exists but cannot be used.
@@ -241,7 +241,9 @@ impl CandidateFault<'_> {
                 Finding::error(FindingId::CudnnNotFound, headline)
                     .with("found via", found_at(&candidate.via, library))
                     .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
-                    .help("or set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one")
+                    .help(
+                        "set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one",
+                    )
             }
         }
     }
@@ -266,9 +268,7 @@ impl MissingHeaders<'_> {
                 .help(format!(
                     "let everybody read them: `sudo chmod -R a+rX {dir}`"
                 ))
-                .help(
-                    "or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read",
-                );
+                .help("set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read");
         }
         let headline = match (&cudnn.files.unversioned_header, &cudnn.files.missing_header) {
             // Since cuDNN 8, `cudnn.h` includes the header that has the version.
@@ -344,7 +344,7 @@ impl MissingHeaders<'_> {
             Some(_) => "cudnn_version.h",
             None => "cudnn.h",
         };
-        let instead = format!("or set CUDNN_INCLUDE_DIR to the directory that holds {told_by}");
+        let instead = format!("set CUDNN_INCLUDE_DIR to the directory that holds {told_by}");
         finding.help(install).help(instead)
     }
 }

@@ -18,7 +18,7 @@ impl UnusableToolkit<'_> {
         let unsupported = |headline: String, help: String| {
             Finding::error(FindingId::HostCompilerUnsupported, headline)
                 .help(help)
-                .help("or compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`")
+                .help("compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`")
         };
         match self {
             UnusableToolkit::NoNvcc(toolchain, builder, sources) => {
@@ -48,7 +48,6 @@ impl UnusableToolkit<'_> {
                     toolkit.root.display()
                 );
                 let mut finding = Finding::error(FindingId::PartialToolkit, headline);
-                let mut or = "";
                 if let Some(release) = toolkit.version.filter(|release| release.major >= 13) {
                     finding = finding.help(format!(
                         "set CUDA_HOME_{} to `DIR/nvidia/cu{}`, after `pip install --platform manylinux2014_{cpu} \
@@ -57,11 +56,10 @@ impl UnusableToolkit<'_> {
                         release.major,
                         release.short()
                     ));
-                    or = "or ";
                 }
                 let targets = target.toolkit_targets().join("` or `targets/");
                 finding.help(format!(
-                    "{or}install NVIDIA's packages for cross building, which fill `targets/{targets}` of a toolkit"
+                    "install NVIDIA's packages for cross building, which fill `targets/{targets}` of a toolkit"
                 ))
             }
             UnusableToolkit::NoStaticRuntime(toolkit) => {
@@ -71,7 +69,7 @@ impl UnusableToolkit<'_> {
                 );
                 Finding::error(FindingId::PartialToolkit, headline)
                     .help("install the whole toolkit, or the package `cuda-cudart-dev` of this release")
-                    .help("or call `.cudart(Cudart::Shared)` in build.rs")
+                    .help("call `.cudart(Cudart::Shared)` in build.rs")
             }
             UnusableToolkit::Path(path, sign) => {
                 let path = path.display();
@@ -80,7 +78,7 @@ impl UnusableToolkit<'_> {
                 );
                 Finding::error(FindingId::NvccFailed, headline)
                     .help("move that to a directory whose path has none of the signs $ ` \" ' \\ and ,")
-                    .help("or make a link to it under such a path, and name the link")
+                    .help("make a link to it under such a path, and name the link")
             }
         }
     }
@@ -142,7 +140,7 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
             "set {variable} to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH"
         ))
         .help(
-            "or run `cudnn-guard fetch` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs one without \
+            "run `cudnn-guard fetch` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs one without \
              root",
         )
 }

@@ -6,7 +6,7 @@ use crate::choice::not_found::FetchOptions;
 use crate::model::candidate::Candidate;
 use crate::model::kind::Kind;
 use crate::model::platform::Os;
-use crate::runtime::facts::finding::{Finding, printable};
+use crate::runtime::facts::finding::printable;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 use std::fmt::Display;
@@ -73,15 +73,6 @@ pub fn also(candidate: &Candidate) -> String {
     };
     let root = candidate.root().display();
     format!("{} in {root}{reason}", release(candidate))
-}
-
-/// Adds alternative helps, the most likely first.
-pub fn with_alternatives(mut finding: Finding, helps: Vec<String>) -> Finding {
-    for help in helps {
-        let or = if finding.help.is_empty() { "" } else { "or " };
-        finding.help.push(format!("{or}{help}"));
-    }
-    finding
 }
 
 /// Returns the help that installs both with `cudnn-guard fetch`.

@@ -63,6 +63,6 @@ impl UnmetRequirement<'_> {
                 None => format!("install {required}, or set {variable} to the directory of one"),
             })
         };
-        finding.help(format!("or {verb} `.{method}({text:?})` in build.rs"))
+        finding.help(format!("{verb} `.{method}({text:?})` in build.rs"))
     }
 }

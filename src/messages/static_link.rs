@@ -13,7 +13,7 @@ impl StaticLinkFault<'_> {
                 "NVIDIA ships no static cuDNN for Windows",
             )
             .help(DYNAMIC)
-            .help("or write `.link(Link::Runtime)`, and open cuDNN in the program"),
+            .help("write `.link(Link::Runtime)`, and open cuDNN in the program"),
             Self::Cudnn {
                 cudnn,
                 dir,
@@ -43,7 +43,7 @@ impl StaticLinkFault<'_> {
                         CudnnInstaller::Wheels => "set CUDNN_PATH to an unpacked archive of NVIDIA's: its wheels hold no static cuDNN".to_string(),
                         CudnnInstaller::Other => "set CUDNN_PATH to an unpacked archive of NVIDIA's, which has the static parts in `lib`".to_string(),
                     })
-                    .help(format!("or {DYNAMIC}"))
+                    .help(DYNAMIC)
             }
             Self::Toolkit {
                 toolkit,
@@ -75,7 +75,7 @@ impl StaticLinkFault<'_> {
                     false => finding.with_lines("looked at", dirs),
                 };
                 match source {
-                    Some(source) => finding.help(source.help()).help(format!("or {DYNAMIC}")),
+                    Some(source) => finding.help(source.help()).help(DYNAMIC),
                     None => finding.help(DYNAMIC),
                 }
             }

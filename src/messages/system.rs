@@ -40,7 +40,7 @@ impl ProgramFault<'_> {
                     .with_lines("it said", output)
                     .help("run the command by hand to see where it hangs")
                     .help(format!(
-                        "or give it more time: CUDNN_GUARD_PROGRAM_DEADLINE={}",
+                        "give it more time: CUDNN_GUARD_PROGRAM_DEADLINE={}",
                         (limit * 2.0).ceil()
                     ))
             }

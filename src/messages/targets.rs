@@ -33,7 +33,7 @@ impl RequestFault<'_> {
                     "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
                      `all-major`, with spaces, commas or semicolons between them",
                 )
-                .help("or name GPUs: `Ampere`, `H100`, `RTX 4090`")
+                .help("name GPUs: `Ampere`, `H100`, `RTX 4090`")
         };
         match &self.problem {
             RequestProblem::UnknownWord(word, meant) => {
@@ -254,10 +254,10 @@ impl GpuQueryFault {
                 let mut finding = cause.clone();
                 if cause.id == FindingId::ProgramTimeout {
                     finding = finding.help(
-                        "or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart",
+                        "look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart",
                     );
                 }
-                finding.help("or set CUDNN_GUARD_ARCHS, and the driver is not asked")
+                finding.help("set CUDNN_GUARD_ARCHS, and the driver is not asked")
             }
             Self::SmiFailed { program, output } => {
                 let name = program.display();

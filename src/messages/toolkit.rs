@@ -32,12 +32,10 @@ impl PartialToolkit<'_> {
         let mut finding = finding
             .with("found via", found_via(self.candidate))
             .with_lines("also found", self.complete.map(also));
-        let mut or = "";
         let complete = self.complete.filter(|_| self.candidate.request.is_some());
         if let Some(complete) = complete {
             let root = complete.root().display();
             finding = finding.help(format!("set {} to `{root}`", self.candidate.via));
-            or = "or ";
         }
         let packages = if self.is_cross {
             let targets = self.platform.toolkit_targets().join("` or `targets/");
@@ -45,7 +43,7 @@ impl PartialToolkit<'_> {
         } else {
             packages(self.candidate, self.toolkit, &lacks, self.platform.os)
         };
-        finding.help(format!("{or}install {packages}"))
+        finding.help(format!("install {packages}"))
     }
 }
 
@@ -179,7 +177,7 @@ impl MissingDependency {
             .help(format!(
                 "install `{library}` and `{stem}` of one release in `{root}`"
             ))
-            .help("or set CUDA_HOME to a toolkit that is whole")
+            .help("set CUDA_HOME to a toolkit that is whole")
     }
 }
 
@@ -201,7 +199,7 @@ impl NvccHeaderSkew<'_> {
         finding
             .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
             .help(format!(
-                "or install nvcc {headers} there, or the headers of {nvcc}"
+                "install nvcc {headers} there, or the headers of {nvcc}"
             ))
     }
 }

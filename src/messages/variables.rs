@@ -88,7 +88,7 @@ impl UnusableVariable<'_> {
         match self.fault {
             VariableFault::UnprintablePath(_) | VariableFault::Nvcc(_, Some(_)) => finding,
             _ => finding.help(format!(
-                "or unset {name}, so that the usual places are searched"
+                "unset {name}, so that the usual places are searched"
             )),
         }
     }

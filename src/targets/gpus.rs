@@ -269,9 +269,9 @@ mod tests {
             format!(
                 "`{shown}` did not end within 0.3 s and was stopped  [program-timeout]\n  \
                  = help: run the command by hand to see where it hangs\n  \
-                 = help: or give it more time: CUDNN_GUARD_PROGRAM_DEADLINE=1\n  \
-                 = help: or look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart\n  \
-                 = help: or set CUDNN_GUARD_ARCHS, and the driver is not asked\n  \
+                 = help: give it more time: CUDNN_GUARD_PROGRAM_DEADLINE=1\n  \
+                 = help: look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart\n  \
+                 = help: set CUDNN_GUARD_ARCHS, and the driver is not asked\n  \
                  command     {shown} --query-gpu=index,uuid,name,compute_cap --format=csv,noheader"
             )
         );

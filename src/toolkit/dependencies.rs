@@ -186,7 +186,7 @@ mod tests {
             made.text(unmet_dependency(&blas, &[], &[])),
             "`libcublas.so.12` of CUDA 12.9 needs `libcublasLt.so.12`, which is not in `$D`  [partial-toolkit]\n  \
              = help: install `libcublas.so.12` and `libcublasLt` of one release in `$D`\n  \
-             = help: or set CUDA_HOME to a toolkit that is whole\n  \
+             = help: set CUDA_HOME to a toolkit that is whole\n  \
              library     $D/libcublas.so.12\n  \
              also found  $D/libcublasLt.so.11"
         );
@@ -214,7 +214,7 @@ mod tests {
             "`libcublas.so.11` of CUDA 12.9 calls `cublasLtGetStatusString`, which the `libcublasLt.so.11` beside it \
              does not have: they are of different releases  [partial-toolkit]\n  \
              = help: install `libcublas.so.11` and `libcublasLt` of one release in `$D`\n  \
-             = help: or set CUDA_HOME to a toolkit that is whole\n  \
+             = help: set CUDA_HOME to a toolkit that is whole\n  \
              library     $D/libcublas.so.11\n  \
              needs       $D/libcublasLt.so.11"
         );

@@ -188,7 +188,7 @@ fn nixos_keeps_the_driver_in_a_directory_of_its_own() {
         format!(
             "`libcuda.so.1`, the library of NVIDIA's driver, is in `/run/opengl-driver/lib`, where this program does not look  [driver-missing]
   = help: put `/run/opengl-driver/lib` into LD_LIBRARY_PATH where the program runs
-  = help: or build it with `addDriverRunpath`, if it is a package of Nix
+  = help: build it with `addDriverRunpath`, if it is a package of Nix
   loader      {WORDS}
   module      580.65.06 is loaded (/proc/driver/nvidia/version)"
         )

@@ -149,6 +149,12 @@ impl Finding {
         self
     }
 
+    /// Adds ways to fix the fault, the most likely first.
+    pub fn helps(mut self, texts: Vec<String>) -> Self {
+        self.help.extend(texts);
+        self
+    }
+
     /// Returns the finding as a warning, for a caller that continues.
     pub fn into_warning(mut self) -> Self {
         self.severity = Severity::Warning;

@@ -29,7 +29,7 @@ impl ChildNotStarted {
                     "memory is registered with an RDMA device in this process, and libibverbs was not told to allow `fork`",
                 )
                 .help("call `startup()` before MPI, NCCL or UCX starts: as the first line of `main`")
-                .help("or set RDMAV_FORK_SAFE=1"),
+                .help("set RDMAV_FORK_SAFE=1"),
             ForkObstacle::TooManyFiles(words) => finding
                 .with("reason", words)
                 .help("raise the limit on open files: `ulimit -n 4096`"),

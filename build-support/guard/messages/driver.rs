@@ -195,9 +195,9 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
 /// Returns the help that makes the loader search this directory of the driver's library.
 fn searched_help(dir: &str) -> Vec<String> {
     let other = match dir {
-        NIXOS => "or build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
+        NIXOS => "build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
         WSL_LIBRARIES => format!(
-            "or make the loader search it: `echo {dir} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
+            "make the loader search it: `echo {dir} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
         ),
         // The system's C library, which is there too, does not run with the loader of the program.
         _ => {

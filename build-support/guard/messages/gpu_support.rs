@@ -67,11 +67,9 @@ impl UnsupportedGpu<'_> {
         };
         match self.gpu {
             JudgedGpu::Device(_) => finding,
-            JudgedGpu::Target(gpu, chosen_by) => {
-                finding.with("chosen by", chosen_by).help(format!(
-                    "or leave {gpu} out of the targets, if no program with cuDNN is to run there"
-                ))
-            }
+            JudgedGpu::Target(gpu, chosen_by) => finding.with("chosen by", chosen_by).help(
+                format!("leave {gpu} out of the targets, if no program with cuDNN is to run there"),
+            ),
         }
     }
 }

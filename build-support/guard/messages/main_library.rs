@@ -32,7 +32,7 @@ impl UnsuitableMainLibrary<'_> {
                 }
             }
             Some(Remedy::Upgrade(command)) => help.push(format!(
-                "or run `{command}`: a Python package has put the one there"
+                "run `{command}`: a Python package has put the one there"
             )),
             None => {}
         }

@@ -40,9 +40,8 @@ impl MixedVersions<'_> {
             finding.summary += ", which no convolution uses";
         }
         if let Some(main_library) = self.preloaded.map(Path::display) {
-            let others = finding.help.iter().map(|help| format!("or {help}"));
             let first = format!("take `{main_library}` out of LD_PRELOAD");
-            finding.help = [first].into_iter().chain(others).collect();
+            finding.help.insert(0, first);
         }
         finding
     }

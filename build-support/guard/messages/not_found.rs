@@ -53,7 +53,7 @@ impl MissingCudnn<'_> {
         if let Some((major, _)) = &self.other {
             summary += &format!("; there is only {}", file_name::of_main(*major));
             install.push(format!(
-                "or use a build of this program for cuDNN {major}; a link from one name to the other does not help"
+                "use a build of this program for cuDNN {major}; a link from one name to the other does not help"
             ));
         }
         let finding = Finding::error(FindingId::CudnnNotLoadable, summary)
@@ -114,7 +114,7 @@ fn by_another_name(major: u32, dir: &str) -> Vec<String> {
     let newer = format!(
         "build the program with cudarc {FIRST_CUDARC_WITH_9} or later, which asks for {name} too"
     );
-    vec![newer, format!("or {link}")]
+    vec![newer, link]
 }
 
 impl HiddenCudnn {
@@ -127,7 +127,7 @@ impl HiddenCudnn {
             "put a {link} `{FIRST}` {to} `{name}` into `{dir}`: cudarc asks for that name everywhere before it asks for another"
         )];
         if self.is_tried {
-            help.push(format!("or {otherwise}"));
+            help.push(otherwise.to_string());
         }
         help
     }

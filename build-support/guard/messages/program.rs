@@ -105,7 +105,7 @@ impl DriverTooOld {
             return finding;
         }
         finding.help(format!(
-            "or use a program and a cuDNN that are built for CUDA {}",
+            "use a program and a cuDNN that are built for CUDA {}",
             self.driver.major
         ))
     }

@@ -87,10 +87,10 @@ impl StraySubLibrary<'_> {
         let folder = self.path.parent().unwrap_or(self.path);
         let package = || package_owner::debian_package(folder, &Path::new("/").join(LISTS));
         match &self.origin {
-            LoadOrigin::LibraryPath(entry) => finding.help(format!("or {}", remove_entry(entry))),
+            LoadOrigin::LibraryPath(entry) => finding.help(remove_entry(entry)),
             LoadOrigin::Cache | LoadOrigin::System(_) => match package() {
                 Some(name) => finding.help(format!(
-                    "or remove the package that contains it: `sudo apt remove {name}`"
+                    "remove the package that contains it: `sudo apt remove {name}`"
                 )),
                 None => finding,
             },

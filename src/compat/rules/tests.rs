@@ -107,7 +107,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
             "warning: cuDNN 9.14.0 for CUDA 12 no longer serves GPUs of compute capability 6.1, which kernels are compiled for  \
           [arch-dropped-by-cudnn]\n  \
           = help: install cuDNN 9.10.2 for CUDA 12, the last that is known to serve it\n  \
-          = help: or leave 6.1 out of the targets, if no program with cuDNN is to run there\n  \
+          = help: leave 6.1 out of the targets, if no program with cuDNN is to run there\n  \
           chosen by   CUDNN_GUARD_ARCHS"
         ]
     );
@@ -118,7 +118,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
             "warning: cuDNN 9.10.2 for CUDA 11 has no code for GPUs of compute capability 10.0, which kernels are compiled for  \
           [gpu-newer-than-cudnn]\n  \
           = help: install cuDNN 9.7.0 or a later one, for CUDA 12\n  \
-          = help: or leave 10.0 out of the targets, if no program with cuDNN is to run there\n  \
+          = help: leave 10.0 out of the targets, if no program with cuDNN is to run there\n  \
           serves      compute capabilities up to 9.0\n  \
           chosen by   CUDNN_GUARD_ARCHS"
         ]

@@ -208,7 +208,7 @@ fn a_library_that_nothing_can_open_is_of_no_use() {
         fault.finding().to_string(),
         "`/opt/dnn/lib/libcudnn.so.9` is cut off: it ends at byte 64, and its segments reach to 4096  [library-damaged]\n  \
          = help: install that cuDNN again in `/opt/dnn/lib`, and see that the disk is not full\n  \
-         = help: or set CUDNN_PATH to a directory with a whole cuDNN\n  \
+         = help: set CUDNN_PATH to a directory with a whole cuDNN\n  \
          found via   CUDNN_PATH: /opt/dnn"
     );
 }
@@ -226,7 +226,7 @@ fn a_compiler_of_another_version_is_reported_with_all_others() {
         fault.finding().to_string(),
         "nvcc is of CUDA 10.1, and the headers that it would read are of 12.5  [nvcc-header-skew]\n  \
          = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release\n  \
-         = help: or install nvcc 12.5 there, or the headers of 10.1\n  \
+         = help: install nvcc 12.5 there, or the headers of 10.1\n  \
          nvcc        /usr/bin/nvcc\n  \
          header      /usr/local/cuda/include/cuda.h\n  \
          also found  /usr/local/cuda/bin/nvcc"

@@ -70,8 +70,8 @@ fn a_gcc_that_is_too_new_is_told_before_nvcc_fails() {
         result.unwrap_err(),
         "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 accepts, which is gcc 14 or older  [host-compiler-unsupported]\n  \
          = help: install `g++-14` (Debian, Ubuntu), `gcc14` (Arch) or `gcc14-c++` (Fedora, openSUSE), and set NVCC_CCBIN to its path\n  \
-         = help: or install CUDA 13.0, the first toolkit that accepts this compiler\n  \
-         = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
+         = help: install CUDA 13.0, the first toolkit that accepts this compiler\n  \
+         = help: set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
          named by    nobody: the first that nvcc finds on PATH\n  \
          limit in    ./cuda/include/crt/host_config.h\n  \
          see         cudnn-guard explain host-compiler-unsupported"
@@ -191,8 +191,8 @@ fn a_compiler_that_somebody_named_is_kept() {
             format!(
                 "gcc 15.1.0 at `./other/g++` is newer than CUDA 12.9 accepts, which is gcc 14 or older  [host-compiler-unsupported]\n  \
                  = help: set NVCC_CCBIN=./path/g++-13\n  \
-                 = help: or install CUDA 13.0, the first toolkit that accepts this compiler\n  \
-                 = help: or set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
+                 = help: install CUDA 13.0, the first toolkit that accepts this compiler\n  \
+                 = help: set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
                  named by    {name}=./other/g++\n  \
                  limit in    ./cuda/include/crt/host_config.h\n  \
                  also found  13.2.0 in ./path/g++-13\n  \
@@ -312,7 +312,7 @@ fn a_pair_that_cuda_lets_pass_and_that_fails_is_a_warning() {
         [
             "gcc 11.4.0 at `./cuda/bin/gcc` brings a C++ library that CUDA 11.5 cannot compile wholly  [host-compiler-unsupported]",
             "  = help: install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10",
-            "  = help: or take CUDA 11.6 or newer",
+            "  = help: take CUDA 11.6 or newer",
             "  seen as     std_function.h:435:145: error: parameter packs not expanded with '...'",
         ]
     );

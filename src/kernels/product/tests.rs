@@ -103,7 +103,7 @@ fn there_is_no_cubin_of_ptx() {
         error.unwrap_err().to_string(),
         "a cubin holds machine code, and there is only PTX to compile for: compute_80, compute_90a  [config-invalid]\n  \
          = help: set CUDNN_GUARD_ARCHS=80 for machine code\n  \
-         = help: or call `.ptx()` or `.fatbin()` in build.rs, which take PTX\n  \
+         = help: call `.ptx()` or `.fatbin()` in build.rs, which take PTX\n  \
          chosen by   CUDNN_GUARD_ARCHS\n  \
          see         cudnn-guard explain config-invalid"
     );

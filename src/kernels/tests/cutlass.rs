@@ -87,7 +87,7 @@ fn missing_headers_are_an_error_that_names_the_places() {
         text(&package),
         "build.rs compiles kernels with CUTLASS, and its headers are not installed  [config-invalid]\n  \
          = help: run `cudnn-guard fetch --with cutlass`\n  \
-         = help: or set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`\n  \
+         = help: set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`\n  \
          searched    ./data/cudnn-guard/cutlass_library/source\n  \
          see         cudnn-guard explain config-invalid"
     );
@@ -110,7 +110,7 @@ fn missing_headers_are_an_error_that_names_the_places() {
         text(&package),
         "CUTLASS_PATH names a directory without `include/cutlass/cutlass.h`  [config-invalid]\n  \
          = help: set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`\n  \
-         = help: or unset it, and run `cudnn-guard fetch --with cutlass --to ./home`\n  \
+         = help: unset it, and run `cudnn-guard fetch --with cutlass --to ./home`\n  \
          searched    ./no\n  \
          see         cudnn-guard explain config-invalid"
     );

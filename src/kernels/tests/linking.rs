@@ -99,7 +99,7 @@ fn the_runtime_is_the_static_one_unless_named() {
         link(Some(Cudart::Static)).0.unwrap_err(),
         "the CUDA at `./cuda` has no `libcudart_static.a`, and build.rs asks for `Cudart::Static`  [partial-toolkit]\n  \
          = help: install the whole toolkit, or the package `cuda-cudart-dev` of this release\n  \
-         = help: or call `.cudart(Cudart::Shared)` in build.rs\n  \
+         = help: call `.cudart(Cudart::Shared)` in build.rs\n  \
          see         cudnn-guard explain partial-toolkit"
     );
     package.write("cuda/lib64/libcudart_static.a", "!<arch>\n");

@@ -86,7 +86,7 @@ fn headers_of_another_release_are_noticed() {
         messages_about(&dir),
         "error: the headers are those of cuDNN 9.14.0, and the library to link is 9.10.2  [header-library-skew]\n  \
          = help: install one release of cuDNN in `$T`, headers and libraries\n  \
-         = help: or set CUDNN_PATH to a directory that holds both, of one release\n  \
+         = help: set CUDNN_PATH to a directory that holds both, of one release\n  \
          header      $T/include/cudnn_version.h\n  \
          library     $T/lib/libcudnn.so.9\n              \
          9.10.2 in libcudnn_graph.so.9, by its cudnn_graph_version\n\

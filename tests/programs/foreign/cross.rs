@@ -102,7 +102,7 @@ fn what_a_cross_build_lacks_is_named() {
             "the CUDA at `{}` has no runtime for aarch64, with which kernels are linked  [partial-toolkit]\n  \
              = help: set CUDA_HOME_aarch64_unknown_linux_gnu to `DIR/nvidia/cu13`, after `pip install --platform \
              manylinux2014_aarch64 --only-binary=:all: --no-deps --target DIR 'nvidia-cuda-runtime==13.5.*'`\n  \
-             = help: or install NVIDIA's packages for cross building, which fill `targets/sbsa-linux` or \
+             = help: install NVIDIA's packages for cross building, which fill `targets/sbsa-linux` or \
              `targets/aarch64-linux` of a toolkit\n  \
              see         cudnn-guard explain partial-toolkit",
             own.display()
@@ -137,7 +137,7 @@ fn a_program_for_windows_that_is_built_elsewhere_gets_device_code_alone() {
             "error: {name}@0.1.0: nvcc compiles host code for Windows on Windows alone, and this build for `{triple}` runs \
              on `x86_64-unknown-linux-gnu`  [host-compiler-unsupported]\n\
              error: {name}@0.1.0:   = help: build on Windows, with `--target x86_64-pc-windows-msvc` and Visual Studio's C++ tools\n\
-             error: {name}@0.1.0:   = help: or compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`\n\
+             error: {name}@0.1.0:   = help: compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`\n\
              error: {name}@0.1.0:   see         cudnn-guard explain host-compiler-unsupported\n"
         ));
     }

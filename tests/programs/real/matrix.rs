@@ -250,7 +250,7 @@ loaded cuDNN 9.28.0 does not meet the `>=9.10.2, <9.28` that this program asks f
         "\
 libcudnn.so.9 cannot be loaded; there is only libcudnn.so.8  [cudnn-not-loadable]
   = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
-  = help: or use a build of this program for cuDNN 8; a link from one name to the other does not help
+  = help: use a build of this program for cuDNN 8; a link from one name to the other does not help
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
   there is    HERE/libcudnn.so.8
   looked at   LD_LIBRARY_PATH, its entry `HERE`"

@@ -143,5 +143,5 @@ fn a_wheel_finds_the_cudnn_in_its_own_site_packages() {
     assert!(old.stdout.ends_with("\n91400\n"), "{}", old.text());
     old.says("RuntimeError: loaded cuDNN 9.14.0 is older than the 9.28.0 ")
         .says("[cudnn-version-mismatch]\n")
-        .says("  = help: or run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: ");
+        .says("  = help: run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: ");
 }

@@ -371,8 +371,8 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     let wanted = "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the toolkit here\n    \
          [unknown-newer-version]\n      \
          = help: set CUDARC_CUDA_VERSION=12090 for the build\n      \
-         = help: or enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
-         = help: or require a newer cudarc, or a newer version of what requires it\n      \
+         = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
+         = help: require a newer cudarc, or a newer version of what requires it\n      \
          bindings    for CUDA 12.9\n      \
          required by app 0.1.0\n";
     assert!(said.contains(wanted), "{said}");
@@ -458,7 +458,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
     let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for wanted in [
         "cudarc 0.16.6 does not open `libcudnn.so.9`, the only name of this library in its directory [cudnn-not-loadable]",
-        "= help: or require cudarc 0.19.2 or later, which opens `libcudnn.so.9`",
+        "= help: require cudarc 0.19.2 or later, which opens `libcudnn.so.9`",
     ] {
         assert!(line.contains(wanted), "{said}");
     }
@@ -516,7 +516,7 @@ fn what_this_user_may_not_read_is_not_missing() {
         plain(&unread).contains(
             "at `$ROOT/usr/local/cuda` may not be read by this user [cudnn-headers-missing] \
              = help: let everybody read them: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
-             = help: or set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read \
+             = help: set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read \
              found via NVIDIA's usual directory: $ROOT/usr/local/cuda/include/cudnn_version.h"
         ),
         "{unread}"
@@ -526,7 +526,7 @@ fn what_this_user_may_not_read_is_not_missing() {
             "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, and `$ROOT/private/cudnn` cannot be reached: this user may \
              not enter `$ROOT/private` [variable-unusable] \
              = help: let this user enter it: `sudo chmod a+x $ROOT/private` \
-             = help: or unset CUDNN_PATH, so that the usual places are searched"
+             = help: unset CUDNN_PATH, so that the usual places are searched"
         ),
         "{private}"
     );
@@ -603,7 +603,7 @@ fn doctor_finds_the_absent_sub_library_of_9_20_elsewhere() {
     let told = format!(
         "cuDNN 9.20.0 at `{}` comes without {part}, and finds that of 9.23.2 elsewhere [parts-mixed] \
          = help: install cuDNN 9.21 or a later one, which brings its own \
-         = help: or take `{}` out of LD_LIBRARY_PATH",
+         = help: take `{}` out of LD_LIBRARY_PATH",
         lib.display(),
         other.display()
     );

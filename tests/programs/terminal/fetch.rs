@@ -62,7 +62,7 @@ fn a_machine_without_python_is_told_what_to_install() {
         complaint(&output),
         "\nneither uv nor a Python with pip is on PATH  [fetch-failed]\n  \
          = help: install uv (https://docs.astral.sh/uv/), which needs no root\n  \
-         = help: or install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`\n"
+         = help: install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`\n"
     );
     assert_eq!(listing(&to), before);
 }
@@ -239,7 +239,7 @@ fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
             ["--cudnn", "8.9"],
             "PyPI has no cuDNN 8.9 for CUDA 13; the nearest that it has is 9.12  [fetch-failed]\n  \
              = help: fetch what it has: `cudnn-guard fetch --cuda 13 --cudnn 9.12`\n  \
-             = help: or fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda 12 --cudnn 8.9`\n",
+             = help: fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda 12 --cudnn 8.9`\n",
         ),
         (
             ["--cuda", "14"],

@@ -28,11 +28,11 @@ fn a_cudarc_that_does_not_know_the_toolkit() {
         )]
     };
     let all = "11.4, 12.8, 12.9";
-    let update = "  = help: or require a newer cudarc, or a newer version of what requires it\n";
+    let update = "  = help: require a newer cudarc, or a newer version of what requires it\n";
     let choice = |number: u32| {
         format!(
             "  = help: set CUDARC_CUDA_VERSION={number} for the build\n  \
-             = help: or enable the feature `cuda-{number}` of cudarc 0.16.6 in Cargo.toml\n"
+             = help: enable the feature `cuda-{number}` of cudarc 0.16.6 in Cargo.toml\n"
         )
     };
     let found = |world: &mut World, driver| world.found(&lock("0.16.6"), cuda(13, 5), driver);
@@ -50,7 +50,7 @@ fn a_cudarc_that_does_not_know_the_toolkit() {
     world.cudarc("0.15.0", &["cuda-13050"], &build_script);
     assert_eq!(found(&mut world, None), old(&(choice(12090) + update), all));
     world.cudarc("0.19.20", &["cuda-13050"], &build_script);
-    let newer = "  = help: or require cudarc 0.19.20, which supports this CUDA\n";
+    let newer = "  = help: require cudarc 0.19.20, which supports this CUDA\n";
     assert_eq!(found(&mut world, None), old(&(choice(12090) + newer), all));
     // A version that reads no variable.
     world.cudarc("0.16.6", &["cuda-12090"], REFUSES);

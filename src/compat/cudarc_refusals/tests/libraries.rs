@@ -76,8 +76,8 @@ fn a_cudarc_without_bindings_for_the_headers() {
     };
     let replace = "  = help: replace the feature `cudnn-version-from-build-system` of cudarc with \
         `cudnn-09010` in Cargo.toml\n";
-    let any = "  = help: or enable the feature `fallback-latest` of cudarc 9.9.9\n";
-    let newer = "  = help: or require a newer cudarc, or a newer version of what requires it\n";
+    let any = "  = help: enable the feature `fallback-latest` of cudarc 9.9.9\n";
+    let newer = "  = help: require a newer cudarc, or a newer version of what requires it\n";
     assert_eq!(world.text(), refused(&format!("{replace}{any}{newer}")));
     world.features.push(ANY);
     assert_eq!(world.text(), "");
@@ -119,7 +119,7 @@ fn a_cudarc_that_does_not_open_the_name_of_a_wheel() {
     world.sources("src/lib.rs", NAMES);
     let unopened = "cudarc 9.9.9 does not open `libcudnn.so.9`, the only name of this library in its directory  [cudnn-not-loadable]\n  \
         = help: run `ln -s libcudnn.so.9 $DIR/lib/libcudnn.so`\n  \
-        = help: or require cudarc 0.19.2 or later, which opens `libcudnn.so.9`\n  \
+        = help: require cudarc 0.19.2 or later, which opens `libcudnn.so.9`\n  \
         opened      libcudnn.so, libcudnn.so.1\n  library     $DIR/lib/libcudnn.so.9\n  ";
     let unopened = format!("{unopened}{}", required(RELEASE));
     assert_eq!(world.text(), unopened);
@@ -195,7 +195,7 @@ fn the_libraries_of_another_cuda() {
     };
     let names = "libnvrtc.so, libnvrtc.so.12, libnvrtc.so.1";
     let newest = "  = help: replace `cuda-12090` with `cuda-13000` for cudarc 9.9.9\n";
-    let newer = "  = help: or require a newer cudarc, or a newer version of what requires it\n";
+    let newer = "  = help: require a newer cudarc, or a newer version of what requires it\n";
     assert_eq!(world.text(), unopened(&format!("{newest}{newer}"), names));
     // Never newer than the toolkit or the driver.
     world.toolkit.version = Some(Version::new(13, 6, 0));
@@ -241,7 +241,7 @@ fn the_libraries_of_another_cuda() {
     world.file("toolkit/libnvrtc.so.12", "");
     fs::remove_file(world.dir.join("toolkit/libnvrtc.so.13")).unwrap();
     world.features = vec!["cuda-13000", "nvrtc"];
-    let update = "= help: or require cudarc 0.19.2 or later, which opens `libnvrtc.so.12`";
+    let update = "= help: require cudarc 0.19.2 or later, which opens `libnvrtc.so.12`";
     assert!(world.text().contains(update), "{}", world.text());
 }
 

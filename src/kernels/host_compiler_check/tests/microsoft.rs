@@ -109,7 +109,7 @@ fn a_program_that_microsofts_linker_does_not_link_gets_device_code_alone() {
         "nvcc compiles host code for Windows with Microsoft's `cl.exe` alone, which a program for `x86_64-pc-windows-gnu` \
          cannot be linked with  [host-compiler-unsupported]\n  \
          = help: build with `--target x86_64-pc-windows-msvc`\n  \
-         = help: or compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`\n  \
+         = help: compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`\n  \
          see         cudnn-guard explain host-compiler-unsupported"
     );
     let allow = [("CUDNN_GUARD_ALLOW", "host-compiler-unsupported")];

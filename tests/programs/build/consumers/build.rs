@@ -41,7 +41,7 @@ fn cargo_shows_the_text_and_nothing_around_it() {
         format!(
             "error: unmet@0.1.0: cuDNN 8.9.7 at `{at}` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]\n\
              error: unmet@0.1.0:   = help: set CUDNN_PATH to a directory with a cuDNN that meets `>=9.1`\n\
-             error: unmet@0.1.0:   = help: or lower `.cudnn(\">=9.1\")` in build.rs\n\
+             error: unmet@0.1.0:   = help: lower `.cudnn(\">=9.1\")` in build.rs\n\
              error: unmet@0.1.0:   found via   CUDNN_PATH: {at}/include/cudnn_version.h\n\
              error: unmet@0.1.0:   see         cudnn-guard explain cudnn-requirement-unmet\n\
              error: build script logged errors\n"

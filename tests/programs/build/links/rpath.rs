@@ -90,7 +90,7 @@ fn a_library_whose_rpath_is_lost_says_how_programs_get_it() {
          passes on what is linked, and no arguments of the linker  [library-not-found]\n\
          warning: rpath-kernels@0.1.0:   = help: write `links = \"rpath-kernels\"` under [package] in its Cargo.toml, \
          and `cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link()` in the build.rs of each program\n\
-         warning: rpath-kernels@0.1.0:   = help: or call `.rpath(false)` in its build.rs, where LD_LIBRARY_PATH or \
+         warning: rpath-kernels@0.1.0:   = help: call `.rpath(false)` in its build.rs, where LD_LIBRARY_PATH or \
          ld.so.conf names that directory\n",
         installed.join("lib").display()
     );
@@ -105,7 +105,7 @@ fn a_library_whose_rpath_is_lost_says_how_programs_get_it() {
          build.rs asks for its rpath  [library-not-found]\n\
          warning: rpath-kernels@0.1.0:   = help: write `cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link()` in \
          the build.rs of each program\n\
-         warning: rpath-kernels@0.1.0:   = help: or call `.allow(\"library-not-found\")` in this build.rs, where \
+         warning: rpath-kernels@0.1.0:   = help: call `.allow(\"library-not-found\")` in this build.rs, where \
          programs elsewhere do so\n",
         installed.join("lib").display()
     );

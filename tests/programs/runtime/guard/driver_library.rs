@@ -421,7 +421,7 @@ fn a_driver_that_only_its_path_leads_to() {
             .to_string(),
         "`libcuda.so.1`, the library of NVIDIA's driver, is in `/usr/lib/wsl/lib`, where this program does not look  [driver-missing]\n  \
          = help: put `/usr/lib/wsl/lib` into LD_LIBRARY_PATH where the program runs\n  \
-         = help: or make the loader search it: `echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`\n  \
+         = help: make the loader search it: `echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`\n  \
          loader      libcuda.so.1: cannot open shared object file: No such file or directory"
     );
     // The help, done.

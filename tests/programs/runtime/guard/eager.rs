@@ -38,8 +38,8 @@ fn a_cudarc_that_panics_with_this_driver_is_told_before() {
 the cudarc in this program looks up cuLogsCurrent, which NVIDIA's driver at `{}` does not have, and panics when it \
 first uses the driver  [driver-too-old]
   = help: update NVIDIA's driver
-  = help: or build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver
-  = help: or build it with cudarc 0.19 or later, which looks up what is called alone
+  = help: build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver
+  = help: build it with cudarc 0.19 or later, which looks up what is called alone
   made for    CUDA 12.9
 ",
             older.display()

@@ -178,7 +178,7 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
             .to_string(),
         "the NVIDIA driver serves CUDA 12.2, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
          = help: install NVIDIA's driver 580.65.06 or a later one, which serves CUDA 13\n  \
-         = help: or use a program and a cuDNN that are built for CUDA 12"
+         = help: use a program and a cuDNN that are built for CUDA 12"
     );
     let old = Built {
         cuda: Some(Version::new(12, 4, 0)),

@@ -23,7 +23,7 @@ fn another_major_is_named_and_not_opened() {
     );
     assert_eq!(
         finding["help"][1],
-        "or use a build of this program for cuDNN 8; a link from one name to the other does not help"
+        "use a build of this program for cuDNN 8; a link from one name to the other does not help"
     );
     // Nor is it one under the name of the other, which is what people do first.
     let linked = old.with_file_of("8.9.7", "libcudnn.so.8");
@@ -194,7 +194,7 @@ fn the_part_that_came_later_is_missed_where_it_belongs() {
         "
 warning: cuDNN 9.20.0 at `{here}` comes without {file}, and finds that of 9.23.2 elsewhere  [parts-mixed]
   = help: install cuDNN 9.21 or a later one, which brings its own
-  = help: or take `{there}` out of LD_LIBRARY_PATH
+  = help: take `{there}` out of LD_LIBRARY_PATH
   loaded      {here}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{here}`
   elsewhere   {there}/{file}, by its file name

@@ -164,7 +164,7 @@ fn what_cudarc_opens_is_judged() {
             "\
 libcudnn.so cannot be loaded, nor by any other name that cudarc tries; there is only libcudnn.so.8  [cudnn-not-loadable]
   = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
-  = help: or use a build of this program for cuDNN 8; a link from one name to the other does not help
+  = help: use a build of this program for cuDNN 8; a link from one name to the other does not help
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and so for 16 names more)
   there is    {path}/libcudnn.so.8
@@ -211,7 +211,7 @@ fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
     let (path, taken) = (wheel.text(), old.text());
     let way = format!("{path}:{taken}");
     let instead = format!(
-        "  = help: or take `{taken}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14.0 with a \
+        "  = help: take `{taken}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14.0 with a \
          `libcudnn.so` before it\n"
     );
     // One that never asks for libcudnn.so.9 would find nothing then.
@@ -273,7 +273,7 @@ fn a_cudarc_of_old_does_not_ask_for_libcudnn_so_9() {
             "\
 libcudnn.so cannot be loaded, nor by any other name that cudarc 0.19.1 tries; there is only libcudnn.so.9  [cudnn-not-loadable]
   = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too
-  = help: or put a link `libcudnn.so` to it into `{path}`, as the -dev packages have it
+  = help: put a link `libcudnn.so` to it into `{path}`, as the -dev packages have it
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and so for 13 names more)
   there is    {path}/libcudnn.so.9
@@ -290,9 +290,7 @@ libcudnn.so cannot be loaded, nor by any other name that cudarc 0.19.1 tries; th
         finding["help"],
         serde_json::json!([
             "build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too",
-            format!(
-                "or put a link `libcudnn.so` to it into `{path}`, as the -dev packages have it"
-            ),
+            format!("put a link `libcudnn.so` to it into `{path}`, as the -dev packages have it"),
         ])
     );
     run("check", &cudnn.0, &[GPU, cudarc("0.19.2")]).must_be("pass", &[]);

@@ -148,7 +148,7 @@ fn a_driver_serves_every_release_of_its_major() {
         finding.to_string(),
         "the NVIDIA driver serves CUDA 12.8, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
          = help: install an NVIDIA driver for CUDA 13 or later\n  \
-         = help: or use a program and a cuDNN that are built for CUDA 12"
+         = help: use a program and a cuDNN that are built for CUDA 12"
     );
     let fault = program_rules::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
     let finding = fault.finding();
@@ -280,7 +280,7 @@ fn a_childs_answer_keeps_its_text() {
         .with("printed", "one\ntwo")
         .with("empty", "")
         .help("do this")
-        .help("or that");
+        .help("that");
     let text = format!(
         "{}\n{}\n",
         line("problem", &finding),

@@ -299,7 +299,8 @@ fn a_wheel_that_is_too_old_is_upgraded_by_pip() {
         ran.must_be("fail", &["cudnn-version-mismatch"]);
         ran.json["findings"][0]["help"][1].clone()
     };
-    let command = "or run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: a Python package has put the one there";
+    let command =
+        "run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: a Python package has put the one there";
     assert_eq!(help("9.28.0"), command);
     // Of another CUDA than the program's, and of two that have overwritten each other.
     let of = |site: &Folder, cuda| {

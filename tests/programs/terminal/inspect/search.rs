@@ -25,7 +25,7 @@ fn a_cudnn_off_the_loaders_way_is_named() {
         image.said(&ran),
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
          = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n      \
-         = help: or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
+         = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
          looked at   the program's RUNPATH, its entry `/opt/lib`\n                  \
          /etc/ld.so.cache\n      \
          also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
@@ -446,7 +446,7 @@ fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
             said.contains(&format!(
                 "  \u{2013} cuDNN 9.20.0 at `/opt/lib` comes without {file}, and finds that of 9.23.2 elsewhere  [parts-mixed]\n      \
                  = help: install cuDNN 9.21 or a later one, which brings its own\n      \
-                 = help: or take `/other` out of LD_LIBRARY_PATH\n      \
+                 = help: take `/other` out of LD_LIBRARY_PATH\n      \
                  found via   the program's RUNPATH, its entry `/opt/lib`\n      \
                  elsewhere   /other/{file}, by its file name\n      \
                  by way of   LD_LIBRARY_PATH, its entry `/other`\n"
@@ -481,7 +481,7 @@ fn wheels_that_overwrote_each_other_are_named() {
     ));
     ran.says(&format!(
         "the wheels nvidia-cudnn-cu12 9.14.0.64 and nvidia-cudnn-cu13 9.14.0.64 have overwritten each other's files in \
-         `{}` [duplicate-cudnn] = help: keep nvidia-cudnn-cu12: `{both}cu12==9.14.0.64` = help: or keep \
+         `{}` [duplicate-cudnn] = help: keep nvidia-cudnn-cu12: `{both}cu12==9.14.0.64` = help: keep \
          nvidia-cudnn-cu13: `{both}cu13==9.14.0.64`",
         image.at(&lib).display()
     ));

@@ -324,7 +324,7 @@ fn a_program_with_more_rights_than_its_user() {
         said,
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
          = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
-         = help: or link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
+         = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
          setuid      this program has more rights than its user (setuid, capabilities): the loader ignores \
          LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath\n      \
          looked at   /etc/ld.so.cache\n      \
