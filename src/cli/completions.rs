@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 pub fn command() -> Command {
     Command::new("completions")
-        .about("Prints what a shell completes command lines with")
+        .about("Generate shell completions")
         .after_help("Example:\n  cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard")
-        .arg(terminal::operand("shell", "SHELL", "The shell").required(true).value_parser(value_parser!(Shell)))
+        .arg(terminal::operand("shell", "SHELL", "Shell to generate completions for").required(true).value_parser(value_parser!(Shell)))
 }
 
 pub fn run(arguments: &ArgMatches) -> ExitCode {

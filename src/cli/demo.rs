@@ -30,21 +30,21 @@ use std::{env, fs, io};
 
 pub fn command() -> Cli {
     Cli::new("demo")
-        .about("Builds a program with the guard in it and runs it: on this machine's CUDA and cuDNN, else on a simulator")
+        .about("Build and run an example program with the guard, on real or simulated CUDA")
         .after_help("Examples:\n  cudnn-guard demo\n  cudnn-guard demo --broken")
         .arg(
-            flag("real", "Fetch NVIDIA's CUDA and cuDNN first, and use those")
+            flag("real", "Fetch NVIDIA's CUDA and cuDNN first, and use them")
                 .conflicts_with("broken"),
         )
         .arg(flag(
             "broken",
-            "Break a simulated cuDNN in five ways, and show what the guard says of each",
+            "Show the guard's messages for five broken installations (simulated)",
         ))
         .arg(
             option(
                 "dir",
                 "DIR",
-                "Where to work; unless given, target/demo in a clone, else below the user's cache",
+                "Working directory [default: target/demo in a clone, else the user cache directory]",
             )
             .value_parser(value_parser!(PathBuf)),
         )
@@ -65,7 +65,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         }
         Err(error) => {
             show_on_stderr(format!("\n{error}\n"));
-            show("\nverdict: fail (the demo could not be run)\n");
+            show("\nverdict: fail (the demo could not run)\n");
             ExitCode::from(1)
         }
     }
@@ -90,7 +90,7 @@ fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), St
     } else if let Some(stack) = present() {
         stack
     } else {
-        show("this runs on a simulated cuDNN and a simulated GPU, which compute on the CPU.\n\n");
+        show("running on a simulated cuDNN and a simulated GPU, which compute on the CPU.\n\n");
         simulated(&work)?
     };
     let program = build(&work, &stack)?;
@@ -99,16 +99,16 @@ fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), St
 
 fn demo_broken(dir: Option<&PathBuf>) -> Result<(Verdict, &'static str), String> {
     let work = place::make(dir)?;
-    show("A program is built with a simulated cuDNN, and started on five that are broken.\n\n");
+    show("Building a program with a simulated cuDNN, and starting it on five broken ones.\n\n");
     let stack = simulated(&work)?;
     let program = build(&work, &stack)?;
     let verdict = broken::run(&work, &stack, &program)?;
-    Ok((verdict, "the program has to be ended on all five"))
+    Ok((verdict, "the guard has to stop the program on all five"))
 }
 
 /// Returns NVIDIA's files, fetched if necessary.
 fn fetched() -> Result<Stack, String> {
-    show("This fetches NVIDIA's CUDA and cuDNN, unless they are there, and runs on them.\n\n");
+    show("Fetching NVIDIA's CUDA and cuDNN, unless they are installed, and running on them.\n\n");
     let installed = fetch::home()
         .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default(), None))
         .map_err(|fault| fault.finding().to_string())?;
@@ -131,7 +131,7 @@ fn present() -> Option<Stack> {
     let report = survey(&[]);
     if report.is_complete() && report.verdict() != Verdict::Fail {
         show(format!(
-            "CUDA and cuDNN are on this machine: this runs on them.\n\n{report:#0$}\n",
+            "Running on this machine's CUDA and cuDNN.\n\n{report:#0$}\n",
             columns()
         ));
         return Some(Stack {
@@ -148,7 +148,7 @@ fn present() -> Option<Stack> {
     } else {
         let findings = joined(findings, "\n\n");
         show(format!(
-            "{findings}\n\nWhat was found here cannot be used: "
+            "{findings}\n\nThe installed CUDA and cuDNN cannot be used: "
         ));
     }
     None
@@ -166,7 +166,7 @@ fn simulated(work: &Path) -> Result<Stack, String> {
         consumer: "application",
         build,
         library_path: vec![root.join("lib64"), root.join("driver")],
-        name: "simulated: it says nothing about a GPU of this machine",
+        name: "simulated: says nothing about this machine's GPU",
     })
 }
 
@@ -233,7 +233,7 @@ fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
     if !is_built {
         let words: Vec<String> = words.lines().map(terminal::harmless).collect();
         return Err(format!(
-            "`{}` could not be built\n\n{}",
+            "failed to build `{}`\n\n{}",
             manifest.display(),
             words.join("\n")
         ));

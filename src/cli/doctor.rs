@@ -19,28 +19,28 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn command() -> Command {
     Command::new("doctor")
-        .about("Says what a build would find here, and what is wrong with it")
+        .about("Show what a build would find on this machine, and what is wrong with it")
         .after_help("Examples:\n  cudnn-guard doctor --cudnn \">=9.1, <10\"\n  cudnn-guard doctor --link runtime\n  cudnn-guard doctor --markdown --redact")
         .arg(terminal::json().conflicts_with("markdown"))
-        .arg(flag("markdown", "Print it for an issue, in a fenced block"))
+        .arg(flag("markdown", "Format the report for a GitHub issue"))
         .arg(flag(
             "redact",
-            "Write ~, USER and HOST for your home directory, your name and that of this machine",
+            "Replace your home directory, user name and host name with ~, USER and HOST",
         ))
         .arg(root())
-        .arg(option("target", "TRIPLE", "Look for libraries of this target"))
+        .arg(option("target", "TRIPLE", "Search for libraries for this target triple"))
         .arg(
             option(
                 "link",
                 "HOW",
-                "Check for a program that is linked with cuDNN, that opens it and needs no toolkit, or that uses the crate ort or tch (Linux)",
+                "How the program uses cuDNN: linked, opened at run time (needs no toolkit), or through the crate ort or tch (Linux)",
             )
             .value_parser(["dynamic", "runtime", "ort", "tch"]),
         )
-        .arg(requirement("cuda", "Need a CUDA that meets this: '>=12.0'"))
+        .arg(requirement("cuda", "Require this CUDA version, such as '>=12.0'"))
         .arg(requirement(
             "cudnn",
-            "Need a cuDNN that meets this: '>=9.1, <10'",
+            "Require this cuDNN version, such as '>=9.1, <10'",
         ))
 }
 
@@ -97,7 +97,7 @@ fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
         scope.spawn(move || {
             if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 terminal::show_on_stderr(
-                    "still at work: a slow disk or a network may be looked at\n",
+                    "still searching; a slow disk or network drive can take a while\n",
                 );
             }
         });
@@ -122,7 +122,7 @@ fn for_issue(text: &str) -> String {
 }
 
 pub fn root() -> Arg {
-    let help = "Look at the system below this directory";
+    let help = "Examine the system image in this directory";
     option("root", "DIR", help).value_parser(terminal::directory)
 }
 
@@ -130,7 +130,7 @@ pub fn root() -> Arg {
 pub fn explain_first(findings: &[Finding]) -> String {
     let first = |severity| findings.iter().find(|one| one.severity == severity);
     match first(Severity::Error).or_else(|| first(Severity::Warning)) {
-        Some(finding) => format!("`{}` tells how to mend this fault\n", finding.page()),
+        Some(finding) => format!("for details and fixes, run `{}`\n", finding.page()),
         None => String::new(),
     }
 }

@@ -12,14 +12,14 @@ use strsim::levenshtein;
 const MOST_INPUT: u64 = 4 << 20;
 
 pub fn command() -> Command {
-    let help = "The id in brackets after a headline, or a message [default: the messages in standard input, \
-                or a list of all findings]";
+    let help = "Finding id, as shown in brackets after a headline, or a message [default: the messages on standard \
+                input, or a list of all findings]";
     Command::new("explain")
         .about(
-            "Explains what a finding or a message means, how to check it by hand and how to fix it",
+            "Explain a finding or a message: what it means, how to confirm it, and how to fix it",
         )
         .after_help(
-            "Exit codes: 0 explained, 2 nothing is known about the id or the messages.\n\n\
+            "Exit codes: 0 explained, 2 unknown id or messages\n\n\
              Examples:\n  \
              cudnn-guard explain cudnn-not-found\n  \
              cudnn-guard explain \"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH\"\n  \
@@ -130,11 +130,11 @@ fn list() -> String {
 }
 
 fn unknown(word: &str) -> String {
-    let mut text = format!("there is no finding `{}`\n", terminal::harmless(word));
+    let mut text = format!("unknown finding `{}`\n", terminal::harmless(word));
     for id in nearest(word) {
         text.push_str(&format!("  = help: run `cudnn-guard explain {id}`\n"));
     }
-    text + "  = help: run `cudnn-guard explain` to see all of them\n"
+    text + "  = help: run `cudnn-guard explain` for a list of all findings\n"
 }
 
 /// Returns similar ids: with almost the same spelling, or containing the word.

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 pub fn command() -> Command {
     Command::new("inspect")
-        .about("Says whether a compiled program will run here, or on the system below a directory")
+        .about("Check whether a compiled program will run here or in a system image")
         .after_help("Examples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs /app/app")
-        .arg(terminal::operand("program", "PROGRAM", "The program, for Linux or Windows").required(true).value_parser(value_parser!(PathBuf)))
+        .arg(terminal::operand("program", "PROGRAM", "Program to inspect (Linux or Windows)").required(true).value_parser(value_parser!(PathBuf)))
         .arg(doctor::root())
         .arg(terminal::json())
 }
@@ -21,7 +21,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let program = arguments.get_one::<PathBuf>("program").expect("required");
     let root = arguments.get_one::<PathBuf>("root").map(PathBuf::as_path);
     let Some(program) = file(program, root) else {
-        let reason = format!("'{}': there is no such file", program.display());
+        let reason = format!("no such file: '{}'", program.display());
         command().error(ErrorKind::ValueValidation, reason).exit();
     };
     let inspection = match Inspection::read(&program, root) {

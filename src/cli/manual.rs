@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 pub fn command() -> Command {
     Command::new("manual")
-        .about("Writes the pages for `man`")
+        .about("Generate man pages")
         .after_help(
             "Example:\n  cudnn-guard manual ~/.local/share/man/man1\n  man cudnn-guard-doctor",
         )
         .arg(
-            terminal::operand("dir", "DIR", "Where to")
+            terminal::operand("dir", "DIR", "Output directory")
                 .required(true)
                 .value_parser(value_parser!(PathBuf)),
         )
@@ -27,7 +27,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             terminal::show_on_stderr(format!(
-                "the pages cannot be written into `{}`: {error}\n  = help: name a directory that this user may write into\n",
+                "cannot write man pages to `{}`: {error}\n  = help: choose a directory that you can write to\n",
                 dir.display()
             ));
             ExitCode::from(1)

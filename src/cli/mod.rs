@@ -52,8 +52,8 @@ pub fn main() -> ExitCode {
 fn command_line() -> Command {
     Command::new("cudnn-guard")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Finds CUDA and cuDNN and says what does not fit, where it came from and what to do")
-        .after_help("Exit codes: 0 nothing is wrong, 1 something is, 2 the command line is.")
+        .about("Find CUDA and cuDNN, and diagnose incompatible versions")
+        .after_help("Exit codes: 0 no problems, 1 problems found, 2 invalid command line")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .term_width(terminal::columns())

@@ -12,9 +12,9 @@ use std::process::ExitCode;
 const INCOMPATIBLE: u8 = 78;
 
 pub fn command() -> Command {
-    let help = "The program, as a shell would find it, and what it is given";
+    let help = "Program to run (searched on PATH), followed by its arguments";
     Command::new("run")
-        .about("Starts a program, or says why it would not run here")
+        .about("Run a program, or explain why it would fail to start")
         .after_help(
             "Example:\n  cudnn-guard run ./app --an-option-of-its-own\n\n\
              Exit codes: those of the program; 78 if it would not run here, and with CUDNN_GUARD=warn or =off it is \
@@ -40,7 +40,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         None => Some(PathBuf::from(name)),
     };
     let Some(program) = program.filter(|program| program.is_file()) else {
-        terminal::show_on_stderr(format!("cudnn-guard: there is no program {name:?}\n"));
+        terminal::show_on_stderr(format!("cudnn-guard: no such program: {name:?}\n"));
         return ExitCode::from(127);
     };
     let mode = std::env::var("CUDNN_GUARD").unwrap_or_default();
@@ -55,7 +55,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         }
         if !errors.is_empty() && mode != "warn" {
             terminal::show_on_stderr(format!(
-                "`{}` was not started; with CUDNN_GUARD=warn it is\n",
+                "`{}` was not started; set CUDNN_GUARD=warn to start it anyway\n",
                 program.display()
             ));
             return ExitCode::from(INCOMPATIBLE);

@@ -6,9 +6,9 @@ use clap::{ArgMatches, Command};
 use std::process::ExitCode;
 
 pub fn command() -> Command {
-    let list = "`80 9.0+PTX`, `90a`, `all-major`, `native`, `RTX 4090`; without it, what a build takes here";
+    let list = "Targets, such as `80 9.0+PTX`, `90a`, `all-major`, `native` or `RTX 4090` [default: those of a build on this machine]";
     Command::new("targets")
-        .about("Says which flags of nvcc a list of GPU targets comes to")
+        .about("Show the nvcc flags for a list of GPU targets")
         .after_help("Examples:\n  cudnn-guard targets \"80 90+PTX\"\n  cudnn-guard targets \"RTX 4090\" --cuda 12.8")
         .arg(
             terminal::operand("list", "LIST", list).num_args(0..),
@@ -17,7 +17,7 @@ pub fn command() -> Command {
             terminal::option(
                 "cuda",
                 "X.Y",
-                "Take what the nvcc of this release is known to do, and ask none",
+                "Assume the nvcc of this CUDA version instead of querying the installed one",
             )
             .value_parser(release),
         )
@@ -43,6 +43,6 @@ fn release(text: &str) -> Result<Version, String> {
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     match (numbers.next(), numbers.next()) {
         (Some(Some(major)), Some(Some(minor))) => Ok(Version::new(major, minor, 0)),
-        _ => Err("a release of CUDA is two numbers: 12.8".to_string()),
+        _ => Err("a CUDA version is two numbers, such as 12.8".to_string()),
     }
 }

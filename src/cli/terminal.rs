@@ -29,7 +29,7 @@ pub fn show_on_stderr(text: impl Display) {
 }
 
 pub fn color() -> Arg {
-    let help = "Colours: where a terminal wants them, always, or never";
+    let help = "When to use colors";
     option("color", "WHEN", help)
         .global(true)
         .display_order(900)
@@ -70,7 +70,7 @@ pub fn operand(id: &'static str, value: &'static str, help: &'static str) -> Arg
 }
 
 pub fn json() -> Arg {
-    flag("json", "Print one JSON object")
+    flag("json", "Print the report as JSON")
 }
 
 /// Parses the path of an existing directory.

@@ -88,13 +88,13 @@ impl Report {
         let mut unchecked = Vec::new();
         if let Some(cudnn) = &self.cudnn {
             if cudnn.library.is_some() && cudnn.library_version.is_none() {
-                unchecked.push("the library does not tell its release");
+                unchecked.push("library version unknown");
             }
         }
         match &self.machine {
-            None => unchecked.push("no driver and no GPU was asked"),
-            Some(machine) if machine.driver.is_none() => unchecked.push("there is no driver here"),
-            Some(machine) if machine.gpus.is_empty() => unchecked.push("there is no GPU here"),
+            None => unchecked.push("driver and GPUs not queried"),
+            Some(machine) if machine.driver.is_none() => unchecked.push("no driver"),
+            Some(machine) if machine.gpus.is_empty() => unchecked.push("no GPU"),
             Some(_) => {}
         }
         unchecked

@@ -140,10 +140,10 @@ fn everything_that_fits_has_a_tick() {
   ✓ header    9.14.0 in /opt/nv/cudnn/include/cudnn_version.h
   ✓ library   9.14.0 in /opt/nv/cudnn/lib/libcudnn.so.9
   ✓ owner     conda package cudnn 9.14.0.64
-  ✓ parts     adv 9.14.0, cnn, engines_precompiled, graph 9.14.0, heuristic,
+  ✓ sub-libs  adv 9.14.0, cnn, engines_precompiled, graph 9.14.0, heuristic,
               ops 9.14.0
   ✓ GPU code  7.5 8.0 9.0a 12.0f 12.1, PTX 12.1, read off its parts
-  ✓ driver    580.95.05, runs CUDA up to 13.0, libcuda.so.1
+  ✓ driver    580.95.05, supports CUDA 13.0, libcuda.so.1
   ✓ GPUs      NVIDIA H200, compute capability 9.0
   ✓ targets   sm_90 compute_90
 
@@ -152,7 +152,7 @@ also found
     found via NVIDIA's versioned directories
     not chosen: the cuDNN was built for CUDA 13
 
-verdict: pass (what is here fits together)
+verdict: pass (all versions are compatible)
 "
     );
 }
@@ -193,8 +193,8 @@ fn faults_stand_first_with_what_to_do() {
   ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
   ✓ nvcc      /opt/nv/cu13/bin/nvcc
   ✗ cuDNN     not found
-  – driver    not asked
-  – GPUs      not asked
+  – driver    not queried
+  – GPUs      not queried
 
 verdict: fail (2 errors; 1 warning)
 "
@@ -231,8 +231,8 @@ fn long_evidence_stands_last() {
 
   ✗ toolkit   not found
   – cuDNN     not found
-  – driver    not asked
-  – GPUs      not asked
+  – driver    not queried
+  – GPUs      not queried
 
 looked at, for cuda-not-found
   /a
@@ -254,8 +254,8 @@ fn nothing_is_said_to_be_missing_where_nothing_was_searched() {
         ..Report::default()
     };
     let text = report.to_string();
-    assert!(text.contains("  – toolkit   not looked for\n"), "{text}");
-    assert!(text.contains("  – cuDNN     not looked for\n"), "{text}");
+    assert!(text.contains("  – toolkit   not searched\n"), "{text}");
+    assert!(text.contains("  – cuDNN     not searched\n"), "{text}");
 }
 
 #[test]
@@ -267,11 +267,11 @@ fn nothing_needed_and_nothing_there_is_no_cross() {
     assert_eq!(
         report.to_string(),
         "  – toolkit   not found
-  – cuDNN     not asked for
-  – driver    not asked
-  – GPUs      not asked
+  – cuDNN     not required
+  – driver    not queried
+  – GPUs      not queried
 
-verdict: unknown (no driver and no GPU was asked)
+verdict: unknown (driver and GPUs not queried)
 "
     );
 }
@@ -284,7 +284,7 @@ fn what_does_not_fit_is_not_said_to_be_missing() {
     assert!(
         report
             .to_string()
-            .contains("  – cuDNN     none that fits\n")
+            .contains("  – cuDNN     none compatible\n")
     );
 }
 
@@ -304,7 +304,7 @@ fn what_was_not_checked_is_unknown() {
     assert!(
         report
             .to_string()
-            .contains("  – library   /opt/nv/cudnn/lib/libcudnn.so.9, release not told\n")
+            .contains("  – library   /opt/nv/cudnn/lib/libcudnn.so.9, version unknown\n")
     );
 }
 

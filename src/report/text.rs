@@ -63,7 +63,7 @@ impl Lines<'_, '_> {
                 self.via(Kind::Toolkit)?;
                 let (mark, text) = match &toolkit.nvcc {
                     Some(nvcc) => (Mark::Tick, shown(nvcc)),
-                    None => (Mark::Dash, "not there".to_string()),
+                    None => (Mark::Dash, "missing".to_string()),
                 };
                 self.line(Section::Nvcc, mark, "nvcc", &text)?;
                 self.host_compiler()?;
@@ -109,8 +109,8 @@ impl Lines<'_, '_> {
         self.via(Kind::Cudnn)?;
         let describe = |what: &Option<PathBuf>, version| match (what, version) {
             (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
-            (Some(path), None) => (Mark::Dash, format!("{}, release not told", shown(path))),
-            (None, _) => (Mark::Dash, "not there".to_string()),
+            (Some(path), None) => (Mark::Dash, format!("{}, version unknown", shown(path))),
+            (None, _) => (Mark::Dash, "missing".to_string()),
         };
         let (mark, text) = describe(&cudnn.header, cudnn.header_version);
         self.line(Section::Alone, mark, "header", &text)?;
@@ -121,11 +121,11 @@ impl Lines<'_, '_> {
             self.line(Section::Alone, Mark::Tick, "owner", &text)?;
         }
         let (mark, text) = if cudnn.parts.is_empty() {
-            (Mark::Dash, "none seen".to_string())
+            (Mark::Dash, "none found".to_string())
         } else {
             (Mark::Tick, parts(cudnn, columns(self.f)))
         };
-        self.line(Section::SubLibraries, mark, "parts", &text)?;
+        self.line(Section::SubLibraries, mark, "sub-libs", &text)?;
         #[cfg(feature = "cli")] // a build reads none
         if !self.f.alternate() && !cudnn.gpu_codes.is_empty() {
             let text = gpu_code::describe(&cudnn.gpu_codes);
@@ -136,8 +136,8 @@ impl Lines<'_, '_> {
 
     fn machine(&mut self) -> fmt::Result {
         let Some(machine) = &self.report.machine else {
-            self.line(Section::Driver, Mark::Dash, "driver", "not asked")?;
-            return self.line(Section::Gpus, Mark::Dash, "GPUs", "not asked");
+            self.line(Section::Driver, Mark::Dash, "driver", "not queried")?;
+            return self.line(Section::Gpus, Mark::Dash, "GPUs", "not queried");
         };
         match &machine.driver {
             Some(driver) => {
@@ -146,15 +146,15 @@ impl Lines<'_, '_> {
                     text += &format!("{version}, ");
                 }
                 if let Some(cuda) = driver.cuda {
-                    text += &format!("runs CUDA up to {}, ", cuda.short());
+                    text += &format!("supports CUDA {}, ", cuda.short());
                 }
                 text += &driver.library;
                 self.line(Section::Driver, Mark::Tick, "driver", &printable(&text))?;
             }
-            None => self.line(Section::Driver, Mark::Dash, "driver", "none here")?,
+            None => self.line(Section::Driver, Mark::Dash, "driver", "none")?,
         }
         if machine.gpus.is_empty() {
-            self.line(Section::Gpus, Mark::Dash, "GPUs", "none here")?;
+            self.line(Section::Gpus, Mark::Dash, "GPUs", "none")?;
         }
         for (index, gpu) in machine.gpus.iter().enumerate() {
             let label = if index == 0 { "GPUs" } else { "" };
@@ -214,9 +214,9 @@ fn none(report: &Report, kind: Kind) -> &'static str {
     let forbidden = has_one_of(&[FindingId::PlatformUnsupported, FindingId::ConfigInvalid])
         && !has_one_of(&[FindingId::CudaNotFound, FindingId::CudnnNotFound]);
     match report.candidates.iter().any(|one| one.kind() == kind) {
-        _ if report.unrequired.contains(&kind) => "not asked for",
-        true => "none that fits",
-        false if forbidden && report.candidates.is_empty() => "not looked for",
+        _ if report.unrequired.contains(&kind) => "not required",
+        true => "none compatible",
+        false if forbidden && report.candidates.is_empty() => "not searched",
         false => "not found",
     }
 }
@@ -295,7 +295,7 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         let built = built.map_or(String::new(), |major| format!(" for CUDA {major}"));
         writeln!(f, "  {product} {}{built} at {root}", release(other))?;
         let reason = other.rejected.as_ref().map(Rejection::to_string);
-        let reason = reason.unwrap_or_else(|| "not looked into".into());
+        let reason = reason.unwrap_or_else(|| "not examined".into());
         writeln!(f, "    found via {}", printable(&other.via.to_string()))?;
         let reason = wrapped(&printable(&reason), 4, columns(f));
         writeln!(f, "    not chosen: {reason}")?;
@@ -317,13 +317,13 @@ fn verdict(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
         why.extend(report.unchecked().into_iter().map(String::from));
     }
     if why.is_empty() {
-        why.push("what is here fits together".to_string());
+        why.push("all versions are compatible".to_string());
     }
     writeln!(f, "\nverdict: {verdict} ({})", why.join("; "))
 }
 
 /// Returns `9.14.0 at /usr/local/cuda`.
 fn at(version: Option<String>, root: &Path) -> String {
-    let version = version.unwrap_or_else(|| "of unknown release".to_string());
+    let version = version.unwrap_or_else(|| "of unknown version".to_string());
     format!("{version} at {}", shown(root))
 }

@@ -18,7 +18,7 @@ struct Fault {
 
 const FAULTS: [Fault; 5] = [
     Fault {
-        title: "One of the libraries is of an older cuDNN",
+        title: "One sub-library has an older version",
         files: |lib, older| {
             let name = "libcudnn_ops.so.9";
             fs::copy(older.join(name), lib.join(name)).map(drop)
@@ -26,12 +26,12 @@ const FAULTS: [Fault; 5] = [
         behavior: "",
     },
     Fault {
-        title: "One of the libraries is missing",
+        title: "One sub-library is missing",
         files: |lib, _| fs::remove_file(lib.join("libcudnn_cnn.so.9")),
         behavior: "",
     },
     Fault {
-        title: "A download ended too early",
+        title: "One sub-library is truncated",
         files: |lib, _| {
             let file = fs::OpenOptions::new()
                 .write(true)
@@ -41,12 +41,12 @@ const FAULTS: [Fault; 5] = [
         behavior: "",
     },
     Fault {
-        title: "cuDNN ends the process that calls it",
+        title: "cuDNN crashes the process that calls it",
         files: |_, _| Ok(()),
         behavior: "abort:cudnnConvolutionForward",
     },
     Fault {
-        title: "The numbers are wrong",
+        title: "The results are wrong",
         files: |_, _| Ok(()),
         behavior: "wrong",
     },

@@ -25,7 +25,7 @@ pub fn make(named: Option<&PathBuf>) -> Result<PathBuf, String> {
     match written {
         Ok(()) => Ok(work),
         Err(error) => Err(format!(
-            "cannot write into `{}`: {error}\n  = help: name another directory: `--dir DIR`",
+            "cannot write to `{}`: {error}\n  = help: choose another directory with `--dir DIR`",
             work.display()
         )),
     }
@@ -45,9 +45,7 @@ fn work_folder(
         .or_else(|| absolute("LOCALAPPDATA"))
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
         .map(|cache| cache.join("cudnn-guard/demo"))
-        .ok_or_else(|| {
-            "there is no folder to work in: neither XDG_CACHE_HOME nor HOME is set".into()
-        })
+        .ok_or_else(|| "no working directory: neither XDG_CACHE_HOME nor HOME is set".into())
 }
 
 /// Returns `true` if the repository was cloned by the user. cargo puts `.cargo-ok` beside sources that it unpacked.

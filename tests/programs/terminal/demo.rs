@@ -16,17 +16,17 @@ fn each_of_five_broken_stacks_is_told() {
     let shown = text(&output);
     let mut rest = shown.as_str();
     for told in [
-        "One of the libraries is of an older cuDNN\n",
+        "One sub-library has an older version\n",
         "[parts-mixed]\n",
-        "One of the libraries is missing\n",
+        "One sub-library is missing\n",
         "[parts-missing]\n",
-        "A download ended too early\n",
+        "One sub-library is truncated\n",
         "[library-damaged]\n",
-        "cuDNN ends the process that calls it\n",
+        "cuDNN crashes the process that calls it\n",
         "[cudnn-aborted]\n",
-        "The numbers are wrong\n",
+        "The results are wrong\n",
         "[convolution-wrong]\n",
-        "\nverdict: pass (the program has to be ended on all five)\n",
+        "\nverdict: pass (the guard has to stop the program on all five)\n",
     ] {
         rest = rest
             .split_once(told)

@@ -72,7 +72,7 @@ fn a_program_that_opens_cudnn_needs_no_toolkit_and_no_headers() {
     let opened = doctor("runtime");
     must_exit(&opened, 0);
     assert!(
-        text(&opened).contains("  – toolkit   not asked for\n"),
+        text(&opened).contains("  – toolkit   not required\n"),
         "{}",
         text(&opened)
     );
@@ -92,7 +92,7 @@ fn a_machine_with_nothing_fails_and_says_what_is_missing() {
     assert!(
         shown.ends_with(
             "\nverdict: fail (2 errors)\n\
-             `cudnn-guard explain cuda-not-found` tells how to mend this fault\n"
+             for details and fixes, run `cudnn-guard explain cuda-not-found`\n"
         ),
         "{shown}"
     );
@@ -219,7 +219,7 @@ fn a_machine_with_everything_passes() {
         "{shown}"
     );
     assert!(
-        shown.ends_with("\nverdict: pass (what is here fits together)\n"),
+        shown.ends_with("\nverdict: pass (all versions are compatible)\n"),
         "{shown}"
     );
     let json: Value = serde_json::from_str(&sound_doctor(&root, &["--json"])).expect("JSON");
@@ -568,7 +568,7 @@ int open64(const char *path, int flags, ...) {
     };
     assert_eq!(
         doctor(&shim),
-        "still at work: a slow disk or a network may be looked at\n"
+        "still searching; a slow disk or network drive can take a while\n"
     );
     assert_eq!(doctor(Path::new("")), "");
 }

@@ -205,16 +205,16 @@ fn an_unknown_one_is_answered_with_the_nearest() {
         &explain(&["drivr-\u{1b}[2Jmising"]),
         2,
         "",
-        "there is no finding `drivr-[2jmising`\n  \
-         = help: run `cudnn-guard explain` to see all of them\n",
+        "unknown finding `drivr-[2jmising`\n  \
+         = help: run `cudnn-guard explain` for a list of all findings\n",
     );
     must_print(
         &explain(&["drivr-mising"]),
         2,
         "",
-        "there is no finding `drivr-mising`\n  \
+        "unknown finding `drivr-mising`\n  \
          = help: run `cudnn-guard explain driver-missing`\n  \
-         = help: run `cudnn-guard explain` to see all of them\n",
+         = help: run `cudnn-guard explain` for a list of all findings\n",
     );
 }
 
@@ -323,9 +323,9 @@ warning: app@0.1.0: linked to /opt/cudnn/lib/libcudnn.so.9 and libcuda.so.1, com
 
 #[test]
 fn an_id_with_a_space_or_a_typo_is_no_message() {
-    let stderr = "there is no finding `driver mising`\n  \
+    let stderr = "unknown finding `driver mising`\n  \
          = help: run `cudnn-guard explain driver-missing`\n  \
-         = help: run `cudnn-guard explain` to see all of them\n";
+         = help: run `cudnn-guard explain` for a list of all findings\n";
     must_print(&explain(&["Driver mising"]), 2, "", stderr);
 }
 

@@ -62,7 +62,7 @@ fn a_program_that_the_loader_would_end_is_not_started() {
     );
     assert!(
         said.ends_with(&format!(
-            "`{shown}` was not started; with CUDNN_GUARD=warn it is\n"
+            "`{shown}` was not started; set CUDNN_GUARD=warn to start it anyway\n"
         )),
         "{said}"
     );
@@ -89,7 +89,7 @@ fn a_script_is_started_and_what_is_not_there_is_told() {
     must_exit(&absent, 127);
     assert_eq!(
         String::from_utf8(absent.stderr).unwrap(),
-        "cudnn-guard: there is no program \"no-such-program\"\n"
+        "cudnn-guard: no such program: \"no-such-program\"\n"
     );
 }
 

@@ -30,7 +30,7 @@ fn a_cudnn_off_the_loaders_way_is_named() {
          /etc/ld.so.cache\n      \
          also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
          verdict: fail (1 error)\n\
-         `cudnn-guard explain cudnn-not-loadable` tells how to mend this fault\n"
+         for details and fixes, run `cudnn-guard explain cudnn-not-loadable`\n"
     );
 }
 
@@ -102,7 +102,7 @@ fn a_cudnn_without_its_links() {
                  looked at   the program's RUNPATH, its entry `/{lib}`\n                  \
                  /etc/ld.so.cache\n\n\
                  verdict: fail (1 error)\n\
-                 `cudnn-guard explain cudnn-not-loadable` tells how to mend this fault\n"
+                 for details and fixes, run `cudnn-guard explain cudnn-not-loadable`\n"
             )
         );
         // The help, done.
@@ -345,7 +345,7 @@ fn a_library_for_another_processor_is_told_as_such() {
              = help: start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the host\n      \
              found via   the system's library directories, `/usr/lib`\n\n\
              verdict: fail (1 error)\n\
-             `cudnn-guard explain cudnn-not-loadable` tells how to mend this fault\n"
+             for details and fixes, run `cudnn-guard explain cudnn-not-loadable`\n"
         )
     );
     let cudarc =

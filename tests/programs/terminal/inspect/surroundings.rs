@@ -330,7 +330,7 @@ fn a_program_with_more_rights_than_its_user() {
          looked at   /etc/ld.so.cache\n      \
          also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
          verdict: fail (1 error)\n\
-         `cudnn-guard explain cudnn-not-loadable` tells how to mend this fault\n"
+         for details and fixes, run `cudnn-guard explain cudnn-not-loadable`\n"
     );
     // The help, done.
     fs::create_dir_all(image.at("etc")).unwrap();
