@@ -67,7 +67,7 @@ impl Choice {
         };
         let serves = serves.short();
         say(&format!(
-            "CUDA {cuda}, for the driver here, which runs CUDA up to {serves}{last}"
+            "CUDA {cuda}, since the driver supports CUDA {serves}{last}"
         ));
         Some(Self {
             cuda: Some(cuda),

@@ -265,15 +265,15 @@ impl Component {
             let is_other = |pin: &&Pin| pin.package == *name && pin.version != *found;
             if let Some(Pin { version, .. }) = self.pins.iter().find(is_other) {
                 return Err(Some(format!(
-                    "{name} {found} is there, {version} is wanted"
+                    "{name} {found} is installed, but {version} is required"
                 )));
             }
         }
         let release = self.release(dir).unwrap_or_default();
         match &self.required {
-            Some(required) if !required.is_start_of(&release) => {
-                Err(Some(format!("{release} is there, {required} is wanted")))
-            }
+            Some(required) if !required.is_start_of(&release) => Err(Some(format!(
+                "{release} is installed, but {required} is required"
+            ))),
             _ => Ok(release),
         }
     }
@@ -283,7 +283,7 @@ impl Component {
         self.kind.every().iter().find_map(|other| {
             let release = other.wheels(dir).into_iter().flatten().next()?.version;
             Some(format!(
-                "{release} for CUDA {} is there, one for CUDA {} is wanted",
+                "{release} for CUDA {} is installed, but one for CUDA {} is required",
                 other.cuda, self.cuda
             ))
         })

@@ -32,11 +32,11 @@ pub fn add(dir: &Path) -> Option<String> {
         .collect();
     Some(match compile(&source, &stub) {
         Ok(()) => format!(
-            "  ✓ {:<12} to link with: {}\n",
+            "  ✓ {:<12} to link against: {}\n",
             "libcuda.so",
             stub.display()
         ),
-        Err(why) => format!("  – {:<12} no stub to link with: {why}\n", "libcuda.so"),
+        Err(why) => format!("  – {:<12} no stub to link against: {why}\n", "libcuda.so"),
     })
 }
 
@@ -74,7 +74,7 @@ fn compile(source: &str, stub: &Path) -> Result<(), String> {
         Some(Ok(())) if status.success() => {
             fs::rename(&fresh, stub).map_err(|error| error.to_string())
         }
-        _ => Err(format!("`cc` gave up, {status}")),
+        _ => Err(format!("`cc` failed, {status}")),
     }
 }
 

@@ -56,21 +56,22 @@ impl Installed {
         let table = cargo_config::with("", &variables).unwrap_or_default();
         let build = match self.is_default() {
             true if variables.is_empty() => {
-                "To build with it, nothing more is needed: cudnn-guard looks there\n".to_string()
+                "To build with it, do nothing more: cudnn-guard searches there by default\n"
+                    .to_string()
             }
             true => format!(
-                "To build with it, nothing more is needed: cudnn-guard looks there; for other crates\n\
-                 write into .cargo/config.toml\n\n{table}"
+                "To build with it, do nothing more: cudnn-guard searches there by default.\n\
+                 For other crates, add to .cargo/config.toml\n\n{table}"
             ),
             false => format!(
-                "To build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n\
+                "To build with it, add to .cargo/config.toml (the first line is enough for cudnn-guard,\n\
                  the others are for other crates)\n\n{table}"
             ),
         };
         format!(
-            "\nNVIDIA's licences\n{licenses}\n\
+            "\nNVIDIA's licenses\n{licenses}\n\
              {build}\n\
-             To run: programs that cudnn-guard linked find it by their rpath; for others\n\n\
+             To run: programs linked by cudnn-guard find it through their rpath; for others\n\n\
              export LD_LIBRARY_PATH={}\n",
             quoted(&libraries.join(":")),
         )
@@ -94,7 +95,7 @@ impl Installed {
         let text = cargo_config::with(&before, &self.variables())
             .map_err(|why| FetchFault::CargoConfig(path.clone(), why))?;
         if text == before {
-            return Ok(format!("\n  ✓ {shown} says so already\n"));
+            return Ok(format!("\n  ✓ {shown} is up to date\n"));
         }
         fs::create_dir_all(dir).map_err(failed("create", dir))?;
         whole_file::replace(&path, &text).map_err(failed("write", &path))?;
@@ -112,7 +113,7 @@ pub fn without_nvcc(cuda: &Release) -> String {
         _ => "",
     };
     format!(
-        "  – {:<12} NVIDIA's wheels for CUDA 11 and 12 hold none; for kernels `cudnn-guard fetch --cuda 13`, or CUDA \
+        "  – {:<12} NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run `cudnn-guard fetch --cuda 13`, or install CUDA \
          {name} from NVIDIA's repository (`apt install cuda-toolkit-{}`){distribution} or conda (`conda install -c \
          nvidia cuda-toolkit={name}`)\n",
         "nvcc",
@@ -128,7 +129,7 @@ mod tests {
     fn who_has_an_nvcc_is_said_in_one_line() {
         assert_eq!(
             without_nvcc(&Release::of_wheel("12.4")),
-            "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 hold none; for kernels `cudnn-guard fetch --cuda 13`, \
+            "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run `cudnn-guard fetch --cuda 13`, \
              or CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
              nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n"
         );

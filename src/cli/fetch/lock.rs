@@ -28,7 +28,7 @@ pub fn take(home: &Path) -> Option<File> {
             Err(_) if is_shown => std::thread::sleep(TICK),
             Err(_) => {
                 let home = home.display();
-                let text = format!("for another `cudnn-guard fetch` at work in {home}");
+                let text = format!("for another `cudnn-guard fetch` that is running in {home}");
                 show_step("–", "waiting", text);
                 is_shown = true;
             }

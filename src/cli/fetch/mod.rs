@@ -52,41 +52,39 @@ use std::{env, fs};
 
 pub fn command() -> Command {
     Command::new("fetch")
-        .about("Installs CUDA and cuDNN without root, from NVIDIA's Python wheels")
+        .about("Install CUDA and cuDNN from NVIDIA's Python wheels, without root")
         .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --with curand,cutlass\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check\n  cudnn-guard fetch --remove")
         .arg(
             option(
                 "cuda",
                 "X.Y",
-                "The release of CUDA, 11, 12 or 13; unless given, that of [package.metadata.cudnn-guard] in ./Cargo.toml, what is \
-                 there, what fits the driver here, or the newest",
+                "CUDA version to install, 11 to 13 [default: from [package.metadata.cudnn-guard] in ./Cargo.toml, else the installed one, else the newest that the driver supports]",
             )
             .value_parser(|text: &str| Release::parse(text, 2)),
         )
         .arg(
-            option("cudnn", "X.Y", "The release of cuDNN; unless given, likewise")
+            option("cudnn", "X.Y", "cuDNN version to install [default: like --cuda]")
                 .value_parser(|text: &str| Release::parse(text, 3)),
         )
         .arg(
             option(
                 "with",
                 "LIBRARY,..",
-                "CUDA libraries to add to cuBLAS and NVRTC, or the headers of CUTLASS; libraries in \
-                 [package.metadata.cudnn-guard] and installed libraries are always included",
+                "CUDA libraries to install besides cuBLAS and NVRTC, or the headers of CUTLASS; libraries in [package.metadata.cudnn-guard] and installed libraries are always included",
             )
             .value_delimiter(',')
             .action(ArgAction::Append)
             .value_parser(FETCHED_ON_REQUEST),
         )
         .arg(
-            option("to", "DIR", "Where to; CUDNN_GUARD_HOME or the user's data folder unless given")
+            option("to", "DIR", "Install directory [default: $CUDNN_GUARD_HOME, else the user data directory]")
                 .value_parser(value_parser!(PathBuf)),
         )
-        .arg(flag("write-config", "Write the variables into ./.cargo/config.toml"))
+        .arg(flag("write-config", "Add the environment variables to ./.cargo/config.toml"))
         .arg(
             flag(
                 "check",
-                "Install nothing: compare every file that was fetched with the hash in its wheel's RECORD",
+                "Verify installed files against the hashes in their wheels; install nothing",
             )
             .conflicts_with_all(["cuda", "cudnn", "with", "write-config", "lock"]),
         )
@@ -94,12 +92,12 @@ pub fn command() -> Command {
             option(
                 "lock",
                 "FILE",
-                "Fetch exactly the wheels with the hashes in this file; write it if it is not there",
+                "Install exactly the wheels in this lock file; create it if it does not exist",
             )
             .value_parser(value_parser!(PathBuf)),
         )
         .arg(
-            flag("remove", "Remove what was fetched, and nothing else")
+            flag("remove", "Remove the files that fetch installed")
                 .conflicts_with_all(["cuda", "cudnn", "with", "write-config", "check", "lock"]),
         )
 }
@@ -192,7 +190,7 @@ pub fn fetch(
             show(without_nvcc(&release));
         }
         if let Ok(release) = found {
-            let text = format!("{release} is there: {}", component.place(home));
+            let text = format!("{release} is installed: {}", component.place(home));
             show_step("✓", component.kind.product(), text);
         }
     }
@@ -334,8 +332,8 @@ fn absolute(dir: &Path) -> Result<PathBuf, FetchFault> {
 
 fn license_notice(home: &Path) -> String {
     format!(
-        "What is fetched is NVIDIA's, not ours: to fetch it is to accept NVIDIA's licences. Their\n\
-         texts will lie in {}/*.dist-info; they are also at\n  \
+        "By downloading these files, you accept NVIDIA's licenses, which will be saved in\n\
+         {}/*.dist-info. They are also at\n  \
          https://docs.nvidia.com/cuda/eula/\n  \
          https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html\n\n",
         home.display()

@@ -80,7 +80,7 @@ pub fn write(path: &Path, home: &Path, components: &[Component]) -> Result<(), F
     });
     let text = requirements::text(&Installer::find()?.hashes(&wheels.collect::<Vec<_>>())?);
     let head = format!(
-        "# `cudnn-guard fetch --lock {}` fetches these wheels again, and nothing else.\n",
+        "# `cudnn-guard fetch --lock {}` installs exactly these wheels.\n",
         quoted(&path.to_string_lossy())
     );
     whole_file::replace(path, &(head + &text)).map_err(failed("write", path))

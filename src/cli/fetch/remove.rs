@@ -17,7 +17,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
         for left in leftovers(home) {
             found = true;
             let size = size_of(&left).map_err(failed("read", &left))?;
-            show_removed("what a stopped fetch left", size);
+            show_removed("files of an interrupted fetch", size);
             clean_up(home, &left);
         }
     }
@@ -42,7 +42,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
     let _ = fs::remove_dir(home);
     let config = fs::read_to_string(".cargo/config.toml");
     if config.is_ok_and(|text| text.contains("CUDNN_GUARD_HOME")) {
-        show("  – .cargo/config.toml here still sets CUDNN_GUARD_HOME: take its lines out\n");
+        show("  – ./.cargo/config.toml still sets CUDNN_GUARD_HOME: remove these lines\n");
     }
     Ok(())
 }

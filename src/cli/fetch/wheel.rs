@@ -53,7 +53,7 @@ impl Wheel {
     pub fn files(&self) -> Result<Vec<RecordedFile>, String> {
         match fs::read_to_string(self.info.join("RECORD")) {
             Ok(text) => Ok(parse(&text).collect()),
-            Err(_) => Err("it has no RECORD".to_string()),
+            Err(_) => Err("RECORD is missing".to_string()),
         }
     }
 
@@ -120,7 +120,7 @@ impl RecordedFile {
         let recorded = self.sha256.as_ref()?;
         match sha256(&dir.join(&self.path)) {
             Ok(found) if found == *recorded => None,
-            Ok(_) => Some("has other contents".to_string()),
+            Ok(_) => Some("has different contents".to_string()),
             Err(error) => Some(format!("cannot be read: {error}")),
         }
     }
@@ -220,7 +220,10 @@ mod tests {
             (recorded("one", one, Some(1)), None),
             (recorded("one", one, None), None),
             (recorded("one", None, None), None),
-            (recorded("one", empty, Some(1)), Some("has other contents")),
+            (
+                recorded("one", empty, Some(1)),
+                Some("has different contents"),
+            ),
             (
                 recorded("one", one, Some(2)),
                 Some("has 1 bytes instead of 2"),

@@ -31,19 +31,19 @@ impl CrateFiles {
         let path = path.display();
         let manifest = read(dir, Path::new("Cargo.toml"))?.ok_or_else(|| {
             refusal(
-                format!("`{path}` is not there"),
-                "run this where the Cargo.toml of the program is, or name that directory: `cudnn-guard init DIR`",
+                format!("`{path}` does not exist"),
+                "run this in the directory of the program's Cargo.toml, or name that directory: `cudnn-guard init DIR`",
             )
         })?;
         let mut toml: DocumentMut = manifest.parse().map_err(|error| {
             refusal(
                 format!("`{path}` cannot be read: {error}"),
-                "run `cargo check`, which shows the place",
+                "run `cargo check`, which shows where the error is",
             )
         })?;
         if toml.get("package").is_none() {
             return Err(refusal(
-                format!("`{path}` is that of a workspace, and of no crate"),
+                format!("`{path}` belongs to a workspace, not to a crate"),
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
             ));
         }
@@ -80,11 +80,11 @@ impl CrateFiles {
             Some(Err(build)) => {
                 return Err(refusal(
                     format!(
-                        "`{}` has `build = {}`, and the guard is written by a build script",
+                        "`{}` has `build = {}`, but a build script has to write the guard",
                         dir.join("Cargo.toml").display(),
                         build.to_string().trim()
                     ),
-                    "take that line out, and run the same again",
+                    "remove that line, and run the same command again",
                 ));
             }
         };
@@ -105,8 +105,7 @@ impl CrateFiles {
             Some(Ok(port)) => return self.port(dir, path, before, port, toml),
             Some(Err(doubt)) => {
                 self.next += &format!(
-                    "{}:{}: init cannot port {}, so the calls of {} stay. docs/migration.md lists the same options of \
-                     cudnn-guard.\n",
+                    "{}:{}: init cannot port {}, so the calls of {} stay. docs/migration.md lists the equivalent options of cudnn-guard.\n",
                     path.display(),
                     doubt.line,
                     doubt.what,
@@ -119,13 +118,13 @@ impl CrateFiles {
                     tools.find(|name| dependency(toml, "build-dependencies", name).is_some());
                 if let Some(tool) = tool {
                     self.next += &format!(
-                        "{tool} compiles kernels in the build script. docs/migration.md lists the same options of cudnn-guard.\n"
+                        "{tool} compiles kernels in the build script. docs/migration.md lists the equivalent options of cudnn-guard.\n"
                     );
                 }
             }
         }
         let after = source::with_statements(&before, lines).ok_or_else(|| {
-            let help = "put these lines into it by hand, and run the same again";
+            let help = "add these lines by hand, and run the same command again";
             without_main(&dir.join(&path), help, lines)
         })?;
         self.change(path, before, after);
@@ -183,8 +182,7 @@ impl CrateFiles {
                 .and_then(|text| source::with_item(&text, &item));
             let after = guarded.ok_or_else(|| {
                 let help = format!(
-                    "put these lines into it by hand, and `{name}::startup();` where it begins, and run the same \
-                     again"
+                    "add these lines and a first statement `{name}::startup();` by hand, and run the same command again"
                 );
                 without_main(&dir.join(path), &help, &item)
             })?;
@@ -202,7 +200,7 @@ impl CrateFiles {
         let path = PathBuf::from(path.unwrap_or("src/lib.rs"));
         let before = read(dir, &path)?.ok_or_else(|| {
             refusal(
-                format!("`{}` has neither a program nor a library", dir.display()),
+                format!("`{}` contains neither a program nor a library", dir.display()),
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
             )
         })?;
@@ -230,7 +228,7 @@ fn read(dir: &Path, path: &Path) -> Result<Option<String>, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(refusal(
             format!("`{}` cannot be read: {error}", path.display()),
-            "let this user read it",
+            "allow this user to read it",
         )),
     }
 }

@@ -27,15 +27,15 @@ pub struct Change {
 
 pub fn command() -> Command {
     Command::new("init")
-        .about("Puts the guard into a crate: shows the changes, and makes them with --write")
+        .about("Add cudnn-guard to a crate; shows a diff unless --write is given")
         .after_help(
             "Examples:\n  cudnn-guard init\n  cudnn-guard init --write\n\n\
-             The lines are those for a crate that uses cudarc, candle or ort, if it does. A build script that only compiles \
+             The changes depend on whether the crate uses cudarc, candle or ort. A build script that only compiles \
              kernels with cudaforge, bindgen_cuda, cc or nvcc is ported to cudnn-guard.",
         )
-        .arg(terminal::flag("write", "Make the changes"))
+        .arg(terminal::flag("write", "Apply the changes"))
         .arg(
-            terminal::operand("dir", "DIR", "The crate, where its Cargo.toml is")
+            terminal::operand("dir", "DIR", "Directory that contains Cargo.toml")
                 .default_value(".")
                 .value_parser(value_parser!(PathBuf)),
         )
@@ -46,7 +46,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir").expect("the default");
     let done = CrateFiles::read(dir).and_then(|files| {
         if files.changes.is_empty() && files.next.is_empty() {
-            Ok("The guard is in this crate already.\n".to_string())
+            Ok("This crate already uses cudnn-guard.\n".to_string())
         } else if files.changes.is_empty() {
             Ok(files.next)
         } else if arguments.get_flag("write") {
@@ -85,7 +85,7 @@ fn preview(dir: &Path, files: &CrateFiles) -> String {
         _ => format!(" {}", quoted(&dir.to_string_lossy())),
     };
     text + &format!(
-        "\nNothing was changed yet. To make these changes: cudnn-guard init --write{dir}\n"
+        "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{dir}`\n"
     ) + &files.next
 }
 
@@ -96,7 +96,7 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
         whole_file::replace(&path, &change.after).map_err(|error| {
             refusal(
                 format!("`{}` cannot be written: {error}", path.display()),
-                "let this user write it, and run the same again: what is done already is left as it is",
+                "allow this user to write it, and run the same command again: completed changes are kept",
             )
         })?;
         let name = change.path.display();
@@ -104,5 +104,5 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
     }
     Ok(text
         + &files.next
-        + "\nNext: cargo run. What a build finds on this machine: cudnn-guard doctor\n")
+        + "\nNext: run `cargo run`. To see what a build finds on this machine, run `cudnn-guard doctor`\n")
 }

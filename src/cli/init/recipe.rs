@@ -26,7 +26,7 @@ pub struct Recipe {
 
 /// Linked by the crate itself.
 pub const LINKED: Recipe = Recipe {
-    reason: "The program is to be linked with CUDA and cuDNN.\n",
+    reason: "The program will be linked with CUDA and cuDNN.\n",
     build: "    cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").cudnn(\">=9.1, <10\").probe()?;
         gpu.link();
@@ -37,13 +37,13 @@ pub const LINKED: Recipe = Recipe {
 
 /// Through cudarc, which opens cuDNN.
 pub const CUDARC: Recipe = Recipe {
-    reason: "This crate uses cudarc, which opens cuDNN while the program runs: the guard checks the one that it takes.\n",
+    reason: "This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDNN that cudarc opens.\n",
     build: opened_by!("Cudarc"),
 };
 
 /// Through candle, which links further libraries.
 pub const CANDLE: Recipe = Recipe {
-    reason: "This crate uses candle, which is linked with cuDNN and six more libraries.\n",
+    reason: "This crate uses candle, which is linked with cuDNN and six other libraries.\n",
     build: "    cudnn_guard::build(|| {
         let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
         let gpu = cudnn_guard::Config::new().cudnn(\">=9.1, <10\").libs(libs).probe()?;
@@ -55,7 +55,7 @@ pub const CANDLE: Recipe = Recipe {
 
 /// Through ort, whose onnxruntime opens cuDNN.
 pub const ORT: Recipe = Recipe {
-    reason: "This crate uses ort, whose onnxruntime opens cuDNN while the program runs.\n",
+    reason: "This crate uses ort, whose onnxruntime opens cuDNN at run time.\n",
     build: opened_by!("Dlopen"),
 };
 

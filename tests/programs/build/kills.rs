@@ -102,7 +102,7 @@ fn same(left: &BTreeMap<PathBuf, Vec<u8>>, right: &BTreeMap<PathBuf, Vec<u8>>, w
     for (path, bytes) in left {
         assert!(
             *bytes == right[path],
-            "{when}: {} has other contents",
+            "{when}: {} has different contents",
             path.display()
         );
     }

@@ -126,7 +126,7 @@ fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
     let to = dir.join("home");
 
     let text = must_succeed(&fetch(&to));
-    assert!(text.contains("NVIDIA's licences"), "{text}");
+    assert!(text.contains("NVIDIA's licenses"), "{text}");
     assert!(text.contains("  ✓ CUDA toolkit 13.0."), "{text}");
     assert!(text.contains("  ✓ cuDNN        9.14."), "{text}");
     let nvcc = to.join("nvidia/cu13/bin/nvcc");
@@ -154,9 +154,9 @@ fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
     // Nothing is fetched a second time.
     let text = must_succeed(&fetch(&to));
     assert!(!text.contains("fetching"), "{text}");
-    assert_eq!(text.matches(" is there: ").count(), 2, "{text}");
+    assert_eq!(text.matches(" is installed: ").count(), 2, "{text}");
     assert!(
-        text.ends_with("  ✓ .cargo/config.toml says so already\n"),
+        text.ends_with("  ✓ .cargo/config.toml is up to date\n"),
         "{text}"
     );
 
@@ -189,7 +189,9 @@ fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
         "{text}"
     );
     assert!(
-        text.ends_with("\n  damaged     nvidia/cudnn/include/cudnn_version.h has other contents\n"),
+        text.ends_with(
+            "\n  damaged     nvidia/cudnn/include/cudnn_version.h has different contents\n"
+        ),
         "{text}"
     );
     fs::remove_file(&header).expect("the header removed");

@@ -148,7 +148,10 @@ fn a_part_that_every_convolution_needs_fails_where_it_is_missing() {
         let output = cudnn_guard(&["doctor", "--root", root_text]);
         must_exit(&output, 1);
         let said = text(&output);
-        assert!(said.contains("✗ parts") && said.contains(&file), "{said}");
+        assert!(
+            said.contains("✗ sub-libs") && said.contains(&file),
+            "{said}"
+        );
         // Its loader finds the part elsewhere.
         fs::create_dir_all(root.join("etc")).expect("a folder");
         let listed = format!("\0/opt/dnn/{file}\0");

@@ -205,7 +205,7 @@ fn the_releases_fit_the_driver_and_the_gpu() {
         text(&output)
     };
     let shown = fetched("6.1", &[]);
-    let chosen = "  – chosen       CUDA 12, for the driver here, which runs CUDA up to 12.2, and cuDNN 9.10.2, the last \
+    let chosen = "  – chosen       CUDA 12, since the driver supports CUDA 12.2, and cuDNN 9.10.2, the last \
         for Simulated GPU\n";
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
@@ -214,7 +214,7 @@ fn the_releases_fit_the_driver_and_the_gpu() {
     assert!(!fetched("9.0", &[]).contains("chosen"));
     assert!(!fetched("9.0", &["--cuda", "13"]).contains("chosen"));
     fs::remove_dir_all(dir.join("to")).expect("it goes");
-    let chosen = "  – chosen       CUDA 12, for the driver here, which runs CUDA up to 12.2\n";
+    let chosen = "  – chosen       CUDA 12, since the driver supports CUDA 12.2\n";
     let shown = fetched("9.0", &[]);
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ cuDNN        9.28.0.42 in "), "{shown}");
@@ -303,21 +303,21 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
     let output = fetch(&dir, &["--cuda", "12.4"]);
     must_exit(&output, 0);
     let shown = text(&output);
-    let no_nvcc = "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 hold none; for kernels `cudnn-guard fetch --cuda 13`, \
-        or CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
+    let no_nvcc = "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run `cudnn-guard fetch --cuda 13`, \
+        or install CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
         nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n";
     // It is known before the download.
     assert!(shown.starts_with(no_nvcc), "{shown}");
-    let (_, shown) = shown.split_once("eula.html\n\n").expect("the licences");
-    let (done, use_it) = shown.split_once("\nNVIDIA's licences\n").expect("its end");
+    let (_, shown) = shown.split_once("eula.html\n\n").expect("the licenses");
+    let (done, use_it) = shown.split_once("\nNVIDIA's licenses\n").expect("its end");
     assert_eq!(
         done,
         format!(
             "  – to fetch     CUDA toolkit (5 wheels, about 0.7 GB), cuDNN (1 wheel, about 0.7 GB)\n  \
-             – CUDA toolkit 13.5.37 for CUDA 13 is there, one for CUDA 12 is wanted\n  \
+             – CUDA toolkit 13.5.37 for CUDA 13 is installed, but one for CUDA 12 is required\n  \
              fetching CUDA toolkit\n  \
              ✓ CUDA toolkit 12.4.127 in {home}/nvidia\n  \
-             – cuDNN        9.28.1.4 for CUDA 13 is there, one for CUDA 12 is wanted\n  \
+             – cuDNN        9.28.1.4 for CUDA 13 is installed, but one for CUDA 12 is required\n  \
              fetching cuDNN\n  \
              ✓ cuDNN        9.28.0.42 in {home}/nvidia/cudnn\n"
         )
@@ -325,7 +325,7 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
     assert!(
         use_it.ends_with(&format!(
             "\n[env]\nCUDNN_GUARD_HOME = \"{home}\"\nCUDNN_PATH = \"{home}/nvidia/cudnn\"\n\n\
-             To run: programs that cudnn-guard linked find it by their rpath; for others\n\n\
+             To run: programs linked by cudnn-guard find it through their rpath; for others\n\n\
              export LD_LIBRARY_PATH={home}/nvidia/cudnn/lib:{home}/nvidia/cuda_runtime/lib:{home}/nvidia/cuda_nvcc/lib:\
              {home}/nvidia/cuda_nvrtc/lib:{home}/nvidia/cublas/lib:{home}/nvidia/cuda_cccl/lib\n"
         )),
@@ -350,8 +350,8 @@ fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
     // What is there stays for who names no release.
     let shown = text(&fetch(&dir, &[]));
     let there = format!(
-        "{no_nvcc}  ✓ CUDA toolkit 12.4.127 is there: {home}/nvidia\n  \
-         ✓ cuDNN        9.28.0.42 is there: {home}/nvidia/cudnn\n"
+        "{no_nvcc}  ✓ CUDA toolkit 12.4.127 is installed: {home}/nvidia\n  \
+         ✓ cuDNN        9.28.0.42 is installed: {home}/nvidia/cudnn\n"
     );
     assert!(shown.starts_with(&there), "{shown}");
 
@@ -465,8 +465,7 @@ fn in_the_users_data_directory_a_build_needs_no_lines() {
     let dir = folder("default-place");
     must_exit(&fetch(&dir, &[]), 0);
     let told = text(&fetch(&dir, &[]));
-    let needs =
-        "\nTo build with it, .cargo/config.toml needs (the first line is enough for cudnn-guard,\n";
+    let needs = "\nTo build with it, add to .cargo/config.toml (the first line is enough for cudnn-guard,\n";
     let home = format!("CUDNN_GUARD_HOME = \"{}\"", dir.join("to").display());
     assert!(told.contains(needs) && told.contains(&home), "{told}");
 
@@ -482,8 +481,8 @@ fn in_the_users_data_directory_a_build_needs_no_lines() {
     let output = command.output().expect("cudnn-guard runs");
     must_exit(&output, 0);
     let told = text(&output);
-    let needs = "\nTo build with it, nothing more is needed: cudnn-guard looks there; for other crates\n\
-                 write into .cargo/config.toml\n\n[env]\nCUDA_HOME = ";
+    let needs = "\nTo build with it, do nothing more: cudnn-guard searches there by default.\n\
+                 For other crates, add to .cargo/config.toml\n\n[env]\nCUDA_HOME = ";
     assert!(told.contains(needs), "{told}");
     assert!(!told.contains("CUDNN_GUARD_HOME"), "{told}");
     assert!(dir.join("home/.local/share/cudnn-guard/nvidia").is_dir());

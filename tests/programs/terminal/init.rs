@@ -40,7 +40,7 @@ fn the_changes_are_shown_first_and_made_once() {
     let shown = init(&dir, &[]);
     must_exit(&shown, 0);
     let expected = "\
-This crate uses cudarc, which opens cuDNN while the program runs: the guard checks the one that it takes.
+This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDNN that cudarc opens.
 
 --- Cargo.toml
 +++ Cargo.toml
@@ -79,7 +79,7 @@ This crate uses cudarc, which opens cuDNN while the program runs: the guard chec
      println!(\"{}\", env::args().count());
  }
 
-Nothing was changed yet. To make these changes: cudnn-guard init --write DIR
+No files were changed. To apply these changes, run `cudnn-guard init --write DIR`
 ";
     let expected = expected.replace("CLONE", repository().to_str().expect("text"));
     let shown = text(&shown).replace(dir.to_str().expect("text"), "DIR");
@@ -92,14 +92,14 @@ Nothing was changed yet. To make these changes: cudnn-guard init --write DIR
     assert_eq!(
         text(&written),
         "  ✓ Cargo.toml\n  ✓ build.rs\n  ✓ src/main.rs\n\n\
-         Next: cargo run. What a build finds on this machine: cudnn-guard doctor\n"
+         Next: run `cargo run`. To see what a build finds on this machine, run `cudnn-guard doctor`\n"
     );
     let after = ["Cargo.toml", "build.rs", "src/main.rs"].map(|path| read(&dir, path));
     assert!(after[0].starts_with(&before), "{}", after[0]);
     for more in [&[][..], &["--write"]] {
         let again = init(&dir, more);
         must_exit(&again, 0);
-        assert_eq!(text(&again), "The guard is in this crate already.\n");
+        assert_eq!(text(&again), "This crate already uses cudnn-guard.\n");
     }
     assert_eq!(
         ["Cargo.toml", "build.rs", "src/main.rs"].map(|path| read(&dir, path)),
@@ -175,7 +175,7 @@ fn what_is_there_stays() {
     must_exit(&written, 0);
     assert!(
         text(&written).contains(
-            "cudaforge compiles kernels in the build script. docs/migration.md lists the same options of cudnn-guard.\n"
+            "cudaforge compiles kernels in the build script. docs/migration.md lists the equivalent options of cudnn-guard.\n"
         ),
         "{}",
         text(&written)
@@ -255,7 +255,7 @@ This crate compiles kernels: cudnn-guard compiles the same files with the same o
 -pub const ADD: &str = include_str!(concat!(env!(\"OUT_DIR\"), \"/add.ptx\"));
 +include!(concat!(env!(\"OUT_DIR\"), \"/kernels.rs\"));
 
-Nothing was changed yet. To make these changes: cudnn-guard init --write DIR
+No files were changed. To apply these changes, run `cudnn-guard init --write DIR`
 For differences from cudaforge, see \"What changes silently\" in docs/migration.md.
 The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --with cutlass
 ";
@@ -305,13 +305,12 @@ fn a_script_that_is_not_ported_is_named_with_the_reason() {
     for (build, said) in [
         (
             "fn main() {\n    let builder = cudaforge::KernelBuilder::new();\n    builder.get_compute_cap();\n}\n",
-            "build.rs:3: init cannot port `get_compute_cap`, so the calls of cudaforge stay. docs/migration.md lists the \
-             same options of cudnn-guard.\n",
+            "build.rs:3: init cannot port `get_compute_cap`, so the calls of cudaforge stay. docs/migration.md lists the equivalent options of cudnn-guard.\n",
         ),
         (
             "fn main() {\n    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n",
             "build.rs:2: init cannot port a command that does not write one PTX file, fatbin or library into `OUT_DIR`, so \
-             the calls of nvcc stay. docs/migration.md lists the same options of cudnn-guard.\n",
+             the calls of nvcc stay. docs/migration.md lists the equivalent options of cudnn-guard.\n",
         ),
     ] {
         let dir = package("not-ported", "");
@@ -371,23 +370,23 @@ fn a_crate_that_is_not_understood_stays_as_it_is() {
     for (dir, said) in [
         (
             &empty,
-            "`DIR/Cargo.toml` is not there\n  \
-             = help: run this where the Cargo.toml of the program is, or name that directory: `cudnn-guard init DIR`\n",
+            "`DIR/Cargo.toml` does not exist\n  \
+             = help: run this in the directory of the program's Cargo.toml, or name that directory: `cudnn-guard init DIR`\n",
         ),
         (
             &workspace,
-            "`DIR/Cargo.toml` is that of a workspace, and of no crate\n  \
+            "`DIR/Cargo.toml` belongs to a workspace, not to a crate\n  \
              = help: run this in the crate of the program, or name its directory: `cudnn-guard init DIR`\n",
         ),
         (
             &without,
-            "`DIR/Cargo.toml` has `build = false`, and the guard is written by a build script\n  \
-             = help: take that line out, and run the same again\n",
+            "`DIR/Cargo.toml` has `build = false`, but a build script has to write the guard\n  \
+             = help: remove that line, and run the same command again\n",
         ),
         (
             &odd,
             "`DIR/src/main.rs` has no `fn main()` at the beginning of a line\n  \
-             = help: put these lines into it by hand, and `gpu::startup();` where it begins, and run the same again:\n\n\
+             = help: add these lines and a first statement `gpu::startup();` by hand, and run the same command again:\n\n\
              mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\n",
         ),
     ] {

@@ -89,7 +89,7 @@ fn the_doctor_sees_what_is_installed_on_windows() {
              found via NVIDIA's cuDNN installer\n  \
              ✓ header    9.28.0 in C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\\include\\13.0\\cudnn_version.h\n  \
              ✓ library   9.28.0 in C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\\bin\\13.0\\x64\\cudnn64_9.dll\n  \
-             ✓ parts     cudnn 9.28.0, adv 9.28.0, cnn 9.28.0, engines_precompiled 9.28.0,\n"
+             ✓ sub-libs  cudnn 9.28.0, adv 9.28.0, cnn 9.28.0, engines_precompiled 9.28.0,\n"
         )
     };
     doctor(windows, &[])
@@ -137,7 +137,7 @@ fn the_driver_of_windows_is_asked_for_its_gpus() {
     let ran = doctor(windows, &[]);
     fs::remove_file(windows.system("nvcuda.dll")).unwrap();
     ran.exits_with(0)
-        .says("✓ driver    runs CUDA up to 13.2, C:\\windows\\system32\\nvcuda.dll\n")
+        .says("✓ driver    supports CUDA 13.2, C:\\windows\\system32\\nvcuda.dll\n")
         .says("✓ GPUs      A GPU of Windows, compute capability 8.6\n")
         .says("✓ targets   sm_86 compute_86\n");
 }

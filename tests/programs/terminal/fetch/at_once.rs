@@ -35,7 +35,8 @@ fn the_second_waits_for_the_first_and_finds_its_work_done() {
     wait_for("the installer's start", || dir.join("bin/uv.pid").exists());
 
     let mut others = [start(&dir, &[]), start(&dir, &["--check"])];
-    let waiting = format!("  – waiting      for another `cudnn-guard fetch` at work in {home}\n");
+    let waiting =
+        format!("  – waiting      for another `cudnn-guard fetch` that is running in {home}\n");
     for (_, words) in &mut others {
         let mut line = String::new();
         words.read_line(&mut line).expect("a line");
@@ -45,8 +46,8 @@ fn the_second_waits_for_the_first_and_finds_its_work_done() {
     assert!(first.wait().expect("its end").success());
     let said = [
         format!(
-            "  ✓ CUDA toolkit 13.5.37 is there: {home}/nvidia/cu13\n  \
-             ✓ cuDNN        9.28.1.4 is there: {home}/nvidia/cudnn\n\nNVIDIA's licences\n"
+            "  ✓ CUDA toolkit 13.5.37 is installed: {home}/nvidia/cu13\n  \
+             ✓ cuDNN        9.28.1.4 is installed: {home}/nvidia/cudnn\n\nNVIDIA's licenses\n"
         ),
         format!(
             "  ✓ CUDA toolkit 13.5.37, 14 files checked: {home}/nvidia/cu13\n  \
@@ -85,7 +86,7 @@ fn two_that_find_nothing_fetch_it_once() {
         })
         .collect();
     shown.sort_by_key(|shown| shown.contains("fetching"));
-    assert_eq!(shown[0].matches(" is there: ").count(), 2, "{shown:?}");
+    assert_eq!(shown[0].matches(" is installed: ").count(), 2, "{shown:?}");
     assert_eq!(shown[1].matches("  fetching ").count(), 2, "{shown:?}");
     let log = fs::read_to_string(dir.join("bin/uv.log")).expect("the calls");
     assert_eq!(log.lines().count(), 2, "{log}");

@@ -51,7 +51,7 @@ fn a_file_with_other_contents_is_found_and_the_help_mends_it() {
     let home = dir.join("to").display().to_string();
     let library = "nvidia/cudnn/lib/libnvidia_cudnn_cu13.so.1";
     fs::write(dir.join("to").join(library), "2").expect("another file");
-    assert!(text(&fetch(&dir, &[])).contains("  ✓ cuDNN        9.28.1.4 is there: "));
+    assert!(text(&fetch(&dir, &[])).contains("  ✓ cuDNN        9.28.1.4 is installed: "));
 
     let output = check(&dir);
     must_exit(&output, 1);
@@ -63,7 +63,7 @@ fn a_file_with_other_contents_is_found_and_the_help_mends_it() {
              ✗ cuDNN        9.28.1.4, 2 files checked: {home}/nvidia/cudnn\n\n\
              the cuDNN in `{home}/nvidia/cudnn` is not as it was fetched  [fetch-failed]\n  \
              = help: remove `'{home}/{library}'`, then run `{help}`, which fetches all of it anew\n  \
-             damaged     {library} has other contents\n"
+             damaged     {library} has different contents\n"
         )
     );
 

@@ -15,9 +15,7 @@ fn what_was_locked_is_fetched_again_and_nothing_else() {
     let locked = format!("  ✓ locked       {path}\n");
     assert!(text(&output).contains(&locked), "{}", text(&output));
     let written = fs::read_to_string(&file).expect("the file");
-    let head = format!(
-        "# `cudnn-guard fetch --lock {path}` fetches these wheels again, and nothing else.\n"
-    );
+    let head = format!("# `cudnn-guard fetch --lock {path}` installs exactly these wheels.\n");
     assert!(written.starts_with(&head), "{written}");
     let cudnn = "nvidia-cudnn-cu13==9.28.1.4 \\\n    --hash=sha256:0a\n";
     assert!(written.ends_with(cudnn), "{written}");

@@ -29,7 +29,7 @@ fn what_was_fetched_goes_and_what_is_somebody_elses_stays() {
     let output = remove.current_dir(&dir).output().expect("cudnn-guard runs");
     must_exit(&output, 0);
     let shown = text(&output);
-    let told = "  – .cargo/config.toml here still sets CUDNN_GUARD_HOME: take its lines out\n";
+    let told = "  – ./.cargo/config.toml still sets CUDNN_GUARD_HOME: remove these lines\n";
     assert!(shown.ends_with(told), "{shown}");
     let left = [
         "numpy-2.0.dist-info",
@@ -121,7 +121,7 @@ fn what_is_left_of_one_that_was_killed_is_said() {
     must_exit(&output, 0);
     assert_eq!(
         text(&output),
-        "  ✓ removed      what a stopped fetch left, 1 MB\n"
+        "  ✓ removed      files of an interrupted fetch, 1 MB\n"
     );
     assert!(!to.exists(), "{:?}", listing(&to));
 
