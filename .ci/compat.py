@@ -2,19 +2,19 @@
 """Adds NVIDIA's builds of cuDNN for Linux to the tables in build-support/compat.
 
     python3 .ci/compat.py WHEEL...
-    python3 .ci/compat.py            (names the releases that the index has and build-ids.txt lacks)
+    python3 .ci/compat.py            (lists the wheels on PyPI that are missing from the tables)
 
-Each WHEEL is a file `nvidia_cudnn_*.whl` or a folder that `pip install --target` made.
+Each WHEEL is a file `nvidia_cudnn_*.whl` or a directory that was made by `pip install --target`.
 
-build-ids.txt: every library gives one row: its GNU build-id, the part's name (`cudnn` is the library that programs
-open) and the release. One build-id may stand for several releases: the row then names them all. `ext` has no row: most
-patch releases ship that of the release before, so that its build-id tells none.
+build-ids.txt: each library adds one row: its GNU build-id, the name of the sub-library (`cudnn` is the library that
+programs open) and the version. If several versions have the same build-id, the row contains all of them. `ext` has no
+row: most patch versions ship the file of the previous version, so its build-id does not determine the version.
 
-cudnn-gpus.txt: every wheel gives one row, of the device code that serves a GPU in all its core parts, as the headers in
-their fatbins tell it; the release next to it with the same code takes it into its own row.
+cudnn-gpus.txt: each wheel adds one row: the device code that supports a GPU in all core sub-libraries, according to the
+headers of their fatbins. If a neighboring version has the same code, its row is extended instead.
 
-By hand, after a release: drivers.txt from CUDA's release notes and `ptxas
---help`, known-bad.txt from reports. `cargo test rules::compat` sees that every row is whole.
+To update by hand after a release: drivers.txt from CUDA's release notes and `ptxas --help`, and known-bad.txt from bug
+reports. `cargo test --lib compat::tests` checks that every row is complete.
 """
 
 import mmap
@@ -37,16 +37,16 @@ HEADER = """\
 """
 NAME = re.compile(r"(?:.*/)?nvidia/cudnn/lib/libcudnn(?:_(\w+))?\.so\.\d+$")
 WHEEL = re.compile(r"nvidia_cudnn_cu(\d+)-(\d+)\.(\d+)\.(\d+)\.\d+[-.]")
-# The parts that every GPU needs; engines_precompiled keeps leftovers for GPUs that the others left behind.
+# The sub-libraries that every GPU needs. engines_precompiled still has code for GPUs that the others no longer support.
 CORE = re.compile(r"(ops|cnn|adv)(_infer|_train)?$|engines_runtime_compiled$")
-LETTERS = ["", "f", "a"]  # of targets: from the widest to the narrowest
+LETTERS = ["", "f", "a"]  # The suffixes of targets, from the most compatible to the least compatible.
 MAGIC = bytes.fromhex("50ed55ba")  # of a fatbin
 NT_GNU_BUILD_ID = 3
 SHT_NOTE = 7
 
 
 def build_id(library: BinaryIO) -> str | None:
-    """Reads the note of a 64-bit little-endian ELF file by its sections: in some parts the segment leads astray."""
+    """Reads the note of a 64-bit little-endian ELF file by its sections: some sub-libraries have a wrong segment."""
     head = library.read(64)
     start, size, count = (struct.unpack_from(form, head, at)[0] for form, at in (("<Q", 40), ("<H", 58), ("<H", 60)))
     for index in range(count):
@@ -63,7 +63,7 @@ def build_id(library: BinaryIO) -> str | None:
 
 
 def wheel(path: pathlib.Path) -> tuple[list[tuple[str, str, str]], tuple]:
-    """The rows of one wheel: those of its libraries, and that of its device code."""
+    """Returns the rows of a wheel: those of its libraries, and the row of its device code."""
     if path.is_file():
         archive = zipfile.ZipFile(path)
         names = archive.namelist()
@@ -84,7 +84,7 @@ def wheel(path: pathlib.Path) -> tuple[list[tuple[str, str, str]], tuple]:
 
 
 def device_code(library: BinaryIO) -> set[str]:
-    """What the fatbins of a library hold: `sm_90a`, `compute_120f`. Of a fatbin only the headers are looked at."""
+    """Returns the targets in the fatbins of a library, such as `sm_90a` and `compute_120f`. Reads only their headers."""
     with tempfile.TemporaryFile() as copy:
         shutil.copyfileobj(library, copy)
         copy.flush()
@@ -108,7 +108,7 @@ def device_code(library: BinaryIO) -> set[str]:
 
 
 def common(parts: list[set[str]]) -> set[str]:
-    """What serves a GPU in every part, as src/cudnn/gpu_code.rs has it for the doctor."""
+    """Returns the targets that support a GPU in every sub-library, like src/cudnn/device_code/gpu_code.rs."""
     parts = [part for part in parts if part]
     held = set.intersection(*parts)
     covered = lambda target, part: any(covers(one, target) for one in part)
@@ -117,7 +117,7 @@ def common(parts: list[set[str]]) -> set[str]:
 
 
 def covers(one: str, target: str) -> bool:
-    """Whether code for the one runs wherever code for the other would."""
+    """Returns `True` if code for `one` runs on every GPU that runs code for `target`."""
     (ptx, number, letter), (is_ptx, wanted, its_letter) = order(one), order(target)
     if ptx != is_ptx or LETTERS.index(letter) > LETTERS.index(its_letter):
         return False
@@ -141,7 +141,7 @@ def add_gpus(release: str, cuda: str, cpu: str, code: str) -> None:
     after = [row for row in of_this if numbers(row[0]) > new][:1]
     if within:
         if within[0][4] != code:
-            sys.exit(f"cuDNN {release} for CUDA {cuda} on {cpu} holds `{code}`, and its row says `{within[0][4]}`")
+            sys.exit(f"cuDNN {release} for CUDA {cuda} on {cpu} contains `{code}`, but its row has `{within[0][4]}`")
     elif before and before[0][4] == code:
         before[0][1] = release
     elif after and after[0][4] == code:
@@ -166,7 +166,7 @@ def numbers(release: str) -> list[int]:
 
 
 def lacking(rows: dict[tuple[str, str], set[str]]) -> list[str]:
-    """The wheels of the index that no row knows: neither a build of its release, nor the GPUs of that and its CUDA."""
+    """Returns the wheels on PyPI without a build-id of their version, or without the GPUs of their version and CUDA."""
     known = {release for releases in rows.values() for release in releases}
     gpus = [line.split(" ")[:3] for line in GPUS.read_text().splitlines() if not line.startswith("#")]
 

