@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whether docs/migration.md names every option of the crates that people come from: each `pub fn` of their builders has to
-be in the first column of the crate's table. The heading of the table has the version, whose source cargo fetches.
+"""Checks that docs/migration.md names every option of the crates that it covers: the first column of a crate's table must
+contain each `pub fn` of the crate's builders. cargo fetches the source of the version in the table's heading.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ BUILDERS = {
 
 
 def sections() -> dict[str, tuple[str, str]]:
-    """The version and the table of each crate."""
+    """Returns the version and the table of each crate."""
     found = {}
     for section in PAGE.read_text().split("\n## ")[1:]:
         heading = re.match(r"From (\w+) (\d+\.\d+\.\d+)\n", section)
@@ -28,20 +28,20 @@ def sections() -> dict[str, tuple[str, str]]:
 
 
 def named(section: str) -> set[str]:
-    """The words in backticks of the first column."""
+    """Returns the words in backticks in the first column."""
     cells = [re.split(r"(?<!\\)\|", line)[1] for line in section.splitlines() if line.startswith("|")]
     return {word for cell in cells for code in re.findall(r"`([^`]+)`", cell) for word in re.findall(r"\w+", code)}
 
 
 def options(source: pathlib.Path, builders: list[str]) -> set[str]:
-    """The public functions of the types, which rustfmt closes with a brace at the beginning of a line."""
+    """Returns the public functions of the types. rustfmt puts the closing brace of an impl at the start of a line."""
     text = "\n".join(file.read_text() for file in sorted(source.rglob("*.rs")))
     found = set()
     for builder in builders:
         blocks = re.findall(rf"^impl {builder} \{{\n(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
         functions = re.findall(r"^    pub fn (\w+)", "\n".join(blocks), re.MULTILINE)
         if not functions:
-            sys.exit(f"{source} has no public functions of {builder}")
+            sys.exit(f"found no public functions of {builder} in {source}")
         found.update(functions)
     return found
 
@@ -49,7 +49,7 @@ def options(source: pathlib.Path, builders: list[str]) -> set[str]:
 def main() -> None:
     crates = sections()
     if crates.keys() != BUILDERS.keys():
-        sys.exit(f"{PAGE} has tables for {', '.join(crates)}, and not for {', '.join(BUILDERS)}")
+        sys.exit(f"{PAGE} has tables for {', '.join(crates)}, but this script expects {', '.join(BUILDERS)}")
     with tempfile.TemporaryDirectory() as folder:
         crate = pathlib.Path(folder)
         (crate / "src").mkdir()
@@ -66,8 +66,8 @@ def main() -> None:
             count += len(all_options)
             missing += [f"{name} {version}: `{option}`" for option in sorted(all_options - named(section))]
     for option in missing:
-        print(f"docs/migration.md does not name {option}")
-    print(f"{count} options of {len(crates)} crates")
+        print(f"docs/migration.md is missing {option}")
+    print(f"checked {count} options of {len(crates)} crates")
     sys.exit(bool(missing))
 
 

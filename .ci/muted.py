@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Whether the tests that tests/programs/repository/fault_matrix.txt names show what it says: in a copy of the repository each finding
-is told in turn under another id, as if its fault were not there, and every test that is named for it has to fail.
+"""Checks that the tests in tests/programs/repository/fault_matrix.txt detect a missing finding.
 
-Then all findings are muted at once, and for each failure of fixtures/catalogue.txt a test that names it has to fail.
+In a copy of the repository, mutes one finding after the other, by reporting it under another id. Every test that the
+matrix names for the finding must then fail. At the end, mutes all findings. For each failure in fixtures/catalogue.txt, a
+test that names it must then fail.
 
-Ids as arguments are looked at alone. A build in cargo's cache keeps the id that it was told with: such tests cannot be
-named. That a test fails for the finding at that place, and not for the same finding elsewhere, nobody shows but its name.
+To check only some findings, pass their ids as arguments. Tests whose build is in cargo's cache cannot be in the matrix:
+the cached build keeps the original id. The script cannot check that a test fails because of the finding at the place in
+the matrix, and not because of the same finding elsewhere.
 """
 
 import collections
@@ -21,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 HERE = ROOT / "target/muted"
 COPY = HERE / "copy"
 MUTED = HERE / "muted"
-# What a muted finding is told as.
+# The ids under which a muted finding is reported. The second is for findings with the first id.
 OTHER, AND_THAT = "FetchFailed", "NoGpu"
 MUTE = f"""
 fn muted(id: FindingId) -> FindingId {{
@@ -34,23 +36,23 @@ fn muted(id: FindingId) -> FindingId {{
 }}
 """
 NUMBER = re.compile(r"\b(?:CFG|CMP|LNK|LOD|VER|SUB|DRV|ARC|NUM)-\d\d\b")
-# The failures of fixtures/catalogue.txt that are shown by something else than the id of a finding.
+# The failures in fixtures/catalogue.txt that tests detect by something other than the id of a finding.
 OTHERWISE = {
-    "CFG-08": "by the feature of cudarc that is named",
-    "CMP-08": "by the variables that nvcc is given, and by its help",
-    "CMP-12": "by the targets that are compiled for",
-    "LNK-06": "by the directory that the linker is given",
+    "CFG-08": "by the cudarc feature that the message names",
+    "CMP-08": "by the variables that are passed to nvcc, and by its help",
+    "CMP-12": "by the targets that nvcc compiles for",
+    "LNK-06": "by the directory that is passed to the linker",
     "LNK-12": "by the order of the libraries",
-    "LOD-21": "by the words about another finding",
-    "SUB-05": "by the end of a process of the simulator's",
-    "VER-05": "by the names of numbers",
-    "VER-09": "by the rule alone, which the tests of VER-01 hold a program to",
+    "LOD-21": "by the message of another finding",
+    "SUB-05": "by the end of a process on the simulator",
+    "VER-05": "by the names of status codes",
+    "VER-09": "by the rule itself; the tests of VER-01 check it in a program",
 }
 FLAGS = {"lib": ["--lib"]}
 
 
 def copy():
-    """The files as they are here, those that are not committed too, with a `Finding::new` that asks what is muted."""
+    """Copies the files, including uncommitted ones, and changes `Finding::new` so that it reads which finding is muted."""
     shutil.rmtree(COPY, ignore_errors=True)
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(listed, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -66,7 +68,7 @@ def copy():
 
 
 def outcomes(tests):
-    """What becomes of each test: `ok` or `FAILED`."""
+    """Returns the result of each test: `ok` or `FAILED`."""
     by_program = collections.defaultdict(list)
     for test in tests:
         program, name = test.split(" ")
@@ -77,16 +79,16 @@ def outcomes(tests):
         command += ["--", "--exact", "--format=pretty", *names]
         environment = {**os.environ, "CARGO_TARGET_DIR": str(HERE / "target")}
         ran = subprocess.run(command, cwd=COPY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        # What a test started may be a program of tests itself.
+        # A test may start another test program, whose output is ignored.
         said = re.findall(r"^test (\S+) \.\.\. (ok|FAILED)$", ran.stdout, re.MULTILINE)
         found.update({f"{program} {name}": outcome for name, outcome in said if name in names})
         if not {f"{program} {name}" for name in names} <= found.keys():
-            sys.exit(f"{' '.join(command)} did not run all of them:\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")
+            sys.exit(f"{' '.join(command)} did not run all tests:\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")
     return found
 
 
 def numbered(text):
-    """The tests of a file with the numbers of fixtures/catalogue.txt in the comment above them. Ignored ones are not run."""
+    """Returns the tests of a file with the numbers of fixtures/catalogue.txt in their doc comments, except ignored tests."""
     comment, below, attributes = "", "", []
     for line in map(str.strip, text.splitlines()):
         if line.startswith("///"):
@@ -102,7 +104,7 @@ def numbered(text):
 
 
 def catalogue():
-    """The numbers for which no test fails where every finding is told as another, and no case expects one."""
+    """Returns the numbers for which no test fails when all findings are muted, and no case expects a finding."""
     tests, shown = collections.defaultdict(list), set()
     for file in [*ROOT.glob("src/**/*.rs"), *ROOT.glob("tests/**/*.rs")]:
         place = file.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/mod")
@@ -113,7 +115,7 @@ def catalogue():
         program = program or module.split("/")[0]
         module = "" if module == program else module.replace("/", "::") + "::"
         for name, numbers in numbered(file.read_text()):
-            # The test of cudarc needs another feature.
+            # The test of cudarc requires a feature that is not enabled here.
             if numbers and program != "cudarc":
                 tests[f"{program} {module}{name}"] += numbers
     for file in ROOT.glob("fixtures/cases/*.txt"):
@@ -142,17 +144,17 @@ def main():
     every = sorted({test for tests in cells.values() for test in tests})
     failing = [test for test, outcome in outcomes(every).items() if outcome != "ok"]
     if failing:
-        sys.exit("these fail where nothing is muted:\n" + "\n".join(failing))
+        sys.exit("these tests fail although nothing is muted:\n" + "\n".join(failing))
     wrong = []
     for id, tests in cells.items():
         MUTED.write_text(id)
         for test, outcome in outcomes(tests).items():
             if outcome == "ok":
-                wrong.append(f"{id} at {', '.join(tests[test])}: `{test}` passes where it is told as another finding")
+                wrong.append(f"{id} at {', '.join(tests[test])}: `{test}` passes although the finding is muted")
     if not sys.argv[1:]:
         left = catalogue()
         wrong += [f"{number}: no test that names it fails without findings" for number in sorted(left - OTHERWISE.keys())]
-        wrong += [f"{number}: take it out of OTHERWISE" for number in sorted(OTHERWISE.keys() - left)]
+        wrong += [f"{number}: remove it from OTHERWISE" for number in sorted(OTHERWISE.keys() - left)]
     for line in wrong:
         print(line)
     print(f"{len(cells)} findings, {len(every)} tests, {time.monotonic() - started:.0f} s")

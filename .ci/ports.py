@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""Whether the ports in fixtures/ports make what the build scripts of published crates make, and notice what changes.
+"""Checks that the ports in fixtures/ports build the same as the original build scripts of published crates.
 
-    CUDNN_GUARD_REAL=<folder> python3 .ci/ports.py [--few] [--crate NAME]... [--time]
+    CUDNN_GUARD_REAL=<directory> python3 .ci/ports.py [--few] [--crate NAME]... [--time]
 
-Each crate is built twice, with its own build script and with our port of it, by the same nvcc. Its Rust sources are
-left out, and so are some of the kernels where the crate has many, in both builds. The steps:
+Builds each crate twice with the same nvcc: with its own build script, and with the port of it. Both builds leave out the
+crate's Rust sources, and some of the kernels if the crate has many. The steps:
 
-    cold       nothing is there: the same global symbols and GPU targets, and the same lines for rustc
-    nothing    a second build: no file changes
+    cold       a clean build: the global symbols, the GPU targets and the directives for rustc must be the same
+    nothing    a second build: no file may change
     file       a .cu file was changed
     header     a header was changed that this file includes
-    target     sm_90 in place of sm_80, named by the variable that the script reads, or by nvidia-smi or
+    target     sm_90 instead of sm_80, set by the variable that the script reads, or by nvidia-smi or
                NVCC_APPEND_FLAGS if it reads none
 
-A build is `stale` if what the change asks for is not in what came out, and `fails` if it does not succeed. Global
-symbols include those of the CUDA runtime that the library calls, which differ if the default stream does
+A build is `stale` if its output does not contain the change, and `fails` if it does not succeed. The global symbols
+include the functions of the CUDA runtime that the library calls, because these depend on the default stream
 (`cudaLaunchKernel`, `cudaLaunchKernel_ptsz`). The script fails if a port is not right in every step.
 
-With `--time`, each step is made five times by both, in turns, and the table has the medians of the seconds that
-`cargo build` takes. The script of a `cold` build is compiled already. Each change is a new one, and the target before is
-always sm_80. The script fails if a port is slower than an original that is right: by more than a tenth and 0.2 s.
+With `--time`, runs each step five times, alternating between both builds, and prints the medians of the seconds that
+`cargo build` takes. In the step `cold`, the build script is already compiled. Each change is a new one, and the previous
+target is always sm_80. The script fails if a port takes longer than an original that is right, by more than 10% and 0.2 s.
 """
 
 import argparse
@@ -39,9 +39,9 @@ from collections.abc import Callable
 HERE = pathlib.Path(__file__).resolve().parent.parent
 STEPS = ["cold", "nothing", "file", "header", "target"]
 ROUNDS = 5
-# The variables that name the target: the second is that of openvm-cuda-builder.
+# The variables that name the target. openvm-cuda-builder reads the second.
 TARGET = ("CUDA_COMPUTE_CAP", "CUDA_ARCH")
-# A program that only the original scripts call. Some want a GPU even if a variable names it, or read no variable.
+# A program that only the original scripts call. Some require a GPU even if a variable names the target, or read no variable.
 SMI = """#!/bin/sh
 case "$*" in *noheader*) ;; *) echo compute_cap ;; esac
 echo "${CUDA_COMPUTE_CAP%?}.${CUDA_COMPUTE_CAP#?}"
@@ -58,7 +58,7 @@ def only(*names: str) -> Callable[[pathlib.Path], None]:
 
 
 def emptied(*names: str) -> Callable[[pathlib.Path], None]:
-    """Empties the other kernels, which the script names one by one."""
+    """Empties the other kernels, because the script lists each file by name."""
     def cut(folder: pathlib.Path) -> None:
         for path in folder.rglob("*.cu"):
             if path.name not in names:
@@ -67,7 +67,7 @@ def emptied(*names: str) -> Callable[[pathlib.Path], None]:
 
 
 def few_instances(folder: pathlib.Path) -> None:
-    """Leaves three instances, and no header of cuRAND: only comments use it, and `cuda-cu13-13.0` has none."""
+    """Keeps three instances. Removes the header of cuRAND: only comments use it, and `cuda-cu13-13.0` does not have it."""
     header = folder / "kernels/ln_fwd_kernels.cuh"
     header.write_text(header.read_text().replace("#include <curand_kernel.h>", ""))
     file = folder / "kernels/ln_api.cu"
@@ -76,7 +76,7 @@ def few_instances(folder: pathlib.Path) -> None:
 
 
 def added_header(name: str) -> Callable[[pathlib.Path], None]:
-    """Adds an empty header: the crate has none of its own that this file includes."""
+    """Adds an empty header, because the file includes none of the crate's own headers."""
     def cut(folder: pathlib.Path) -> None:
         file = folder / name
         (file.parent / "added.h").write_text("")
@@ -85,7 +85,7 @@ def added_header(name: str) -> Callable[[pathlib.Path], None]:
 
 
 class Crate:
-    """A published crate: what is left of it, and the two files that the steps change."""
+    """A published crate, the function that reduces it, and the two files that the steps change."""
 
     def __init__(
         self, name: str, version: str, file: str, header: str, cut: Callable[[pathlib.Path], None] = lambda _: None,
@@ -94,13 +94,14 @@ class Crate:
     ):
         self.name, self.version, self.file, self.header, self.cut = name, version, file, header, cut
         self.script = HERE / "fixtures/ports" / f"{name}.rs"
-        # The features that the script asks for, and the variables that the crate's sources read with `env!`.
+        # The features that the script requires, and the variables that the crate's sources read with `env!`.
         self.features, self.variables = features, variables
-        # A variable of cargo for a directory of a dependency, which is left out: the variable, the crate, the directory.
+        # A variable that cargo sets to a directory of a dependency, which is left out: the variable, crate and directory.
         self.needs = needs
-        # The build-dependencies that the port has too.
+        # The build-dependencies that the port needs too.
         self.kept = kept
-        # Whether the original names no target, so that a variable of nvcc has to. The port warns of it and has its own.
+        # `True` if the original names no target, so that a variable of nvcc has to. The port warns about this variable and
+        # sets the target itself.
         self.appended = appended
 
     def target(self, number: str, ported: bool) -> dict[str, str]:
@@ -134,7 +135,7 @@ CRATES = [
         needs=("DEP_CUDA_COMMON_INCLUDE", "openvm-cuda-common", "include"),
     ),
     Crate("hvm", "2.0.22", "src/run.cu", "src/hvm.cu", kept=("cc", "num_cpus"), appended=True),
-    # g++ refuses some of its other kernels, and `cuda-cu13-13.0` has no header of cuRAND for `dropout.cu`.
+    # g++ rejects some of its other kernels, and `cuda-cu13-13.0` has no header of cuRAND for `dropout.cu`.
     Crate(
         "hpt-cudakernels", "0.1.3", "src/strided_copy.cu", "src/utils/fast_divmod.cuh",
         only("pad.cu", "set_val.cu", "strided_copy.cu"), features=("cuda",), kept=("phf_codegen",),
@@ -159,7 +160,7 @@ def must_run(command: list[str], folder: pathlib.Path, environment: dict[str, st
 
 
 def published(scratch: pathlib.Path, crate: Crate, environment: dict[str, str]) -> dict:
-    """What `cargo metadata` says of the crate, after cargo fetched it. Adds the variable that the crate needs."""
+    """Fetches the crate, and returns its `cargo metadata`. Adds the variable that the crate needs."""
     folder = scratch / "fetched"
     features = json.dumps(crate.features if crate.needs else ())
     (folder / "src").mkdir(parents=True)
@@ -179,7 +180,7 @@ def published(scratch: pathlib.Path, crate: Crate, environment: dict[str, str]) 
 
 
 def requirement(dependency: dict) -> str:
-    """A build-dependency as the crate has it, but never optional: its features are not built here."""
+    """Returns a build-dependency of the crate as a line of Cargo.toml, but never optional: no feature enables it here."""
     features = json.dumps(dependency["features"])
     default = json.dumps(dependency["uses_default_features"])
     name, version = dependency["name"], dependency["req"]
@@ -187,11 +188,11 @@ def requirement(dependency: dict) -> str:
 
 
 def library_symbols(file: pathlib.Path) -> set[str]:
-    """The global symbols of a static library, and those of the CUDA runtime that it needs."""
+    """Returns the global symbols of a static library, and the symbols of the CUDA runtime that it needs."""
     told = must_run(["nm", "-g", str(file)], file.parent, dict(os.environ))
     symbols = set()
     for kind, name in re.findall(r"(?m)^[0-9a-f ]{16} (\w) (\S+)$", told):
-        # nvcc derives hashes from paths and from what it compiles.
+        # nvcc derives hashes from paths and sources.
         name = re.sub(r"[0-9a-f]{32}|(?<=_)[0-9a-f]{8}(?=_)", "HASH", name)
         if kind != "U" or name.startswith("cuda"):
             symbols.add(f"{'needs' if kind == 'U' else 'has'} {name}")
@@ -199,9 +200,9 @@ def library_symbols(file: pathlib.Path) -> set[str]:
 
 
 def library_targets(file: pathlib.Path) -> set[str]:
-    """The targets in the fatbins of a static library: see src/cudnn/device_code/fatbin.rs for the format.
+    """Returns the targets in the fatbins of a static library. For the format, see src/cudnn/device_code/fatbin.rs.
 
-    Those of `-rdc=true` are in a section of their own, from which the driver links PTX for newer GPUs.
+    With `-rdc=true`, they are in a separate section, from which the driver links PTX for newer GPUs.
     """
     targets = set()
     with tempfile.TemporaryDirectory() as folder:
@@ -232,13 +233,13 @@ def fatbin_targets(data: bytes) -> set[str]:
 
 
 class Made:
-    """What a build made."""
+    """The output of a build."""
 
     def __init__(self, out: pathlib.Path, crate: Crate):
         self.times = {}
         self.symbols, self.targets = set(), set()
         for file in out.rglob("*"):
-            # Ours puts the runtimes that it links beside the library.
+            # cudnn-guard puts the runtimes that it links next to the library.
             if file.suffix == ".a" and not file.name.endswith(("_cudart.a", "_cudadevrt.a")):
                 self.symbols |= library_symbols(file)
                 self.targets |= library_targets(file)
@@ -259,12 +260,12 @@ class Made:
         self.lines |= {f"{'static' if 'static' in line else 'shared'} runtime" for line in runtimes[:1]}
 
     def differs(self, other: "Made") -> str:
-        """What the port (this) has and the original has not, and the reverse; empty if they are alike."""
+        """Returns the differences between the port (`self`) and the original, or an empty string."""
         parts = []
         for field in ("symbols", "targets", "lines"):
             port, original = getattr(self, field), getattr(other, field)
             if field == "targets":
-                # cudaforge adds an `a` to 90, which cudnn-guard leaves to the script: see docs/kernels.md.
+                # cudaforge adds an `a` to 90. In cudnn-guard, the script has to: see docs/migration.md.
                 original = {one.removesuffix("a") for one in original}
             more, less = port - original, original - port
             if more or less:
@@ -273,7 +274,7 @@ class Made:
 
 
 class Project:
-    """The crate with one of the two scripts."""
+    """The crate with the original script or the port."""
 
     def __init__(self, scratch: pathlib.Path, crate: Crate, told: dict, ported: bool, environment: dict[str, str]):
         source = pathlib.Path(told["manifest_path"]).parent
@@ -328,7 +329,7 @@ def has(made: Made, kernel: str) -> bool:
 
 
 def step(project: Project, name: str, before: Made | None, round: int = 0) -> tuple[str, Made | None]:
-    """Makes the change and says whether what came out follows it."""
+    """Makes the change, builds, and returns `right`, `stale` or `fails` with the output."""
     kernel = f"ports_py_{round}_in_{name}"
     if name == "cold":
         project.forget()
@@ -353,7 +354,7 @@ def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> l
     told = published(scratch, crate, environment)
     port, original = (Project(scratch, crate, told, ported, environment) for ported in (True, False))
     lines = [len((project.folder / "build.rs").read_text().splitlines()) for project in (original, port)]
-    print(f"{crate.name} {crate.version}: build.rs of {lines[0]} lines, ported {lines[1]}", flush=True)
+    print(f"{crate.name} {crate.version}: build.rs has {lines[0]} lines, the port {lines[1]}", flush=True)
     made, faults = {}, []
     for name in STEPS:
         states, began = {}, time.monotonic()
@@ -362,11 +363,11 @@ def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> l
             if states[project] != "right":
                 if project is port:
                     faults.append(f"{crate.name}, {name}: the port {states[project]}\n{project.said}")
-                # The next step is to begin with what this one asked for.
+                # The next step starts from an output that contains this change.
                 project.forget()
                 new = project.build()
                 if new is None or not new.symbols or not new.targets:
-                    faults.append(f"{project.folder.name} of {crate.name} makes nothing\n{project.said}")
+                    faults.append(f"{project.folder.name} of {crate.name} produces no output\n{project.said}")
                     sys.exit("\n".join(faults))
             made[project] = new
         differs = made[port].differs(made[original])
@@ -400,7 +401,7 @@ def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) ->
                     project.forget()
                     new = project.build()
                     if new is None:
-                        sys.exit(f"{project.folder.name} of {crate.name} makes nothing\n{project.said}")
+                        sys.exit(f"{project.folder.name} of {crate.name} produces no output\n{project.said}")
                 made[project] = new
     faults, cells = [], []
     for name in STEPS:
