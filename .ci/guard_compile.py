@@ -3,10 +3,10 @@
 
     python3 .ci/guard_compile.py [--runs N]
 
-Builds three crates that differ only in their guard: none, the short one, and the standalone one. Each is built once. Then
-a line of its main.rs is changed, and cargo builds it again, with `cargo build`, `cargo build --release` and `cargo check`
-in turn. Prints the medians of the CPU seconds of all processes, and marks a cost above 0.1 s. Exits with 1 if the short
-guard costs more than 0.15 s.
+Builds three crates that differ only in their guard: none, the short one, and the standalone one. Each is built once.
+Then a line of its main.rs is changed, and cargo builds it again, with `cargo build`, `cargo build --release` and `cargo
+check` in turn. Prints the medians of the CPU seconds of all processes, and marks a cost above 0.1 s. Exits with 1 if the
+short guard costs more than 0.15 s.
 """
 
 import argparse

@@ -17,8 +17,8 @@ library. Each crate builds its own copy of them, with the same nvcc, flags and o
 Prints the wall and CPU seconds. Each is the minimum of N rounds; the steps that take about a second run five times in a
 round. The minimum is used because other load on the machine only adds time, to the wall time far more than to the CPU
 time. `stale` after a time means that the output does not contain the change. Fails if cudnn-guard is stale in any step,
-or if both its wall and its CPU time exceed those of the fastest other crate that is not stale by more than 10% and 0.1 s.
-Nearly all of the time is nvcc's own, which is the same for all crates.
+or if both its wall and its CPU time exceed those of the fastest other crate that is not stale, by more than 10% and
+0.1 s. Nearly all of the time is nvcc's own, which is the same for all crates.
 """
 
 import argparse
@@ -294,7 +294,7 @@ def main() -> None:
                 slower[step] &= own > max(1.1 * min(peers), min(peers) + 0.1)
     for step, ratio in ratios.items():
         if ratio:
-            print(f"{step:12} {ratio[0]:.2f}x wall, {ratio[1]:.2f}x CPU time of the fastest other crate that is not stale")
+            print(f"{step:12} {ratio[0]:.2f}x wall, {ratio[1]:.2f}x CPU of the fastest other crate that is not stale")
             if slower[step]:
                 faults.append(f"{step}: slower than the fastest other crate")
         else:

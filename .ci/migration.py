@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that docs/migration.md names every option of the crates that it covers: the first column of a crate's table must
-contain each `pub fn` of the crate's builders. cargo fetches the source of the version in the table's heading.
+"""Checks that docs/migration.md names every option of the crates that it covers.
+
+The first column of a crate's table must contain each `pub fn` of the crate's builders. cargo fetches the source of the
+version in the table's heading.
 """
 
 import pathlib

@@ -1,4 +1,4 @@
-"""The checklist of a first run on a GPU: every set-up that must stay silent, every fault that must be found."""
+"""The checklist of a first run on a GPU: every setup that must pass, and every fault that must be detected."""
 
 import os
 import pathlib
@@ -26,72 +26,72 @@ print(free.value >> 20, flush=True)
 sys.stdin.read()
 """
 FREE = [2000, 1000, 500, 300, 200, 100, 50, 10]
-# So many at once, so many times.
+# The number of copies at once, and how often they are started.
 COPIES = [(8, 20), (64, 1)]
-ENGINES = ["convolution", "heuristic", "engine", "plan", "run", "numbers that differ", "largest error",
+ENGINES = ["convolution", "heuristic", "engine", "plan", "run", "different numbers", "largest error",
            "in units of (K + 2) u m", "workspace, bytes", "ms to plan", "ms to run", "numerical notes", "behavior notes"]
-# Seconds for one engine.
+# The time limit for one engine, in seconds.
 ENGINE_DEADLINE = 60
 
 
 class Checklist:
-    """`start` runs the program, as `Machine.start` does; what ended otherwise than it should goes to `bad`."""
+    """Runs the program with different setups and faults. Failures are added to `bad`."""
 
     def __init__(self, folder: pathlib.Path, machine, table, bad: list[str]) -> None:
         self.folder, self.machine, self.table, self.bad = folder, machine, table, bad
         self.rows: list[list[str]] = []
 
     def sound(self, name: str, *arguments: str, places=None, **variables) -> None:
-        """A set-up that must not stop the program."""
+        """Runs a setup that must not stop the program."""
         code, _, seconds, report = self.machine.start("row.json", places or self.machine.places, *arguments, **variables)
         ids = ", ".join(it["id"] for it in report.get("findings", []))
         self.rows.append([name, str(code), str(report.get("verdict")), f"{seconds:.2f}", ids])
         if code == 78:
-            self.bad.insert(0, f"FALSE ALARM: {name.upper()} ENDED WITH 78, {ids}")
+            self.bad.insert(0, f"FALSE ALARM: {name.upper()} EXITED WITH 78, {ids}")
         elif code != 0:
-            self.bad.append(f"{name} ended with {code}")
+            self.bad.append(f"{name} exited with {code}")
 
     def fault(self, name: str, expected: int, **variables: str) -> None:
-        """A fault that is planted at the calls."""
+        """Runs the program with a fault that is planted in a function call."""
         code, said, seconds, report = self.machine.start("row.json", self.machine.places, **variables)
         ids = ", ".join(it["id"] for it in report.get("findings", []))
         self.rows.append([name, str(code), str(report.get("verdict")), f"{seconds:.2f}", ids])
         if code != expected:
-            self.bad.append(f"planted: {name} ended with {code}, not with {expected}: {said.splitlines()[:1]}")
+            self.bad.append(f"planted: {name} exited with {code}, not {expected}: {said.splitlines()[:1]}")
 
     def flush(self, title: str) -> str:
         rows, self.rows = self.rows, []
-        return f"\n## {title}\n\n" + self.table(["set-up", "ended with", "verdict", "seconds", "findings"], rows)
+        return f"\n## {title}\n\n" + self.table(["setup", "exit code", "verdict", "seconds", "findings"], rows)
 
     def set_ups(self) -> str:
         with tempfile.TemporaryDirectory() as cache:
-            self.sound("cold: empty cache, the default deadline", CUDA_CACHE_PATH=cache, CUDNN_GUARD_DEADLINE="")
+            self.sound("empty cache, default deadline", CUDA_CACHE_PATH=cache, CUDNN_GUARD_DEADLINE="")
         for name, value in [("NVIDIA_TF32_OVERRIDE", "0"), ("NVIDIA_TF32_OVERRIDE", "1"), ("CUDA_MODULE_LOADING", "LAZY"),
                             ("CUDA_MODULE_LOADING", "EAGER"), ("CUDA_LAUNCH_BLOCKING", "1"), ("CUDA_CACHE_DISABLE", "1")]:
             self.sound(f"{name}={value}", **{name: value})
-        self.sound("NVIDIA_TF32_OVERRIDE=1, all kinds", "thorough", NVIDIA_TF32_OVERRIDE="1")
+        self.sound("NVIDIA_TF32_OVERRIDE=1, thorough check", "thorough", NVIDIA_TF32_OVERRIDE="1")
         preload = str(self.folder / "preload.so")
-        for parent, name in [("libcuda", "libcuda is open already"), ("nvml", "NVML is started"),
-                             ("cuinit", "cuInit was called"), ("threads", "50 threads run")]:
+        for parent, name in [("libcuda", "libcuda is already open"), ("nvml", "NVML is initialized"),
+                             ("cuinit", "cuInit was called"), ("threads", "50 running threads")]:
             self.sound(name, LD_PRELOAD=preload, GPU_PARENT=parent)
-        # Such a process has no GPU that it could use.
+        # This process cannot use a GPU.
         self.sound("cuInit was called, then fork", LD_PRELOAD=preload, GPU_PARENT="fork", CUDNN_GUARD_REQUIRE_GPU="")
         for uuid in re.findall(r"UUID: ([^)]+)", output(["nvidia-smi", "-L"])):
             self.sound("CUDA_VISIBLE_DEVICES=UUID", CUDA_VISIBLE_DEVICES=uuid)
         with tempfile.TemporaryDirectory() as pipe:
-            # As a daemon that was stopped leaves it: it listens, and answers nobody.
+            # Like the socket of a stopped daemon, which listens but does not respond.
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stopped:
                 stopped.bind(f"{pipe}/control")
                 stopped.listen(0)
-                self.sound("an MPS daemon that does not answer", CUDA_MPS_PIPE_DIRECTORY=pipe)
-            self.sound("an MPS daemon that is gone", CUDA_MPS_PIPE_DIRECTORY=pipe)
+                self.sound("an MPS daemon that does not respond", CUDA_MPS_PIPE_DIRECTORY=pipe)
+            self.sound("an MPS daemon that has exited", CUDA_MPS_PIPE_DIRECTORY=pipe)
         for library in ["libnvrtc", "libcublasLt"]:
             with tempfile.TemporaryDirectory() as scratch:
                 self.sound(f"without {library}", places=without(library, self.machine.places, pathlib.Path(scratch)))
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         if os.path.exists(sanitizer):
             self.sound("compute-sanitizer", under=[sanitizer, "--target-processes", "all", "--error-exitcode", "9"])
-        return self.flush("Sound set-ups")
+        return self.flush("Setups that must pass")
 
     def memory(self) -> str:
         for left in FREE:
@@ -99,21 +99,21 @@ class Checklist:
             hog = subprocess.Popen([sys.executable, "-c", HOG, str(left)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    text=True, env=environment)
             free = hog.stdout.readline().strip()
-            self.sound(f"{left} MiB of the GPU's memory free ({free or 'not filled'} by CUDA's count)")
+            self.sound(f"{left} MiB of GPU memory free ({free or 'not filled'} according to CUDA)")
             hog.communicate()
         return self.flush("Little memory")
 
     def limits(self) -> str:
-        """Limits of the process, as containers and schedulers set them."""
+        """Runs with resource limits, such as those of containers and schedulers."""
         for limit in ["--nofile=64", "--stack=1048576", "--core=0", "--memlock=65536"]:
             self.sound(f"prlimit {limit}", under=["prlimit", limit])
-        return self.flush("Limits of the process")
+        return self.flush("Resource limits")
 
     def releases(self, folders: list[str]) -> str:
-        """Other releases of cuDNN, whole, each before all others."""
+        """Runs with other complete versions of cuDNN, each first in LD_LIBRARY_PATH."""
         for folder in folders:
             self.sound(f"the cuDNN in {folder}", places=[folder, *self.machine.places])
-        return self.flush("Other releases of cuDNN") if folders else ""
+        return self.flush("Other versions of cuDNN") if folders else ""
 
     def copies(self) -> str:
         return "".join(self.at_once(copies, rounds) for copies, rounds in COPIES)
@@ -128,13 +128,13 @@ class Checklist:
                 ended[row] = ended.get(row, 0) + 1
                 slowest = max(slowest, seconds)
                 if code == 78:
-                    self.bad.insert(0, f"FALSE ALARM: ONE OF {copies} COPIES ENDED WITH 78, {ids}")
+                    self.bad.insert(0, f"FALSE ALARM: ONE OF {copies} COPIES EXITED WITH 78, {ids}")
         rows = [[*row.split("\t"), str(times)] for row, times in ended.items()]
-        head = f"\n## {copies} copies at once; of {rounds} times the slowest took {slowest:.1f} s\n\n"
-        return head + self.table(["ended with", "verdict", "findings", "times"], rows)
+        head = f"\n## {copies} copies at once, started {rounds} times; the slowest took {slowest:.1f} s\n\n"
+        return head + self.table(["exit code", "verdict", "findings", "count"], rows)
 
     def child(self) -> str:
-        """The most memory of the child, as others see it, and of the GPU with it."""
+        """Measures the peak memory of the child process, on the host and on the GPU."""
         program = self.machine.begin(self.folder / "child.json", self.machine.places,
                                      [str(self.folder / "application"), "startup"], {})
         resident, gpu, clock = 0, 0, time.monotonic()
@@ -146,22 +146,22 @@ class Checklist:
                 gpu = max([gpu, *map(int, used)])
             time.sleep(0.005)
         program.communicate()
-        rows = [["resident, MiB", f"{resident / 1024:.0f}"], ["of the GPU, MiB", str(gpu or "not told")]]
-        return "\n## Memory of the child, at most\n\n" + self.table(["what", ""], rows)
+        rows = [["resident, MiB", f"{resident / 1024:.0f}"], ["GPU, MiB", str(gpu or "unknown")]]
+        return "\n## Peak memory of the child process\n\n" + self.table(["memory", ""], rows)
 
     def planted(self) -> str:
         preload = str(self.folder / "preload.so")
-        for fault, name, expected in [("number", "one number differs", 78), ("nothing", "nothing is written", 78),
-                                      ("past", "a word right behind the result is written", 0),
-                                      ("far", "a word 768 bytes behind the result is written", 78),
-                                      ("once", "refused once", 0), ("always", "refused always", 78)]:
+        for fault, name, expected in [("number", "one number is wrong", 78), ("nothing", "nothing is written", 78),
+                                      ("past", "the word after the result is overwritten", 0),
+                                      ("far", "a word 768 bytes after the result is overwritten", 78),
+                                      ("once", "the call fails once", 0), ("always", "the call always fails", 78)]:
             mark = self.folder / "mark"
             mark.unlink(missing_ok=True)
             self.fault(name, expected, LD_PRELOAD=preload, GPU_FAULT=fault, GPU_MARK=str(mark))
-        return self.flush("Faults at the calls")
+        return self.flush("Planted faults in function calls")
 
     def engines(self) -> str:
-        """Each in a process of its own, since one that crashes or hangs would take the others along."""
+        """Runs each engine in its own process, since an engine may crash or hang."""
         environment = dict(os.environ, LD_LIBRARY_PATH=":".join(self.machine.places))
         program = self.folder / "engines"
         os.chmod(program, 0o755)
@@ -171,8 +171,8 @@ class Checklist:
                 done = subprocess.run([str(program), *arguments], capture_output=True, text=True, env=environment,
                                       timeout=ENGINE_DEADLINE)
             except subprocess.TimeoutExpired:
-                return "", f"not done after {ENGINE_DEADLINE} s"
-            return done.stdout, "" if done.returncode == 0 else f"ended with {done.returncode}: {done.stderr.strip()}"
+                return "", f"killed after {ENGINE_DEADLINE} s"
+            return done.stdout, "" if done.returncode == 0 else f"exited with {done.returncode}: {done.stderr.strip()}"
 
         offered, failed = run()
         rows = []
@@ -184,11 +184,11 @@ class Checklist:
             rows.append(row + [""] * (len(ENGINES) - len(row)))
             if failed:
                 self.bad.append(f"engine {line}: {failed}")
-        return "\n## Every engine that is offered, forced\n\n" + self.table(ENGINES, rows)
+        return "\n## All engines that cuDNN offers\n\n" + self.table(ENGINES, rows)
 
 
 def output(command: list[str]) -> str:
-    """What a program prints; nothing where it is not there."""
+    """Returns the output of a program, or an empty string if the program does not exist."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
     except (OSError, subprocess.TimeoutExpired):
@@ -204,7 +204,7 @@ def children(process: int) -> list[int]:
 
 
 def high_water(process: int) -> int:
-    """KiB of memory that a process had at most."""
+    """Returns the peak resident memory of a process in KiB."""
     try:
         text = pathlib.Path(f"/proc/{process}/status").read_text()
     except OSError:
@@ -214,7 +214,7 @@ def high_water(process: int) -> int:
 
 
 def without(library: str, places: list[str], scratch: pathlib.Path) -> list[str]:
-    """The same folders with links to all that is in them, but for this library."""
+    """Returns copies of the directories, with links to all files except this library."""
     found = []
     for number, place in enumerate(places):
         folder = scratch / str(number)

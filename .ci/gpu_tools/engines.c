@@ -1,13 +1,13 @@
 /*
  * The engines that cuDNN offers for convolutions through its graph API:
  *
- *     engines                      what is offered by libcudnn.so.9, as the loader finds it: JOB HEURISTIC PLACE lines
- *     engines JOB HEURISTIC PLACE  forces that one
+ *     engines                      lists the engines of the libcudnn.so.9 that the loader finds: JOB HEURISTIC PLACE
+ *     engines JOB HEURISTIC PLACE  runs this engine
  *
- * Of the one that is forced a line tells: convolution, heuristic, engine, status of the plan, status of the run, numbers
- * that differ, largest error, the largest error in units of (K + 2) u m, bytes of workspace, milliseconds to plan and to
- * run, numerical notes, behavior notes. K is the number of products of a sum, m the sum of their magnitudes, and u half
- * the distance from 1 to the next number of single precision: above 1 it is not strict single precision.
+ * For this engine, prints a line with the convolution, heuristic, engine, status of the plan, status of the run, count of
+ * different numbers, largest error, largest error in units of (K + 2) u m, bytes of workspace, milliseconds to plan and to
+ * run, numerical notes, and behavior notes. K is the number of products in a sum, m the sum of their magnitudes, and u half
+ * the distance from 1 to the next single-precision number. A value above 1 is not strict single precision.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -22,9 +22,9 @@ enum { T_HANDLE, T_DATA, T_INT64 = 3, T_FLOAT, T_POINTER = 6, T_MODE, T_HEUR, T_
        T_BEHAVIOR = 19 };
 enum { R = 3, MOST = 64 };
 
-/* Filters of 3x3, padded by 1, NHWC. The second shape is the guard's own. */
+/* 3x3 filters with a padding of 1, in NHWC. The guard uses the second shape. */
 static const struct shape { int n, c, h, w, k; } shapes[] = {{2, 32, 12, 14, 48}, {2, 8, 14, 14, 8}};
-/* Whole numbers have sums that are exact in single precision; fractions show what an engine rounds. */
+/* Sums of integers are exact in single precision. Fractions show how an engine rounds. */
 static const struct job { const char *name; int type, operation; const struct shape *shape; int fractions; } jobs[] = {
     {"f32 forward", 0, FORWARD, &shapes[0], 0}, {"f16 forward", 2, FORWARD, &shapes[0], 0},
     {"bf16 forward", 9, FORWARD, &shapes[0], 0}, {"f32 data", 0, DATA, &shapes[0], 0},
@@ -45,7 +45,7 @@ static int (*from_gpu)(void *, device, size_t), (*wait_gpu)(void);
 static void *need(void *library, const char *name) {
     void *found = library == NULL ? NULL : dlsym(library, name);
     if (found == NULL) {
-        fprintf(stderr, "%s is not there: %s\n", name, dlerror());
+        fprintf(stderr, "cannot find %s: %s\n", name, dlerror());
         exit(2);
     }
     return found;
@@ -53,7 +53,7 @@ static void *need(void *library, const char *name) {
 
 static void must(int status, const char *what) {
     if (status != 0) {
-        fprintf(stderr, "%s answers %d\n", what, status);
+        fprintf(stderr, "%s returned %d\n", what, status);
         exit(1);
     }
 }
@@ -86,7 +86,7 @@ static void *tensor(int type, int64_t id, int64_t a, int64_t b, int64_t c, int64
     return made;
 }
 
-/* Small whole numbers in bits of the format: 0 single, 2 half, 9 bfloat16. */
+/* Encodes a small number in a format: 0 single, 2 half, 9 bfloat16. */
 static uint32_t bits(int type, float number) {
     uint32_t single;
     memcpy(&single, &number, 4);
@@ -127,10 +127,10 @@ static size_t count_of(const struct shape *of, int which) {
     return which == 0 ? x : which == 1 ? w : x / of->c * of->k;
 }
 
-/* Which of x, w and y comes out. */
+/* Returns which of x, w and y is the result. */
 static int result_of(const struct job *job) { return job->operation == FORWARD ? 2 : job->operation == DATA ? 0 : 1; }
 
-/* What must come out, NHWC, with the sum of the magnitudes and the number of the products of each. */
+/* Computes the expected result in NHWC, with the sum of the magnitudes and the number of the products of each sum. */
 static void reference(const struct job *job, double *sums, double *sizes, double *products) {
     const struct shape *of = job->shape;
     for (int n = 0; n < of->n; n++)
@@ -225,13 +225,13 @@ static void try_engine(void *handle, void *config, const struct job *job, const 
     printf("\n");
 }
 
-/* The graph of a convolution. */
+/* Creates the graph of a convolution. */
 static void *graph_of(void *handle, const struct job *job) {
     const struct shape *of = job->shape;
     void *tensors[] = {tensor(job->type, 1, of->n, of->c, of->h, of->w), tensor(job->type, 2, of->k, of->c, R, R),
                        tensor(job->type, 3, of->n, of->k, of->h, of->w)};
     void *convolution = node(CONVOLUTION), *operation = node(job->operation), *graph = node(GRAPH);
-    /* Of the attributes: alpha, beta, the convolution, x, w and y, or what stands for them. */
+    /* The attributes alpha, beta, convolution, x, w and y of each operation. */
     static const int forward[] = {700, 701, 702, 704, 703, 705}, data[] = {706, 707, 708, 710, 709, 711},
                      filter[] = {712, 713, 714, 716, 715, 717};
     const int *names = job->operation == FORWARD ? forward : job->operation == DATA ? data : filter;
@@ -258,7 +258,7 @@ static void *graph_of(void *handle, const struct job *job) {
 
 static const struct { int mode; const char *name; } heuristics[] = {{3, "A"}, {2, "fallback"}};
 
-/* What a heuristic offers; how many. */
+/* Gets the configurations that a heuristic offers. Returns their number. */
 static int64_t offered(void *handle, const struct job *job, int which, void **configs) {
     void *heuristic = node(ENGINEHEUR), *graph = graph_of(handle, job);
     int64_t count = 0;

@@ -1,11 +1,11 @@
 /*
- * Loaded before a program by LD_PRELOAD, it makes an odd parent of the process, or plants faults at the calls that the
- * guard's child makes, which gets them by dlsym:
+ * Loaded by LD_PRELOAD, this library does unusual things before main, or plants faults in the functions that the guard's
+ * child process gets from dlsym:
  *
- *   GPU_PARENT   libcuda, nvml, cuinit, fork, threads: what the process has done before main
- *   GPU_FAULT    number: a number of the result differs. nothing: nothing is written. past: a word behind the result
- *                is. far: one 768 bytes behind it. once, always: the call answers that it failed
- *   GPU_MARK     the file that says that `once` has been
+ *   GPU_PARENT   what to do before main: libcuda, nvml, cuinit, fork, threads
+ *   GPU_FAULT    number: changes a number of the result. nothing: writes nothing. past: changes the word after the result.
+ *                far: changes a word 768 bytes after the result. once, always: the call returns an error once or always
+ *   GPU_MARK     the file that records that `once` has happened
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ static forward *real_forward;
 static execute *real_execute;
 static set_attribute *real_set;
 static int (*size_of)(void *, size_t *);
-static void *result; /* of a graph: the last of its tensors */
+static void *result; /* The result of a graph, which is its last tensor. */
 
 static void *real_dlsym(void *handle, const char *name) {
     static void *(*real)(void *, const char *);
@@ -47,7 +47,7 @@ static void change(device at) {
     uint32_t word = 0;
     wait_gpu();
     read(&word, at, sizeof word);
-    word ^= 0x40004000; /* the highest bit of an exponent, in 16 bits and in 32 */
+    word ^= 0x40004000; /* The highest bit of the exponent, in 16-bit and 32-bit formats. */
     write(at, &word, sizeof word);
 }
 
@@ -56,7 +56,7 @@ static int is(const char *fault) {
     return planted != NULL && strcmp(planted, fault) == 0;
 }
 
-/* Whether the call is not to be made, with what it answers. */
+/* Returns 1 if the call is skipped, with the status that it returns instead. */
 static int ends(int *status) {
     int once = is("once") ? open(getenv("GPU_MARK"), O_CREAT | O_EXCL | O_WRONLY, 0600) : -1;
     *status = once >= 0 || is("always") ? EXECUTION_FAILED : 0;
@@ -96,7 +96,7 @@ static int planted_execute(void *handle, void *plan, void *pack) {
 void *dlsym(void *handle, const char *name) {
     void *found = real_dlsym(handle, name);
     Dl_info in;
-    /* The first library asks its parts for functions of the same names. */
+    /* libcudnn.so.9 looks up functions with the same names in its sub-libraries. */
     if (found == NULL || getenv("GPU_FAULT") == NULL || dladdr(found, &in) == 0 || strstr(in.dli_fname, "/libcudnn.so") == NULL)
         return found;
     if (strcmp(name, "cudnnConvolutionForward") == 0) {
