@@ -17,8 +17,8 @@ pub fn command() -> Command {
         .about("Run a program, or explain why it would fail to start")
         .after_help(
             "Example:\n  cudnn-guard run ./app --an-option-of-its-own\n\n\
-             Exit codes: those of the program; 78 if it would not run here, and with CUDNN_GUARD=warn or =off it is \
-             started all the same; 127 if there is no such program.",
+             Exit codes: those of the program; 78 if it would not run here (CUDNN_GUARD=warn or =off starts it anyway); \
+             127 if no such program exists",
         )
         .arg(
             terminal::operand("command", "PROGRAM [ARGUMENTS]", help)

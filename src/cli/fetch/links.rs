@@ -74,7 +74,7 @@ mod tests {
             fs::write(home.join("nvidia/cu13/lib").join(file), "").expect("a file");
         }
         add_neighbors(&home, 13).expect("links");
-        add_neighbors(&home, 13).expect("links that are there");
+        add_neighbors(&home, 13).expect("existing links");
         for file in [
             "cublas/lib/libcublasLt.so.13",
             "cuda_nvrtc/lib/libnvrtc.so.13",

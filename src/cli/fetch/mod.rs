@@ -58,7 +58,9 @@ pub fn command() -> Command {
             option(
                 "cuda",
                 "X.Y",
-                "CUDA version to install, 11 to 13 [default: from [package.metadata.cudnn-guard] in ./Cargo.toml, else the installed one, else the newest that the driver supports]",
+                "CUDA version to install, 11 to 13 [default: from \
+                 [package.metadata.cudnn-guard] in ./Cargo.toml, else the installed one, \
+                 else the newest that the driver supports]",
             )
             .value_parser(|text: &str| Release::parse(text, 2)),
         )
@@ -70,7 +72,8 @@ pub fn command() -> Command {
             option(
                 "with",
                 "LIBRARY,..",
-                "CUDA libraries to install besides cuBLAS and NVRTC, or the headers of CUTLASS; libraries in [package.metadata.cudnn-guard] and installed libraries are always included",
+                "CUDA libraries to install besides cuBLAS and NVRTC, or the headers of CUTLASS; libraries in \
+                 [package.metadata.cudnn-guard] and installed libraries are always included",
             )
             .value_delimiter(',')
             .action(ArgAction::Append)

@@ -97,7 +97,8 @@ impl CrateFiles {
         if before.contains("cudnn_guard") {
             self.has_guard = before.contains("guard()");
             if !self.has_guard {
-                self.next += "The build script already calls cudnn-guard, but writes no guard. docs/linking.md shows the lines that add one.\n";
+                self.next += "The build script already calls cudnn-guard, but writes no guard. \
+                              docs/linking.md shows the lines that add one.\n";
             }
             return Ok(());
         }
@@ -105,7 +106,8 @@ impl CrateFiles {
             Some(Ok(port)) => return self.port(dir, path, before, port, toml),
             Some(Err(doubt)) => {
                 self.next += &format!(
-                    "{}:{}: init cannot port {}, so the calls of {} stay. docs/migration.md lists the equivalent options of cudnn-guard.\n",
+                    "{}:{}: init cannot port {}, so the calls of {} stay. docs/migration.md lists the \
+                     equivalent options of cudnn-guard.\n",
                     path.display(),
                     doubt.line,
                     doubt.what,
@@ -118,7 +120,8 @@ impl CrateFiles {
                     tools.find(|name| dependency(toml, "build-dependencies", name).is_some());
                 if let Some(tool) = tool {
                     self.next += &format!(
-                        "{tool} compiles kernels in the build script. docs/migration.md lists the equivalent options of cudnn-guard.\n"
+                        "{tool} compiles kernels in the build script. docs/migration.md lists the equivalent options \
+                         of cudnn-guard.\n"
                     );
                 }
             }
