@@ -1,8 +1,8 @@
-//! Writes what the fuzzing begins with: `seeds FOLDER` from the top of the repository, which makes `corpus` and `large`
-//! there, with a folder for each target.
+//! Writes the initial inputs for fuzzing. Run `seeds DIRECTORY` in the top directory of the repository. It creates
+//! `corpus` and `large` in DIRECTORY, with a subdirectory for each target.
 //!
-//! It is made of the fixtures, of what the C compiler makes and of this system's own files. Where CUDNN_GUARD_REAL names
-//! NVIDIA's files, the first 64 KB of each library are among it; none of them is in the repository.
+//! The inputs are made from fixtures, output of the C compiler and system files. If CUDNN_GUARD_REAL names NVIDIA's files,
+//! they include the first 64 KB of each library. The repository contains none of them.
 
 #[allow(dead_code)]
 #[path = "../src/system/library_file/made_dll.rs"]
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// What is larger is tried once, and nothing is made of it: it would take all the time.
+/// The size above which an input is run once, but not mutated, because that would take too much time.
 const LARGE: usize = 1 << 17;
 const BIG: usize = 1 << 20;
 const CUT: usize = 64 << 10;
@@ -29,11 +29,11 @@ impl Corpus {
             false => "corpus",
         };
         let folder = self.0.join(kind).join(target);
-        fs::create_dir_all(&folder).expect("a folder for seeds");
-        fs::write(folder.join(name), bytes).expect("a seed");
+        fs::create_dir_all(&folder).expect("cannot create a directory for seeds");
+        fs::write(folder.join(name), bytes).expect("cannot write a seed");
     }
 
-    /// A text, and a megabyte of it.
+    /// Adds a text, and the text repeated up to 1 MB.
     fn text(&self, target: &str, name: &str, text: &str) {
         self.add(target, name, text);
         self.add(target, &format!("{name}-long"), repeated(text.as_bytes()));
@@ -45,7 +45,7 @@ fn repeated(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn main() {
-    let folder = env::args_os().nth(1).expect("a folder");
+    let folder = env::args_os().nth(1).expect("usage: seeds DIRECTORY");
     let corpus = Corpus(PathBuf::from(folder));
     fixtures(&corpus);
     texts(&corpus);
@@ -67,17 +67,17 @@ fn fixtures(corpus: &Corpus) {
         "build-support/compat",
     ] {
         for entry in fs::read_dir(folder)
-            .expect("a folder of the repository")
+            .expect("run this in the top directory of the repository")
             .flatten()
         {
-            let text = fs::read(entry.path()).expect("a fixture");
+            let text = fs::read(entry.path()).expect("cannot read a fixture");
             let name = entry.file_name().to_string_lossy().into_owned();
             for target in ["tools", "lines"] {
                 corpus.add(target, &name, &text);
             }
         }
     }
-    let lists = fs::read_to_string("fixtures/targets/lists.txt").expect("the lists");
+    let lists = fs::read_to_string("fixtures/targets/lists.txt").expect("cannot read the lists");
     for (index, line) in lists
         .lines()
         .filter(|line| !line.starts_with('#'))
@@ -87,7 +87,7 @@ fn fixtures(corpus: &Corpus) {
         corpus.add("targets", &format!("list-{index}"), list);
     }
     for file in ["Cargo.lock", "Cargo.toml", ".cargo/config.toml"] {
-        let text = fs::read_to_string(file).expect("a file of the repository");
+        let text = fs::read_to_string(file).expect("cannot read a file of the repository");
         corpus.text("packages", &file.replace('/', "-"), &text);
     }
 }
@@ -201,7 +201,7 @@ fn texts(corpus: &Corpus) {
     ] {
         corpus.text("protocol", name, text);
     }
-    // A word that was not heard before in every line.
+    // An unknown word in every line.
     let words = |number: usize| outcome.replace("forward", &number.to_string());
     let words: String = (0..8000).map(words).collect();
     corpus.add("protocol", "words", words);
@@ -244,7 +244,7 @@ fn loader(corpus: &Corpus) {
     }
 }
 
-/// A cache of glibc's with these libraries.
+/// Returns an `ld.so.cache` of glibc with these libraries.
 fn cache(libraries: &[(&str, &str)]) -> Vec<u8> {
     let mut entries = Vec::new();
     let mut strings = Vec::new();
@@ -345,10 +345,10 @@ fn windows(corpus: &Corpus) {
     corpus.add("pe", "few", bytes);
 }
 
-/// Programs and libraries of the C compiler's, small and padded to a megabyte.
+/// Adds programs and libraries from the C compiler, both small and padded to 1 MB.
 fn linux(corpus: &Corpus) {
     let folder = corpus.0.join("libraries");
-    fs::create_dir_all(&folder).expect("a folder for libraries");
+    fs::create_dir_all(&folder).expect("cannot create a directory for libraries");
     let at = |name: &str| folder.join(name);
     let bytes = record(RECORD);
     let numbers: Vec<String> = bytes.iter().map(u8::to_string).collect();
@@ -359,21 +359,24 @@ fn linux(corpus: &Corpus) {
          int main(void) {{ return printf(\"%d%p\", cudnnGetVersion(), (const void *)record); }}",
         numbers.join(",")
     );
-    fs::write(at("library.c"), library).expect("a source");
-    fs::write(at("program.c"), program).expect("a source");
+    fs::write(at("library.c"), library).expect("cannot write library.c");
+    fs::write(at("program.c"), program).expect("cannot write program.c");
     fs::write(
         at("versions"),
         "libcudnn.so.9 { global: cudnn*; local: *; };\n",
     )
-    .expect("a script");
+    .expect("cannot write the version script");
     let compile = |name: &str, args: &[&str]| {
         let mut command = Command::new("cc");
         command
             .current_dir(&folder)
             .args(["-Os", "-s", "-o", name])
             .args(args);
-        assert!(command.status().expect("cc").success(), "{command:?}");
-        fs::read(at(name)).expect("what cc made")
+        assert!(
+            command.status().expect("cannot run cc").success(),
+            "{command:?}"
+        );
+        fs::read(at(name)).expect("cannot read the output of cc")
     };
     let shared = [
         "-shared",

@@ -1,4 +1,4 @@
-//! A program or a library for Linux, with all that is asked of one.
+//! Programs and libraries for Linux, with all queries.
 
 #![no_main]
 
@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = (elf.section(".rodata"), elf.cuda_major(), elf.build_id());
     let texts = [elf.interpreter(), elf.soname(), elf.rpath(), elf.runpath()];
     for text in elf.needed().into_iter().chain(texts.into_iter().flatten()) {
-        // What is no UTF-8 becomes three bytes for each of its own.
+        // Each byte that is not UTF-8 becomes three bytes.
         assert!(text.len() <= 3 * length && !text.contains('\0'), "{text:?}");
     }
     assert!(elf.rpath().is_none() || elf.runpath().is_none());

@@ -1,4 +1,4 @@
-//! Device code, and what is read off the constants of a library beside it.
+//! Device code, and the constants of a library.
 
 #![no_main]
 

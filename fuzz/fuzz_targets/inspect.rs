@@ -1,5 +1,5 @@
-//! `cudnn-guard inspect --root` on an image of our own: a program, then the loader's configuration, cache and list, and
-//! the description of a package, each behind a line of its own.
+//! `cudnn-guard inspect --root` on a generated image: a program, then the loader's configuration, cache and preload list,
+//! and a header. A separator line precedes each of the later files.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 const BETWEEN: &[u8] = b"\n%%%%\n";
-/// What stands there, in this order. The libraries are the program itself.
+/// The files in the input, in this order. The libraries are links to the program.
 const FILES: [&str; 5] = [
     "opt/app",
     "etc/ld.so.conf",
@@ -30,11 +30,13 @@ fuzz_target!(|bytes: &[u8]| {
         let root = folder().join("root");
         for file in FILES.iter().chain(&LIBRARIES) {
             let folder = root.join(file).parent().map(PathBuf::from);
-            fs::create_dir_all(folder.expect("a folder")).expect("a folder in TMPDIR");
+            fs::create_dir_all(folder.expect("no parent"))
+                .expect("cannot create a directory in TMPDIR");
         }
-        fs::write(root.join(FILES[0]), "").expect("a file in TMPDIR");
+        fs::write(root.join(FILES[0]), "").expect("cannot write a file in TMPDIR");
         for library in LIBRARIES {
-            fs::hard_link(root.join(FILES[0]), root.join(library)).expect("a link in TMPDIR");
+            fs::hard_link(root.join(FILES[0]), root.join(library))
+                .expect("cannot create a link in TMPDIR");
         }
         root
     });
@@ -42,7 +44,7 @@ fuzz_target!(|bytes: &[u8]| {
     for file in FILES {
         let end = rest.windows(BETWEEN.len()).position(|it| it == BETWEEN);
         let (one, behind) = rest.split_at(end.unwrap_or(rest.len()));
-        fs::write(ROOT.join(file), one).expect("a file in TMPDIR");
+        fs::write(ROOT.join(file), one).expect("cannot write a file in TMPDIR");
         rest = behind.get(BETWEEN.len()..).unwrap_or_default();
     }
     if let Ok(inspection) = Inspection::read(&ROOT.join(FILES[0]), Some(&ROOT)) {

@@ -1,4 +1,4 @@
-//! What is written of any text: one line for cargo, JSON that reads back, messages without control characters.
+//! Output for any text: one line for cargo, JSON that can be parsed, and messages without control characters.
 
 #![no_main]
 
@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// No variable of the environment is longer.
+/// The maximum length of an environment variable.
 const LONGEST: usize = 1 << 17;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -57,7 +57,7 @@ fn directives(text: &str, path: &Path) {
     for directive in &all {
         expect_directive(directive);
     }
-    // A path that is not refused stands there as it is.
+    // A path that is accepted is printed unchanged.
     if path_encoding::cargo_cannot_take(path).is_none() {
         let line = Directive::LinkSearch(path.into()).to_string();
         assert!(line.ends_with(text), "{line:?}");
@@ -95,7 +95,7 @@ fn json(text: &str) {
     assert_eq!(told["help"][0], text);
 }
 
-/// The environment of a program and of a build: a name and a value in turn.
+/// Reads the environment variables of a program and of a build: a line `name=value` for each.
 fn variables(bytes: &[u8]) {
     let mut pairs = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n') {

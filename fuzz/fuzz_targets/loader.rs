@@ -1,4 +1,4 @@
-//! What the system's loader goes by and what it says: its cache, its lists, its own file, the table of mappings.
+//! Files and messages of the system's loader: its cache, its lists, its own file, and the memory map of a process.
 
 #![no_main]
 
@@ -42,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
         );
     }
     let libs = search_list::lib_folders("x86_64");
-    // No name in a file is longer.
+    // The maximum length of a path.
     let entry = bytes.get(..4096).unwrap_or(bytes);
     let paths = search_list::expanded(entry, b"/opt/app", "x86_64", &libs);
     assert!((1..=libs.len()).contains(&paths.len()), "{paths:?}");

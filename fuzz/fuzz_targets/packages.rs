@@ -1,4 +1,4 @@
-//! What installers and cargo write down: records of wheels, names of files, `Cargo.lock`, cargo's configuration, pip's
+//! Files of installers and cargo: records of wheels, file names, `Cargo.lock`, cargo's configuration, and pip's
 //! requirements.
 
 #![no_main]
@@ -55,7 +55,7 @@ fuzz_target!(|bytes: &[u8]| {
         for (name, value) in &variables {
             assert_eq!(read["env"][name].as_str(), Some(&**value), "{written:?}");
         }
-        // Nothing is added twice.
+        // Adding the variables again changes nothing.
         assert_eq!(
             cargo_config::with(&written, &variables).ok(),
             Some(written.clone())

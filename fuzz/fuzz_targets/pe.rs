@@ -1,4 +1,4 @@
-//! A program or a DLL for Windows, with all that is asked of one.
+//! Programs and DLLs for Windows, with all queries.
 
 #![no_main]
 

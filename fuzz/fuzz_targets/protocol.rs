@@ -1,4 +1,4 @@
-//! What the child tells its parent: whatever comes through the pipe, and that what was told is what is understood.
+//! The report of the child process: any bytes from the pipe, and reports that must survive a round trip.
 
 #![no_main]
 
@@ -47,7 +47,7 @@ fn anything(text: &str) {
     }
 }
 
-/// Any fields come back as they are.
+/// Checks that any fields survive a round trip.
 fn fields(bytes: &[u8]) {
     let texts: Vec<_> = bytes
         .split(|byte| *byte == 0xff)
@@ -58,7 +58,7 @@ fn fields(bytes: &[u8]) {
     let mut count = 0;
     each_line(&format!("{line}\n"), &mut |kind, fields| {
         assert_eq!(kind, "kind");
-        // One empty text and no text are written alike.
+        // A single empty text and no text have the same encoding.
         if texts != [""] {
             assert_eq!(Vec::decode(fields).as_ref(), Some(&texts));
         }
@@ -67,7 +67,7 @@ fn fields(bytes: &[u8]) {
     assert_eq!(count, 1, "{line:?}");
 }
 
-/// All that a child tells.
+/// Checks that a report with all kinds of lines survives a round trip.
 fn told(source: &mut Unstructured) -> Result<()> {
     let mut problem = Finding::warning(FindingId::DeviceBusy, source.arbitrary::<String>()?);
     problem = problem.with("mode", source.arbitrary::<String>()?);
@@ -83,7 +83,7 @@ fn told(source: &mut Unstructured) -> Result<()> {
             capability: ComputeCapability::new(source.arbitrary()?, source.arbitrary()?),
         }],
     };
-    // Not a number is not equal to itself.
+    // Uses no NaN, which is not equal to itself.
     let mut number = || -> Result<f64> { Ok(source.arbitrary::<i64>()? as f64 / 1024.0) };
     let (milliseconds, largest_error) = (number()?, Some(number()?));
     let start = Some(SetupTimes {
@@ -106,7 +106,7 @@ fn told(source: &mut Unstructured) -> Result<()> {
         left_out: source
             .arbitrary::<Option<String>>()?
             .filter(|it| !it.is_empty()),
-        // The graph API declines nothing by that name.
+        // Only the legacy API can decline a case.
         declined: api == Api::Legacy && source.arbitrary()?,
         finding: Some(problem.clone()),
     };

@@ -1,4 +1,4 @@
-//! The record in a guarded program: what is written is read back, whatever it is and wherever it lies.
+//! The record in a guarded program: any record survives a round trip, at any position in a file.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
 const MAGIC: &[u8] = b"cdnngrd";
-/// No guard writes a longer one.
+/// The maximum length of a record that a guard writes.
 const LONGEST: usize = 1 << 20;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -51,7 +51,7 @@ fn written_and_read(built: Built) {
     }
 }
 
-/// As a build may write one: words have no white space.
+/// Returns a record as a build may write it: words contain no whitespace.
 fn built(source: &mut Unstructured) -> Result<Built> {
     Ok(Built {
         written_by: source.arbitrary()?,
@@ -158,7 +158,7 @@ fn target(source: &mut Unstructured) -> Result<Target> {
 fn word(source: &mut Unstructured) -> Result<String> {
     let mut word: String = source.arbitrary()?;
     word.retain(|letter| !letter.is_whitespace());
-    // A column that is empty stands as a dash.
+    // A dash represents an empty column.
     Ok(match word.as_str() {
         "" | "-" => "word".to_string(),
         _ => word,

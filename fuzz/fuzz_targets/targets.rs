@@ -1,4 +1,4 @@
-//! Lists of GPUs and of releases, as people write them.
+//! Lists of GPUs and of versions, as users write them.
 
 #![no_main]
 
@@ -10,7 +10,7 @@ use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
 
-/// A quarter of what a variable of the environment may hold. It is read four times.
+/// A quarter of the maximum length of an environment variable, because the text is read four times.
 const LONGEST: usize = 1 << 15;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -56,7 +56,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What a list comes to is read back from every dialect that has words for it.
+/// Checks that a list survives a round trip through every syntax that can express it.
 fn said_again(words: Vec<Word>) {
     let mut gencodes = Vec::new();
     for word in words {
@@ -64,7 +64,7 @@ fn said_again(words: Vec<Word>) {
             gencodes.extend(targets);
         }
     }
-    // Others are refused before anything is said of them.
+    // Invalid targets are rejected before they are printed.
     gencodes.retain(|gencode| gencode.is_valid());
     let list = target_list(gencodes);
     let back = |dialect, text: &str| {

@@ -1,4 +1,4 @@
-//! Headers, and the answers of nvcc, of host compilers, of nvidia-smi and of the driver.
+//! Headers, the output of nvcc, host compilers and nvidia-smi, and the driver's version.
 
 #![no_main]
 
@@ -12,7 +12,7 @@ use cudnn_guard_fuzz::expect_directive;
 use libfuzzer_sys::fuzz_target;
 use std::path::{Path, PathBuf};
 
-/// Each byte costs a pattern a microsecond.
+/// The maximum length: each byte takes a microsecond per pattern.
 const LONGEST: usize = 1 << 17;
 
 fuzz_target!(|bytes: &[u8]| {

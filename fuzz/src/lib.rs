@@ -1,25 +1,25 @@
-//! What the targets share: a file to read, and what holds of every text that is shown or that cargo reads.
+//! Helpers for the targets: a file to read, and checks of text that is printed or that cargo reads.
 
 use cudnn_guard::fuzzing::directive::Directive;
 use cudnn_guard::runtime::facts::json::is_unprintable;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// A file with these bytes, in the place of the one before. `.ci/fuzz` has TMPDIR lie in memory.
+/// Writes the bytes to a file, replacing the previous one. `.ci/fuzz` sets TMPDIR to a directory in memory.
 pub fn file(bytes: &[u8]) -> &'static Path {
     static FILE: LazyLock<PathBuf> = LazyLock::new(|| folder().join("file"));
-    std::fs::write(&*FILE, bytes).expect("a file in TMPDIR");
+    std::fs::write(&*FILE, bytes).expect("cannot write a file in TMPDIR");
     &FILE
 }
 
-/// A folder of this process.
+/// Creates a directory for this process.
 pub fn folder() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("cudnn-guard-fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder in TMPDIR");
+    std::fs::create_dir_all(&folder).expect("cannot create a directory in TMPDIR");
     folder
 }
 
-/// Nothing that was read is shown unescaped.
+/// Checks that text from the input was escaped.
 #[track_caller]
 pub fn expect_printable(text: &str) {
     let odd = text
@@ -28,7 +28,7 @@ pub fn expect_printable(text: &str) {
     assert_eq!(odd, None, "{text:?}");
 }
 
-/// A directive is one line; an rpath with a comma in it is two.
+/// Checks that a directive is one line, or two for an rpath that contains a comma.
 #[track_caller]
 pub fn expect_directive(directive: &Directive) {
     let text = directive.to_string();
