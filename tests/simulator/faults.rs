@@ -1,4 +1,4 @@
-//! Faults of a cuDNN, each found by the first convolution, or by what comes before it.
+//! Faults of cuDNN that the first convolution, or a call before it, detects.
 
 use crate::{
     ALL, V8_9, V9_14, V9_28, child, child_within, convolve, convolve_in, fault, in_tree, libraries,
@@ -126,7 +126,7 @@ error: `cudnnCreate` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_INITIALIZED (1001
 
 #[test]
 fn an_algorithm_that_is_not_offered_is_no_fault() {
-    // Both algorithms ask for it, and the simulator refuses both.
+    // Both algorithms call this function, and the simulator rejects both.
     fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:3000")
         .must_have("CUDNN_STATUS_NOT_SUPPORTED (3000)")
         .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
@@ -134,7 +134,7 @@ fn an_algorithm_that_is_not_offered_is_no_fault() {
         .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
 }
 
-/// What an engine writes right behind its result need not be a fault: buffers are larger than what is asked for.
+/// An engine that writes just past its result need not be a fault: a program's buffers may be larger than required.
 #[test]
 fn writing_right_behind_a_buffer_is_unknown() {
     for version in ALL {
@@ -148,7 +148,7 @@ warning: cuDNN 9.14.0 wrote within 512 bytes past the end of its output buffer i
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
 ",
     );
-    // Wrong numbers are told all the same.
+    // Wrong numbers are reported anyway.
     fault(V9_14, "wrong-tile")
         .must_have(": off by 2.5e-1, where 1.2e-4 is allowed  [convolution-wrong]");
 }
@@ -156,7 +156,7 @@ warning: cuDNN 9.14.0 wrote within 512 bytes past the end of its output buffer i
 /// DRV-15
 #[test]
 fn a_full_gpu_is_unknown() {
-    // cuDNN is not asked where there is nothing left: it would have ended the process.
+    // Without any free memory, cuDNN is not called. It would abort here.
     for version in ALL {
         let full = [
             ("SIM_MEMORY", "2097151"),
@@ -170,7 +170,7 @@ warning: Simulated GPU has too little free memory to try a convolution: 1 MiB  [
 ",
         );
     }
-    // One that says nothing of its memory has none the less for that.
+    // A GPU that does not report its free memory is tested.
     fault(V9_14, "status:cuMemGetInfo_v2:1").must_have("pass");
     convolve(V9_14, &[("SIM_MEMORY", "2097152")]).must_have("pass");
     fault(V9_14, "status:cuMemAlloc_v2:2").must_be(
@@ -180,7 +180,7 @@ warning: Simulated GPU has too little free memory to try a convolution  [device-
   driver      `cuMemAlloc` answered CUDA_ERROR_OUT_OF_MEMORY (2)
 ",
     );
-    // cuDNN's refusal does not say that it is for lack of memory.
+    // cuDNN's status does not name the lack of memory.
     let low = [
         ("SIM_MEMORY", "104857600"),
         ("SIM_FAULT", "status:cudnnCreate:4000"),
@@ -194,7 +194,7 @@ warning: Simulated GPU has too little free memory to try a convolution: 100 MiB 
     );
     fault(V9_14, "status:cudnnConvolutionForward:4004").must_have("unknown None");
     fault(V8_9, "status:cudnnCreate:2").must_have("[device-memory-low]");
-    // And little memory alone is no obstacle.
+    // Little memory is not a fault by itself.
     convolve(V9_14, &[("SIM_MEMORY", "104857600")]).must_have("pass");
 }
 
@@ -296,7 +296,7 @@ fn a_missing_part_ends_the_process_or_is_refused() {
             .must_have("= help: put every part of that cuDNN release beside its `");
     }
     convolve_in(&without(V8_9, &["cnn_infer"]), V8_9, &[]).must_end_by("abort");
-    // A part that no convolution needs.
+    // Convolutions do not need this sub-library.
     convolve_in(&without(V9_14, &["adv"]), V9_14, &[]).must_have("pass");
 }
 

@@ -1,4 +1,4 @@
-//! The second set of numbers in the short formats: results that take all bits of the format.
+//! The second set of numbers for the 16-bit formats: results that use all bits of the format.
 
 use super::kinds::{OPERATIONS, rows, tried};
 use crate::V9_14;
@@ -6,7 +6,7 @@ use cudnn_guard::runtime::convolution::case;
 use cudnn_guard::runtime::convolution::reference::{self, Operands};
 use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
 
-/// NUM-02: f16 results of 8 bits, which whole numbers of few bits do not show.
+/// NUM-02: f16 results with only 8 bits, which small integers do not reveal.
 #[test]
 fn results_with_fewer_bits_than_the_format_has_are_found_thoroughly() {
     for (operation, words, _, _) in OPERATIONS {
@@ -23,14 +23,14 @@ fn results_with_fewer_bits_than_the_format_has_are_found_thoroughly() {
     let ended = tried("thorough", V9_14, &set);
     ended.must_have("forward convolution in f16 through the graph API on Simulated GPU: every number is rounded to the 8 bits of bf16");
     assert_eq!(rows(&ended, ": fail").len(), 1, "{}", ended.report);
-    // An engine may keep its partial sums in the format.
+    // An engine may store its partial sums in the format.
     let ended = tried("thorough", V9_14, &[("SIM_PARTIAL", "1")]);
     assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
     assert_eq!(rows(&ended, ": pass").len(), rows(&ended, "").len());
 }
 
-/// What the second set rests on: no sum of magnitudes is above what the format holds, so that no partial sum is ever
-/// rounded; and with one bit less than the format has, some result of each operation is wrong.
+/// The second set relies on two properties. No sum of magnitudes exceeds the integers that the format can represent, so no
+/// partial sum is rounded. With one bit less than the format has, some result of each operation is wrong.
 #[test]
 fn results_that_fill_the_format_are_exact() {
     let cases = case::thorough().into_iter().chain(case::thorough_graph());
@@ -45,7 +45,7 @@ fn results_that_fill_the_format_are_exact() {
             assert_eq!((it.value, it.value.fract()), (it.magnitude, 0.0));
             assert_eq!(tolerance.bound(it), 0.25);
             largest = largest.max(it.value);
-            // One bit less, cut.
+            // Truncated to one bit less.
             let unit = 2f64.powi((it.value.log2().floor() as i32 + 2 - precision).max(0));
             cut.push(((it.value / unit).floor() * unit) as f32);
         }

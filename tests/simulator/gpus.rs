@@ -1,4 +1,4 @@
-//! What the driver answers, and what it does not.
+//! The driver's answers, and their absence.
 
 use crate::{V9_14, ask, convolve};
 use cudnn_guard::runtime::system::names::DRIVER;
@@ -16,7 +16,8 @@ fn the_driver_tells_its_gpus() {
     ));
 }
 
-/// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14: cuDNN says the same of all of them, so that the driver is asked first.
+/// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14: cuDNN reports the same error for all of them, so the driver is queried
+/// first.
 #[test]
 fn what_the_driver_answers_is_explained() {
     for (code, id, words) in [
@@ -30,7 +31,7 @@ fn what_the_driver_answers_is_explained() {
             "driver-stub",
             "is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
         ),
-        // What it says beside the id is of this machine, which may be a container.
+        // The message depends on this machine, which may be a container.
         ("100", "no-gpu", ""),
         (
             "802",
@@ -60,7 +61,7 @@ fn what_the_driver_answers_is_explained() {
     ] {
         let ended = ask(&[("SIM_CUINIT", code)]);
         ended.must_have(words).must_have(&format!("  [{id}]\n"));
-        // The driver's release is told all the same, as NVIDIA's does; the stub tells nothing.
+        // Like NVIDIA's driver, the simulator reports its version anyway. The stub reports none.
         let cuda = if code == "34" { "none" } else { "13.0" };
         ended.must_have(&format!("known: {DRIVER} for CUDA {cuda}"));
     }

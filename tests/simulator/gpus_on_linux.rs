@@ -1,4 +1,4 @@
-//! What shows on Linux around a driver: devices, containers, the kernel module.
+//! Signs of a driver on Linux: devices, containers and the kernel module.
 
 use crate::{V9_14, child, libraries, simulated, tempfile};
 use cudnn_guard::runtime::driver::container::{Container, ContainerRuntime};
@@ -17,7 +17,7 @@ fn cuda_is_started_once_and_a_forked_child_is_told() {
     assert_eq!(called.lines().count(), 2, "{called}");
 }
 
-/// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: why there is no GPU to be seen.
+/// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: the reasons why no GPU is visible.
 #[test]
 fn what_hides_or_closes_the_gpus_is_told_apart() {
     let told = |around: &GpuVisibility| around.finding().to_string();
@@ -183,7 +183,7 @@ fn the_release_of_the_kernel_module_is_read() {
     );
     assert_eq!(driver_release::parse_release("GCC 12\nversion 1.2.3"), None);
     assert_eq!(driver_release::parse_release(""), None);
-    // The library's name tells it too, but on a Jetson.
+    // The library's file name contains the version too, except on a Jetson.
     let named =
         |name: &str| driver_release::release_in_name(&format!("/usr/lib/tegra/libcuda.so.{name}"));
     assert_eq!(named("535.183.01").as_deref(), Some("535.183.01"));
@@ -191,7 +191,7 @@ fn the_release_of_the_kernel_module_is_read() {
     assert_eq!(named("1"), None);
 }
 
-/// A Jetson has other devices, and a container on it may have been given them.
+/// A Jetson has other devices, and a container on a Jetson may have access to them.
 #[test]
 fn a_jetsons_devices_are_known() {
     let root = std::env::temp_dir().join(format!("guard-jetson-{}", std::process::id()));

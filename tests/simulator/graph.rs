@@ -1,4 +1,4 @@
-//! The graph interface: sound engines pass, those that refuse are passed over, and every fault is found and named.
+//! The graph API: correct engines pass, engines that return an error are skipped, and every fault is detected and named.
 
 use super::kinds::{rows, tried, tried_in};
 use crate::{Ended, V8_9, V9_14, V9_28, without};
@@ -11,7 +11,7 @@ const OPERATIONS: [(&str, &str); 3] = [
 ];
 const TYPES: [&str; 4] = ["f16", "f32", "tf32", "bf16"];
 
-/// Every kind through the graph, with this fault in one of them.
+/// Runs every case through the graph API, with this fault in one of them.
 #[track_caller]
 fn fault(fault: &str, only: &str) -> Ended {
     let set = [("SIM_FAULT", fault), ("SIM_ONLY", only)];
@@ -45,13 +45,13 @@ then running the forward convolution in f16 through the graph API (NHWC, engine 
     assert_eq!(rows(&ended, "graph").len(), 0, "{}", ended.report);
 }
 
-/// To compile an engine takes seconds, which every start of a program would cost.
+/// Compiling an engine takes seconds, which would slow down every start of a program.
 #[test]
 fn the_quick_check_takes_engines_that_are_ready_first() {
     let compiles = [("SIM_COMPILES", "38")];
     tried("quick", V9_14, &compiles).must_have("graph API, f16, NHWC, engine 1: pass");
     tried("thorough", V9_14, &compiles).must_have("graph API, f16, NHWC, engine 38: pass");
-    // One that has to be compiled is better than none.
+    // An engine that has to be compiled is better than none.
     let alone = [compiles[0], ("SIM_PLANS", "1=3000")];
     tried("quick", V9_14, &alone).must_have("graph API, f16, NHWC, engine 38: pass");
 }
@@ -61,7 +61,7 @@ fn every_operation_is_tried_in_every_format() {
     let ended = tried("graph", V9_28, &[]);
     for (_, operation) in OPERATIONS {
         for data_type in TYPES {
-            // Whoever asks for strict single precision gets the engine that does not round.
+            // Strict single precision requires the engine that does not round.
             let (engine, tf32) = match data_type {
                 "f32" => (1, "Some(false)"),
                 "tf32" => (38, "Some(true)"),
@@ -113,7 +113,7 @@ fn every_fault_is_found_in_every_operation_and_format() {
     );
 }
 
-/// What only the graph shows is found, though the legacy interface computes rightly.
+/// Errors of the graph API are reported even if the legacy API computes correctly.
 #[test]
 fn what_only_the_graph_refuses_is_found() {
     let ended = plans("38=1002 1=1002 0=1002");
@@ -128,19 +128,19 @@ fn what_only_the_graph_refuses_is_found() {
     ));
     assert_eq!(rows(&ended, ": pass").len(), 4, "{}", ended.report);
     assert_eq!(rows(&ended, ": fail").len(), 2, "{}", ended.report);
-    // A part that is missing shows in the first descriptor.
+    // A missing sub-library causes an error in the first descriptor.
     let set = [("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")];
     tried("quick", V9_14, &set).must_have(
         "`cudnnBackendFinalize(TENSOR)` of cuDNN 9.14.0 answered CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008)",
     );
-    // One fault among refusals is what counts, wherever it stands.
+    // If engines return different errors, a fault counts, whatever its position.
     plans("38=3000 1=4000 0=3000")
         .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_INTERNAL_ERROR (4000)")
         .must_have("  operation   convolution forward, f16, NHWC, engine 1\n");
     plans("38=4000 1=3009 0=4000").must_have("error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE (3009)");
 }
 
-/// A status that may have other reasons counts where the legacy interface has no way in that format either.
+/// A status that may have other reasons is a failure only if the legacy API fails in the same format too.
 #[test]
 fn what_both_interfaces_refuse_is_a_failure() {
     for (variable, plan) in [
@@ -161,7 +161,7 @@ fn what_both_interfaces_refuse_is_a_failure() {
         assert!(failed[0].starts_with("convolution forward through the graph API, f16"));
         assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);
     }
-    // To round is not to refuse.
+    // A legacy API that rounds has not failed.
     let rounds = [
         ("SIM_TF32", "always"),
         ("SIM_PLANS", "38=4001 1=4001 0=4001"),
@@ -170,7 +170,7 @@ fn what_both_interfaces_refuse_is_a_failure() {
     assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
 }
 
-/// The engine that fails while it computes is passed over like one that fails before.
+/// An engine that fails while it computes is skipped, like one that fails before.
 #[test]
 fn an_engine_that_fails_to_compute_is_passed_over() {
     for status in [5000, 4000, 3007, 1002, 1] {
@@ -179,12 +179,12 @@ fn an_engine_that_fails_to_compute_is_passed_over() {
         ended.must_have("f16, NHWC, engine 1: pass");
         assert_eq!(rows(&ended, ": pass").len(), 6, "{}", ended.report);
     }
-    // The GPU's own failure is none of one engine.
+    // An error of the GPU itself is not specific to an engine.
     let set = [("SIM_FAULT", "status:cuCtxSynchronize:700")];
     assert_eq!(rows(&tried("graph", V9_28, &set), ": fail").len(), 1);
 }
 
-/// Wrong numbers stay a failure, and it is told which engines are wrong.
+/// Wrong numbers are a failure in any case, and the message names the engines that are wrong.
 #[test]
 fn wrong_numbers_name_the_engines() {
     let wrong = |engines| tried("quick", V9_28, &[("SIM_EXECUTE", engines)]);
@@ -209,7 +209,7 @@ fn an_engine_that_refuses_is_passed_over() {
         ended.must_have("f16, NHWC, engine 1: pass");
         assert_eq!(rows(&ended, ": pass").len(), 6, "{}", ended.report);
     }
-    // The fallbacks are asked when nothing fast serves.
+    // The fallback engines are used if no fast engine works.
     plans("38=3000 1=3000")
         .must_have("f16, NHWC, engine 0: pass")
         .must_have("f32, NHWC, engine 0: pass");
@@ -244,7 +244,7 @@ fn what_every_engine_refuses_is_left_out() {
     );
 }
 
-/// A program that asks for a graph may have another way, so a reason that is not known stops nothing.
+/// A program that uses graphs may have an alternative, so an unknown reason does not stop it.
 #[test]
 fn what_is_refused_for_another_reason_is_unknown() {
     let ended = plans("38=3008 1=3008 0=3008");
@@ -283,7 +283,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
         for data_type in TYPES {
             let only = format!("graph {operation} {data_type}");
             if data_type == "tf32" {
-                // The simulator's other engine does not round, and is another format to SIM_ONLY.
+                // The simulator's other engine does not round, and SIM_ONLY treats it as another format.
                 let ended = fault("status:cudnnBackendExecute:4000", &only);
                 assert_eq!(rows(&ended, ": pass").len(), 12, "{}", ended.report);
                 continue;
@@ -303,7 +303,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
                 assert_eq!(rows(&ended, ": fail").len(), 1, "{}", ended.report);
                 assert_eq!(rows(&ended, ": pass").len(), 11, "{}", ended.report);
             }
-            // For lack of memory nothing is broken.
+            // A lack of memory is not a fault.
             let ended = fault("status:cudnnBackendExecute:4004", &only);
             ended.must_have("[device-memory-low]");
             assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
@@ -315,7 +315,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
     }
 }
 
-/// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` computes through the graph, and through nothing else.
+/// The files for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` support only the graph API.
 #[test]
 fn a_graph_alone_is_tried() {
     let all = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];

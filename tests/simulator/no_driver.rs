@@ -1,4 +1,4 @@
-//! Who has to bring the driver's library, where there is none.
+//! The help for a missing driver library, which depends on the system.
 
 use cudnn_guard::runtime::driver::container::{Container, ContainerRuntime, is_without_compute};
 use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 const WORDS: &str = "libcuda.so.1: cannot open shared object file: No such file or directory";
 
-/// What is said on a system with these files.
+/// Returns the report on a system with these files.
 fn on(files: &[&str], words: &str, module: Option<&str>) -> String {
     let name = format!(
         "guard-no-driver-{}-{}",
@@ -86,7 +86,7 @@ fn podmans_file_names_its_engine() {
         runtime(""),
         runtime("engine=\"podman-4.9.3\"\nrootless=1\n"),
     );
-    // No file of podman's has a megabyte.
+    // podman's file is never that long.
     let long = runtime(&format!("{}engine=\"podman-4.9.3\"\n", " ".repeat(1 << 20)));
     assert_eq!(long, Some(ContainerRuntime::Docker));
     fs::remove_dir_all(&root).unwrap();
@@ -160,7 +160,7 @@ fn a_container_and_its_host_are_told_apart() {
   container   /.dockerenv"
         )
     );
-    // What is there and refused is no matter of containers.
+    // A library that exists but cannot be loaded has nothing to do with containers.
     let refused = on(&[container], "libcuda.so.1: invalid ELF header", None);
     assert!(
         refused.starts_with("`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened")

@@ -1,4 +1,4 @@
-//! The reference, its tolerances and the short formats, against other ways to the same numbers.
+//! The reference, its tolerances and the 16-bit formats, compared with other ways to compute the same numbers.
 
 use cudnn_guard::runtime::convolution::case::{self, Case};
 use cudnn_guard::runtime::convolution::reference::{self, Expected, Operands};
@@ -12,7 +12,7 @@ use cudnn_guard::runtime::cudnn::shape::{Layout, Shape, count, indices};
 
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
 
-/// Another way to the same numbers: a matrix of all patches, written without the reference's index arithmetic.
+/// Compares the reference with a matrix of all patches, which does not use the reference's index arithmetic.
 #[test]
 fn the_reference_convolves() {
     let shape = Shape {
@@ -73,8 +73,8 @@ fn the_reference_convolves() {
     }
 }
 
-/// The gradients are what makes the forward convolution one linear form in all three: `<y, f(x, w)>` is the same
-/// number as `<x, dx(y, w)>` and `<w, dw(x, y)>`.
+/// The forward convolution and its gradients define the same trilinear form: `<y, f(x, w)>`, `<x, dx(y, w)>` and
+/// `<w, dw(x, y)>` are the same number.
 #[test]
 fn the_three_operations_are_adjoint() {
     for case in case::thorough() {
@@ -121,7 +121,7 @@ fn bias_and_relu_are_applied() {
     assert!(zeros > fused.len() / 4 && zeros < fused.len() * 3 / 4);
 }
 
-/// Each canary stands right behind the last number only where the numbers fill whole words.
+/// Canaries directly follow the last number only if the numbers fill complete words.
 #[test]
 fn every_buffer_is_whole_words() {
     for case in case::quick().into_iter().chain(case::thorough()) {
@@ -132,7 +132,7 @@ fn every_buffer_is_whole_words() {
     }
 }
 
-/// All buffers of one convolution but the workspace, whose own bound is 48 MiB, with their margins.
+/// All buffers of a convolution with their margins, except the workspace, which has its own limit of 48 MiB.
 #[test]
 fn buffers_are_small() {
     for case in case::quick().into_iter().chain(case::thorough()) {
@@ -151,14 +151,14 @@ fn a_layout_is_undone() {
     let numbers: Vec<f32> = (0..120u8).map(f32::from).collect();
     assert_eq!(Layout::Nchw.arrange(dims, &numbers), numbers);
     let other = Layout::Nhwc.arrange(dims, &numbers);
-    // The channels of the first place: 20 numbers lie between them.
+    // The channels of the first position, which are 20 numbers apart.
     assert_eq!(other[..4], [0.0, 20.0, 40.0, 1.0]);
     assert_eq!(Layout::Nhwc.restore(dims, &other), numbers);
     assert!(Layout::Nhwc.restore(dims, &other[..119])[119].is_nan());
     assert_eq!(indices(dims, 119), [1, 2, 3, 4]);
 }
 
-/// Every pattern there is: what it stands for is computed from its definition, and it comes back.
+/// Every bit pattern is compared with its definition, and survives a round trip.
 #[test]
 fn every_half_is_read_and_written() {
     for bits in 0..=u16::MAX {
@@ -202,7 +202,7 @@ fn every_bfloat16_is_read_and_written() {
     }
 }
 
-/// Between any two neighbours: just below the middle, the middle itself, just above it.
+/// Between any two neighbors: the midpoint, and the numbers just below and just above it.
 #[test]
 fn numbers_between_two_are_rounded_to_the_nearest_or_to_the_even_one() {
     type Format = (fn(u16) -> f32, fn(f32) -> u16, u16);
@@ -243,7 +243,7 @@ fn poison_is_a_nan_in_every_format() {
     assert_eq!(DataType::F16.unpack(&packed), [1.0, -2.0]);
 }
 
-/// What the tolerance rests on: in the short formats nothing is ever rounded, or the magnitudes say so.
+/// The tolerance relies on this: in the 16-bit formats nothing is rounded, unless the magnitudes show it.
 #[test]
 fn small_whole_numbers_are_exact() {
     let (mut exact, mut all) = (0, 0);
@@ -273,12 +273,11 @@ fn small_whole_numbers_are_exact() {
             }
         }
     }
-    // Nearly all: a shape that is not is one more chance for an engine to be off unseen.
+    // Nearly all of them: an engine's error could go undetected in a shape that is not exact.
     assert!(exact * 10 >= all * 9, "{exact} of {all}");
 }
 
-/// A sum of products in the format itself, in order, as the worst engine would do it: within the tolerance. With one
-/// product left out, beyond it.
+/// Results that are rounded as much as the format allows are within the tolerance. An error of one product exceeds it.
 #[test]
 fn sound_results_pass_and_one_product_shows() {
     for case in case::quick().into_iter().chain(case::thorough()) {
@@ -287,7 +286,7 @@ fn sound_results_pass_and_one_product_shows() {
         let tolerance = Tolerance::for_case(&case, false, &expected);
         let round = |value: f64| match case.data_type {
             DataType::F32 => f64::from(value as f32),
-            // Cut, not rounded: the worst that is allowed.
+            // Truncated instead of rounded, which is the largest error that is allowed.
             DataType::Tf32 => f64::from(f32::from_bits((value as f32).to_bits() & 0xFFFF_E000)),
             short => f64::from(short.unpack(&short.pack(&[value as f32]))[0]),
         };
@@ -313,7 +312,7 @@ fn sound_results_pass_and_one_product_shows() {
             .collect();
         let comparison = compare(&sound, &expected, &tolerance);
         assert_eq!(comparison.wrong, 0, "{case:?} {comparison:?}");
-        // A typical product is as large as the magnitude over their number; of small whole ones, at least 1.
+        // A typical product is the magnitude divided by the number of products. For small integers, it is at least 1.
         let middle = expected.len() / 2;
         let typical = match case.data_type.is_short() {
             true => 1.0,
@@ -349,7 +348,7 @@ fn a_comparison_takes_nothing_on_trust() {
     assert_eq!(compare(&[]), (Some(0), 3));
 }
 
-/// NUM-01: TF32 keeps ten bits of each factor: it must not pass for single precision, and must pass for itself.
+/// NUM-01: TF32 keeps ten bits of each factor. It must not pass as single precision, but must pass as TF32.
 #[test]
 fn tf32_shows_in_single_precision_alone() {
     let operands = Operands::for_case(&case::FIRST);

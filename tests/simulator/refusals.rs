@@ -1,4 +1,4 @@
-//! Which refusals stop a program: other ways are tried first, and what shows no fault is told.
+//! The errors that stop a program. Alternatives are tried first, and errors that are not a fault are only reported.
 
 use super::kinds::{rows, tried};
 use crate::{ALL, V8_9, V9_14, V9_28, convolve};
@@ -10,7 +10,7 @@ const STATUSES: [(&str, (u32, u32, u32)); 4] = [
     ("8", V8_9),
 ];
 
-/// The plain algorithm is tried after any refusal, then what cuDNN's heuristic offers.
+/// After any error, the plain algorithm is run, then those that cuDNN's heuristic offers.
 #[test]
 fn another_algorithm_is_tried_after_a_refusal() {
     for (status, version) in STATUSES {
@@ -28,16 +28,16 @@ fn another_algorithm_is_tried_after_a_refusal() {
             .must_have("fail None")
             .must_have("  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM\n");
     }
-    // What tells most is what is told.
+    // The most informative error is reported.
     convolve(V9_14, &[("SIM_ALGORITHMS", "1=3000 0=5000 4=1002")])
         .must_have("answered CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")
         .must_have("f32, NCHW, FFT\n");
-    // A GPU that has failed is not asked again.
+    // A GPU that has failed is not used again.
     let crash = [("SIM_FAULT", "status:cuCtxSynchronize:700")];
     convolve(V9_14, &crash).must_have("f32, NCHW, IMPLICIT_PRECOMP_GEMM\n");
 }
 
-/// Where the first one fails, the others' refusals are told as failures too.
+/// If the first convolution fails, errors of the others are failures too.
 #[test]
 fn where_the_first_convolution_fails_others_do_too() {
     for (status, version) in STATUSES {
@@ -48,7 +48,7 @@ fn where_the_first_convolution_fails_others_do_too() {
     }
 }
 
-/// A GPU or a release that came after the tables may not be served by what they know.
+/// A GPU or a version that is newer than the tables may not support what they list.
 #[test]
 fn what_is_not_supported_on_something_new_is_unknown() {
     for (status, name) in [
@@ -66,7 +66,7 @@ fn what_is_not_supported_on_something_new_is_unknown() {
         assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);
     }
     let set = [("SIM_FAULT", "status:cudnnConvolutionForward:3000")];
-    // Known ones are served.
+    // A known GPU is supported.
     assert_eq!(rows(&tried("quick", V9_28, &set), ": fail").len(), 1);
     let broken = [("SIM_FAULT", "status:cudnnConvolutionForward:4000")];
     assert!(!rows(&tried("new", V9_28, &broken), ": fail").is_empty());
@@ -74,7 +74,7 @@ fn what_is_not_supported_on_something_new_is_unknown() {
 
 const GIB: &str = "1073741824";
 
-/// DRV-15: what cuDNN answers for lack of memory need not say so, and the memory may be there again afterwards.
+/// DRV-15: cuDNN's status need not name the lack of memory, and the memory may be free again afterwards.
 #[test]
 fn a_lack_of_memory_before_or_after_is_told_by_any_status_that_it_has() {
     let low = "unknown None
@@ -108,14 +108,14 @@ warning: Simulated GPU has 1024 MiB of free memory, which may be too little to t
             convolve(version, &before).must_have(low);
         }
     }
-    // What is little for a large GPU is half of a small one.
+    // An amount that is little on a large GPU is half of a small one's memory.
     let half = [
         ("SIM_FAULT", "status:cudnnCreate:4000"),
         ("SIM_MEMORY", GIB),
         ("SIM_MEMORY_LATER", GIB),
     ];
     convolve(V9_14, &[&half[..], &[("SIM_TOTAL", "2147483648")]].concat()).must_have("fail None");
-    // Other statuses have other reasons.
+    // Other statuses do not result from a lack of memory.
     let served = [
         ("SIM_FAULT", "status:cudnnConvolutionForward:3007"),
         ("SIM_MEMORY", GIB),
@@ -123,7 +123,7 @@ warning: Simulated GPU has 1024 MiB of free memory, which may be too little to t
     convolve(V9_14, &served).must_have("fail None");
 }
 
-/// Little memory hides no mixture of parts.
+/// Mixed sub-libraries are reported even if there is little memory.
 #[test]
 fn parts_that_do_not_fit_are_told_with_little_memory_too() {
     for (status, version) in [

@@ -1,4 +1,4 @@
-//! What Windows needs instead of a compiler: simulators that somebody has made, below the folder in `SIMULATED`.
+//! Simulators for Windows, which has no compiler: they are already built, in the directory in `SIMULATED`.
 
 use cudnn_guard::runtime::loader::loader_words;
 use std::fs;
@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 type Release = (u32, u32, u32);
 
-/// The simulated installation of this release, all parts there.
+/// Returns the simulated installation of this version, with all sub-libraries.
 pub fn simulated((major, minor, patch): Release) -> PathBuf {
-    let folder = std::env::var_os("SIMULATED").expect("SIMULATED is the folder of the simulators");
+    let folder = std::env::var_os("SIMULATED")
+        .expect("set SIMULATED to the directory that contains the simulators");
     PathBuf::from(folder).join(format!("{major}.{minor}.{patch}"))
 }
 
-/// The same with parts missing.
+/// Returns a copy of the simulated installation without these sub-libraries.
 pub fn without(release: Release, parts: &[&str]) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -32,7 +33,7 @@ pub fn without(release: Release, parts: &[&str]) -> PathBuf {
     into
 }
 
-/// How it ended, in one word, where a library or a test took it down.
+/// Returns one word for an exit that a library or a test caused.
 pub fn ending(status: ExitStatus) -> Option<&'static str> {
     match status.code()? as u32 {
         1 => Some("kill"),
@@ -47,8 +48,8 @@ mod made_dll {
     include!("../../src/system/library_file/made_dll.rs");
 }
 
-/// LOD-14: Windows refuses a DLL that imports a function which the other DLL does not export (error 127), and names
-/// neither. Wine loads such a DLL, so the message of Windows is a constant here.
+/// LOD-14: Windows rejects a DLL if another DLL does not export a function that it imports (error 127), and names neither
+/// the function nor the DLL. Wine loads such a DLL, so the message of Windows is a constant here.
 #[test]
 fn a_function_that_another_dll_does_not_export_is_named() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-imports");
