@@ -1,9 +1,9 @@
-//! The driver's questions and the convolution, on simulators: every fault is found, and named.
+//! Driver queries and convolutions on simulators: every fault is detected and named.
 //!
-//! What the guard calls may end the process, so it runs in a process of its own: this test binary again, told by
-//! `GUARD_TEST_DO` what to do and by `GUARD_TEST_OUT` where to write what came of it.
+//! The functions that the guard calls may crash the process, so each test starts this test binary again in a child process.
+//! `GUARD_TEST_DO` contains the task of the child process, and `GUARD_TEST_OUT` the file for its report.
 //!
-//! Windows runs it too: tests/wine/simulator.rs starts it there, and has the simulators made.
+//! The tests also run on Windows: tests/programs/windows/wine_guard/simulator.rs builds the simulators and starts them.
 #![cfg(any(windows, all(target_os = "linux", target_env = "gnu")))]
 #![allow(
     clippy::disallowed_methods,
@@ -65,7 +65,7 @@ const GRAPH_ONLY: Scope = Scope {
     is_explicit: false,
     newest_gpu: None,
 };
-/// All of it is newer than the tables.
+/// Like [`QUICK`], but with a simulated GPU that is newer than all GPUs in the tables.
 const NEW: Scope = Scope {
     newest_gpu: Some(ComputeCapability::new(8, 9)),
     ..QUICK
@@ -78,13 +78,13 @@ const THOROUGH: Scope = Scope {
     newest_gpu: None,
 };
 
-/// What became of a process.
+/// The result of a child process.
 struct Ended {
-    /// How, in one word, where a library took it down.
+    /// One word for the crash, if a library crashed the process.
     by: Option<&'static str>,
-    /// What it wrote for us.
+    /// The report that it wrote.
     report: String,
-    /// What it and the libraries printed.
+    /// The output of the process and the libraries.
     printed: String,
 }
 
@@ -124,13 +124,13 @@ fn ending(status: std::process::ExitStatus) -> Option<&'static str> {
     }
 }
 
-/// Runs `task` in a process that finds libraries in these directories.
+/// Runs `task` in a child process that finds libraries in these directories.
 #[track_caller]
 fn child(task: &str, libraries: &[PathBuf], environment: &[(&str, &str)]) -> Ended {
     child_within(Duration::from_secs(20), task, libraries, environment)
 }
 
-/// The same, killed after this time.
+/// Like [`child`], but kills the process after this time.
 #[track_caller]
 fn child_within(
     patience: Duration,
@@ -153,7 +153,7 @@ fn child_within(
         .stdin(Stdio::null())
         .stdout(file.try_clone().unwrap())
         .stderr(file);
-    // Wine, where many start at once, refuses one now and then: ERROR_INTERNAL_ERROR.
+    // If many processes start at once, Wine sometimes fails with ERROR_INTERNAL_ERROR.
     let mut child = match command.spawn() {
         Err(error) if cfg!(windows) && error.raw_os_error() == Some(1359) => command.spawn(),
         started => started,
@@ -196,7 +196,7 @@ fn libraries(tree: &Path) -> [PathBuf; 2] {
     [in_tree(tree, ""), tree.join("driver")]
 }
 
-/// The directory of the libraries, or one of them.
+/// Returns the path of a library, or of their directory if `file` is empty.
 fn in_tree(tree: &Path, file: &str) -> PathBuf {
     let libraries = if cfg!(windows) { "bin" } else { "lib64" };
     tree.join(libraries).join(file)
@@ -224,7 +224,7 @@ fn ask(environment: &[(&str, &str)]) -> Ended {
     child("driver", &libraries(&simulated(V9_14)), environment)
 }
 
-/// Not a test of its own: what the other tests run in a child.
+/// Runs the task of a child process. This is not a test.
 #[test]
 fn in_child() {
     let Some(task) = std::env::var_os("GUARD_TEST_DO") else {
@@ -272,7 +272,7 @@ fn in_child() {
     std::fs::write(std::env::var_os("GUARD_TEST_OUT").unwrap(), report).unwrap();
 }
 
-/// All that was told, and what was about to be done.
+/// Returns all results, and the stages that were announced.
 fn collect(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> (Vec<CaseResult>, Vec<String>) {
     let (mut outcomes, mut stages) = (Vec::new(), Vec::new());
     run(&mut |told| match told {
@@ -282,7 +282,7 @@ fn collect(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> (Vec<CaseResult>, Ve
     (outcomes, stages)
 }
 
-/// The first outcome: what is refused or wrong there is so in the others too, and they have tests of their own.
+/// Returns the first result. The others have their own tests: an error in the first one also occurs in them.
 fn first(shim: Library, version: Version) -> String {
     let (outcomes, _) = collect(|tell| suite::run(shim, version, 0, QUICK, tell));
     let outcome = &outcomes[0];
@@ -299,7 +299,7 @@ fn first(shim: Library, version: Version) -> String {
     text
 }
 
-/// Every outcome, one line each and its finding, and every stage.
+/// Returns a line and the finding for every result, and a line for every stage.
 fn all(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> String {
     let (outcomes, stages) = collect(run);
     let mut text = String::new();
@@ -333,14 +333,14 @@ fn told(driver: &Driver) -> String {
     text
 }
 
-/// A program may have its own context current: it must be so afterwards.
+/// Returns the first result, and whether the program's own context is still current afterwards.
 fn context(shim: Library, version: Version) -> String {
     type Context = *mut std::ffi::c_void;
     let cuda = query::open().unwrap();
     query::ask().unwrap();
     let mine = [0u8; 64].as_mut_ptr().cast();
     let mut found: Context = std::ptr::null_mut();
-    // SAFETY: the simulator takes any pointer for a context.
+    // SAFETY: the simulator accepts any pointer as a context.
     unsafe {
         let push: unsafe extern "C" fn(Context) -> i32 =
             transmute(call::address(cuda, "cuCtxPushCurrent_v2").unwrap());
@@ -353,7 +353,7 @@ fn context(shim: Library, version: Version) -> String {
     }
 }
 
-/// What a child sees that was forked after CUDA was started.
+/// Returns the driver's answer in a child process that was forked after CUDA was initialized.
 #[cfg(unix)]
 fn fork() -> String {
     unsafe extern "C" {
@@ -363,7 +363,7 @@ fn fork() -> String {
     }
     use cudnn_guard::runtime::driver::query::DriverProblem;
     query::ask().unwrap();
-    // SAFETY: the child only asks the driver and ends.
+    // SAFETY: the child process only queries the driver and exits.
     unsafe {
         let pid = fork();
         if pid == 0 {
