@@ -162,17 +162,19 @@ fn without_an_id_all_are_listed() {
 fn one_is_told_in_full() {
     let told = "\
 device-busy
-The GPU is in use in such a way that cuDNN could not be tried on it.
+The GPU is in use in a way that prevents testing cuDNN on it.
 
 What it means
-  The GPU is in exclusive mode and held by another process, or another process
-  had it at that moment. That says nothing of this cuDNN, so it is unknown, and
-  the program goes on. A GPU in exclusive mode is not tried unless
-  CUDNN_GUARD_DEVICES asks for it: while the guard has it, the next process does
-  not get it. A GPU that is shared through MPS is not tried either, since a
-  fault would end the other processes, nor one in confidential computing, which
-  may not start again. Of ranks that share a GPU, one tries it. A program that
-  uses CUDA already and captures work into a graph is left alone too.
+  The GPU is in exclusive mode and used by another process, or another process
+  was using it at that moment. This does not show whether cuDNN works, so the
+  result is unknown, and the program continues.
+  The guard skips a GPU in exclusive mode, because no other process can get the
+  GPU while the guard uses it. It skips a GPU that is shared through MPS,
+  because a fault would crash the other processes, and a GPU in confidential
+  computing, which may not start again. If several ranks share a GPU, only one
+  of them tests it. CUDNN_GUARD_DEVICES overrides these rules. The guard also
+  skips a GPU if the program already uses CUDA and is capturing work into a
+  graph.
 
 How to confirm it
     nvidia-smi
@@ -184,15 +186,15 @@ How to confirm it
 
 How to fix it
   - wait for the other process, or end it if it is yours: `nvidia-smi` shows its
-    number
+    process id
   - share the GPU again: `sudo nvidia-smi -c DEFAULT`
   - choose another GPU: `CUDA_VISIBLE_DEVICES=1`
   - MPS: `echo get_server_list | nvidia-cuda-mps-control` shows whether it runs
     as you expect
-  - Windows: `nvidia-smi -c DEFAULT` in a terminal that runs as administrator;
-    end a process in Task Manager, Details
-  - containers: processes of other containers and of the host hold the GPU too,
-    and only the host shows them
+  - Windows: run `nvidia-smi -c DEFAULT` in a terminal as administrator; end a
+    process in Task Manager, Details
+  - containers: check for GPU processes on the host, because a container does
+    not show those of the host and of other containers
 ";
     must_print(&explain(&["device-busy"]), 0, told, "");
     // As it stands behind a headline.
