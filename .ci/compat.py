@@ -32,7 +32,7 @@ COMPAT = pathlib.Path(__file__).resolve().parent.parent / "build-support/compat"
 TABLE = COMPAT / "build-ids.txt"
 GPUS = COMPAT / "cudnn-gpus.txt"
 HEADER = """\
-# The GNU build-ids of NVIDIA's builds of cuDNN for Linux: build-id, part, releases.
+# The GNU build-ids of NVIDIA's builds of cuDNN for Linux: build-id, sub-library, versions.
 # Source: the wheels nvidia-cudnn-cu11, -cu12 and -cu13 on PyPI. Written by .ci/compat.py.
 """
 NAME = re.compile(r"(?:.*/)?nvidia/cudnn/lib/libcudnn(?:_(\w+))?\.so\.\d+$")

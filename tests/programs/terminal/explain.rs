@@ -244,9 +244,9 @@ fn a_message_is_explained_with_the_page_of_its_finding() {
     let explained = format!(
         "\
 CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH
-  The loaded sub-libraries of cuDNN are of different versions.
+  The loaded cuDNN sub-libraries have different versions.
   = help: remove the other cuDNN from LD_LIBRARY_PATH (PATH on Windows), or
-          install one version completely
+          install one complete version
 
 {}",
         String::from_utf8_lossy(&page)
@@ -286,15 +286,15 @@ error: could not compile `app` (bin \"app\") due to 1 previous error
 ";
     let explained = "\
 nvcc fatal   : Unsupported gpu architecture 'compute_\u{fffd}120'
-  This nvcc does not compile for `compute_\u{fffd}120`. Every CUDA supports a range of
-  GPUs, and this one is newer or older.
+  This nvcc does not support `compute_\u{fffd}120`. Each CUDA version supports a range
+  of GPUs, and this one is newer or older.
   = help: remove this target from the list, or install a CUDA that supports it:
           Blackwell needs 12.8 or later, and 12.9 is the last for 5.0 to 7.2
   see         cudnn-guard explain arch-unsupported-by-nvcc
 
 = note: /usr/bin/ld: cannot find -lcudnn: No such file or directory
-  The linker does not find `libcudnn.so`: no cuDNN is in the searched
-  directories, or only `libcudnn.so.9` as in NVIDIA's wheels.
+  The linker does not find `libcudnn.so`: the searched directories contain no
+  cuDNN, or only `libcudnn.so.9`, as in NVIDIA's wheels.
   = help: install cuDNN with its development files, or set CUDNN_PATH to a
           directory that contains it
   see         cudnn-guard explain cudnn-not-found
