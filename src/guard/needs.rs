@@ -95,8 +95,8 @@ mod tests {
         assert_eq!(
             findings("9.13.1", &["attention"]),
             [
-                "warning: cuDNN 9.13.1 is known to find no plan for some attention with dropout, and this program uses \
-                 attention  [known-bad-release]\n  = help: install cuDNN 9.14.0 or a later one"
+                "warning: cuDNN 9.13.1 is known to find no execution plan for some attention with dropout, and this \
+                 program uses attention  [known-bad-release]\n  = help: install cuDNN 9.14.0 or a later one"
             ]
         );
         assert_eq!(

@@ -62,7 +62,7 @@ fn a_release_that_is_known_to_be_bad_is_named() {
     let enumerations = of_both(&toolkit(12, 9), &cudnn(9, 10, 0, 12));
     assert_eq!(enumerations.len(), 3);
     assert!(enumerations[0].starts_with(
-        "warning: cuDNN 9.10.0 is known to number its enumerations otherwise than every other 9.x  ["
+        "warning: cuDNN 9.10.0 is known to use other enum values than all other 9.x versions  ["
     ));
     assert!(
         enumerations[1]
@@ -248,8 +248,8 @@ fn attention_is_bad_on_the_gpus_that_show_it() {
     assert_eq!(
         told("9.20.0", &[(8, 9), (10, 0)], "attention"),
         [
-            "warning: cuDNN 9.20.0 is known to compute wrong numbers in attention of a single query on GPUs of compute \
-             capability 10 and 11, and this program uses attention  [known-bad-release]\n  = help: install cuDNN 9.25.1 \
+            "warning: cuDNN 9.20.0 is known to compute wrong numbers in attention with a single query on GPUs of \
+             compute capability 10 and 11, and this program uses attention  [known-bad-release]\n  = help: install cuDNN 9.25.1 \
              or a later one"
         ]
     );

@@ -28,7 +28,7 @@ const ABSENT: [&str; 8] = [
 const DOCUMENTED: [&str; 4] = [
     "install cuDNN ",
     "up to cuDNN ",
-    "beside cuBLAS ",
+    "with cuBLAS ",
     "is newer than ",
 ];
 const TABLES: [&str; 3] = [

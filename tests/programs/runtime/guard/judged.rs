@@ -255,7 +255,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
         partial: false,
         first_gpu: 0,
         last_gpu: u32::MAX,
-        what: "compute wrong numbers on several GPUs beside cuBLAS 12.9 or later".into(),
+        what: "compute wrong numbers on several GPUs with cuBLAS 12.9 or later".into(),
     }];
     let h100 = [ComputeCapability::new(9, 0), ComputeCapability::new(9, 0)];
     let told = |cudnn, cublas: &str, gpus: Option<usize>| {
@@ -305,7 +305,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
     assert_eq!(used[0].finding().severity, Severity::Error);
     assert_eq!(
         used[0].finding().summary,
-        "cuDNN 9.8.0 is known to compute wrong numbers on several GPUs beside cuBLAS 12.9 or later, which this program uses"
+        "cuDNN 9.8.0 is known to compute wrong numbers on several GPUs with cuBLAS 12.9 or later, which this program uses"
     );
     assert_eq!(
         rules::known_bad(&tables().known_bad, release("9.14.1"), None, None, &[]),
