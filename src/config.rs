@@ -3,19 +3,19 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The way in which the build links cuDNN and CUDA. It decides the link line and what has to be installed for it. How
-/// the program finds its cuDNN at run time is [`Loader`](crate::Loader), which follows from this by default.
+/// The linking mode of cuDNN and CUDA. It determines the linker arguments and what must be installed. How the program
+/// finds cuDNN at run time is a separate setting, [`Loader`](crate::Loader), whose default follows from this one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Link {
     /// Links shared libraries, which are loaded before `main`.
     #[default]
     Dynamic,
-    /// Links archives of cuDNN and CUDA into the program, on Linux only. The guard has no files to check, so it queries
-    /// the linked cuDNN for its version and runs it.
+    /// Links static libraries of cuDNN and CUDA into the program. Linux only. There are no files to check, so the guard
+    /// calls the linked cuDNN to get its version and to test it.
     Static,
-    /// Links nothing: the program opens cuDNN at run time. The build needs neither headers nor libraries, and the guard
-    /// checks the requirement instead of a version from the build.
+    /// Links nothing. The program opens cuDNN at run time. The build needs neither headers nor libraries, and the guard
+    /// checks the requirement instead of the build's version.
     Runtime,
 }
 
@@ -77,13 +77,13 @@ impl Config {
         }
     }
 
-    /// Requires a CUDA toolkit of these versions, in the syntax of Cargo.toml: `>=12.0`.
+    /// Requires a CUDA toolkit version, in Cargo.toml syntax: `>=12.0`.
     pub fn cuda(mut self, requirement: impl Into<String>) -> Self {
         self.cuda = Some(requirement.into());
         self
     }
 
-    /// Requires a cuDNN of these versions, in the syntax of Cargo.toml: `>=9.1, <10`.
+    /// Requires a cuDNN version, in Cargo.toml syntax: `>=9.1, <10`.
     pub fn cudnn(mut self, requirement: impl Into<String>) -> Self {
         self.cudnn = Some(requirement.into());
         self
@@ -97,15 +97,16 @@ impl Config {
     }
 
     /// Sets the GPUs to compile for if nothing else chooses them: no [`archs`](Self::archs), no variable with a target
-    /// list, and no GPU in this machine. Default: the first of each major compute capability that nvcc supports.
+    /// list, and no GPU in this machine. Default: the first GPU of each major compute capability that nvcc supports.
     pub fn default_archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         self.default_archs.extend(list.into_iter().map(Into::into));
         self
     }
 
     /// Adds PTX of the highest target to target lists without PTX, so that the driver can compile the kernels for newer
-    /// GPUs. `CUDA_COMPUTE_CAP=80` then means `sm_80 compute_80`, as for bindgen_cuda and `nvcc -arch=sm_80`. Targets with
-    /// a letter, such as `sm_90a`, are ignored, since their PTX runs on no later GPU. Default: no PTX is added.
+    /// GPUs. `CUDA_COMPUTE_CAP=80` then means `sm_80 compute_80`, as for bindgen_cuda and `nvcc -arch=sm_80`. Targets
+    /// with a letter, such as `sm_90a`, are ignored, because their PTX does not run on newer GPUs. Default: no PTX is
+    /// added.
     pub fn embed_ptx(mut self) -> Self {
         self.embed_ptx = true;
         self
@@ -117,8 +118,8 @@ impl Config {
         self
     }
 
-    /// Adds CUDA libraries to link, by their short names: `cublas`, `nvrtc`. With [`Link::Static`] their archives are
-    /// linked, together with the archives that they need.
+    /// Adds CUDA libraries to link, by their short names: `cublas`, `nvrtc`. With [`Link::Static`], links their static
+    /// libraries and the static libraries that those need.
     pub fn libs<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.libs.extend(names.into_iter().map(Into::into));
         self
@@ -130,22 +131,22 @@ impl Config {
         self
     }
 
-    /// Adds an rpath relative to the program or shared library (`$ORIGIN`), before the absolute ones of
-    /// [`rpath`](Self::rpath): `../lib` for a program that is installed with its libraries, `../nvidia/cudnn/lib` for a
-    /// Python extension that uses NVIDIA's wheel beside its package.
+    /// Adds an rpath relative to the program or shared library (`$ORIGIN`). It precedes the absolute ones of
+    /// [`rpath`](Self::rpath). Use `../lib` for a program that is installed with its libraries, or
+    /// `../nvidia/cudnn/lib` for a Python extension that uses NVIDIA's wheel beside its package.
     pub fn rpath_origin(mut self, dir: impl Into<String>) -> Self {
         self.rpath_origin.push(dir.into());
         self
     }
 
-    /// Allows a build without CUDA. `probe` then returns a toolchain that links nothing, compiles nothing and writes a
-    /// guard with the reason. On docs.rs this is the default.
+    /// Allows a build without CUDA. `probe` then returns a toolchain that links nothing, compiles nothing, and writes a
+    /// guard with the reason. This is the default on docs.rs.
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// Searches the system below this directory, for example a system image. Paths in variables are used unchanged.
+    /// Searches the system image in this directory instead of this machine. Paths in variables are used unchanged.
     pub fn root(mut self, dir: impl Into<PathBuf>) -> Self {
         self.root = Some(dir.into());
         self
@@ -157,8 +158,8 @@ impl Config {
         self
     }
 
-    /// Sets a variable that overrides the process's environment for this crate's own search. The programs that it starts
-    /// (pkg-config, nvcc, `nvidia-smi`) and NVIDIA's driver still use the environment of the process.
+    /// Sets a variable that overrides the process's environment in this crate's own search. The programs that it runs
+    /// (pkg-config, nvcc, `nvidia-smi`) and NVIDIA's driver still use the process's environment.
     pub fn env(self, name: impl Into<String>, value: impl Into<OsString>) -> Self {
         self.envs([(name, value)])
     }

@@ -7,13 +7,13 @@ use std::fmt::{self, Write};
 /// All errors that stop the build, together. `Display` and `Debug` print the same text, since cargo shows a build
 /// script's error by its `Debug`.
 ///
-/// The operator `?` converts other errors that are common in build scripts: those of `std::io`, `std::env`, `std::fmt`,
-/// of parsing numbers and UTF-8, and any `Box<dyn std::error::Error>`, as well as strings. [`Error::other`] converts
-/// the rest.
+/// The `?` operator converts other errors that are common in build scripts: those of `std::io`, `std::env` and
+/// `std::fmt`, number and UTF-8 parsing errors, any `Box<dyn std::error::Error>`, and strings. [`Error::other`]
+/// converts the rest.
 #[derive(Clone)]
 pub struct Error {
     findings: Vec<Finding>,
-    /// The message of another library or the script itself. If it is set, there are no findings.
+    /// The message of another library or of the script itself. If it is set, there are no findings.
     other: String,
     /// Set if a library for another CPU was requested explicitly, or may have been. Otherwise it counts as missing.
     pub(crate) is_wrong_cpu_requested: bool,
@@ -65,7 +65,7 @@ impl Error {
         !self.findings.is_empty() && self.findings.iter().all(absent)
     }
 
-    /// Returns the findings that stop the build; empty for an error of another library.
+    /// Returns the findings that stop the build. Empty for an error of another library.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_not_there_is_not_found() {
+    fn only_missing_installations_are_not_found() {
         let absent = [
             FindingId::CudaNotFound,
             FindingId::CudnnNotFound,
@@ -171,7 +171,7 @@ mod tests {
 
     /// A script that continues without CUDA after `is_not_found` must not continue without a required file.
     #[test]
-    fn an_error_without_findings_is_something_else() {
+    fn an_error_without_findings_is_not_a_missing_installation() {
         assert!(!is_not_found(&[]));
         assert!(!Error::from("no such model").is_not_found());
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_another_library_is_printed_with_those_under_it() {
+    fn an_error_of_another_library_is_printed_with_its_sources() {
         let disk = Failed("no such disk", None);
         let file = Failed("cannot open\nthe file", Some(Box::new(disk)));
         let error = Error::other(Failed("no model\u{1b}[2J", Some(Box::new(file))));

@@ -36,17 +36,17 @@
 //! }
 //! ```
 //!
-//! The [`guide`] describes the search order and all variables, linking, kernels, and the guard.
-//! Every finding has an id, which is in brackets after its headline. [`findings`] explains each of them.
-//! A verdict is pass, fail or unknown. What was not checked is unknown, and the program continues.
+//! The [`guide`] describes the search order and all variables, linking, kernels, and the guard. Every finding has an
+//! id, which is in brackets after its headline. [`findings`] explains each of them. A verdict is pass, fail or unknown.
+//! If something cannot be checked, the verdict is unknown and the program continues.
 
 #![warn(clippy::missing_errors_doc, clippy::undocumented_unsafe_blocks)]
-#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests make and read machines of their own
+#![cfg_attr(test, allow(clippy::disallowed_methods))] // tests create and read fake machines
 
 mod mount;
 // In a checkout, the tests' dependency on this crate enables the features; a published package has no such dependency.
 #[cfg(all(test, not(all(feature = "cli", feature = "runtime"))))]
-compile_error!("the tests are about the whole crate: `cargo test --features cli`");
+compile_error!("the tests need all features: `cargo test --features cli`");
 #[cfg(not(feature = "runtime"))]
 use mount::runtime;
 #[cfg(feature = "runtime")]
@@ -58,7 +58,7 @@ mod choice;
 #[allow(
     clippy::disallowed_methods,
     clippy::disallowed_macros,
-    reason = "it reads its variables, starts pip and cargo, and speaks to people"
+    reason = "the CLI reads its own variables, runs pip and cargo, and prints to the terminal"
 )]
 pub mod cli;
 #[cfg(feature = "build")]
@@ -167,8 +167,7 @@ pub use {inspection::Inspection, report::target_report::TargetReport};
 #[cfg(feature = "build")]
 use system::directive::Directive;
 
-// Items for the targets in `fuzz`. cargo-fuzz sets `fuzzing` for every crate, also in a package that fuzzes a program
-// with a guard.
+// Items for the targets in `fuzz`. cargo-fuzz sets `fuzzing` for every crate, even if another package is fuzzed.
 #[cfg(all(fuzzing, feature = "cli"))]
 #[doc(hidden)]
 pub mod fuzzing {
@@ -201,8 +200,8 @@ pub mod fuzzing {
 /// Runs a build script. An error becomes `cargo::error` lines, followed by its
 /// [sources](std::error::Error::source), and fails the build. cargo shows only these lines.
 ///
-/// In the closure, `?` converts the errors of this crate and common errors of the standard library, which [`Error`]
-/// lists. No type has to be named:
+/// In the closure, `?` converts this crate's errors and the common standard library errors that [`Error`] lists. No
+/// type has to be named:
 ///
 /// ```no_run
 /// cudnn_guard::build(|| {
@@ -214,8 +213,8 @@ pub mod fuzzing {
 /// });
 /// ```
 ///
-/// [`Error::other`] converts the errors of other libraries, and those of scripts with another return type, if they can
-/// become a `Box<dyn std::error::Error>`:
+/// [`Error::other`] converts other errors, including those of functions with another return type, if they can become a
+/// `Box<dyn std::error::Error>`:
 ///
 /// ```no_run
 /// fn script() -> Result<(), Box<dyn std::error::Error>> {

@@ -24,7 +24,7 @@ impl Toolchain {
     /// cfgs `has_cuda`, `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a
     /// `links` key the metadata `version`, `cuda_version`, `include`, `cuda_include`, `libdir` and `rpath`.
     ///
-    /// A build script that compiles C or C++ must call this afterwards: some linkers resolve calls only in later
+    /// A build script that compiles C or C++ must call this after compiling: some linkers resolve calls only in later
     /// libraries.
     pub fn link(&self) {
         for directive in self.plan() {
@@ -52,7 +52,7 @@ impl Toolchain {
             }
         }
         if let Some(out_dir) = self.host.env.os_var("OUT_DIR") {
-            plan.short_names(Path::new(out_dir));
+            plan.link_short_names(Path::new(out_dir));
         }
         if self.host.platform.os == Os::Linux {
             if self.config.link != Link::Dynamic || !self.config.rpath {
@@ -93,8 +93,8 @@ impl Toolchain {
         if self.allowed.contains(FindingId::LibraryNotFound.as_str()) {
             return;
         }
-        let of_this_machine = plan.rpaths.iter().find(|dir| dir.is_absolute());
-        let lost = of_this_machine.and_then(|dir| lost_rpath::find(&self.host.env, dir));
+        let absolute = plan.rpaths.iter().find(|dir| dir.is_absolute());
+        let lost = absolute.and_then(|dir| lost_rpath::find(&self.host.env, dir));
         let Some((fault, files)) = lost else { return };
         for line in fault.finding().to_string().lines() {
             plan.add(Directive::Warning(line.to_string()));
@@ -115,7 +115,7 @@ impl Toolchain {
         };
         plan.library_in(dir, library);
         if let Some(library) = &cudnn.library {
-            plan.runs_from(library);
+            plan.loads_from(library);
         }
     }
 
@@ -151,7 +151,7 @@ impl Toolchain {
         let found = |dir| find_library::library_in(dir, name, platform, toolkit.version);
         for dir in &toolkit.link_dirs {
             if let Some(library) = found(dir) {
-                plan.runs_from(&dir.join(name));
+                plan.loads_from(&dir.join(name));
                 plan.library_in(dir, library);
                 return;
             }
@@ -211,7 +211,7 @@ struct Plan {
     loaded_from: Vec<PathBuf>,
     rpaths: Vec<PathBuf>,
     /// The libraries that are linked by their full file names.
-    whole_names: Vec<PathBuf>,
+    verbatim_libraries: Vec<PathBuf>,
 }
 
 impl Plan {
@@ -235,7 +235,7 @@ impl Plan {
     fn library_in(&mut self, dir: &Path, library: Library) {
         self.add(Directive::LinkSearch(dir.to_path_buf()));
         if let Library::Verbatim(file) = &library {
-            self.whole_names.push(dir.join(file));
+            self.verbatim_libraries.push(dir.join(file));
         }
         self.library(library);
     }
@@ -244,11 +244,11 @@ impl Plan {
         self.add(Directive::LinkLib(library));
     }
 
-    fn short_names(&mut self, out_dir: &Path) {
-        if self.whole_names.is_empty() {
+    fn link_short_names(&mut self, out_dir: &Path) {
+        if self.verbatim_libraries.is_empty() {
             return;
         }
-        self.add(match short_names(&self.whole_names, out_dir) {
+        self.add(match link_short_names(&self.verbatim_libraries, out_dir) {
             Ok(dir) => Directive::LinkSearch(dir),
             Err(finding) => Directive::Warning(finding.summary),
         });
@@ -265,7 +265,7 @@ impl Plan {
         self.add(Directive::Metadata(key.into(), value));
     }
 
-    fn runs_from(&mut self, library: &Path) {
+    fn loads_from(&mut self, library: &Path) {
         if let Some(dir) = library.parent() {
             if !self.loaded_from.iter().any(|known| known == dir) {
                 self.loaded_from.push(dir.to_path_buf());
@@ -307,7 +307,7 @@ impl Plan {
 /// Creates links with short names, `libcudnn.so` to `libcudnn.so.9`, for libraries that have only full names, as in
 /// NVIDIA's wheels. Returns their directory. Other crates of the program, such as cudarc and candle, link with
 /// `-lcudnn`.
-fn short_names(libraries: &[PathBuf], out_dir: &Path) -> Result<PathBuf, Finding> {
+fn link_short_names(libraries: &[PathBuf], out_dir: &Path) -> Result<PathBuf, Finding> {
     let dir = out_dir.join("cudnn-guard/lib");
     create_dir(&dir)?;
     for library in libraries {

@@ -1,9 +1,9 @@
-//! The runtime, whose files are outside of src.
+//! The runtime, which is in build-support/guard.
 
 #[path = "../build-support/guard/mod.rs"]
 #[allow(
     clippy::disallowed_methods,
-    reason = "it reads the environment and the files of the program that it is in"
+    reason = "the runtime reads the environment and the files of its program"
 )]
 // A build script uses only some of it.
 #[cfg_attr(not(feature = "runtime"), allow(dead_code, unused_imports))]

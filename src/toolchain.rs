@@ -52,7 +52,7 @@ use std::path::{Path, PathBuf};
 
 /// The chosen CUDA and cuDNN, the other candidates, and the findings about them.
 #[derive(Debug)]
-#[must_use = "nothing is linked, compiled or written unless it is asked to"]
+#[must_use = "a toolchain does nothing until its methods are called"]
 pub struct Toolchain {
     pub(crate) config: Config,
     pub(crate) host: Host,
@@ -64,9 +64,9 @@ pub struct Toolchain {
     pub(crate) findings: Vec<Finding>,
     /// Existing regular files that the result depends on.
     pub(crate) read: Vec<PathBuf>,
-    /// Why there is no CUDA, if the build continues without.
+    /// The reason why there is no CUDA, if the build continues without it.
     pub(crate) absent: Option<Error>,
-    /// Why there is no toolkit, for calls that need one later.
+    /// The reason why there is no toolkit, for calls that need one later.
     pub(crate) toolkit_fault: Option<Finding>,
     /// The GPU targets, once they were requested.
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
@@ -74,21 +74,21 @@ pub struct Toolchain {
     pub(crate) archives: Archives,
     /// The output files of kernels.
     pub(crate) written: Written,
-    /// The state of its guard.
+    /// The state of the guard.
     pub(crate) guard: RefCell<GuardState>,
 }
 
 /// A reason to stop the build that is not a fault of an installation.
 pub enum ToolchainFault<'a> {
-    /// A toolkit is needed that the build did not require.
+    /// A toolkit that is needed but that the build did not require.
     NoToolkit,
-    /// CUDNN_GUARD_PRINT is set, so the build prints these lines of the report.
+    /// The report that CUDNN_GUARD_PRINT requests, as lines.
     Shown(&'a [&'a str]),
 }
 
 impl Config {
-    /// Finds CUDA and cuDNN, and checks them. Tells cargo which files and variables the result depends on, even after
-    /// an error.
+    /// Finds and checks CUDA and cuDNN. Tells cargo which files and variables the result depends on, even after an
+    /// error.
     ///
     /// # Errors
     /// All errors that stop the build, together: missing or incompatible installations, and invalid settings in the
@@ -99,13 +99,13 @@ impl Config {
             cargo::emit(&directive);
         }
         if toolchain.host.env.get(Variable::GuardPrint).is_some() {
-            return Err(toolchain.shown());
+            return Err(toolchain.report_as_error());
         }
         let mut warnings = toolchain.findings.clone();
         warnings.retain(|finding| finding.severity == Severity::Warning);
         warnings.iter().for_each(cargo::warn);
         let toolchain = toolchain.settle()?;
-        toolchain.left_out().iter().for_each(cargo::emit);
+        toolchain.built_without_cuda().iter().for_each(cargo::emit);
         Ok(toolchain)
     }
 
@@ -133,7 +133,7 @@ impl Config {
         let is_needed =
             |one: &Finding| !is_built_without || one.id != FindingId::CudnnHeadersMissing;
         toolchain.findings.retain(is_needed);
-        // A build uses the tables instead: reading so many headers from a hard disk takes seconds.
+        // A build uses the tables instead, because reading so many headers from a hard disk takes seconds.
         let os = toolchain.host.platform.os;
         for candidate in toolchain.candidates.iter_mut().filter(|one| one.chosen) {
             if let Found::Cudnn(cudnn) = &mut candidate.found {
@@ -165,7 +165,7 @@ impl Toolchain {
         self.toolkit()?.version
     }
 
-    /// Returns the directory of the toolkit, which other tools call `CUDA_HOME`.
+    /// Returns the root directory of the toolkit, which other tools call `CUDA_HOME`.
     pub fn cuda_root(&self) -> Option<&Path> {
         Some(&self.toolkit()?.root)
     }
@@ -175,12 +175,12 @@ impl Toolchain {
         self.toolkit()?.nvcc.as_deref()
     }
 
-    /// Returns the version of cuDNN, from its headers, else from its libraries.
+    /// Returns the version of cuDNN from its headers, or else from its libraries.
     pub fn cudnn_version(&self) -> Option<Version> {
         self.cudnn()?.version()
     }
 
-    /// Returns the directories with the headers of cuDNN and CUDA, and of the C++ libraries of CUDA 13 (`cccl`).
+    /// Returns the header directories of cuDNN, CUDA, and the C++ libraries of CUDA 13 (`cccl`).
     pub fn include_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self.cudnn().and_then(|one| one.include_dir.clone());
         files::dedup(cudnn.into_iter().chain(self.cuda_include_dirs()))
@@ -196,7 +196,7 @@ impl Toolchain {
         dirs
     }
 
-    /// Returns the directories with the libraries of cuDNN and CUDA, without stubs.
+    /// Returns the library directories of cuDNN and CUDA, without stubs.
     pub fn link_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self.cudnn().and_then(|one| one.link_dir.clone());
         let cuda = self.toolkit().map(|one| one.link_dirs.clone());
@@ -279,7 +279,7 @@ impl Toolchain {
         }
     }
 
-    /// Returns the toolchain of the build system, if the target is another one. nvcc runs on the build system.
+    /// Returns the build system's toolchain, which contains the nvcc to run, if the target is a different system.
     pub(crate) fn for_build_system(&self) -> Option<Self> {
         let platform = self.host.builder();
         if platform == self.host.platform {
@@ -321,13 +321,13 @@ impl Toolchain {
         if !error.is_not_found() || !(self.config.optional || docs_rs) {
             return Err(error);
         }
-        // An optional CUDA is not used either if only a part of it is found.
+        // If only a part of an optional CUDA is found, none of it is used.
         self.absent = Some(error);
         Ok(self)
     }
 
-    /// Returns the warning of a build that continues without CUDA. On docs.rs this is expected.
-    fn left_out(&self) -> Option<Directive> {
+    /// Returns the warning that the build continues without CUDA. On docs.rs this is expected, so there is none.
+    fn built_without_cuda(&self) -> Option<Directive> {
         let reason = &self.absent.as_ref()?.findings().first()?.summary;
         let is_unexpected = self.config.optional && self.host.env.get(Variable::DocsRs).is_none();
         is_unexpected.then(|| {
@@ -339,7 +339,7 @@ impl Toolchain {
     }
 
     /// Returns the report as an error, since cargo hides the output of a successful build script.
-    fn shown(&self) -> Error {
+    fn report_as_error(&self) -> Error {
         let report = self.report().to_string();
         let mut lines = Vec::new();
         for line in report.lines() {

@@ -1,4 +1,4 @@
-//! The input and the result of the choice, for everything that judges it.
+//! The input and the result of the choice, for all checks of it.
 
 use crate::choice::pair::Choice;
 use crate::choice::requirement::Requirements;
@@ -19,12 +19,12 @@ pub struct CheckContext<'a> {
     pub scan: &'a Scan,
     pub choice: &'a Choice,
     pub requirements: &'a Requirements,
-    /// The finding if nvcc and the headers of the best toolkit have different versions.
+    /// The finding about an nvcc whose version differs from the headers of the best toolkit.
     pub skew: Option<Finding>,
 }
 
 impl CheckContext<'_> {
-    /// Returns the best candidate of this kind, even if it must not be used.
+    /// Returns the best candidate of this kind, even if it cannot be used.
     pub fn best(&self, kind: Kind) -> Option<&Candidate> {
         self.scan.candidates.get(self.choice.of(kind)?)
     }

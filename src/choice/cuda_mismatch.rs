@@ -23,7 +23,7 @@ pub struct CudaMismatch<'a> {
     pub compatible_cudnn: Option<&'a Candidate>,
     /// The package of the cuDNN, and the command that installs it for the toolkit's CUDA.
     pub package: Option<(&'a Owner, String)>,
-    /// The help to keep the wheel for the toolkit's CUDA, if another has overwritten its files.
+    /// The help for keeping the wheel for the toolkit's CUDA, if another wheel has overwritten its files.
     pub overwritten: Option<String>,
 }
 

@@ -17,9 +17,9 @@ use crate::runtime::facts::finding::{Finding, quoted};
 
 /// A candidate that the build cannot use.
 pub enum CandidateFault<'a> {
-    /// A variable requests a cuDNN for this CPU, which is not that of the platform.
+    /// A requested cuDNN for this CPU, which is not the platform's.
     OtherCpu(&'a Candidate, &'static str, &'a Platform),
-    /// A cuDNN without import library, such as the wheels for Windows from cuDNN 9 on.
+    /// A cuDNN without an import library, such as the wheels for Windows since cuDNN 9.
     NoImportLibrary(&'a Candidate),
 }
 
@@ -94,8 +94,8 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Returns the finding if the requested candidate cannot be used. If it is not requested, a candidate for another
-    /// CPU, with a damaged library or without a library counts as missing.
+    /// Returns the finding if the requested candidate cannot be used. A candidate that is not requested counts as
+    /// missing if it is for another CPU, has a damaged library, or has no library.
     fn requested_unusable(&self, candidate: &Candidate) -> Option<Finding> {
         let variable = candidate.request?;
         let of_variable = |fault, missed| {

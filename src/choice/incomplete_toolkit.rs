@@ -19,7 +19,7 @@ pub struct PartialToolkit<'a> {
 
 impl CheckContext<'_> {
     /// Returns the finding if the chosen toolkit is incomplete. It is not an error here: kernels that need a compiler
-    /// report it themselves, and a build with its own bindings needs no headers.
+    /// report that themselves, and a build with its own bindings needs no headers.
     pub fn partial(&self) -> Option<Finding> {
         let candidate = self.best(Kind::Toolkit)?;
         let toolkit = candidate.toolkit()?;
@@ -27,7 +27,7 @@ impl CheckContext<'_> {
             return None;
         }
         let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
-        // A complete toolkit was rejected because a variable requests this one, or because of the cuDNN.
+        // A complete toolkit was rejected because of a variable that requests this one, or because of the cuDNN.
         let is_other = |other: &&Candidate| other.toolkit().is_some() && is_complete(other);
         let fault = PartialToolkit {
             candidate,

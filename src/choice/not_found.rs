@@ -15,7 +15,7 @@ use crate::system::files;
 use crate::{Finding, Version};
 use std::path::{Path, PathBuf};
 
-/// More directories than this of one search step are counted, not listed.
+/// The number of directories of one search step above which they are counted instead of listed.
 const MANY: usize = 4;
 
 pub struct NoUsableCandidate<'a> {
@@ -24,7 +24,7 @@ pub struct NoUsableCandidate<'a> {
     pub found: &'a [&'a Candidate],
     /// The first library and its CPU, if all libraries are for other CPUs.
     pub foreign: Option<(&'a Candidate, &'static str)>,
-    /// A wheel of cuDNN that only exists in pip's record, and the directory of its files.
+    /// A wheel of cuDNN that exists only in pip's record, and the directory of its files.
     pub emptied: Option<(&'a Owner, &'a Path)>,
     /// The libraries in directories for another CPU.
     pub for_other_cpu: Vec<(PathBuf, &'static str)>,
@@ -62,7 +62,7 @@ impl CheckContext<'_> {
         fault.finding()
     }
 
-    /// Returns the options of `cudnn-guard fetch` that install a toolkit and a cuDNN for the toolkit that was found,
+    /// Returns the options of `cudnn-guard fetch` that install a toolkit, and a cuDNN for the toolkit that was found,
     /// within the requirements.
     pub fn fetch(&self) -> FetchOptions {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
@@ -70,7 +70,7 @@ impl CheckContext<'_> {
         let cudnn = requested(Kind::Cudnn);
         let cuda = match found.map(|toolkit| toolkit.major) {
             Some(major @ (11 | 12)) => Some(major.to_string()),
-            // CUDA 12 is the last with wheels of cuDNN 8.
+            // CUDA 12 is the last version with wheels of cuDNN 8.
             _ if cudnn.as_ref().is_some_and(|cudnn| cudnn.starts_with('8')) => {
                 requested(Kind::Toolkit).or_else(|| Some("12".into()))
             }
@@ -152,7 +152,7 @@ impl CheckContext<'_> {
         let mut places: Vec<(&FoundVia, String)> = Vec::new();
         for step in self.steps.iter().filter(|step| step.kind == kind) {
             let via = &step.via;
-            // The first directory above the crate's own represents the others.
+            // Of the directories above the crate's own, only the first is listed.
             let is_above = via.is_inactive() && places.iter().any(|(known, _)| *known == via);
             if is_above || matches!(step.place, Place::Copy(..)) {
                 continue;

@@ -1,7 +1,7 @@
 //! The function table of a cuDNN that is linked into the program, in the generated file.
 //!
-//! A loader cannot find these functions by name. The table is in assembly, since a Rust declaration that differs from
-//! the one in the program's own bindings would cause a warning there.
+//! A loader cannot find these functions by name. The table is in assembly, because a Rust declaration that differs from
+//! the one in the program's own bindings would cause a warning.
 
 use crate::runtime::facts::built::Built;
 use std::fmt::Write;
@@ -67,7 +67,7 @@ pub fn linked_in(built: &Built) -> String {
          unsafe extern \"C\" {{\n    \
          #[link_name = {table:?}]\n    static FUNCTIONS: [usize; {count}];\n}}\n\
          static NAMES: [&str; {count}] = {names:?};\n\
-         // SAFETY: the table below, which has them in this order and which nothing writes to.\n\
+         // SAFETY: the table below contains them in this order, and nothing writes to it.\n\
          pub static LINKED_IN: LinkedIn = unsafe {{ LinkedIn::new(&NAMES, &FUNCTIONS) }};\n\
          std::arch::global_asm!(\n    \
          \".pushsection .data.rel.ro.cudnn_guard, \\\"aw\\\"\",\n    \".balign 8\",\n    \

@@ -31,7 +31,7 @@ pub struct Guard<'a> {
     toolchain: &'a Toolchain,
     policy: Option<Policy>,
     loader: Option<Loader>,
-    /// The facts so far.
+    /// The facts that the guard will contain.
     built: Built,
     standalone: bool,
 }
@@ -41,7 +41,7 @@ pub enum InvalidGuard<'a> {
     /// A guard without a requirement for cuDNN.
     NoRequirement,
     Loader(Loader, Link),
-    /// A policy about the cuDNN of the build, which does not exist with `Link::Runtime`.
+    /// A policy that refers to the build's cuDNN, although `Link::Runtime` has none.
     Policy(Policy),
     /// A need that is neither a sub-library of cuDNN nor one of these operations.
     UnknownNeed(&'a str, Vec<&'a str>),
@@ -56,7 +56,7 @@ impl Toolchain {
             toolchain: self,
             policy: None,
             loader: None,
-            built: of_package(&self.host),
+            built: package_facts(&self.host),
             standalone: false,
         }
     }
@@ -82,8 +82,7 @@ impl Guard<'_> {
         self
     }
 
-    /// Makes it a failure if the program finds no GPU, no responding driver, or no cuDNN. By default the verdict is
-    /// then unknown.
+    /// Makes a missing GPU, an unresponsive driver, or a missing cuDNN a failure. Default: the verdict is unknown.
     pub fn require_gpu(mut self) -> Self {
         self.built.require_gpu = true;
         self
@@ -98,9 +97,9 @@ impl Guard<'_> {
         self
     }
 
-    /// Writes the complete runtime into the file, instead of calls into `cudnn_guard::runtime`, for a program without
-    /// dependencies in edition 2021 or 2024. Every change of the crate then compiles the runtime again, and the crate
-    /// cannot use `forbid(unsafe_code)`.
+    /// Writes the complete runtime into the file instead of calls to `cudnn_guard::runtime`, so that the program needs
+    /// no dependency. Requires edition 2021 or 2024. Every change to the crate then recompiles the runtime, and the
+    /// crate cannot use `forbid(unsafe_code)`.
     pub fn standalone(mut self) -> Self {
         self.standalone = true;
         self
@@ -158,7 +157,7 @@ impl Guard<'_> {
             requirement: Some(requirement),
             policy,
             loader,
-            cudarc: cudarc_release(loader, &toolchain.host),
+            cudarc: cudarc_version(loader, &toolchain.host),
             ..self.built
         };
         for finding in toolchain.findings().iter().chain(&known_bad) {
@@ -173,31 +172,35 @@ impl Guard<'_> {
         if platform.os == Os::Linux && platform.cpu == "x86_64" {
             built.tables.build_ids = build_ids::carried(&rules::majors(&built));
         }
-        for directive in delayed(loader, platform, cudnn) {
+        for directive in delay_load_directives(loader, platform, cudnn) {
             cargo::emit(&directive);
         }
         toolchain.write_guard(built, self.standalone)
     }
 }
 
-/// Returns the linker arguments that delay the loading of cuDNN's DLL, so that the guard can report a missing one.
-/// Without a guard, the error of Windows is better than a crash at the first call.
-fn delayed(loader: Loader, platform: &Platform, cudnn: Option<&Cudnn>) -> Vec<Directive> {
+/// Returns the linker arguments that delay-load cuDNN's DLL, so that the guard can report a missing one. Without a
+/// guard, Windows' own error message is better than a crash at the first call.
+fn delay_load_directives(
+    loader: Loader,
+    platform: &Platform,
+    cudnn: Option<&Cudnn>,
+) -> Vec<Directive> {
     let version = cudnn.and_then(Cudnn::version);
     let Some(version) = version.filter(|_| loader == Loader::Linked && platform.is_msvc()) else {
         return Vec::new();
     };
     let dll = platform.cudnn_library(version.major);
     let mut directives = Directive::delay_loading(&dll).to_vec();
-    // The linker arguments do not reach the programs above a crate with a `links` key.
+    // cargo does not pass linker arguments on to the programs that depend on a crate with a `links` key.
     directives.push(Directive::Metadata("delayed".into(), dll));
     directives
 }
 
 impl Guard<'static> {
     /// Writes a guard for a program that is built without CUDA. Its verdict is unknown, `built-without-cuda`, with the
-    /// reason. It is for build scripts that handle the error of `probe` themselves. `optional()` does the same by
-    /// default.
+    /// reason. Use it if the build script handles the error of `probe` itself. With
+    /// [`optional`](crate::Config::optional), [`write`](Self::write) does this.
     ///
     /// # Errors
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
@@ -241,12 +244,12 @@ fn absent(error: &Error, host: &Host) -> Built {
         policy: Policy::Requirement,
         convolution: false,
         absent: Some(reasons.join("; ")),
-        ..of_package(host)
+        ..package_facts(host)
     }
 }
 
 /// Returns the facts that do not depend on CUDA: the package and the version of cudnn-guard.
-fn of_package(host: &Host) -> Built {
+fn package_facts(host: &Host) -> Built {
     let name = host.env.var("CARGO_PKG_NAME");
     let package = name.zip(host.env.var("CARGO_PKG_VERSION"));
     Built {
@@ -257,7 +260,7 @@ fn of_package(host: &Host) -> Built {
 }
 
 /// Returns the version of cudarc in Cargo.lock, on which the library names depend.
-fn cudarc_release(loader: Loader, host: &Host) -> Option<Version> {
+fn cudarc_version(loader: Loader, host: &Host) -> Option<Version> {
     if loader != Loader::Cudarc {
         return None;
     }
@@ -273,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_contradicts_is_said_before_anything_is_written() {
+    fn contradictory_settings_are_reported_before_writing() {
         let text =
             |link, loader, policy| contradiction(link, loader, policy).unwrap_err().to_string();
         assert_eq!(
@@ -287,14 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn microsofts_linker_leaves_the_dll_to_the_first_call() {
+    fn microsofts_linker_delay_loads_the_dll() {
         let lines = |loader, triple: &str, major| {
             let cudnn = Cudnn {
                 header_version: Some(Version::new(major, 1, 0)),
                 ..Cudnn::default()
             };
             let platform = Platform::from_triple(triple);
-            let lines = delayed(loader, &platform, Some(&cudnn)).into_iter();
+            let lines = delay_load_directives(loader, &platform, Some(&cudnn)).into_iter();
             lines.map(|line| line.to_string()).collect::<Vec<_>>()
         };
         let msvc = "x86_64-pc-windows-msvc";

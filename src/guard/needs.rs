@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_means_nothing_is_told_what_there_is() {
+    fn an_unknown_need_is_reported_with_the_known_ones() {
         let message = |given: &[&str]| {
             let (words, rows) = (words(given), compat::known_bad());
             unknown(&words, &rows).map(|fault| fault.finding().to_string())
@@ -54,7 +54,7 @@ mod tests {
 
     /// NUM-02: the build stops only for a program that declares the affected operation.
     #[test]
-    fn a_release_that_is_bad_at_what_the_program_uses_stops_the_build() {
+    fn a_known_bug_in_a_needed_operation_stops_the_build() {
         let findings = |given: &[&str], minor| -> Vec<String> {
             let version = Version::new(9, minor, 0);
             let findings = known_bad(&words(given), &compat::known_bad(), version).into_iter();
@@ -77,7 +77,7 @@ mod tests {
 
     /// Faults of particular shapes are warnings, and faults of particular GPUs are only known on the machine.
     #[test]
-    fn attention_that_may_be_bad_is_a_warning_for_a_program_that_uses_it() {
+    fn a_partial_bug_in_attention_is_a_warning() {
         let findings = |version: &str, given: &[&str]| -> Vec<String> {
             let version = Version::parse(version).unwrap();
             let findings = known_bad(&words(given), &compat::known_bad(), version).into_iter();

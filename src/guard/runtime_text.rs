@@ -208,7 +208,7 @@ pub fn module_text(out: &mut String, name: &str) {
 /// The root of the runtime in its files.
 const ROOT: &str = "crate::runtime::";
 
-/// Returns the path to the root from the module of this file, wherever the text is included.
+/// Returns the path to the root from this file's module, wherever the text is included.
 fn to_root(name: &str) -> String {
     let dirs = name.matches('/').count();
     match dirs + usize::from(!name.ends_with("mod")) {
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_finds_the_root_from_where_it_stands() {
+    fn a_file_reaches_the_root_from_its_module() {
         assert_eq!(to_root("mod"), "self::");
         assert_eq!(to_root("check"), "super::");
         assert_eq!(to_root("facts/mod"), "super::");
@@ -231,7 +231,7 @@ mod tests {
 
     /// A module within a file would have another depth than the file.
     #[test]
-    fn no_file_holds_a_module() {
+    fn no_file_contains_an_inline_module() {
         for (name, source) in SOURCES {
             for line in source.lines().map(str::trim_start) {
                 let opened = line.contains("mod ") && line.ends_with('{');
@@ -242,7 +242,7 @@ mod tests {
 
     /// A missing file would be an empty module in the generated program.
     #[test]
-    fn every_module_that_is_declared_has_its_file() {
+    fn every_declared_module_has_a_file() {
         for (name, source) in SOURCES {
             let dir = name.strip_suffix("mod").unwrap_or_default();
             let mut before = "";
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_has_every_file_and_knows_no_crate() {
+    fn the_text_contains_every_file_and_names_no_crate() {
         let mut text = String::new();
         module_text(&mut text, "mod");
         for (name, source) in SOURCES {
@@ -268,14 +268,14 @@ mod tests {
             assert!(text.contains(first), "{name}");
         }
         assert!(!text.contains("crate::runtime"), "a path is left");
-        // Neither the build's own items nor features of this crate are in it.
+        // It contains neither the build's own items nor features of this crate.
         let of_cargo = text.replace("target_feature =", "").contains("feature =");
         assert!(!text.contains("mod cuda_sections ") && !of_cargo);
     }
 
-    /// The order is that of the runtime's documentation.
+    /// The order is the one in the runtime's documentation.
     #[test]
-    fn a_room_uses_only_those_before_it() {
+    fn a_module_uses_only_earlier_modules() {
         let (_, page) = SOURCES.iter().find(|(name, _)| *name == "mod").unwrap();
         let page = page.split_once("# Where things are").unwrap().1;
         let page = page.split_once("#[").unwrap().0;

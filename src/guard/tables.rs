@@ -5,8 +5,8 @@ use crate::model::platform::Platform;
 use crate::runtime::facts::tables::Tables;
 use crate::runtime::facts::version::Version;
 
-/// Returns the rows for a program that may load cuDNN from this version on. Earlier versions of its major are left out,
-/// since the program refuses them, and so are partial faults of operations that it does not need.
+/// Returns the rows for a program that may load cuDNN from this version on. Earlier versions of the major are left out
+/// because the program rejects them, as are partial bugs in operations that it does not need.
 pub fn tables(
     platform: &Platform,
     from: Version,
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_carries_the_rows_of_its_own_major_and_processor() {
+    fn a_program_contains_the_rows_for_its_major_and_cpu() {
         let platform = Platform::from_triple("aarch64-unknown-linux-gnu");
         let cuda = Version::new(12, 6, 0);
         let rows = tables(&platform, Version::new(9, 1, 0), Some(cuda), &[]);

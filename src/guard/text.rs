@@ -7,7 +7,7 @@ use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::record;
 use std::fmt::Write;
 
-/// Lints that a consumer may deny but that are irrelevant for a generated file.
+/// Lints that a crate may deny but that are irrelevant for a generated file.
 const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, dead_code, \
     unreachable_pub, unused, unused_qualifications, unused_results";
 /// Further lints for the text of the runtime.
@@ -57,7 +57,7 @@ pub fn text(built: &Built, standalone: bool) -> String {
         let record = "runtime::BuiltRecord";
         let _ = writeln!(
             out,
-            "/// What the build knew.\n{when}pub static BUILT: {record} = {record}::{made};"
+            "/// The facts about the build.\n{when}pub static BUILT: {record} = {record}::{made};"
         );
     };
     if built.loader == Loader::Static {
@@ -71,7 +71,7 @@ pub fn text(built: &Built, standalone: bool) -> String {
     out
 }
 
-const DEPENDENCY: &str = "// It is a part of the crate that includes it, and calls the crate `cudnn-guard`. In that crate's Cargo.toml:\n//\n\
+const DEPENDENCY: &str = "// The crate that includes this file must depend on the crate `cudnn-guard`, in its Cargo.toml:\n//\n\
      //     [dependencies]\n//     cudnn-guard = { path = \"../cudnn-guard\", default-features = false, features = [\"runtime\"] }\n";
 
 /// Formats the record as a byte string, one line per entry.
@@ -82,17 +82,16 @@ fn record_text(record: &[u8]) -> String {
         lines += &format!("{}\\\n    ", line.escape_ascii());
     }
     format!(
-        "/// What the build knew: what `cudnn-guard inspect` reads too.\nstatic RECORD: [u8; {}] = *b\"{}\\\n    {lines}\";\n",
+        "/// The record of the build, which `cudnn-guard inspect` also reads.\nstatic RECORD: [u8; {}] = *b\"{}\\\n    {lines}\";\n",
         record.len(),
         header.escape_ascii(),
     )
 }
 
-/// Keeps `libcudnn` in the program's list of libraries, even if the linker has not seen a use of it yet.
+/// Code that keeps `libcudnn` among the program's libraries, even if the linker has not seen a use of it yet.
 const LINKED: &str = "\
-// The program is linked with cuDNN: where that is missing, the system's loader ends it before `main`, and no guard runs,
-// unless it loads cuDNN only when it is first called, as Microsoft's linker was told. `cudnn-guard run PROGRAM` says then
-// what is missing.
+// The program is linked with cuDNN. If cuDNN is missing, the system's loader fails before `main` and no guard runs, unless
+// cuDNN is delay-loaded, as with Microsoft's linker. `cudnn-guard run PROGRAM` then reports what is missing.
 unsafe extern \"C\" {
     fn cudnnGetVersion() -> usize;
 }
@@ -104,27 +103,28 @@ static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
 const INTERFACE: &str = r"
 pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
 
-/// Verifies everything and ends the program, with exit code 78, if something does not fit. What is unknown is said in
-/// a few lines on standard error, and the program goes on.
+/// Checks everything, and exits with code 78 if something is incompatible. If something cannot be checked, prints a few
+/// lines to standard error, and the program continues.
 pub fn startup() {
     runtime::startup(&BUILT);
 }
 
-/// Verifies everything: the files, their releases, the driver, the GPU, a small convolution in each format. `Ok` only if all of it fits;
-/// what could not be checked is a `Failure` whose verdict is `Unknown`. Never panics, never exits.
+/// Checks everything: the files, their versions, the driver, the GPU, and a small convolution in each format. Returns `Ok`
+/// only if everything is compatible. If something cannot be checked, returns a `Failure` with the verdict `Unknown`. Never
+/// panics or exits.
 pub fn check() -> Result<Report, Failure> {
     runtime::check(&BUILT)
 }
 
-/// Verifies the same with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
-/// without TF32, `f16` and `bf16`; in both layouts; by every algorithm that cuDNN offers. For a test or an installation's
-/// self-check, not for every start.
+/// Like `check`, but runs every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
+/// without TF32, `f16` and `bf16`; in both layouts; with every algorithm that cuDNN offers. Meant for tests and for an
+/// installation's self-check, not for every start.
 pub fn check_thoroughly() -> Result<Report, Failure> {
     runtime::check_thoroughly(&BUILT)
 }
 
-/// Verifies the files and their releases, and touches neither CUDA nor the code of cuDNN. One that is linked into the
-/// program has no files, and is asked for its release.
+/// Checks the files and their versions without calling CUDA or cuDNN. A statically linked cuDNN has no files, so it is
+/// called for its version.
 pub fn check_version() -> Result<Report, Failure> {
     runtime::check_version(&BUILT)
 }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_record_in_the_text_is_the_record() {
+    fn the_text_contains_the_record() {
         let built = Built {
             written_by: "0.1.0".into(),
             package: Some("app 0.1.0".into()),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_needs_unsafe_code_allows_it() {
+    fn unsafe_code_is_allowed_only_where_needed() {
         let allows = |loader, standalone| {
             let built = Built {
                 loader,

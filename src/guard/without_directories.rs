@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_headline_keeps_the_name_and_loses_the_folder() {
+    fn a_path_is_shortened_to_its_file_name() {
         assert_eq!(
             without_directories("cuDNN 8.9.7 at `/home/me/venv/nvidia/cudnn` is older than `9.1`"),
             "cuDNN 8.9.7 at `cudnn` is older than `9.1`"

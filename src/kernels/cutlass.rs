@@ -10,10 +10,10 @@ use crate::toolkit::package_names::CUTLASS_DIR;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
-    /// Adds the headers of CUTLASS and CuTe to the header search path. They are in the directory in `CUTLASS_PATH`, which
-    /// contains `include/cutlass/cutlass.h`, or were installed by `cudnn-guard fetch --with cutlass`, or are in the wheel
-    /// `nvidia-cutlass` beside the chosen toolkit's wheels. Without them, the compilation fails (`config-invalid`). No macro
-    /// is defined.
+    /// Adds the headers of CUTLASS and CuTe to the header search path. They are taken from the directory in
+    /// `CUTLASS_PATH`, which contains `include/cutlass/cutlass.h`, from `cudnn-guard fetch --with cutlass`, or from the
+    /// wheel `nvidia-cutlass` beside the chosen toolkit's wheels. If they are not found, the compilation fails
+    /// (`config-invalid`). No macro is defined.
     pub fn cutlass(mut self) -> Self {
         self.cutlass = true;
         self
@@ -40,7 +40,7 @@ impl Kernels<'_> {
         Ok(dirs.map(|dir| format!("-I{}", dir.display())).collect())
     }
 
-    /// Returns the places of the wheel `nvidia-cutlass`.
+    /// Returns the possible locations of the wheel `nvidia-cutlass`.
     fn cutlass_wheels(&self) -> Vec<PathBuf> {
         let host = &self.toolchain.host;
         let root = self.toolchain.toolkit().map(|toolkit| &*toolkit.root);

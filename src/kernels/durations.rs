@@ -7,46 +7,46 @@ use crate::system::directive::Directive;
 use crate::system::files;
 use std::path::PathBuf;
 
-/// The durations of one library, or of all files of one product.
+/// The durations for one library, or for all files of one product.
 pub struct Durations {
     file: PathBuf,
     /// Output names with their milliseconds.
-    of: Vec<(String, u64)>,
+    known: Vec<(String, u64)>,
 }
 
 impl Durations {
     /// Reads the durations of earlier builds, one per line: `made gelu.ptx 1234`.
     pub fn read(file: PathBuf) -> Self {
-        let mut of = Vec::new();
+        let mut known = Vec::new();
         let text = files::read(&file).unwrap_or_default();
-        codec::each_line(&text, &mut |_, value| codec::push(&mut of, value));
-        Self { file, of }
+        codec::each_line(&text, &mut |_, value| codec::push(&mut known, value));
+        Self { file, known }
     }
 
-    /// Returns the indices of these jobs, the longest first. Unknown jobs come before known ones, since they may be
-    /// longer.
+    /// Returns the indices of these jobs, the longest first. Jobs of unknown duration come first, because they may be
+    /// the longest.
     pub fn longest_first(&self, jobs: &[Job]) -> Vec<usize> {
         let mut durations = Vec::new();
         for job in jobs {
             let name = name(job);
-            let known = self.of.iter().find(|(known, _)| *known == name);
+            let known = self.known.iter().find(|(output, _)| *output == name);
             durations.push(known.map_or(u64::MAX, |(_, duration)| *duration));
         }
         descending(&durations)
     }
 
     /// Records the commands that ran, and adds a line for each, the slowest first.
-    pub fn note(&mut self, ran: &[(&Job, &JobOutput)], lines: &mut Vec<Directive>) {
+    pub fn record(&mut self, ran: &[(&Job, &JobOutput)], lines: &mut Vec<Directive>) {
         let mut durations = Vec::new();
         for (job, output) in ran {
             let name = name(job);
             let duration = u64::try_from(output.time.as_millis()).unwrap_or(u64::MAX);
-            self.of.retain(|(known, _)| *known != name);
-            self.of.push((name, duration));
+            self.known.retain(|(output, _)| *output != name);
+            self.known.push((name, duration));
             durations.push(duration);
         }
         let mut text = String::new();
-        for one in &self.of {
+        for one in &self.known {
             text += &codec::line("made", one);
             text.push('\n');
         }

@@ -11,14 +11,14 @@ use crate::system::directive::Directive;
 use crate::toolkit::nvcc_command::Product;
 use std::path::{Path, PathBuf};
 
-/// Options that may differ between files, from [`Kernels::for_files`]. They are added to those of all files.
+/// Options that may differ between files, from [`Kernels::for_files`]. They are added to the options of all files.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct FileOptions {
     pub(super) archs: Vec<String>,
     pub(super) minimum: Option<ComputeCapability>,
     pub(super) flags: Vec<String>,
-    /// Macros that are defined if all targets have the compute capability.
+    /// Macros that are defined if all targets have at least this compute capability.
     conditional: Vec<(String, ComputeCapability)>,
 }
 
@@ -80,8 +80,8 @@ pub struct FileRequest {
 }
 
 impl Kernels<'_> {
-    /// Sets options for the files that match these names or patterns, as in [`exclude`](Self::exclude). A pattern that
-    /// matches none of the files is an error.
+    /// Sets options for the files that match these names or patterns, which have the same form as for
+    /// [`exclude`](Self::exclude). A pattern that matches no file is an error.
     ///
     /// ```no_run
     /// # use cudnn_guard::ComputeCapability;
@@ -102,7 +102,7 @@ impl Kernels<'_> {
         self
     }
 
-    /// Returns the targets and flags of each file. `targets` are those of all files.
+    /// Returns the targets and flags of each file. `targets` are the targets of all other files.
     pub(super) fn requests(
         &self,
         product: Product,
@@ -138,7 +138,7 @@ impl Kernels<'_> {
                 }
                 targets
             };
-            let mut flags = device_link::renamed(&own.flags);
+            let mut flags = device_link::with_rdc(&own.flags);
             for (name, minimum) in self.common.conditional.iter().chain(&own.conditional) {
                 if targets.iter().all(|one| one.target.capability >= *minimum) {
                     flags.push(define(name, None));
@@ -153,7 +153,7 @@ impl Kernels<'_> {
         sources.into_iter().map(&mut request).collect()
     }
 
-    /// Returns all options for a file together.
+    /// Returns all options for a file.
     fn options_of(&self, source: &Path) -> Result<FileOptions, Finding> {
         let mut all = FileOptions::default();
         for (patterns, options) in &self.file_options {

@@ -5,7 +5,7 @@ use crate::kernels::inputs::depfile_source::DepfileSource;
 use crate::kernels::inputs::sources::within;
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{Failure, ToolFailure};
-use crate::kernels::nvcc::wrapper::OBJECTS_OWN_FOLDER;
+use crate::kernels::nvcc::wrapper::TEMP_FILES_BESIDE_OBJECT;
 use crate::kernels::setup::{Setup, include_dirs};
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
@@ -23,13 +23,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-/// One source and one product of it.
+/// One source and one of its products.
 pub struct Job {
     pub source: PathBuf,
-    /// The object, the PTX, the cubin or the fatbin.
+    /// The object, PTX, cubin or fatbin.
     pub output: PathBuf,
     targets: Vec<Gencode>,
-    /// Its own flags, after those of all files.
+    /// The flags of this file, which follow the flags of all files.
     flags: Vec<String>,
     depfile: PathBuf,
     stamp: PathBuf,
@@ -45,7 +45,7 @@ pub struct JobOutput {
 }
 
 impl Job {
-    /// Returns one job for every source, or for cubins one for each target of it. Each has its own path below
+    /// Returns one job for every source, or for cubins one for each target of a source. Each has its own path below
     /// `out_dir`.
     pub fn all(
         host: &Host,
@@ -101,11 +101,11 @@ impl Job {
 
     fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {
         let mut besides = besides.to_vec();
-        // The names of nvcc's temporary files end up in the objects. They contain the process id, unless they are
-        // beside the object. CUDA 11.8 is the oldest version on which this was observed.
+        // The names of nvcc's temporary files end up in the objects. They contain the process id unless they are beside
+        // the object. This was observed with CUDA 11.8 and later.
         let known = setup.release >= Some(Version::new(11, 8, 0));
         if known && setup.plan.product == Product::Object {
-            besides.push(OBJECTS_OWN_FOLDER.to_string());
+            besides.push(TEMP_FILES_BESIDE_OBJECT.to_string());
         }
         let mut command = nvcc_command::compile(
             &setup.plan,
@@ -120,7 +120,7 @@ impl Job {
         command
     }
 
-    /// Returns everything that decides the result, except for the contents of the files that are read.
+    /// Returns everything that determines the result, except for the contents of the input files.
     pub fn how(&self, setup: &Setup) -> String {
         let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
         let command = self.command(setup, &[]);
@@ -133,7 +133,7 @@ impl Job {
         [own.as_slice(), &include_dirs(&self.flags), &setup.search].concat()
     }
 
-    /// Returns the files that the output was made from, if it exists and none of them has changed.
+    /// Returns the input files of the output, if it exists and none of them has changed.
     pub fn fresh(&self, setup: &Setup, files: &StatCache) -> Option<Vec<Rc<File>>> {
         self.made(&self.how(setup), &self.search(setup))
             .fresh(files)
@@ -158,7 +158,7 @@ impl Job {
         )
     }
 
-    /// Runs nvcc. The inner error is an nvcc that ended without an error message.
+    /// Runs nvcc. The inner error means that nvcc ended without an error message.
     pub fn make(&self, setup: &Setup, threads: usize) -> Result<Result<JobOutput, Death>, Finding> {
         let (how, search) = (self.how(setup), self.search(setup));
         let stamp = self.made(&how, &search);
@@ -213,7 +213,7 @@ impl Job {
         lister: DepfileSource,
         threads: usize,
     ) -> Result<(Invocation, Output), Finding> {
-        // A list that this run does not write must not be left from an earlier build.
+        // A list from an earlier build must not remain if this run writes none.
         out_dir::remove(&self.depfile);
         let mut besides = lister.args(&self.depfile);
         if threads > 1 {

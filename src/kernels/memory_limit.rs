@@ -5,15 +5,15 @@ use crate::system::files;
 use std::path::PathBuf;
 
 /// The memory that one thread of nvcc may need, in bytes. The files of candle-kernels 0.11.1 need 0.2 to 0.6 GiB with
-/// nvcc 13.5 and one target (`/usr/bin/time -v`). A higher figure would slow down builds that have enough memory; a
-/// compilation that is killed is tried again.
+/// nvcc 13.5 and one target (`/usr/bin/time -v`). A higher value would slow down builds that have enough memory. A
+/// compilation that is killed is run again.
 const USUAL: u64 = 1 << 30;
 
 /// Like [`USUAL`], but for kernels that use CUTLASS: `flash_fwd_hdim128_bf16_sm80.cu` of candle-flash-attn 0.11.1 with
 /// CUTLASS 4.2 needs 3.7 GiB, measured with the same program.
 const WITH_CUTLASS: u64 = 4 << 30;
 
-/// Returns the memory that one thread of nvcc may need, by the libraries in the header search path.
+/// Returns the memory that one thread of nvcc may need, which depends on the libraries in the header search path.
 pub fn per_thread(search_path: &[PathBuf]) -> u64 {
     let has_cutlass = |dir: &PathBuf| files::is_file(&dir.join("cutlass").join("cutlass.h"));
     match search_path.iter().any(has_cutlass) {
@@ -22,8 +22,8 @@ pub fn per_thread(search_path: &[PathBuf]) -> u64 {
     }
 }
 
-/// Returns how many threads may compile at a time: one for each CPU, unless the memory is too small for them. A number
-/// that the user passed to cargo is not lowered.
+/// Returns how many threads may compile at a time: one for each CPU, unless memory is short. A number that the user
+/// passed to cargo is not lowered.
 pub fn threads(cpus: usize, available: Option<u64>, each: u64, env: &Environment) -> usize {
     let default = cpus.to_string();
     let is_chosen = env.var("NUM_JOBS").is_some_and(|jobs| jobs != default);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_on_cutlass_need_more() {
+    fn kernels_with_cutlass_need_more_memory() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-cutlass-{}", std::process::id()));
         std::fs::create_dir_all(dir.join("cutlass")).unwrap();
         let search_path = [PathBuf::from("/nowhere"), dir.clone()];

@@ -90,24 +90,25 @@ pub struct Kernels<'a> {
 /// A request for kernels that cannot be fulfilled.
 pub enum InvalidRequest<'a> {
     LibraryName(&'a str),
-    /// A library, with a method that only applies to files which a program loads.
+    /// A library for which a method was called that only applies to files that a program loads.
     LinkedLibrary(&'a str, &'static str),
     ModuleName(&'a str),
-    /// A module, and the name that two of its constants would share.
+    /// A module, and the constant name that two of its files share.
     SameConstant(&'a str, String, [&'a Path; 2]),
-    /// A path of `file`, `files` or `watch` that does not exist. `true` if it is to be compiled.
+    /// A path in `file`, `files` or `watch` that does not exist. `true` if it should be compiled.
     MissingPath(&'a Path, bool),
     NoMatch(&'a str),
     /// A pattern of `for_files` that matches none of the files.
     NoMatchForOptions(&'a Path),
     NoSource,
-    /// Only files that `exclude` matches.
+    /// Files that are all excluded.
     AllExcluded,
-    /// The directories without CUTLASS. `true` if `CUTLASS_PATH` names the only one. The last is in `CUDNN_GUARD_HOME`.
+    /// The directories that were searched for CUTLASS. `true` if `CUTLASS_PATH` names the only one. The last is in
+    /// `CUDNN_GUARD_HOME`.
     NoCutlass(&'a [PathBuf], bool, Option<PathBuf>),
     /// A flag for nvcc that chooses GPU targets.
     TargetFlag(String),
-    /// Cubins of targets that are only PTX.
+    /// Cubins for targets that are all PTX.
     OnlyPtx(&'a [Gencode], ChosenBy),
     /// A request outside a build script.
     NoOutDir,
@@ -139,13 +140,13 @@ impl Toolchain {
 }
 
 impl Kernels<'_> {
-    /// Compiles to the static library `lib<name>.a`, with machine code and PTX for all targets, and links it and
-    /// CUDA's runtime to this crate. An optional toolchain without CUDA compiles and links nothing.
+    /// Compiles the files to the static library `lib<name>.a`, with machine code and PTX for all targets, and links the
+    /// library and the CUDA runtime to this crate. An optional toolchain without CUDA compiles and links nothing.
     ///
     /// # Errors
     /// Everything that stops the compilation: `nvcc-not-found` and `cuda-not-found`, invalid targets (see
     /// [`Toolchain::targets`]), an incompatible host compiler (`host-compiler-unsupported`), a failure of nvcc
-    /// (`nvcc-failed`), and `config-invalid` if the script names no file or the same library twice.
+    /// (`nvcc-failed`), and `config-invalid` if the build script names no file or the same library twice.
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
         let result = self.library(name, &mut lines);
@@ -193,7 +194,7 @@ impl Kernels<'_> {
             || variables.any(|variable| device_link::is_requested(&flags_of(variable, env)))
     }
 
-    /// Compiles every source. `lines` is complete even on failure, since a build script may continue.
+    /// Compiles every source. `lines` is complete even on failure, because the build script may continue.
     fn make(
         &self,
         product: Product,
@@ -371,13 +372,13 @@ fn run_outdated(
         }
     }
     if !ran.is_empty() {
-        durations.note(&ran, lines);
+        durations.record(&ran, lines);
     }
     made
 }
 
-/// Adds the paragraphs of nvcc's output that are not in `shown` yet. A warning about a header is repeated for every
-/// source that includes it, and for the host code and each target.
+/// Adds the paragraphs of nvcc's output that are not in `shown` yet. nvcc repeats a warning about a header for every
+/// source that includes it, for the host code and for each target.
 fn warn_once(text: &str, shown: &mut BTreeSet<OsString>, lines: &mut Vec<Directive>) {
     for paragraph in text.split("\n\n") {
         let paragraph = paragraph.trim_end();

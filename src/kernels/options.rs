@@ -5,12 +5,12 @@ use crate::kernels::inputs::sources::{Patterns, Source};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use std::path::{Path, PathBuf};
 
-/// The stream of a kernel launch that names no stream, and of a call of CUDA's runtime such as `cudaMemcpyAsync`.
+/// The stream of a kernel launch without an explicit stream, and of CUDA runtime calls such as `cudaMemcpyAsync`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultStream {
-    /// One stream for all threads, which synchronizes with the other blocking streams. This is nvcc's default.
+    /// One stream for all threads, which synchronizes with the other blocking streams. The default of nvcc.
     Legacy,
-    /// A stream for each host thread. cudaforge and bindgen_cuda compile this way.
+    /// A stream for each host thread. cudaforge and bindgen_cuda use this mode.
     PerThread,
 }
 
@@ -33,22 +33,22 @@ impl Kernels<'_> {
         self
     }
 
-    /// Adds the files that match a pattern, `src/kernels/*.cu`, or a list of files and patterns:
-    /// `["src/gelu.cu", "src/moe/*.cu"]`. A file that does not exist and a pattern that matches nothing are errors.
+    /// Adds the files that match a pattern, such as `src/kernels/*.cu`, or a list of files and patterns, such as
+    /// `["src/gelu.cu", "src/moe/*.cu"]`. It is an error if a file does not exist or a pattern matches nothing.
     pub fn files(mut self, patterns: impl Into<Patterns>) -> Self {
         self.sources.extend(patterns.into().sources());
         self
     }
 
-    /// Excludes the files that match these names or patterns from [`files`](Self::files). A pattern without a `/` is
-    /// matched against the file name, `*_test.cu`. Any other is matched against the path, `src/old/*.cu`.
+    /// Excludes the files that match these names or patterns from [`files`](Self::files). A pattern without a `/`, such
+    /// as `*_test.cu`, is matched against the file name, others, such as `src/old/*.cu`, against the path.
     pub fn exclude(mut self, patterns: impl Into<Patterns>) -> Self {
         self.excluded.extend(patterns.into().0);
         self
     }
 
-    /// Compiles these kernels again if one of these files, or a file in one of these directories, changes. It is for
-    /// inputs that nvcc does not report. Headers are tracked already.
+    /// Recompiles these kernels if one of these files, or a file in one of these directories, changes. Use it for
+    /// inputs that nvcc does not report. Headers are tracked by default.
     pub fn watch(mut self, patterns: impl Into<Patterns>) -> Self {
         self.watched.extend(patterns.into().0);
         self
@@ -65,16 +65,16 @@ impl Kernels<'_> {
         self
     }
 
-    /// Defines a macro if all targets of a file have at least this compute capability: code for newer GPUs does not
-    /// compile for older ones.
+    /// Defines a macro if all targets of a file have at least this compute capability. Use it for code that does not
+    /// compile for older GPUs.
     pub fn define_if_at_least(mut self, name: &str, minimum: ComputeCapability) -> Self {
         self.common = self.common.define_if_at_least(name, minimum);
         self
     }
 
-    /// Adds one argument for nvcc: `--use_fast_math`. GPU targets are chosen by [`archs`](Self::archs). With
-    /// `-rdc=true`, for kernels that call functions of other files, [`compile`](Self::compile) has nvcc link the device
-    /// code (`-dlink`), and links `cudadevrt`.
+    /// Adds one argument for nvcc, such as `--use_fast_math`. Use [`archs`](Self::archs) to choose GPU targets. With
+    /// `-rdc=true`, for kernels that call functions in other files, [`compile`](Self::compile) has nvcc link the device
+    /// code (`-dlink`) and links `cudadevrt`.
     pub fn flag(mut self, text: impl Into<String>) -> Self {
         self.common = self.common.flag(text);
         self
@@ -86,8 +86,8 @@ impl Kernels<'_> {
         self
     }
 
-    /// Sets the stream of launches that name none, nvcc's `--default-stream`. Kernels that are moved from cudaforge or
-    /// bindgen_cuda need [`DefaultStream::PerThread`] to run on the same stream as before.
+    /// Sets the stream of launches without an explicit stream (nvcc's `--default-stream`). Kernels ported from
+    /// cudaforge or bindgen_cuda need [`DefaultStream::PerThread`] to run on the same stream as before.
     pub fn default_stream(self, stream: DefaultStream) -> Self {
         self.flag(match stream {
             DefaultStream::Legacy => "--default-stream=legacy",
@@ -95,16 +95,16 @@ impl Kernels<'_> {
         })
     }
 
-    /// Sets the CUDA runtime that [`compile`](Self::compile) links. Default: the static one, as with nvcc, if the toolkit
-    /// has it. On Windows, the DLL, since Rust programs use the C runtime's DLL too.
+    /// Sets the CUDA runtime that [`compile`](Self::compile) links. Default: the static one, as with nvcc, if the
+    /// toolkit contains it. On Windows, the DLL, because Rust programs also use the C runtime's DLL.
     pub fn cudart(mut self, cudart: Cudart) -> Self {
         self.cudart = Some(cudart);
         self
     }
 
     /// Sets the optimization level of host code, 0 to 3. Default: the level of cargo's profile. Device code is always
-    /// optimized, except with nvcc's `-G`. If a level is set, here or as a flag, the profile does not imply `-g` or
-    /// `-lineinfo` either. [`debug`](Self::debug) and [`lineinfo`](Self::lineinfo) add them.
+    /// optimized, except with nvcc's `-G`. If a level is set here or by a flag, the profile no longer implies `-g` or
+    /// `-lineinfo`. [`debug`](Self::debug) and [`lineinfo`](Self::lineinfo) add them.
     pub fn opt_level(mut self, level: u8) -> Self {
         self.optimisation.level = Some(level);
         self
@@ -122,8 +122,8 @@ impl Kernels<'_> {
         self
     }
 
-    /// Sets the targets of these kernels, in the syntax of [`Config::archs`](crate::Config::archs), whose list they
-    /// replace. `CUDNN_GUARD_ARCHS` overrides both.
+    /// Sets the targets of these kernels, in the syntax of [`Config::archs`](crate::Config::archs). This list replaces
+    /// that one. `CUDNN_GUARD_ARCHS` overrides both.
     pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         self.common = self.common.archs(list);
         self
@@ -137,8 +137,8 @@ impl Kernels<'_> {
     }
 
     /// Makes [`ptx`](Self::ptx), [`fatbin`](Self::fatbin) and [`cubin`](Self::cubin) also write `<name>.rs` in
-    /// `OUT_DIR`, with a constant for each file: `GELU` for `gelu.ptx` (a `&str`) or `gelu.fatbin` (a `&[u8]`), and `GELU_SM_90A`
-    /// for `gelu.sm_90a.cubin`. The crate includes the module with
+    /// `OUT_DIR`, with a constant for each file: `GELU` for `gelu.ptx` (a `&str`) or `gelu.fatbin` (a `&[u8]`), and
+    /// `GELU_SM_90A` for `gelu.sm_90a.cubin`. Include the module with
     ///
     /// ```ignore
     /// mod ptx {

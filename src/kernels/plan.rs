@@ -1,4 +1,4 @@
-//! The checked request of a build script, and the call of nvcc for it.
+//! The checked request of a build script, and the nvcc command for it.
 
 use crate::error::Error;
 use crate::host_compiler::compiler_choice::{self, Choice};
@@ -62,7 +62,7 @@ impl Kernels<'_> {
         )?;
         let cudnn = self.toolchain.cudnn();
         let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
-        let mut flags = device_link::renamed(&self.common.flags);
+        let mut flags = device_link::with_rdc(&self.common.flags);
         flags.extend(self.cutlass_flags()?);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
         let host = &self.toolchain.host;
@@ -77,7 +77,7 @@ impl Kernels<'_> {
         }
         let mut choice = compiler_choice::choice(&host.env, &flags);
         match (nvcc_itself(&choice, &flags, host), &choice) {
-            // CXX is for other tools too, and may name `nvcc_wrapper` of Kokkos.
+            // Other tools use CXX too, and it may name Kokkos's `nvcc_wrapper`.
             (Some(_), Choice::Variable(Variable::Cxx, _)) => choice = Choice::Nobody,
             (Some(fault), _) => return Err(fault.finding().into()),
             (None, _) => {}
@@ -99,7 +99,8 @@ impl Kernels<'_> {
         Ok((plan, targets))
     }
 
-    /// Returns the targets of a list, else those of the build. `findings` are shown, or returned, with its own.
+    /// Returns the targets in a list, or else those of the build. The findings are added to `findings`, or returned in
+    /// an error.
     pub(super) fn targets(
         &self,
         product: Product,

@@ -9,7 +9,7 @@ use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Plan;
 use std::path::PathBuf;
 
-/// A plan together with the machine that it runs on.
+/// A plan and the machine that it runs on.
 pub struct Setup<'a> {
     pub plan: Plan,
     pub host: &'a Host,
@@ -39,7 +39,7 @@ impl<'a> Setup<'a> {
             tools: toolchain_fingerprint::state(&plan, &toolchain.host, root),
             release: toolkit.and_then(|toolkit| toolkit.version),
             others: others.filter_map(Candidate::toolkit).collect(),
-            wrapper: NvccWrapper::of(&toolchain.host.env),
+            wrapper: NvccWrapper::find(&toolchain.host.env),
             host: &toolchain.host,
             plan,
         }

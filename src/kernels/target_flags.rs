@@ -4,7 +4,7 @@ use crate::kernels::InvalidRequest;
 use crate::model::environment::{Environment, Variable};
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, flags_of};
 
-/// A variable with a flag that chooses targets. nvcc compiles for these besides the targets of the build.
+/// A variable with a flag that chooses targets. nvcc compiles for these in addition to the build's targets.
 pub struct TargetsInVariable {
     pub variable: Variable,
     pub flag: String,
@@ -90,7 +90,7 @@ mod tests {
                      = help: remove it from the flags in build.rs, and call `.archs([\"{named}\"])`"
                 )
             );
-            // The help works: the flag is a valid word of such a list.
+            // The help is correct: the flag is a valid word in such a list.
             assert_eq!(read(Dialect::Ours, named).unwrap().len(), 1, "{named}");
         }
         for sound in [

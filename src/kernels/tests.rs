@@ -30,7 +30,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 #[test]
-fn a_library_of_two_files_of_the_same_name() {
+fn a_library_from_two_files_with_the_same_name() {
     let package = Package::new(&[
         ("src/a/gelu.cu", "#include \"gelu.h\"\n"),
         ("src/a/gelu.h", ""),
@@ -89,7 +89,7 @@ fn a_library_of_two_files_of_the_same_name() {
 }
 
 #[test]
-fn names_of_objects_do_not_depend_on_where_the_package_lies() {
+fn object_names_do_not_depend_on_the_packages_directory() {
     let (one, two) = (Package::new(&[]), Package::new(&[]));
     assert_eq!(one.hash("src/a.cu"), two.hash("src/a.cu"));
     assert_ne!(one.hash("src/a.cu"), one.hash("src/b.cu"));
@@ -97,7 +97,7 @@ fn names_of_objects_do_not_depend_on_where_the_package_lies() {
 }
 
 #[test]
-fn only_what_changed_is_compiled_again() {
+fn only_changed_files_are_compiled_again() {
     let mut package = Package::new(&[
         ("src/a.cu", "#include \"common.h\"\n"),
         ("src/b.cu", "b\n"),
@@ -128,7 +128,7 @@ fn only_what_changed_is_compiled_again() {
     std::fs::remove_dir_all(package.path("out")).unwrap();
     std::fs::create_dir(package.path("out")).unwrap();
     package.compiles(&both);
-    // Another nvcc at the same path.
+    // A different nvcc at the same path.
     std::fs::remove_file(package.path("cuda/bin/nvcc")).unwrap();
     let other = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
     let copied = std::process::Command::new("cp")
@@ -140,7 +140,7 @@ fn only_what_changed_is_compiled_again() {
 }
 
 #[test]
-fn the_number_of_threads_is_no_reason_to_compile_again() {
+fn the_number_of_threads_does_not_cause_a_rebuild() {
     let package = Package::new(&[("src/a.cu", "")]);
     let mut toolchain = package.toolchain();
     toolchain.set_cuda(Version::new(13, 0, 0));
@@ -166,7 +166,7 @@ fn the_number_of_threads_is_no_reason_to_compile_again() {
 }
 
 #[test]
-fn a_file_that_may_have_changed_while_it_was_compiled_is_compiled_again() {
+fn a_file_that_may_have_changed_during_compilation_is_compiled_again() {
     let package = Package::new(&[("src/a.cu", "")]);
     let file = std::fs::File::options()
         .append(true)
@@ -179,7 +179,7 @@ fn a_file_that_may_have_changed_while_it_was_compiled_is_compiled_again() {
 }
 
 #[test]
-fn every_file_that_fails_is_named_with_nvccs_own_words() {
+fn every_file_that_fails_is_named_with_nvccs_output() {
     let package = Package::new(&[
         ("src/a.cu", "mistake"),
         ("src/b.cu", ""),
@@ -223,7 +223,7 @@ fn every_file_that_fails_is_named_with_nvccs_own_words() {
 }
 
 #[test]
-fn without_nvcc_the_places_looked_at_are_named() {
+fn without_nvcc_the_searched_places_are_named() {
     let package = Package::new(&[("src/a.cu", "")]);
     let mut toolchain = package.toolchain();
     let wheel = PathBuf::from("/venv/lib/python3.11/site-packages/nvidia/cuda_runtime");
@@ -263,7 +263,7 @@ fn without_nvcc_the_places_looked_at_are_named() {
 }
 
 #[test]
-fn what_was_noticed_while_choosing_targets_is_a_warning() {
+fn findings_about_targets_are_warnings() {
     let package = Package::new(&[("src/a.cu", "")]);
     let toolchain = package.toolchain();
     let chosen = toolchain.selection().map(|chosen| Selection {
@@ -294,7 +294,7 @@ fn what_was_noticed_while_choosing_targets_is_a_warning() {
 
 /// ARC-02, ARC-04
 #[test]
-fn targets_are_held_against_the_cudnn() {
+fn targets_are_compared_with_cudnns() {
     let package = Package::new(&[("src/a.cu", "")]);
     let mut toolchain = package.toolchain();
     toolchain.set(Found::Cudnn(Cudnn {
@@ -343,7 +343,7 @@ fn an_absent_toolchain_compiles_nothing() {
 }
 
 #[test]
-fn what_build_rs_got_wrong_is_said() {
+fn mistakes_in_build_rs_are_reported() {
     let package = Package::new(&[("src/a.cu", "")]);
     let toolchain = package.toolchain();
     let message = |kernels: Kernels, name: &str| {
@@ -370,7 +370,7 @@ fn what_build_rs_got_wrong_is_said() {
 }
 
 #[test]
-fn a_shared_runtime_is_linked_where_there_is_no_static_one() {
+fn a_shared_runtime_is_linked_if_the_static_one_is_missing() {
     let package = Package::new(&[("src/a.cu", "")]);
     std::fs::remove_file(package.path("cuda/lib64/libcudart_static.a")).unwrap();
     package.write("cuda/lib64/libcudart.so.13.0.48", "");

@@ -45,7 +45,7 @@ fn has_cuda_is_set_beside_has_cudnn() {
 
 /// cargo applies linker arguments only to the package whose build script prints them.
 #[test]
-fn a_program_hears_from_its_dependency_what_its_linker_is_to_be_told() {
+fn a_program_gets_linker_arguments_from_its_dependency() {
     let directives = |key: &str, value: &str| {
         let pair = (format!("DEP_DNN_{key}"), value.into());
         let host = Host::capture(None, None, &[pair]);
@@ -89,7 +89,7 @@ fn a_directory_of_the_system_gets_no_rpath() {
         "/usr/lib/x86_64-linux-gnu/nvidia/libnvrtc.so.13",
         "/opt/cudnn/lib/libcudnn.so.9",
     ] {
-        plan.runs_from(Path::new(library));
+        plan.loads_from(Path::new(library));
     }
     let origin = ["../lib".to_string()];
     plan.rpaths(&Platform::from_triple("x86_64-unknown-linux-gnu"), &origin);

@@ -17,20 +17,21 @@ use std::path::{Path, PathBuf};
 pub struct Toolkit {
     /// The root directory: `/usr/local/cuda-13.0`, `…/site-packages/nvidia/cu13`.
     pub root: PathBuf,
-    /// `CUDA_VERSION` of its `cuda.h`, or the version that its nvcc reports.
+    /// The version from `CUDA_VERSION` in its `cuda.h`, or from its nvcc.
     pub version: Option<Version>,
     pub nvcc: Option<PathBuf>,
     pub include_dirs: Vec<PathBuf>,
     /// Library directories without stubs.
     pub link_dirs: Vec<PathBuf>,
-    /// Directories of stub libraries: the last to be searched when linking, never in an rpath.
+    /// Directories of stub libraries. The linker searches them last, and they are never in an rpath.
     pub stub_dirs: Vec<PathBuf>,
-    /// Libraries (short names) and headers that the build requires and that are missing here.
+    /// Libraries (by short name) and headers that the build requires but that are missing here.
     pub absent: Vec<String>,
 }
 
 impl Toolkit {
-    /// Returns `true` if it has libraries but neither headers nor a compiler: enough to run, not to build.
+    /// Returns `true` if it has libraries but neither headers nor a compiler, which is enough to run programs but not
+    /// to build them.
     pub fn is_runtime(&self) -> bool {
         !self.link_dirs.is_empty() && self.nvcc.is_none() && self.include_dirs.is_empty()
     }
@@ -43,12 +44,12 @@ impl Toolkit {
     }
 }
 
-/// A library as the linker is given it.
+/// The name that is passed to the linker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkName {
     /// The short name of `libcudnn.so` or `cudnn.lib`.
     Short(String),
-    /// The full file name `libcudnn.so.9`, because no unversioned link is beside it.
+    /// The full file name `libcudnn.so.9`, because the link without a version does not exist.
     Verbatim(String),
 }
 
@@ -60,7 +61,7 @@ pub struct Cudnn {
     /// The header that the version was read from.
     pub header: Option<PathBuf>,
     pub include_dir: Option<PathBuf>,
-    /// `CUDNN_MAJOR`, `CUDNN_MINOR`, `CUDNN_PATCHLEVEL`.
+    /// The version from `CUDNN_MAJOR`, `CUDNN_MINOR` and `CUDNN_PATCHLEVEL`.
     pub header_version: Option<Version>,
     /// The main library, which programs load: `…/libcudnn.so.9`.
     pub library: Option<PathBuf>,
@@ -74,7 +75,7 @@ pub struct Cudnn {
     /// The library's architecture: `x86_64`, `aarch64`.
     pub cpu: Option<&'static str>,
     pub parts: Vec<SubLibraryFile>,
-    /// The device code that all core sub-libraries contain; empty if it was not read.
+    /// The device code that all core sub-libraries contain. Empty if it was not read.
     pub gpu_codes: Vec<Target>,
     /// The package that installed it, if a package record names one.
     pub owner: Option<Box<Owner>>,
@@ -93,13 +94,13 @@ pub struct Copies {
 /// Facts about the files of a cuDNN other than their versions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Files {
-    /// Sub-libraries with several full files instead of one file and links to it.
+    /// Sub-libraries with several separate files instead of one file and links to it.
     pub copies: Vec<Copies>,
-    /// Functions that sub-libraries import from each other and that the other does not define.
+    /// Functions that a sub-library imports from another one that does not define them.
     pub unresolved: Vec<Unresolved>,
-    /// The CUDA majors that sub-libraries were built for, with their files, if they differ.
+    /// The CUDA majors that the sub-libraries were built for, if they differ, each with a file.
     pub cuda_majors: Vec<(u32, PathBuf)>,
-    /// The directories that contain the files once links are followed.
+    /// The real directories of the files, with links resolved.
     pub directories: Vec<PathBuf>,
     /// The directory of its archives, if no shared library is beside them.
     pub archives: Option<PathBuf>,
@@ -108,20 +109,20 @@ pub struct Files {
     pub unversioned_header: Option<PathBuf>,
     /// A header that includes a missing header of cuDNN, and the missing header's name.
     pub missing_header: Option<(PathBuf, String)>,
-    /// The wheels that have overwritten each other's files, the one that most of the files are from first.
+    /// The wheels that overwrote each other's files. The wheel that most of the files are from comes first.
     pub wheels: Vec<Owner>,
     /// The Debian package of the headers, if their version differs from the library's.
     pub header_owner: Option<Owner>,
     /// The reason why the file in the library's place cannot be used.
     pub obstacle: Option<Obstacle>,
-    /// The library's real file, if the link that programs load does not point to it.
+    /// The library's real file, if the link that programs load does not point to the file.
     pub unlinked: Option<PathBuf>,
     /// Sub-libraries that exist but cannot be used, by file name.
     pub part_obstacles: Vec<(String, Obstacle)>,
-    /// The soname that the loader searches for, if no file has this name.
+    /// The soname that the loader searches for, if no such file exists.
     pub absent_soname: Option<String>,
-    /// Set if the main library searches its own directory for sub-libraries before LD_LIBRARY_PATH: a DT_RPATH, since
-    /// 9.22.
+    /// `true` if the main library searches its own directory for sub-libraries before LD_LIBRARY_PATH, through a
+    /// DT_RPATH. This is the case since 9.22.
     pub own_first: bool,
 }
 
@@ -223,7 +224,7 @@ impl Candidate {
         }
     }
 
-    /// Returns `true` if a build can use any of it. A Python package's bundled copy is not usable.
+    /// Returns `true` if a build can use any part of it. A Python package's bundled copy is not usable.
     pub fn is_usable(&self) -> bool {
         match &self.found {
             Found::Toolkit(toolkit) => toolkit.nvcc.is_some() || !toolkit.include_dirs.is_empty(),

@@ -1,4 +1,4 @@
-//! A snapshot of the environment, and every variable that is read.
+//! A snapshot of the environment, and the declarations of all variables that are read.
 
 use crate::model::text::{newest_first, parse_numbers};
 use std::ffi::{OsStr, OsString};
@@ -8,11 +8,11 @@ use std::time::Duration;
 /// The meaning of a variable's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// An explicit installation: an unusable value is an error, and nothing else is searched.
+    /// An explicit installation. An unusable value is an error, and nothing else is searched.
     Installation(Names),
-    /// A context variable: a place to search, or evidence. Never an error.
+    /// A context variable, which is a place to search or evidence. It is never an error.
     Context,
-    /// A property of the login or machine, too unspecific for cargo to watch.
+    /// A property of the login session or the machine. It is too unspecific for cargo to watch.
     Session,
     /// An option of cudnn-guard or of the build tools.
     Setting,
@@ -32,7 +32,8 @@ pub enum Names {
 
 macro_rules! variables {
     ($($variant:ident = $name:literal, $kind:ident $(($names:ident))?;)*) => {
-        /// A variable that is read at build time. Rerun lines, documentation and messages come from here.
+        /// A variable that is read at build time. The `rerun-if` lines, the documentation and the messages are derived
+        /// from this list.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Variable { $(#[doc = concat!("`", $name, "`")] $variant),* }
 
@@ -163,7 +164,7 @@ pub struct Environment {
     target: Option<String>,
 }
 
-/// Returns the value of a name. The last one counts if the name occurs twice.
+/// Returns the value of a name. If the name occurs twice, the last value counts.
 fn value<'a>(pairs: &'a [(String, OsString)], name: &str) -> Option<&'a OsStr> {
     let (_, value) = pairs.iter().rfind(|(known, _)| known == name)?;
     Some(value)
@@ -184,7 +185,7 @@ impl Environment {
         self
     }
 
-    /// Returns the names of a variable, with and without the target, by precedence as in the cc crate:
+    /// Returns the names of a variable with and without the target, in order of precedence as in the cc crate:
     /// `CUDNN_PATH_aarch64-unknown-linux-gnu`, `CUDNN_PATH_aarch64_unknown_linux_gnu`, `TARGET_CUDNN_PATH` (in a native
     /// build `HOST_CUDNN_PATH`), `CUDNN_PATH`.
     pub fn spellings(&self, variable: Variable) -> Vec<String> {
@@ -208,7 +209,7 @@ impl Environment {
             .map_or_else(|| variable.name().to_string(), |(name, _, _)| name)
     }
 
-    /// Values from the build script come first, under any name. An empty one hides the environment's value.
+    /// Values from the build script come first, under any of the names. An empty value hides the environment's value.
     fn found(&self, variable: Variable) -> Option<(String, &OsStr, Origin)> {
         let spellings = self.spellings(variable);
         for name in &spellings {
@@ -225,7 +226,8 @@ impl Environment {
         None
     }
 
-    /// Returns the paths in variables with this prefix and a version, such as `CUDA_PATH_V13_0`; newest first.
+    /// Returns the paths in variables that consist of this prefix and a version, such as `CUDA_PATH_V13_0`, the newest
+    /// first.
     pub fn numbered(&self, prefix: &str) -> Vec<(String, PathBuf)> {
         let mut found = Vec::new();
         for (name, _) in self.process.iter().chain(&self.build_script) {
@@ -295,7 +297,7 @@ impl Environment {
     pub fn program_deadline(&self) -> Option<Duration> {
         let value = self.get(Variable::GuardProgramDeadline)?.to_str()?;
         let seconds = value.trim().parse::<f64>().ok()?;
-        // A day counts as no limit, and no clock overflows.
+        // A day is as good as no limit, and a clock cannot overflow.
         (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(86_400.0)))
     }
 

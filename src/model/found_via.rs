@@ -20,7 +20,7 @@ pub enum FoundVia {
     /// An inactive pixi environment beside Cargo.toml.
     InactivePixi,
     EnvironmentOnPath,
-    /// pkg-config, with the .pc file once it is known.
+    /// pkg-config, with the .pc file if it is known.
     PkgConfig(Option<PathBuf>),
     /// A description of a directory that is always searched.
     Directory(&'static str),

@@ -12,7 +12,8 @@ pub struct Gencode {
 }
 
 impl Gencode {
-    /// Compiles a target from its own PTX. Only `sm_90a` can be compiled from `compute_90a`, so both have the suffix.
+    /// Creates a gencode that compiles a target from its own PTX. `sm_90a` can only be compiled from `compute_90a`, so
+    /// both have the suffix.
     pub const fn plain(target: Target) -> Self {
         Self {
             via: Target {
@@ -29,7 +30,7 @@ impl Gencode {
     }
 
     /// Returns `true` if nvcc can compile the target from this PTX: PTX only from itself, machine code for a GPU that
-    /// supports the PTX. PTX with the suffix `a` only becomes machine code with this suffix.
+    /// supports the PTX. PTX with the suffix `a` can only become machine code with this suffix.
     pub fn is_valid(self) -> bool {
         match (self.target.code, self.via.suffix) {
             (Code::Ptx, _) | (_, Suffix::Arch) => self.is_plain(),
@@ -37,7 +38,8 @@ impl Gencode {
         }
     }
 
-    /// Returns `true` if nvcc makes only one of the two: machine code with the suffix `f` replaces that without it.
+    /// Returns `true` if nvcc compiles only one of the two: machine code with the suffix `f` replaces the machine code
+    /// without it.
     pub fn excludes(self, other: Self) -> bool {
         let family = |suffix| suffix != Suffix::Arch;
         self.target == other.target

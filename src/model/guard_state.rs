@@ -1,7 +1,7 @@
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::compute_capability::Target;
 
-/// The build script's actions so far that its guard reports.
+/// The build script's actions that its guard reports.
 #[derive(Debug, Default)]
 pub struct GuardState {
     /// The targets of all compiled kernels, sorted and without duplicates.

@@ -19,7 +19,7 @@ pub struct Linkage {
     pub format: Format,
     /// The architecture as in target triples.
     pub cpu: String,
-    /// Set for 64-bit little-endian files.
+    /// `true` for 64-bit little-endian files.
     pub is_usual: bool,
     pub soname: Option<String>,
     /// The libraries loaded with it: DT_NEEDED, the import table.
@@ -31,7 +31,7 @@ pub struct Linkage {
     pub runpath: Option<String>,
     /// DF_1_NODEFLIB: the loader does not search the system directories for its libraries.
     pub nodeflib: bool,
-    /// PT_GNU_STACK with the flag to run its contents.
+    /// `true` if PT_GNU_STACK requests an executable stack.
     pub executable_stack: bool,
     pub interpreter: Option<String>,
     /// The symbol versions that it requires from other libraries, by file name.
@@ -44,12 +44,12 @@ pub struct Object {
     /// The name by which it was requested; empty for the program.
     pub name: String,
     pub path: PathBuf,
-    /// The value of `$ORIGIN` in it: the directory where the loader found it, possibly through a link.
+    /// The value of `$ORIGIN` in the object: the directory where the loader found it, possibly through a link.
     pub origin: PathBuf,
     /// The search entry through which the loader found it.
     pub via: Option<LoadOrigin>,
     pub need: LoadPhase,
-    /// The index of the object that requested it first.
+    /// The index of the first object that requested it.
     pub requester: Option<usize>,
     pub linkage: Linkage,
     /// The reason why the loader fails on it.
@@ -58,10 +58,10 @@ pub struct Object {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum LoadPhase {
-    /// Program start, which fails without it.
+    /// Program start, which fails if the library is missing.
     #[default]
     Start,
-    /// The first convolution, whose sub-library of cuDNN does not load without it.
+    /// The first convolution, whose cuDNN sub-library fails to load if the library is missing.
     Part,
     /// An explicit `dlopen`, which may never happen.
     Later,
@@ -74,7 +74,7 @@ pub struct Missing {
     pub needed_by: PathBuf,
     pub need: LoadPhase,
     pub searched: Vec<String>,
-    /// An empty file of this name, or a link whose target does not exist: a mount point of the real file.
+    /// An empty file of this name, or a dangling link, over which the real file is mounted later.
     pub placeholder: Option<PathBuf>,
     /// The first file of this name that the loader cannot use.
     pub unfit: Option<Unfit>,

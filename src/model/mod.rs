@@ -1,4 +1,4 @@
-//! Plain data: requirements, search results, and why results are rejected. Nothing here touches the machine.
+//! Plain data: requirements, search results, and why results are rejected. Nothing here accesses the machine.
 
 pub mod candidate;
 pub mod chosen_by;

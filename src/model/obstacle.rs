@@ -21,7 +21,7 @@ impl Obstacle {
         }
     }
 
-    /// Returns the directory that contains it, or the one that cannot be entered.
+    /// Returns the directory that contains the path, or the directory that cannot be entered.
     pub fn dir(&self) -> &Path {
         match &self.defect {
             Defect::Closed(dir) => dir,
@@ -29,7 +29,7 @@ impl Obstacle {
         }
     }
 
-    /// Returns `true` if it is a link to a file that does not exist.
+    /// Returns `true` if the path is a dangling link.
     pub fn is_gone(&self) -> bool {
         matches!(self.defect, Defect::SymlinkLoop | Defect::Dangling(_))
     }

@@ -7,7 +7,7 @@ use std::fmt;
 
 impl Installer {
     /// Returns the command that installs the newest cuDNN (headers and libraries) for this CUDA major, at least `from`
-    /// and before `below`. None if no such package exists.
+    /// and before `below`. Returns `None` if no such package exists.
     pub fn install_cudnn(self, cuda: u32, from: Version, below: Option<Version>) -> Option<String> {
         let newest = majors::NEWEST_CUDNN;
         let name = match self {
@@ -35,7 +35,7 @@ impl Installer {
     }
 }
 
-/// Returns a version without a third number of 0: 9.1, but 9.10.2.
+/// Returns a version without its third number if that is 0: 9.1, but 9.10.2.
 pub fn brief(version: Version) -> String {
     match version.patch {
         0 => version.short(),
@@ -44,8 +44,8 @@ pub fn brief(version: Version) -> String {
 }
 
 impl Owner {
-    /// Returns the command that replaces this package with a version of at least `from` and before `below`. None for
-    /// apt, which may not have such a version.
+    /// Returns the command that replaces this package with a version of at least `from` and before `below`. Returns
+    /// `None` for apt, which may not have such a version.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
         let mut range = Vec::new();
         if from > Version::new(0, 0, 0) {
@@ -128,7 +128,7 @@ mod tests {
             "uv pip install 'nvidia-cudnn-cu12>=9.13'"
         );
         assert_eq!(command(Installer::Apt, "libcudnn9-cuda-12", None), None);
-        // Without the last number, pip answers that what is here is new enough.
+        // Without the last number, pip considers the installed version new enough.
         assert_eq!(
             range(
                 Installer::Pip,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cudnn_is_installed_for_the_cuda_that_was_found() {
+    fn cudnn_is_installed_for_the_cuda_that_was_found() {
         let (any, nine) = (Version::new(0, 0, 0), Version::new(9, 1, 0));
         let eight = Some(Version::new(9, 0, 0));
         for (installer, cuda, from, below, command) in [

@@ -1,4 +1,4 @@
-//! The target system. It is an argument everywhere, so that Windows is tested on Linux.
+//! The target system. It is always passed as an argument, so that Windows is tested on Linux.
 
 use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
 use std::path::Path;
@@ -44,7 +44,7 @@ impl Platform {
         self.os == Os::Windows && self.triple.ends_with("-msvc")
     }
 
-    /// Returns the corresponding 64-bit triple of a 32-bit one, for which NVIDIA ships nothing.
+    /// Returns the 64-bit triple that corresponds to a 32-bit one. NVIDIA ships nothing for 32-bit targets.
     pub fn instead_of_32_bit(&self) -> Option<&'static str> {
         let cpu = self.cpu.as_str();
         let x86 = matches!(cpu, "i386" | "i486" | "i586" | "i686") || self.triple.ends_with("x32");
@@ -59,7 +59,7 @@ impl Platform {
         }
     }
 
-    /// Returns the directory of Debian's multiarch layout: `x86_64-linux-gnu`.
+    /// Returns the directory name of Debian's multiarch layout: `x86_64-linux-gnu`.
     pub fn multiarch(&self) -> String {
         format!("{}-linux-gnu", self.cpu)
     }
@@ -80,7 +80,8 @@ impl Platform {
         cudnn_file("", major, self.os == Os::Windows)
     }
 
-    /// Returns the sub-library that a file name means: `graph` for `libcudnn_graph.so.9`, `cudnn` for `libcudnn.so.9`.
+    /// Returns the sub-library that a file name refers to: `graph` for `libcudnn_graph.so.9`, `cudnn` for
+    /// `libcudnn.so.9`.
     pub fn cudnn_part(&self, path: &Path) -> Option<(String, LibraryName)> {
         let file = LibraryName::of(path).filter(|file| file.is_dll == (self.os == Os::Windows))?;
         let name = match file.sub_library()? {
@@ -112,7 +113,7 @@ mod tests {
 
     /// CFG-19
     #[test]
-    fn a_32_bit_triple_has_a_64_bit_one_instead() {
+    fn a_32_bit_triple_has_a_64_bit_alternative() {
         for (triple, instead) in [
             ("i686-pc-windows-msvc", Some("x86_64-pc-windows-msvc")),
             ("i686-unknown-linux-gnu", Some("x86_64-unknown-linux-gnu")),

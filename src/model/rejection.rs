@@ -19,13 +19,13 @@ pub enum Rejection {
     NothingCompatible,
     TooOld(String),
     TooNew(String),
-    /// A cuDNN for this CUDA major, which is not the toolkit's.
+    /// A cuDNN for this CUDA major, which differs from the toolkit's.
     BuiltForCuda(u32),
-    /// A toolkit of another CUDA major than this one, for which the chosen cuDNN was built.
+    /// A toolkit for a different CUDA major than this one, which the chosen cuDNN was built for.
     CudnnBuiltForCuda(u32),
     /// A cuDNN for this architecture.
     OtherCpu(&'static str),
-    /// A path that no line for cargo can contain.
+    /// A path that cannot be printed for cargo.
     UnprintablePath(&'static str),
     RuntimeOnly,
     Missing(Vec<&'static str>),
@@ -41,11 +41,11 @@ pub enum Rejection {
     HeaderSkew(Version, Version),
     /// Sub-libraries of different versions.
     MixedParts,
-    /// Only the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
+    /// A cuDNN with only the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
     JitOnly,
     /// The bundled copy of this Python package.
     BundledWith(&'static str),
-    /// A place that only LD_LIBRARY_PATH names.
+    /// An installation that is only in LD_LIBRARY_PATH.
     OnLibraryPath,
     /// A record of a directory that does not exist.
     Gone,

@@ -4,7 +4,8 @@ use crate::model::gencode::Gencode;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
 use std::fmt;
 
-/// The targets of a build in numeric order. `Display` writes `CUDNN_GUARD_ARCHS`: `sm_80 sm_90 compute_90`.
+/// The targets of a build, in numeric order. `Display` writes the syntax of `CUDNN_GUARD_ARCHS`: `sm_80 sm_90
+/// compute_90`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetList(Vec<Gencode>);
 
@@ -27,7 +28,7 @@ impl TargetList {
         }
     }
 
-    /// Returns `true` if every target has at least this compute capability, so that code for it can be enabled.
+    /// Returns `true` if every target has at least this compute capability, so that code that needs it can be enabled.
     pub fn all_at_least(&self, minimum: ComputeCapability) -> bool {
         self.0
             .iter()
@@ -49,14 +50,15 @@ impl TargetList {
         self.0.iter().map(|gencode| gencode.target).collect()
     }
 
-    /// Returns nvcc's options, one for each target: `-gencode=arch=compute_80,code=sm_80`.
+    /// Returns one nvcc flag for each target: `-gencode=arch=compute_80,code=sm_80`.
     pub fn nvcc(&self) -> Vec<String> {
         self.0.iter().map(Gencode::to_string).collect()
     }
 
-    /// Returns the value of `CMAKE_CUDA_ARCHITECTURES`: `80-real;90`. None if CMake cannot express it: `8.6(8.0)`.
+    /// Returns the value for `CMAKE_CUDA_ARCHITECTURES`, such as `80-real;90`. Returns `None` if CMake cannot express a
+    /// target, such as `8.6(8.0)`.
     pub fn cmake(&self) -> Option<String> {
-        self.worded(&|number, machine, ptx| {
+        self.join_words(&|number, machine, ptx| {
             Some(match (machine, ptx) {
                 (true, false) => format!("{number}-real"),
                 (false, _) => format!("{number}-virtual"),
@@ -65,23 +67,23 @@ impl TargetList {
         })
     }
 
-    /// Returns the value of `TORCH_CUDA_ARCH_LIST`: `8.0;9.0+PTX`. None if PyTorch cannot express it: PTX without
-    /// machine code, families, `8.6(8.0)`.
+    /// Returns the value for `TORCH_CUDA_ARCH_LIST`, such as `8.0;9.0+PTX`. Returns `None` if PyTorch cannot express a
+    /// target: PTX without machine code, a family, or `8.6(8.0)`.
     pub fn torch(&self) -> Option<String> {
         let family = |gencode: &Gencode| gencode.target.suffix == Suffix::Family;
         if self.0.iter().any(family) {
             return None;
         }
-        self.worded(&|number, machine, ptx| {
+        self.join_words(&|number, machine, ptx| {
             let end = number.len() - usize::from(number.ends_with('a')) - 1;
             let (major, minor) = number.split_at(end);
             machine.then(|| format!("{major}.{minor}{}", if ptx { "+PTX" } else { "" }))
         })
     }
 
-    /// Joins the words for each number with its suffix. The arguments of `word` are the number, and `true` for machine
-    /// code and for PTX.
-    fn worded(&self, word: &dyn Fn(String, bool, bool) -> Option<String>) -> Option<String> {
+    /// Joins the words for the targets. `word` gets the number with its suffix, and whether there is machine code and
+    /// PTX for it.
+    fn join_words(&self, word: &dyn Fn(String, bool, bool) -> Option<String>) -> Option<String> {
         let mut kinds: Vec<(Target, bool, bool)> = Vec::new();
         for gencode in &self.0 {
             if !gencode.is_plain() {

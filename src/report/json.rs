@@ -1,5 +1,4 @@
-//! The report as JSON. Keys are never renamed, and all of them are always present: an unknown value is `null` or an
-//! empty list.
+//! The report as JSON. Keys are never renamed and always present. An unknown value is `null` or an empty list.
 
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
 use crate::model::found_via::FoundVia;

@@ -27,7 +27,7 @@ impl fmt::Display for Mark {
     }
 }
 
-/// Returns the width that the format string requests: `{report:100}`. A path is never broken.
+/// Returns the width in the format string, as in `{report:100}`. A path is never broken.
 pub(crate) fn columns(f: &Formatter<'_>) -> usize {
     f.width().unwrap_or(COLUMNS)
 }
@@ -72,7 +72,7 @@ pub(crate) fn finding_text(finding: &Finding, most: usize, columns: usize) -> St
     out
 }
 
-/// Joins pieces with spaces or line breaks; lines after the first are indented. An empty piece is a further space,
+/// Joins pieces with spaces or line breaks. Lines after the first are indented. An empty piece is an additional space,
 /// except at the end of a line.
 pub(crate) fn pieces(pieces: &[&str], indent: usize, columns: usize) -> String {
     let mut out = String::new();

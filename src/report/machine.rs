@@ -20,8 +20,7 @@ use std::path::{Path, PathBuf};
 
 impl Toolchain {
     /// Returns the report of the search with the state of this machine: its driver, its GPUs, the default targets, and
-    /// the cudarc of the crate in the current directory. With `root` or `target` of another system the GPUs are left
-    /// out.
+    /// the cudarc of the crate in the current directory. The GPUs are left out if `root` or `target` is another system.
     pub fn examine(&self) -> Report {
         let mut report = self.report();
         let findings = report.findings.iter_mut();
@@ -69,7 +68,7 @@ impl Report {
         self.toolkit.iter().any(|toolkit| toolkit.nvcc.is_some())
     }
 
-    /// Returns the directories that the loader must search for a program that opens cuDNN and CUDA itself.
+    /// Returns the directories that the loader must search if a program opens cuDNN and CUDA itself.
     pub fn library_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self.cudnn.as_ref().and_then(|one| one.link_dir.clone());
         let toolkit = self.toolkit.as_ref().map(|one| one.link_dirs.clone());
@@ -119,10 +118,10 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
         if toolchain.host.platform.os == Os::Linux {
             findings.extend(not_opened::findings(cudnn, toolkit).into_iter().flatten());
         }
-        let unserved = rules::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
-        // A finding about a GPU is clearer than one about the target that was chosen for it.
-        findings.retain(|one| !unserved.iter().any(|finding| finding.id == one.id));
-        findings.extend(unserved);
+        let unsupported = rules::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
+        // A finding about a GPU is clearer than one about the target that was chosen for the GPU.
+        findings.retain(|one| !unsupported.iter().any(|finding| finding.id == one.id));
+        findings.extend(unsupported);
     }
     machine
 }

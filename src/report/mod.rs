@@ -22,7 +22,10 @@ use crate::search::search_step::Kind;
 use crate::toolchain::Toolchain;
 use std::fmt;
 
-/// A report of this machine: the installations found, and the findings about them.
+/// A report about this machine: the installations found, and the findings about them.
+///
+/// `{}` prints the full report for a terminal of 80 columns, `{:120}` for 120 columns. `{:#}` prints only the chosen
+/// CUDA and cuDNN.
 ///
 /// `{}` prints all of it for a terminal of 80 columns, `{:120}` for one of 120; `{:#}` only the chosen CUDA and cuDNN.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +57,7 @@ pub(crate) struct Machine {
 }
 
 impl Toolchain {
-    /// Returns the report of the search. Nothing is queried again.
+    /// Returns the report of the search, without querying anything again.
     pub fn report(&self) -> Report {
         Report {
             toolkit: self.toolkit().cloned(),
@@ -68,7 +71,7 @@ impl Toolchain {
 }
 
 impl Report {
-    /// Returns fail if a finding is an error; unknown if something could not be checked; else pass.
+    /// Returns fail if a finding is an error, unknown if something could not be checked, and pass otherwise.
     pub fn verdict(&self) -> Verdict {
         verdict(&self.findings, self.unchecked().is_empty())
     }
@@ -78,7 +81,7 @@ impl Report {
     }
 
     /// Returns the findings of a severity.
-    fn of(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
+    fn with_severity(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
         let findings = self.findings.iter();
         findings.filter(move |finding| finding.severity == severity)
     }
@@ -106,7 +109,7 @@ impl Report {
     }
 }
 
-/// Returns fail if a finding is an error; unknown if something was not checked; else pass.
+/// Returns fail if a finding is an error, unknown if something was not checked, and pass otherwise.
 pub(crate) fn verdict(findings: &[Finding], all_checked: bool) -> Verdict {
     let is_error = |finding: &Finding| finding.severity == Severity::Error;
     match findings.iter().any(is_error) {

@@ -1,4 +1,4 @@
-//! Libraries of CUDA that a cuDNN opens by name and that this machine's loader does not find.
+//! Missing CUDA libraries that cuDNN opens by name.
 
 use crate::cudnn::consistency;
 use crate::model::candidate::{Cudnn, Toolkit};
@@ -12,7 +12,7 @@ use crate::system::files;
 use crate::toolkit::missing_library;
 use std::path::PathBuf;
 
-/// Libraries of CUDA that a cuDNN opens by name, and that this machine's loader does not find.
+/// CUDA libraries that a cuDNN opens by name and that this machine's loader does not find.
 pub struct NotOpened<'a> {
     pub cudnn: &'a Cudnn,
     pub cuda: u32,
@@ -20,12 +20,12 @@ pub struct NotOpened<'a> {
     pub packages: String,
     /// The missing libraries, each with a sub-library that opens it.
     pub missing: Vec<(String, &'a str)>,
-    /// Their files, if all of them are in directories that the loader does not search.
+    /// The files of all missing libraries, if they are in directories that the loader does not search.
     pub aside: Vec<PathBuf>,
 }
 
-/// Returns the findings for libraries of CUDA that this cuDNN opens by name when it computes, if they are neither beside
-/// it, nor in the toolkit, nor where this machine's loader searches.
+/// Returns the findings about CUDA libraries that this cuDNN opens by name when it computes, if they are neither beside
+/// it, nor in the toolkit, nor found by this machine's loader.
 pub fn findings(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Vec<Finding>> {
     let cuda = cudnn.cuda_major?;
     let mut findings = Vec::new();

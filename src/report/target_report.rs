@@ -24,8 +24,8 @@ pub struct TargetReport {
 }
 
 impl Config {
-    /// Examines this list, or by default the targets of a build on this machine. With `cuda` the nvcc targets are those
-    /// of that version in the tables; without it this machine's nvcc is queried.
+    /// Examines this list. Default: the targets of a build on this machine. With `cuda`, the targets of nvcc are taken
+    /// from the tables for that version. Without it, this machine's nvcc is queried.
     pub fn examine_targets(&self, list: Option<&str>, cuda: Option<Version>) -> TargetReport {
         let host = self.host();
         let request = match list {
@@ -94,7 +94,7 @@ fn from_table(cuda: Version) -> String {
 }
 
 impl TargetReport {
-    /// Returns the targets; the list is empty after an error.
+    /// Returns the targets. The list is empty after an error.
     pub fn list(&self) -> &TargetList {
         &self.list
     }
@@ -103,7 +103,7 @@ impl TargetReport {
         &self.findings
     }
 
-    /// Returns fail if a finding is an error, else pass.
+    /// Returns fail if a finding is an error, and pass otherwise.
     pub fn verdict(&self) -> Verdict {
         verdict(&self.findings, true)
     }

@@ -70,7 +70,7 @@ fn cudnn() -> Cudnn {
 }
 
 /// A compatible toolkit and cuDNN, an older toolkit, and a GPU.
-fn whole() -> Report {
+fn complete_report() -> Report {
     let mut older = toolkit();
     older.root = "/usr/local/cuda-12.4".into();
     older.version = Some(Version::new(12, 4, 0));
@@ -128,9 +128,9 @@ fn whole() -> Report {
 }
 
 #[test]
-fn everything_that_fits_has_a_tick() {
+fn compatible_items_have_a_tick() {
     assert_eq!(
-        whole().to_string(),
+        complete_report().to_string(),
         "  ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
               found via CUDA_HOME
   ✓ nvcc      /opt/nv/cu13/bin/nvcc
@@ -158,8 +158,8 @@ verdict: pass (all versions are compatible)
 }
 
 #[test]
-fn faults_stand_first_with_what_to_do() {
-    let mut report = whole();
+fn faults_come_first_with_their_help() {
+    let mut report = complete_report();
     report.candidates.clear();
     report.machine = None;
     report.cudnn = None;
@@ -202,9 +202,9 @@ verdict: fail (2 errors; 1 warning)
     assert_eq!(report.verdict(), Verdict::Fail);
 }
 
-/// The rest of a long list is at the end, where it hides nothing.
+/// The rest of a long list is at the end, where it does not hide anything else.
 #[test]
-fn long_evidence_stands_last() {
+fn long_evidence_comes_last() {
     let places = ["/a", "/b", "/c", "/d", "/e"];
     let report = Report {
         findings: vec![
@@ -247,7 +247,7 @@ verdict: fail (1 error)
 }
 
 #[test]
-fn nothing_is_said_to_be_missing_where_nothing_was_searched() {
+fn nothing_is_reported_missing_without_a_search() {
     let headline = "CUDA and cuDNN exist for 64-bit systems only";
     let report = Report {
         findings: vec![Finding::error(FindingId::PlatformUnsupported, headline)],
@@ -259,7 +259,7 @@ fn nothing_is_said_to_be_missing_where_nothing_was_searched() {
 }
 
 #[test]
-fn nothing_needed_and_nothing_there_is_no_cross() {
+fn a_missing_item_that_is_not_required_has_no_cross() {
     let report = Report {
         unrequired: vec![Kind::Cudnn],
         ..Report::default()
@@ -277,8 +277,8 @@ verdict: unknown (driver and GPUs not queried)
 }
 
 #[test]
-fn what_does_not_fit_is_not_said_to_be_missing() {
-    let mut report = whole();
+fn incompatible_items_are_not_reported_missing() {
+    let mut report = complete_report();
     report.cudnn = None;
     report.candidates[2].chosen = false;
     assert!(
@@ -289,14 +289,14 @@ fn what_does_not_fit_is_not_said_to_be_missing() {
 }
 
 #[test]
-fn what_was_not_checked_is_unknown() {
-    let mut report = whole();
+fn unchecked_items_are_unknown() {
+    let mut report = complete_report();
     assert_eq!(report.verdict(), Verdict::Pass);
     if let Some(machine) = &mut report.machine {
         machine.gpus.clear();
     }
     assert_eq!(report.verdict(), Verdict::Unknown);
-    let mut report = whole();
+    let mut report = complete_report();
     if let Some(cudnn) = &mut report.cudnn {
         cudnn.library_version = None;
     }
@@ -309,8 +309,8 @@ fn what_was_not_checked_is_unknown() {
 }
 
 #[test]
-fn the_short_form_is_the_chosen_stack_alone() {
-    let text = format!("{:#}", whole());
+fn the_short_form_shows_only_the_chosen_stack() {
+    let text = format!("{:#}", complete_report());
     assert!(text.starts_with("  ✓ toolkit "));
     assert!(
         text.ends_with("heuristic,\n              ops 9.14.0\n"),
@@ -319,15 +319,15 @@ fn the_short_form_is_the_chosen_stack_alone() {
 }
 
 /// The characters that change the direction of text: Unicode's Bidi_Control.
-const TURNING: [char; 12] = [
+const BIDI_CONTROLS: [char; 12] = [
     '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
     '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
 ];
 
 #[test]
 fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
-    let mut report = whole();
-    let evil = "a\u{1b}[2Jb\n  ✓ c".to_string() + &String::from_iter(TURNING);
+    let mut report = complete_report();
+    let evil = "a\u{1b}[2Jb\n  ✓ c".to_string() + &String::from_iter(BIDI_CONTROLS);
     let evil = &*evil;
     if let Some(toolkit) = &mut report.toolkit {
         toolkit.root = evil.into();
@@ -367,17 +367,17 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     ];
     let text = report.to_string();
     assert!(!text.contains(['\u{1b}', '\u{7}']), "{text}");
-    assert!(!text.contains(TURNING), "{text:?}");
+    assert!(!text.contains(BIDI_CONTROLS), "{text:?}");
     assert!(!text.lines().any(|line| line == "  ✓ c"), "{text}");
     assert!(!report.to_json().contains(is_unprintable));
-    assert!(!report.to_json().contains(TURNING));
+    assert!(!report.to_json().contains(BIDI_CONTROLS));
     // The runtime escapes them too.
-    assert!(!report.findings[0].to_string().contains(TURNING));
-    assert!(!Json::text(&evil).to_string().contains(TURNING));
+    assert!(!report.findings[0].to_string().contains(BIDI_CONTROLS));
+    assert!(!Json::text(&evil).to_string().contains(BIDI_CONTROLS));
 }
 
 #[test]
-fn a_part_and_its_release_are_not_torn_apart() {
-    let text = whole().to_string();
+fn a_sub_library_and_its_version_stay_on_one_line() {
+    let text = complete_report().to_string();
     assert!(!text.lines().any(|line| line.trim() == "9.14.0"), "{text}");
 }

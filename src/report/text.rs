@@ -1,5 +1,8 @@
 //! The report as text: first errors and their fixes, then one line per item with a tick, a cross or a dash.
 //!
+//! A mark appears only in the third column of a line, after two spaces. The command line tool relies on that for
+//! colors.
+//!
 //! A mark is only ever in the third column of a line, after two spaces. The terminal program relies on that for colors.
 
 use crate::choice::message_format::{product, release};
@@ -209,7 +212,7 @@ impl Lines<'_, '_> {
 
 /// Returns why no installation of this kind is chosen.
 fn none(report: &Report, kind: Kind) -> &'static str {
-    // If the search is forbidden, that is the reason.
+    // A search that was not allowed is the reason.
     let has_one_of = |ids: &[FindingId]| report.findings.iter().any(|one| ids.contains(&one.id));
     let forbidden = has_one_of(&[FindingId::PlatformUnsupported, FindingId::ConfigInvalid])
         && !has_one_of(&[FindingId::CudaNotFound, FindingId::CudnnNotFound]);

@@ -32,7 +32,7 @@ use std::path::Path;
 const UNCHECKED: &str = "allow-unsupported-compiler";
 
 /// Checks the host compiler and returns the findings that do not stop the build. If nvcc's default compiler is not
-/// supported but another installed one is, uses that one. A compiler that was named explicitly is never replaced.
+/// supported but another installed one is, uses the other. An explicitly named compiler is never replaced.
 pub fn host_compiler(
     plan: &mut Plan,
     toolchain: &Toolchain,

@@ -28,10 +28,10 @@ fn toolchain(package: &Package, nvcc: PathBuf, include: PathBuf, version: Versio
     toolchain
 }
 
-/// CUDA 13.2 and later refuse MSVC's traditional preprocessor. In 13.0 only a macro of the kernels is in its way.
+/// CUDA 13.2 and later reject MSVC's traditional preprocessor. In 13.0 only a macro of the kernels conflicts with it.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn the_preprocessor_that_cuda_refuses() {
+fn cuda_rejects_the_traditional_preprocessor() {
     let compiler = HostCompiler {
         make: limits::Make::Msvc,
         release: Version::new(19, 44, 0),
@@ -59,7 +59,7 @@ fn the_preprocessor_that_cuda_refuses() {
 /// CMP-04: CUDA 11.8 supports gcc 11, and this machine has a newer one.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL and a gcc newer than 11"]
-fn debians_cuda_and_a_newer_gcc() {
+fn debians_cuda_with_a_newer_gcc() {
     let package = Package::new(&[("src/a.cu", "__global__ void k() {}\n")]);
     let usr = wheels().join("debian-cuda/usr");
     let (nvcc, include) = (
@@ -72,7 +72,7 @@ fn debians_cuda_and_a_newer_gcc() {
         include.clone(),
         Version::new(11, 8, 0),
     );
-    // A directory without alternatives, where nvcc finds its default compiler.
+    // A directory without other compilers, so that nvcc finds its default one.
     let path = std::env::var("PATH").expect("PATH is set");
     own.host.env = own.host.env.with_pairs(&[
         ("PATH".to_string(), path),
@@ -96,7 +96,7 @@ fn debians_cuda_and_a_newer_gcc() {
         error.starts_with("gcc ") && error.contains("/gcc` is newer"),
         "{error}"
     );
-    // nvcc's own message.
+    // The message of nvcc itself.
     let args = ["-c", "src/a.cu", "-o", "out/a.o"].map(|arg| {
         if arg.contains('/') {
             package.path(arg).to_string_lossy().into_owned()
@@ -121,7 +121,7 @@ fn debians_cuda_and_a_newer_gcc() {
 /// Today's nvcc supports the gcc of this machine, and the query is fast.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_pair_that_fits_is_no_news() {
+fn a_compatible_pair_has_no_findings() {
     let package = Package::new(&[]);
     let root = wheels().join("cuda-cu13/nvidia/cu13");
     let own = toolchain(
@@ -161,7 +161,7 @@ fn a_pair_that_fits_is_no_news() {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn the_headers_say_what_the_table_says() {
+fn the_headers_agree_with_the_table() {
     for (header, release) in [
         ("debian-cuda/usr/include", Version::new(11, 8, 0)),
         ("cuda-cu11/nvidia/cuda_nvcc/include", Version::new(11, 8, 0)),

@@ -45,11 +45,11 @@ fn toolchain(package: &Package, env: &[(&str, &str)]) -> Toolchain {
     toolchain.allowed = toolchain.config.allowed(&toolchain.host.env);
     // The nvcc of these tests has another version, which is reported when targets are chosen.
     toolchain.selection = OnceCell::from(package.toolchain().selection());
-    of_release(&mut toolchain, 12, 9);
+    set_cuda_version(&mut toolchain, 12, 9);
     toolchain
 }
 
-fn of_release(toolchain: &mut Toolchain, major: u32, minor: u32) {
+fn set_cuda_version(toolchain: &mut Toolchain, major: u32, minor: u32) {
     toolchain.set_cuda(Version::new(major, minor, 0));
 }
 
@@ -61,9 +61,9 @@ fn warned(lines: &[String]) -> Vec<&str> {
         .collect()
 }
 
-/// CMP-04: nvcc says of it "unsupported GNU version! gcc versions later than 14 are not supported!"
+/// CMP-04: nvcc fails with "unsupported GNU version! gcc versions later than 14 are not supported!"
 #[test]
-fn a_gcc_that_is_too_new_is_told_before_nvcc_fails() {
+fn a_gcc_that_is_too_new_is_reported_before_nvcc_fails() {
     let package = package("15.1.0 2.36");
     let (result, _) = package.compile_with(&toolchain(&package, &[]));
     assert_eq!(
@@ -81,13 +81,13 @@ fn a_gcc_that_is_too_new_is_told_before_nvcc_fails() {
 
 /// CMP-04: a supported compiler replaces the default one, with a warning.
 #[test]
-fn a_gcc_that_fits_is_taken_if_nobody_named_one() {
+fn a_supported_gcc_replaces_the_default_one() {
     let package = package("15.1.0 2.36");
     for (program, release) in [
         ("path/g++-13", "13.2.0"),
         ("path/g++-9", "9.4.0"),
         ("path/g++-15", "15.1.0"),
-        // The compiler does not match its name.
+        // The version does not match the name.
         ("path/g++-14", "16.0.0"),
     ] {
         install(&package, program, release);
@@ -122,7 +122,7 @@ fn a_gcc_that_fits_is_taken_if_nobody_named_one() {
     );
 }
 
-/// nvcc starts its host compiler before anything else, and an nvcc in that place does the same.
+/// nvcc starts its host compiler first. An nvcc in its place would start itself again.
 #[test]
 fn nvcc_is_never_its_own_host_compiler() {
     let package = package("14.2.0 2.36");
@@ -166,7 +166,7 @@ fn nvcc_is_never_its_own_host_compiler() {
             ));
         }
     }
-    // Kokkos sets CXX so for its own use.
+    // Kokkos sets CXX this way for its own use.
     let own = toolchain(&package, &[("CXX", &nvcc)]);
     package.compile_with(&own).0.unwrap();
     let calls = package.calls();
@@ -178,7 +178,7 @@ fn nvcc_is_never_its_own_host_compiler() {
 
 /// CMP-04: a compiler that was named explicitly is never replaced.
 #[test]
-fn a_compiler_that_somebody_named_is_kept() {
+fn an_explicitly_named_compiler_is_kept() {
     let package = package("14.2.0 2.36");
     install(&package, "path/g++-13", "13.2.0");
     install(&package, "other/g++", "15.1.0 2.36");
@@ -217,7 +217,7 @@ fn a_compiler_that_somebody_named_is_kept() {
 }
 
 #[test]
-fn who_allows_it_sees_it_and_nvcc_is_told() {
+fn an_allowed_compiler_is_shown_and_nvcc_accepts_it() {
     let package = package("15.1.0 2.36");
     install(&package, "path/g++-13", "13.2.0");
     let allow = ("CUDNN_GUARD_ALLOW", "host-compiler-unsupported");
@@ -230,7 +230,7 @@ fn who_allows_it_sees_it_and_nvcc_is_told() {
         calls[0].ends_with(" -DN=4 -DM -allow-unsupported-compiler"),
         "{calls:?}"
     );
-    // Likewise with nvcc's own flag.
+    // nvcc's own flag has the same effect.
     package.write("src/a.cu", "other\n");
     let own = toolchain(&package, &[]);
     let kernels = own.kernels().files(package.pattern());
@@ -246,7 +246,7 @@ fn who_allows_it_sees_it_and_nvcc_is_told() {
 }
 
 #[test]
-fn a_compiler_that_fits_or_says_nothing_is_no_news() {
+fn a_supported_or_unknown_compiler_has_no_findings() {
     let package = package("14.2.0 2.36");
     // A build script queries the compiler once, so each case needs its own.
     let compile = || package.compile_with(&toolchain(&package, &[]));
@@ -268,7 +268,7 @@ fn a_compiler_that_fits_or_says_nothing_is_no_news() {
 
 /// A query takes as long as compiling a small kernel.
 #[test]
-fn a_compiler_that_has_not_changed_is_not_asked_again() {
+fn an_unchanged_compiler_is_not_queried_again() {
     let package = package("14.2.0 2.36");
     let asked = || {
         package.compile_with(&toolchain(&package, &[])).0.unwrap();
@@ -286,7 +286,7 @@ fn a_compiler_that_has_not_changed_is_not_asked_again() {
 }
 
 #[test]
-fn a_toolkit_whose_header_is_not_read_is_known_by_its_release() {
+fn without_a_header_the_toolkits_version_decides() {
     let package = package("15.1.0 2.36");
     std::fs::remove_file(package.path("cuda/include/crt/host_config.h")).unwrap();
     let mut own = toolchain(&package, &[]);
@@ -295,16 +295,16 @@ fn a_toolkit_whose_header_is_not_read_is_known_by_its_release() {
         error.contains("\n  limit in    NVIDIA's own header of CUDA 12.9\n"),
         "{error}"
     );
-    of_release(&mut own, 99, 0);
+    set_cuda_version(&mut own, 99, 0);
     package.compile_with(&own).0.unwrap();
 }
 
-/// CMP-05: Ubuntu 22.04 packages CUDA 11.5, and its g++ is of 11.
+/// CMP-05: Ubuntu 22.04 packages CUDA 11.5 with g++ 11.
 #[test]
-fn a_pair_that_cuda_lets_pass_and_that_fails_is_a_warning() {
+fn a_pair_that_cuda_accepts_but_that_fails_is_a_warning() {
     let package = package("11.4.0 2.35");
     let mut own = toolchain(&package, &[]);
-    of_release(&mut own, 11, 5);
+    set_cuda_version(&mut own, 11, 5);
     let (result, lines) = package.compile_with(&own);
     result.unwrap();
     assert_eq!(
@@ -317,13 +317,13 @@ fn a_pair_that_cuda_lets_pass_and_that_fails_is_a_warning() {
         ]
     );
     package.write("src/a.cu", "other\n");
-    of_release(&mut own, 11, 6);
+    set_cuda_version(&mut own, 11, 6);
     assert_eq!(warned(&package.compile_with(&own).1), [""; 0]);
 }
 
-/// CMP-06: nvcc says "exception specification is incompatible with that of previous function "cospi"".
+/// CMP-06: nvcc fails with "exception specification is incompatible with that of previous function "cospi"".
 #[test]
-fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
+fn an_incompatible_glibc_is_reported_before_nvcc_fails() {
     let package = package("14.2.0 2.41");
     let header = "cuda/include/crt/math_functions.h";
     let declared = "extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double cospi(double x)";
@@ -351,7 +351,7 @@ fn a_glibc_that_cuda_does_not_know_is_told_before_nvcc_fails() {
 
 /// CMP-01: an error of nvcc is reported with help.
 #[test]
-fn what_nvcc_says_is_explained() {
+fn errors_of_nvcc_are_explained() {
     let package = package("14.2.0 2.36");
     let printed = "a.cu:1:10: fatal error: cudnn.h: No such file or directory";
     package.write("src/a.cu", &format!("mistake\n// nvcc says {printed}\n"));

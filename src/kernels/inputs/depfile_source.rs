@@ -1,4 +1,4 @@
-//! The choice of the program that lists the files which a compilation read.
+//! The choice of the program that lists the files read by a compilation.
 
 use crate::model::environment::Environment;
 use crate::toolkit::nvcc_command::{Plan, Product, all_flags};
@@ -7,15 +7,15 @@ use std::path::Path;
 /// The program that writes the dependency file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DepfileSource {
-    /// nvcc, which runs the preprocessor of the host compiler once more for the list.
+    /// nvcc, which runs the host compiler's preprocessor once more to make the list.
     Nvcc,
     /// gcc, which overwrites the list each time that nvcc calls it.
     Gcc,
 }
 
 impl DepfileSource {
-    /// Chooses the program. gcc's list is complete only if nvcc calls it once, which is so for a single target; then
-    /// nvcc's own list would cost a second call.
+    /// Chooses the program. gcc's list is complete only if nvcc calls gcc once, which it does for a single target. Then
+    /// nvcc's own list would only cost a second call.
     pub fn choose(plan: &Plan, depfile: &Path, env: &Environment) -> Self {
         let is_single_target = matches!(plan.product, Product::Ptx | Product::Cubin);
         // nvcc passes these flags to a shell and splits them at commas.
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn gcc_lists_the_files_where_it_is_called_once() {
+    fn gcc_lists_the_files_if_it_is_called_once() {
         use Product::{Cubin, Fatbin, Object, Ptx};
         let lister = |product, flags: &str, depfile: &str, env: &[(&str, &str)]| {
             let mut plan = plan(product);

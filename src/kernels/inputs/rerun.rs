@@ -9,8 +9,8 @@ use crate::system::freshness::stat_cache::File;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {
-    /// Returns the directory of a pattern for cargo to watch, since a new file there must be compiled too. If the
-    /// output is below it, returns `None`: every build would run again.
+    /// Returns the directory of a pattern for cargo to watch, because a new file there must be compiled too. Returns
+    /// `None` if the output is below it, because every build would then run again.
     pub(in crate::kernels) fn watch_dir(&self, pattern: &str) -> Option<Directive> {
         let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
         let dir = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
@@ -40,7 +40,7 @@ impl Kernels<'_> {
         lines
     }
 
-    /// Returns the directories of the toolkit and of the system. cargo need not watch their headers.
+    /// Returns the directories of the toolkit and the system, whose headers cargo need not watch.
     pub(in crate::kernels) fn system_dirs(&self) -> Vec<PathBuf> {
         let mut dirs: Vec<PathBuf> = vec!["/usr/include".into(), "/usr/lib".into()];
         if let Some(toolkit) = self.toolchain.toolkit() {

@@ -9,8 +9,8 @@ use crate::system::{Host, files};
 use crate::toolkit::nvcc_command::Plan;
 use std::path::Path;
 
-/// Programs that nvcc runs. NVIDIA's wheels have them in other packages than nvcc, so one may be replaced without the
-/// other. Debian has them in two directories.
+/// Programs that nvcc runs. NVIDIA ships them in separate wheels, so one may be replaced without the other. Debian has
+/// them in two directories.
 const BESIDE_NVCC: [&str; 7] = [
     "nvcc.profile",
     "cudafe++",
@@ -30,8 +30,8 @@ pub fn variables(os: Os) -> &'static [&'static str] {
     }
 }
 
-/// Returns the fingerprint, for which no program is run. With the same fingerprint, arguments and input files the
-/// result is the same.
+/// Returns the fingerprint without running a program. The same fingerprint, arguments and input files give the same
+/// result.
 pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let builder = host.builder();

@@ -1,5 +1,5 @@
-//! The link of relocatable device code. nvcc links calls between files before the host's linker sees the objects. The
-//! resulting object is added to the library.
+//! The device link. nvcc links relocatable device code of different files before the host's linker sees the objects.
+//! The resulting object is added to the library.
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::setup::Setup;
@@ -10,15 +10,15 @@ use crate::toolkit::nvcc_command;
 use crate::{Code, Finding};
 use std::path::{Path, PathBuf};
 
-/// Returns the flags with `-rdc=true` in place of `-dc`, which also implies `-c`.
-pub fn renamed(flags: &[String]) -> Vec<String> {
-    let mut renamed = flags.to_vec();
-    for flag in &mut renamed {
+/// Returns the flags with `-rdc=true` instead of `-dc`, which also implies `-c`.
+pub fn with_rdc(flags: &[String]) -> Vec<String> {
+    let mut with_rdc = flags.to_vec();
+    for flag in &mut with_rdc {
         if matches!(&**flag, "-dc" | "--device-c") {
             *flag = "-rdc=true".to_string();
         }
     }
-    renamed
+    with_rdc
 }
 
 /// Returns `true` if these flags request relocatable device code.
@@ -36,7 +36,7 @@ pub fn is_requested(flags: &[String]) -> bool {
             .any(|pair| pairs.contains(&&*pair.join(" ")))
 }
 
-/// Links the objects, if one has changed since the last time, and returns the resulting object in `dir`.
+/// Links the objects if one has changed since the last time, and returns the resulting object in `dir`.
 pub fn link(
     setup: &Setup,
     targets: &[Gencode],

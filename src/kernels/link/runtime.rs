@@ -1,4 +1,4 @@
-//! CUDA's runtime, which nvcc's host code calls.
+//! The CUDA runtime, which nvcc's host code calls.
 
 use crate::kernels::nvcc::missing::UnusableToolkit;
 use crate::kernels::options::Cudart;
@@ -18,7 +18,7 @@ pub struct Runtime<'a> {
 }
 
 impl Runtime<'_> {
-    /// Links `cudadevrt`, if the toolkit has it. Kernels that start kernels call it.
+    /// Links `cudadevrt`, which kernels that launch kernels call, if the toolkit contains it.
     pub fn link_device(&self, lines: &mut Vec<Directive>) -> Result<(), Finding> {
         if self.is_windows() {
             let library = Library::Static("cudadevrt".into());
@@ -29,7 +29,7 @@ impl Runtime<'_> {
         Ok(())
     }
 
-    /// Links the runtime after the library of kernels, and the system libraries that it and nvcc's host code need.
+    /// Links the runtime after the library of kernels, with the system libraries that it and nvcc's host code need.
     pub fn link(&self, named: Option<Cudart>, lines: &mut Vec<Directive>) -> Result<(), Finding> {
         let default = if self.is_windows() {
             Cudart::Shared
@@ -71,9 +71,9 @@ impl Runtime<'_> {
         toolkit.map_or(&[], |toolkit| &toolkit.link_dirs)
     }
 
-    /// Links an archive of the toolkit under a name of its own. Returns `false` if there is none. A linker reads
-    /// archives in order, so the one that `link()` adds before the kernels is of no use to them, and rustc accepts a
-    /// name with modifiers only once.
+    /// Links an archive of the toolkit under a different name. Returns `false` if it does not exist. A linker reads
+    /// archives in order, so the kernels cannot use an archive that `link()` adds before them, and rustc accepts a name
+    /// with modifiers only once.
     fn link_alias(
         &self,
         file: &str,

@@ -3,24 +3,24 @@
 use crate::model::invocation::Invocation;
 use crate::system::programs::Output;
 
-/// An nvcc that ended without an error message.
+/// A run of nvcc that ended without an error message.
 #[derive(Debug)]
 pub struct Death {
     pub command: String,
     pub output: String,
     /// The signal or, on Windows, the code of the exception. `None` if nvcc failed without any output.
     pub signal: Option<u32>,
-    /// The number of compilations that ran at this time.
+    /// The number of compilations that were running at the time.
     pub jobs: usize,
     /// The memory that was available before, in bytes.
     pub available: Option<u64>,
 }
 
-/// Signals in the words of shells and gcc.
+/// The names that shells and gcc print for signals.
 const WORDS: [(&str, u32); 3] = [("Killed", 9), ("Segmentation fault", 11), ("Bus error", 7)];
 
 impl Death {
-    /// Returns the death that the output of a failed nvcc shows.
+    /// Returns the death, if the output of a failed nvcc shows one.
     pub fn detect(command: &Invocation, output: &Output) -> Option<Self> {
         let printed = format!("{}\n{}", output.stdout, output.stderr);
         let signal = printed.lines().find_map(reported).or(output.signal);
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_death_is_read_from_nvcc_gcc_the_shell_or_the_status() {
+    fn a_death_is_detected_from_output_or_status() {
         let detect = |text: &str, signal| {
             let output = Output {
                 signal,

@@ -41,7 +41,7 @@ pub enum FailureCause<'a> {
     MissingHeader(&'a str, &'static str, Option<Version>),
     /// A host compiler that nvcc cannot start.
     HostCompiler(MissingHostCompiler<'a>),
-    /// A cause that only this output shows.
+    /// A cause that is only in this output.
     Output(&'a str),
 }
 
@@ -49,8 +49,8 @@ pub enum FailureCause<'a> {
 pub enum ToolFailure<'a> {
     /// nvcc, with the file, the command, its output and the cause.
     Compilation(&'a Path, &'a Invocation, &'a str, FailureCause<'a>),
-    /// nvcc, which ended without an error message, with the file, the first death, and the second one, unless the second
-    /// try succeeded. The path is an nvcc that is a compiler cache.
+    /// nvcc, which ended without an error message: the file, the first death, and the second one unless the retry
+    /// succeeded. The path is an nvcc that is a compiler cache.
     Died(&'a Path, &'a Death, Option<(&'a Death, Option<&'a Path>)>),
     /// nvcc, when it links device code, with the command and its output.
     DeviceLink(&'a Invocation, String),
@@ -88,15 +88,15 @@ const HEADERS: [(&str, &str); 12] = [
     ("nvrtc", "nvidia-cuda-nvrtc"),
 ];
 
-/// Wheels with the version number of the toolkit.
-const OF_RELEASE: [&str; 4] = [
+/// Wheels that have the toolkit's version number.
+const VERSIONED_WHEELS: [&str; 4] = [
     "nvidia-nvvm",
     "nvidia-cuda-nvcc",
     "nvidia-cuda-crt",
     "nvidia-cuda-runtime",
 ];
 
-/// Returns the fault if the compiler for device code is not where this nvcc looks for it.
+/// Returns the fault if the device code compiler is not where this nvcc searches for it.
 #[cfg(feature = "cli")]
 pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<ToolFailure<'a>> {
     let nvcc = toolkit.nvcc.as_deref()?;
@@ -175,7 +175,7 @@ impl<'a> Failure<'a> {
         let release = self.release.filter(|release| release.major >= 13)?;
         let top = self.nvcc.parent()?.parent()?;
         let is_wheels = top.parent().is_some_and(|up| up.ends_with("nvidia"));
-        is_wheels.then(|| match OF_RELEASE.contains(&wheel) {
+        is_wheels.then(|| match VERSIONED_WHEELS.contains(&wheel) {
             true => format!("{wheel}=={}.*", release.short()),
             false => wheel.to_string(),
         })
@@ -230,7 +230,7 @@ mod tests {
 
     /// Each text is from nvcc 13.5 of the wheels.
     #[test]
-    fn a_wheel_that_is_missing_is_named() {
+    fn a_missing_wheel_is_named() {
         let cicc = "sh: 1: /venv/site-packages/nvidia/cu13/bin/../nvvm/bin/cicc: not found";
         helps(cicc, "run `pip install 'nvidia-nvvm==13.5.*'`");
         helps("sh: 1: ptxas: not found", "'nvidia-cuda-nvcc==13.5.*'");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_that_named_what_is_not_there_is_absent() {
+    fn a_variable_with_a_missing_path_is_named() {
         let output = "/usr/bin/g++-99: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.";
         let env = [("NVCC_CCBIN", "/usr/bin/g++-99")];
         assert_eq!(
@@ -298,7 +298,7 @@ mod tests {
 
     /// CMP-01
     #[test]
-    fn a_header_that_nobody_asked_for() {
+    fn a_missing_header_that_is_not_cudas() {
         helps(
             "a.cu:1:10: fatal error: cudnn.h: No such file or directory",
             "ask for cuDNN in build.rs",
@@ -307,7 +307,7 @@ mod tests {
 
     /// sccache 0.16.0 with nvcc 13.5
     #[test]
-    fn a_compiler_cache_in_place_of_nvcc() {
+    fn a_compiler_cache_instead_of_nvcc() {
         helps(
             "sccache: error: Missing \"cubin\" file output",
             "set NVCC to the full path",
@@ -316,7 +316,7 @@ mod tests {
 
     /// With MSVC 19.44 and CUDA 13.2.
     #[test]
-    fn a_preprocessor_that_cuda_refuses() {
+    fn a_preprocessor_that_cuda_rejects() {
         helps(
             "cuda/std/__cccl/preprocessor.h(23): fatal error C1189: #error: MSVC/cl.exe with traditional preprocessor is used.",
             "add `-Xcompiler=/Zc:preprocessor` to NVCC_APPEND_FLAGS",
@@ -331,7 +331,7 @@ mod tests {
 
     /// With nvcc 13.5.
     #[test]
-    fn an_instruction_that_the_target_lacks() {
+    fn an_instruction_that_the_target_does_not_support() {
         helps(
             "ptxas /tmp/w.ptx, line 37; error   : Feature 'cp.async.commit_group' requires .target sm_80 or higher",
             "call `.at_least(..)` on these kernels",
@@ -353,7 +353,7 @@ mod tests {
 
     /// CMP-08
     #[test]
-    fn a_host_compiler_that_is_not_there() {
+    fn a_missing_host_compiler() {
         helps(
             "nvcc fatal   : Cannot find compiler 'cl.exe' in PATH",
             "install Visual Studio's C++ tools",

@@ -1,4 +1,4 @@
-//! Checks for an nvcc and a CUDA runtime that can be used.
+//! Checks that nvcc and the CUDA runtime can be used.
 
 use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 /// A toolkit that cannot compile kernels for a program.
 pub enum UnusableToolkit<'a> {
-    /// No nvcc for these files, neither in the toolchain of the target nor in that of the build system, if it differs.
+    /// No nvcc for these files in the target's toolchain, nor in the build system's if that differs.
     NoNvcc(&'a Toolchain, Option<&'a Toolchain>, &'a [PathBuf]),
     GnuLinker(&'a Platform),
-    /// A program for Windows that is built on this other system.
+    /// A program for Windows that is built on this different system.
     NotOnWindows(&'a Platform, Platform),
     NoRuntime(&'a Toolkit, &'a Platform),
-    /// No `libcudart_static.a`, which the build script names.
+    /// No `libcudart_static.a`, although the build script requests it.
     NoStaticRuntime(&'a Toolkit),
-    /// A path with a character that nvcc does not quote for its own programs.
+    /// A path with a character that nvcc does not quote when it runs other programs.
     Path(&'a Path, char),
 }
 
-/// Returns `true` if this toolkit is a wheel of CUDA 11 or 12. These have one directory per component,
+/// Returns `true` if this toolkit is a wheel of CUDA 11 or 12, which have one directory per component, such as
 /// `nvidia/cuda_runtime`. The wheels of CUDA 13 share `nvidia/cu13`.
 pub fn is_old_wheel(root: &Path) -> bool {
     let mut parts = root.iter();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Device variables that are declared `extern` in a file, of which this file gets its own copies.
+/// Device variables that are declared `extern` in a file but of which the file gets its own copies.
 pub struct OwnCopies<'a> {
     pub source: &'a Path,
     pub names: Vec<&'a str>,
@@ -29,7 +29,7 @@ mod tests {
 
     /// With nvcc 13.0.
     #[test]
-    fn a_copy_of_a_variable_is_not_silent() {
+    fn a_copy_of_a_variable_is_reported() {
         let warning = |name: &str| {
             format!(
                 "src/b.cu(1): warning #20044-D: extern declaration of the entity {name} is treated as a static \

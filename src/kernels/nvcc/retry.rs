@@ -1,4 +1,4 @@
-//! The second try of a compilation that ended without an error message.
+//! The retry of a compilation that ended without an error message.
 
 use crate::kernels::job::{Job, JobOutput};
 use crate::kernels::nvcc::death::Death;
@@ -8,7 +8,7 @@ use crate::kernels::setup::Setup;
 use crate::runtime::facts::finding::Finding;
 use crate::system::memory;
 
-/// Runs a job again after all others have finished, since memory is the usual reason for a death.
+/// Runs a job again after all others have finished, because such a death is usually caused by a lack of memory.
 pub fn retry(first: &Death, job: &Job, setup: &Setup) -> Result<JobOutput, Finding> {
     let available = memory::available();
     match job.make(setup, 1)? {
@@ -31,7 +31,7 @@ mod tests {
     use crate::kernels::tests::package::Package;
 
     #[test]
-    fn a_compilation_that_dies_is_tried_again() {
+    fn a_compilation_that_dies_is_run_again() {
         let once =
             "// nvcc runs [ -f died ] || { : >died; kill -9 $$; }\n".replace("died", "$top/died");
         let package = Package::new(&[("src/a.cu", ""), ("src/b.cu", &once)]);
@@ -48,12 +48,12 @@ mod tests {
             warnings[0],
             "cargo::warning=nvcc was killed while it compiled `./src/b.cu`; the second try succeeded  [nvcc-failed]"
         );
-        // An error message is an answer.
+        // A compilation with an error message is not run again.
         let package = Package::new(&[("src/a.cu", "mistake"), ("src/b.cu", "")]);
         let error = package.compile().0.unwrap_err();
         assert!(error.starts_with("nvcc could not compile"), "{error}");
         assert_eq!(package.calls().len(), 2);
-        // The second try may find one.
+        // The retry may find an error.
         package.write("src/a.cu", &format!("{once}mistake"));
         package.calls();
         let error = package.compile().0.unwrap_err();

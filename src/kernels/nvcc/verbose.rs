@@ -25,7 +25,7 @@ mod tests {
 
     /// With nvcc 13.5.
     #[test]
-    fn commands_and_registers_are_no_warnings() {
+    fn commands_and_registers_are_not_warnings() {
         let information = "#$ _SPACE_= \n\
             #$ ptxas -arch=sm_80 -m64 -v \"a.ptx\"\n\
             ptxas info    : Function properties for _Z1kPf\n    \

@@ -16,7 +16,7 @@ pub struct NvccWrapper {
 impl NvccWrapper {
     /// Returns the program in `CUDNN_GUARD_NVCC_WRAPPER`, else the sccache in `RUSTC_WRAPPER`. Other wrappers of rustc
     /// do not support nvcc.
-    pub fn of(env: &Environment) -> Option<Self> {
+    pub fn find(env: &Environment) -> Option<Self> {
         let of_rustc = env.os_var("RUSTC_WRAPPER").map(Path::new);
         let is_sccache = |path: &&Path| path.file_stem().is_some_and(|stem| stem == "sccache");
         let named = env.get(Variable::GuardNvccWrapper).map(Path::new);
@@ -34,7 +34,7 @@ impl NvccWrapper {
         let mut args = vec![nvcc.program.to_string_lossy().into_owned()];
         args.extend(nvcc.args.iter().cloned());
         // sccache expects nvcc's temporary files in its own directories.
-        args.retain(|arg| arg != OBJECTS_OWN_FOLDER);
+        args.retain(|arg| arg != TEMP_FILES_BESIDE_OBJECT);
         let command = Invocation {
             program: self.program.clone(),
             args,
@@ -47,7 +47,8 @@ impl NvccWrapper {
         }))
     }
 
-    /// Returns the fault of a wrapper that fails where nvcc succeeds, only once. Later files are compiled without it.
+    /// Returns the fault of a wrapper that fails where nvcc succeeds. It is returned only once, and later files are
+    /// compiled without the wrapper.
     pub fn give_up<'a>(&'a self, source: &'a Path, output: &Output) -> Option<ToolFailure<'a>> {
         if self.has_failed.swap(true, Ordering::Relaxed) {
             return None;
@@ -58,7 +59,7 @@ impl NvccWrapper {
 }
 
 /// The flag that makes nvcc put its temporary files beside the object.
-pub const OBJECTS_OWN_FOLDER: &str = "--objdir-as-tempdir";
+pub const TEMP_FILES_BESIDE_OBJECT: &str = "--objdir-as-tempdir";
 
 /// Returns `true` if this nvcc is a link to ccache or sccache, or a script that runs one.
 pub fn is_compiler_cache(nvcc: &Path) -> bool {

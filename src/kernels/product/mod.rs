@@ -1,4 +1,4 @@
-//! Device code in separate files, which a program loads through the driver.
+//! Device code in separate files that a program loads through the driver.
 
 pub mod module;
 #[cfg(all(test, unix))]
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 impl Kernels<'_> {
     /// Compiles every file to `<stem>.ptx` in `OUT_DIR`, which the driver compiles at run time. Returns the paths in
     /// the order of the files. The PTX is for the lowest target, so it runs on all targets. Files with the same stem
-    /// get a number as suffix.
+    /// get a numeric suffix.
     ///
     /// # Errors
     /// Like [`compile`](Self::compile).
@@ -29,9 +29,9 @@ impl Kernels<'_> {
     }
 
     /// Compiles every file to `<stem>.fatbin` in `OUT_DIR`, with machine code and PTX for all targets. Returns the
-    /// paths in the order of the files. `cuModuleLoad` and `cuModuleLoadData` select the code for the GPU. It is for a
+    /// paths in the order of the files. `cuModuleLoad` and `cuModuleLoadData` select the code for the GPU. Use it for a
     /// program that loads its own kernels on several kinds of GPUs without compiling at run time. Files with the same
-    /// stem get a number as suffix.
+    /// stem get a numeric suffix.
     ///
     /// # Errors
     /// Like [`compile`](Self::compile).
@@ -41,9 +41,9 @@ impl Kernels<'_> {
 
     /// Compiles every file to `<stem>.<target>.cubin` in `OUT_DIR`, such as `gelu.sm_90a.cubin`, one for each target
     /// with machine code. Returns the paths file by file, in the order of the targets. A cubin runs on its GPU and on
-    /// later ones of the same major, or with an `a` only on its GPU. It is for a program that selects the file for its
-    /// GPU, and for tools that read machine code. With [`fatbin`](Self::fatbin) the driver selects. PTX targets have no
-    /// cubin. Files with the same stem get a number as suffix.
+    /// newer ones of the same major. With the suffix `a`, it runs only on its GPU. Use it for a program that selects
+    /// the file for its GPU itself, and for tools that read machine code. PTX targets have no cubin. Files with the
+    /// same stem get a numeric suffix.
     ///
     /// # Errors
     /// Like [`compile`](Self::compile).
@@ -51,9 +51,9 @@ impl Kernels<'_> {
         self.files_of(Product::Cubin, "")
     }
 
-    fn files_of(&self, product: Product, noticed: &str) -> Result<Vec<PathBuf>, Error> {
+    fn files_of(&self, product: Product, warnings: &str) -> Result<Vec<PathBuf>, Error> {
         let mut lines = Vec::new();
-        warn(noticed, &mut lines);
+        warn(warnings, &mut lines);
         let result = self.make(product, product.extension(), &mut lines);
         lines.iter().for_each(cargo::emit);
         let mut made = result?;
@@ -90,7 +90,7 @@ impl Kernels<'_> {
         files::write(&path, &text).map_err(Error::from)
     }
 
-    /// Returns the warning that this machine's driver does not support the PTX, if the program is for this machine.
+    /// Returns a warning if this machine's driver does not support the PTX and the program is for this machine.
     fn newer_than_driver(&self) -> Option<Finding> {
         let cuda = self.toolchain.cuda_version()?;
         let host = &self.toolchain.host;
@@ -100,7 +100,7 @@ impl Kernels<'_> {
     }
 }
 
-/// Returns the targets of such a file.
+/// Returns the targets for a product.
 pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, Finding> {
     let all = selection.list.gencodes().to_vec();
     match product {
@@ -120,8 +120,8 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
     }
 }
 
-/// Returns the PTX target that every target can run, which is the lowest. A letter is kept only if all targets have it,
-/// since it ties the PTX to that GPU.
+/// Returns the lowest PTX target, which every target can run. A letter is kept only if all targets have it, because it
+/// ties the PTX to that GPU.
 pub fn ptx_for_all(targets: &[Target]) -> Option<Target> {
     let lowest = targets.iter().min()?;
     let alone = targets

@@ -6,8 +6,8 @@ use crate::toolkit::nvcc_command::Product;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Returns the text of a module with a constant for each source and its compiled file, which is in the directory of the
-/// module, or `None` without CUDA.
+/// Returns the text of a module with a constant for each source and its compiled file. The file is in the module's
+/// directory, or `None` without CUDA.
 pub fn text(
     module: &str,
     product: Product,

@@ -94,7 +94,7 @@ fn a_cubin_is_for_one_target() {
 }
 
 #[test]
-fn there_is_no_cubin_of_ptx() {
+fn ptx_has_no_cubin() {
     let mut package = Package::new(&[("src/a.cu", "")]);
     package.archs = "compute_80 compute_90a";
     let toolchain = package.toolchain();
@@ -111,7 +111,7 @@ fn there_is_no_cubin_of_ptx() {
 }
 
 #[test]
-fn what_gcc_did_not_list_nvcc_lists() {
+fn nvcc_lists_the_files_that_gcc_does_not_list() {
     let package = Package::new(&[("src/a.cu", "#include \"a.h\"\n"), ("src/a.h", "1")]);
     let listed_by = |package: &Package| {
         let calls = made(package, |all| all.ptx()).1;
@@ -135,7 +135,7 @@ fn what_gcc_did_not_list_nvcc_lists() {
 }
 
 #[test]
-fn a_header_makes_all_of_them_anew() {
+fn a_changed_header_rebuilds_all_outputs() {
     let package = Package::new(&[("src/a.cu", "#include \"a.h\"\n"), ("src/a.h", "1")]);
     let all = || {
         let (_, ptx) = made(&package, |all| all.ptx());
@@ -161,9 +161,9 @@ fn ptx_keeps_a_letter_only_if_it_is_the_only_one() {
     assert_eq!(text(""), None);
 }
 
-/// Otherwise one file would be lost, and the program would get the other.
+/// Otherwise one file would be lost, and the program would get the other one.
 #[test]
-fn nothing_is_put_over_something_else_of_the_same_build() {
+fn an_output_never_overwrites_another_of_the_same_build() {
     let package = Package::new(&[("src/a.cu", ""), ("src/x/a.cu", "")]);
     let toolchain = package.toolchain();
     let one = |path: &str| toolchain.kernels().file(package.path(path));
@@ -238,7 +238,7 @@ fn a_module_has_a_constant_for_each_file() {
 }
 
 #[test]
-fn a_module_that_cannot_be_is_refused() {
+fn an_invalid_module_is_rejected() {
     let package = Package::new(&[("src/a-b.cu", ""), ("src/a_b.cu", ""), ("src/c.cu", "")]);
     let toolchain = package.toolchain();
     let message =
@@ -287,7 +287,7 @@ fn a_module_that_cannot_be_is_refused() {
 
 /// A file in the repository is not touched if the contents are the same.
 #[test]
-fn another_folder_gets_copies() {
+fn another_directory_gets_copies() {
     let package = Package::new(&[("src/a.cu", "1")]);
     let folder = package.path("shipped/kernels");
     let (paths, calls) = made(&package, |all| all.out_dir(&folder).ptx());

@@ -9,7 +9,7 @@ const HEADER: &str = "include/cutlass/cutlass.h";
 const UTILITY: &str = "tools/util/include/cutlass/util/host_tensor.h";
 
 /// Compiles with CUTLASS. Returns the `-I` flags of nvcc.
-fn searched(package: &Package, toolchain: &Toolchain) -> Result<Vec<String>, String> {
+fn include_flags(package: &Package, toolchain: &Toolchain) -> Result<Vec<String>, String> {
     let kernels = toolchain.kernels().files(package.pattern()).include("own");
     let compiled = kernels.cutlass().library("k", &mut Vec::new());
     compiled.map_err(|error| package.shown(&error.to_string()))?;
@@ -20,7 +20,7 @@ fn searched(package: &Package, toolchain: &Toolchain) -> Result<Vec<String>, Str
 }
 
 #[test]
-fn headers_come_from_the_variable_or_the_wheel() {
+fn headers_are_found_by_variable_or_wheel() {
     let wheel = "home/cutlass_library/source";
     for (variable, value, dir) in [
         ("CUTLASS_PATH", "vendored", "vendored"),
@@ -42,9 +42,9 @@ fn headers_come_from_the_variable_or_the_wheel() {
             format!("-I./{dir}/tools/util/include"),
         ];
         let toolchain = package.toolchain();
-        assert_eq!(searched(&package, &toolchain), Ok(flags.to_vec()));
+        assert_eq!(include_flags(&package, &toolchain), Ok(flags.to_vec()));
     }
-    // A toolkit of wheels, and a wheel with less.
+    // A toolkit of wheels, and an incomplete wheel.
     let package = Package::new(&[("src/a.cu", "")]);
     package.write(&format!("{wheel}/{HEADER}"), "");
     let mut toolchain = package.toolchain();
@@ -79,9 +79,9 @@ fn kernels_with_cutlass_get_more_memory() {
 }
 
 #[test]
-fn missing_headers_are_an_error_that_names_the_places() {
+fn missing_headers_are_an_error_that_names_the_searched_places() {
     let mut package = Package::new(&[("src/a.cu", "")]);
-    let text = |package: &Package| searched(package, &package.toolchain()).unwrap_err();
+    let text = |package: &Package| include_flags(package, &package.toolchain()).unwrap_err();
     package.env = vec![("XDG_DATA_HOME", package.path("data").display().to_string())];
     assert_eq!(
         text(&package),
@@ -96,9 +96,9 @@ fn missing_headers_are_an_error_that_names_the_places() {
     assert!(
         text(&package).contains("= help: run `cudnn-guard fetch --with cutlass --to ./home`\n")
     );
-    // The variable counts alone.
+    // If the variable is set, nothing else is searched.
     package.write("home/cutlass_library/source/include/cutlass/cutlass.h", "");
-    assert!(searched(&package, &package.toolchain()).is_ok());
+    assert!(include_flags(&package, &package.toolchain()).is_ok());
     package.env = vec![
         (
             "CUDNN_GUARD_HOME",

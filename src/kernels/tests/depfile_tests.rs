@@ -70,10 +70,11 @@ fn listed(package: &Package) -> Vec<String> {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn every_header_is_listed_whoever_lists_them() {
+fn every_header_is_listed_by_either_program() {
     let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
     let wheels = PathBuf::from(wheels);
-    // nvcc also lists the headers of the host code, gcc only those of the compiled code. Paths with spaces need nvcc.
+    // nvcc also lists the headers of the host code, gcc only those of the compiled code. nvcc makes the list if paths
+    // contain spaces.
     for (out, host) in [("out", ""), ("o ut", "host.h, ")] {
         for (set, major, minor) in [
             ("cuda-cu13", 13, 5),
@@ -84,7 +85,7 @@ fn every_header_is_listed_whoever_lists_them() {
             let (mut toolchain, include) = match set {
                 "debian-cuda" => real_device_code::debians(&package),
                 _ => (
-                    real::of(&package, wheels.join(set).join("nvidia/cu13")),
+                    real::toolchain_in(&package, wheels.join(set).join("nvidia/cu13")),
                     package.path("src"),
                 ),
             };

@@ -1,4 +1,4 @@
-//! The link of device code and of CUDA's runtime.
+//! The linking of device code and of the CUDA runtime.
 
 use crate::kernels::options::Cudart;
 use crate::kernels::tests::package::Package;
@@ -53,7 +53,7 @@ fn relocatable_device_code_is_linked_by_nvcc() {
     }
 }
 
-/// Nothing else links the code of one file, or of all files if a variable of nvcc asks for it.
+/// Device code is also linked if only one file has it, or if only a variable of nvcc requests it.
 #[test]
 fn relocatable_device_code_of_one_file_is_linked_for_its_targets() {
     let package = Package::new(&[("src/a.cu", ""), ("src/b.cu", "")]);
@@ -75,7 +75,7 @@ fn relocatable_device_code_of_one_file_is_linked_for_its_targets() {
 }
 
 #[test]
-fn the_runtime_is_the_static_one_unless_named() {
+fn the_runtime_is_static_by_default() {
     let package = Package::new(&[("src/a.cu", "")]);
     let link = |named: Option<Cudart>| {
         let toolchain = package.toolchain();

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 #[test]
-fn lists_patterns_and_exclusions_name_the_files() {
+fn lists_patterns_and_exclusions_select_files() {
     let package = Package::new(&[
         ("src/a.cu", ""),
         ("src/a_test.cu", ""),
@@ -53,7 +53,7 @@ fn lists_patterns_and_exclusions_name_the_files() {
         named(all().exclude(path("src/moe/**"))),
         ["./src/a.cu", "./src/a_test.cu"]
     );
-    // An explicit file is never excluded.
+    // An explicitly named file is never excluded.
     let both = toolchain.kernels().file(package.path("src/a.cu"));
     assert_eq!(named(both.exclude("a.cu")), ["./src/a.cu"]);
     let none = all().exclude("*").sources(&mut Vec::new()).unwrap_err();
@@ -65,7 +65,7 @@ fn lists_patterns_and_exclusions_name_the_files() {
 }
 
 #[test]
-fn what_is_watched_makes_all_anew() {
+fn a_watched_file_rebuilds_everything() {
     let package = Package::new(&[
         ("src/a.cu", ""),
         ("tables/sin.inc", "1"),
@@ -111,7 +111,7 @@ fn what_is_watched_makes_all_anew() {
 }
 
 #[test]
-fn a_group_of_kernels_has_targets_of_its_own() {
+fn kernels_can_have_their_own_targets() {
     let mut package = Package::new(&[("src/a.cu", "")]);
     let codes = |package: &Package, archs: &[&str]| {
         let toolchain = package.toolchain();
@@ -136,7 +136,7 @@ fn a_group_of_kernels_has_targets_of_its_own() {
 }
 
 #[test]
-fn some_files_have_options_of_their_own() {
+fn files_can_have_their_own_options() {
     let files = [("src/a.cu", ""), ("src/fp8_a.cu", ""), ("src/fp8_b.cu", "")];
     let mut package = Package::new(&files);
     package.archs = "80 90 120";
@@ -158,7 +158,7 @@ fn some_files_have_options_of_their_own() {
     };
     let (result, warnings) = compile(|kernels| kernels);
     result.unwrap();
-    // Once for both files.
+    // Each warning is printed once for both files.
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("need compute capability 8.9 and are not compiled for sm_80"));
     let calls = package.calls();
@@ -192,7 +192,7 @@ fn some_files_have_options_of_their_own() {
 }
 
 #[test]
-fn ptx_is_embedded_only_on_request_and_without_a_letter() {
+fn embedded_ptx_is_optional_and_has_no_letter() {
     let codes = |archs: &'static str| {
         let mut package = Package::new(&[("src/a.cu", "")]);
         package.archs = archs;
@@ -250,7 +250,7 @@ fn the_default_stream_is_a_flag_of_nvcc() {
 }
 
 #[test]
-fn the_slowest_of_the_last_time_is_begun_first() {
+fn the_slowest_file_of_the_last_build_starts_first() {
     let package = Package::new(&[]);
     let toolchain = package.toolchain();
     let sources = ["src/a.cu", "src/b.cu", "src/c.cu"].map(|path| package.path(path));
@@ -272,7 +272,7 @@ fn the_slowest_of_the_last_time_is_begun_first() {
     };
     let (first, last) = (output(0, 1200), output(2, 34_000));
     let mut lines = Vec::new();
-    durations().note(&[(&jobs[0], &first), (&jobs[2], &last)], &mut lines);
+    durations().record(&[(&jobs[0], &first), (&jobs[2], &last)], &mut lines);
     assert_eq!(
         lines.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
@@ -282,7 +282,7 @@ fn the_slowest_of_the_last_time_is_begun_first() {
     );
     // An unknown duration may be longer.
     assert_eq!(durations().longest_first(&jobs), [1, 2, 0]);
-    durations().note(&[(&jobs[1], &output(1, 5))], &mut lines);
+    durations().record(&[(&jobs[1], &output(1, 5))], &mut lines);
     assert_eq!(durations().longest_first(&jobs), [2, 0, 1]);
     package.write("out/cudnn-guard/libk/durations", "x\n-1 y\n\n");
     assert_eq!(durations().longest_first(&jobs), [0, 1, 2]);
@@ -317,7 +317,7 @@ fn each_file_that_is_compiled_has_a_line() {
 }
 
 #[test]
-fn a_warning_of_nvcc_is_said_once() {
+fn a_warning_of_nvcc_is_printed_once() {
     let text =
         |file: &str| format!("{file}(1): warning #177-D: x\n  int x;\n      ^\n\nRemark: y\n\n");
     let mut printed = BTreeSet::new();

@@ -82,9 +82,9 @@ impl Package {
             ("CUDNN_GUARD_ARCHS", self.archs.into()),
         ];
         let env = env.map(|(name, value)| (name.to_string(), value.into_os_string()));
-        let besides = self.env.iter();
-        let besides = besides.map(|(name, value)| (name.to_string(), value.into()));
-        let env = Environment::new(env.into_iter().chain(besides));
+        let more_env = self.env.iter();
+        let more_env = more_env.map(|(name, value)| (name.to_string(), value.into()));
+        let env = Environment::new(env.into_iter().chain(more_env));
         let mut toolchain = Toolchain {
             allowed: Config::new().allowed(&env),
             needs: Needs {
@@ -187,7 +187,7 @@ impl Drop for Package {
 }
 
 impl Toolchain {
-    /// Chooses this candidate in place of the one of its kind.
+    /// Replaces the chosen candidate of the same kind.
     pub(crate) fn set(&mut self, found: Found) {
         let chosen = Candidate {
             found,

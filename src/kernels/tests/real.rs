@@ -21,7 +21,7 @@ extern \"C\" int scale_on_gpu(float *x) {
 }
 ";
 
-// Without a GPU, CUDA's runtime refuses the launch with an error number.
+// Without a GPU, the CUDA runtime returns an error number for the launch.
 const MAIN: &str = "unsafe extern \"C\" { fn scale_on_gpu(x: *mut f32) -> i32; }
 fn main() { println!(\"{}\", unsafe { scale_on_gpu(std::ptr::null_mut()) } >= 0); }";
 const LIBRARY: &str = "#![crate_type = \"rlib\"]
@@ -35,11 +35,11 @@ pub fn real() -> PathBuf {
 }
 
 pub fn toolchain(package: &Package) -> Toolchain {
-    of(package, real())
+    toolchain_in(package, real())
 }
 
-/// Returns the directory of a wheel.
-pub fn of(package: &Package, root: PathBuf) -> Toolchain {
+/// Returns a toolchain with the CUDA in this directory.
+pub fn toolchain_in(package: &Package, root: PathBuf) -> Toolchain {
     let mut toolchain = package.toolchain();
     toolchain.set(Found::Toolkit(Toolkit {
         nvcc: Some(root.join("bin/nvcc")),
@@ -89,7 +89,7 @@ pub fn succeeds(output: &Output) {
 /// without it, which is reported once.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn sccache_serves_another_target_folder() {
+fn sccache_reuses_files_for_another_target_directory() {
     let wheels = std::env::var("CUDNN_GUARD_REAL").expect("it names the wheels");
     let mut package = Package::new(&[
         (
@@ -124,7 +124,7 @@ fn sccache_serves_another_target_folder() {
     let mut build = |out: &'static str, cuda: &str| {
         package.out = out;
         std::fs::create_dir_all(package.path(out)).unwrap();
-        let toolchain = of(&package, Path::new(&wheels).join(cuda).join("nvidia/cu13"));
+        let toolchain = toolchain_in(&package, Path::new(&wheels).join(cuda).join("nvidia/cu13"));
         let mut lines = Vec::new();
         let kernels = toolchain.kernels().files(package.pattern());
         kernels.library("k", &mut lines).unwrap();
@@ -160,7 +160,7 @@ fn sccache_serves_another_target_folder() {
     run(&sccache, vec!["--stop-server".to_string()]);
 }
 
-/// Links a kernel that calls a function of another file, with only the lines for cargo.
+/// Links a kernel that calls a function in another file, using only the lines for cargo.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn relocatable_device_code_is_linked_and_called() {
@@ -201,7 +201,7 @@ fn relocatable_device_code_is_linked_and_called() {
 /// nvcc writes the names of its temporary files into objects.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn two_clean_builds_make_the_same_library() {
+fn two_clean_builds_produce_the_same_library() {
     let package = Package::new(&[
         ("src/scale.cu", KERNEL),
         ("src/scale.h", "#define FACTOR 2.0f\n"),
@@ -277,7 +277,7 @@ fn a_program_is_linked_and_calls_its_kernel() {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn nvccs_own_words_are_in_the_error() {
+fn nvccs_output_is_in_the_error() {
     let package = Package::new(&[(
         "src/broken.cu",
         "__global__ void k(float *x) { y[0] = 1; }\n",
@@ -331,7 +331,7 @@ fn device_code_of_another_file_needs_a_flag() {
         failed.contains("= help: add `.flag(\"-rdc=true\")` in build.rs if another of these files"),
         "{failed}"
     );
-    // nvlink misses what no file defines.
+    // nvlink reports a function that no file defines.
     let failed = compile("src/function.cu", "-rdc=true").0.unwrap();
     assert!(
         failed
@@ -343,7 +343,7 @@ fn device_code_of_another_file_needs_a_flag() {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn every_list_of_flags_is_one_that_nvcc_takes() {
+fn nvcc_accepts_every_list_of_flags() {
     let nvcc = real().join("bin/nvcc");
     let compiler = Compiler::from_answer(
         &nvcc.display().to_string(),
@@ -382,10 +382,10 @@ fn every_list_of_flags_is_one_that_nvcc_takes() {
     }
 }
 
-/// nvcc does not report the death of its `cicc` itself: its shell does.
+/// nvcc's shell, not nvcc itself, reports the death of `cicc`.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_cicc_that_is_killed_once() {
+fn a_cicc_that_is_killed_once_is_run_again() {
     let package = Package::new(&[("src/a.cu", "__global__ void k() {}\n")]);
     let (copy, mark) = (package.path("copy"), package.path("killed"));
     let text = |path: &Path| path.display().to_string();
@@ -406,7 +406,7 @@ fn a_cicc_that_is_killed_once() {
         "/usr/bin/install",
         [args, vec![text(&copy.join("nvvm/bin/cicc"))]].concat(),
     );
-    let (result, lines) = package.compile_with(&of(&package, copy));
+    let (result, lines) = package.compile_with(&toolchain_in(&package, copy));
     result.unwrap();
     let warning = "cargo::warning=nvcc was killed while it compiled `./src/a.cu`; the second try succeeded  [nvcc-failed]";
     assert!(lines.iter().any(|line| line == warning), "{lines:?}");

@@ -27,8 +27,8 @@ fn ptx_is_written_for_the_lowest_target() {
     assert_ne!(written(), first);
 }
 
-/// Returns the targets in a file of device code: a fatbin, or an ELF file for a GPU.
-fn held(path: &Path) -> Vec<String> {
+/// Returns the targets in a device code file: a fatbin, or an ELF file for a GPU.
+fn targets_in(path: &Path) -> Vec<String> {
     let bytes = std::fs::read(path).unwrap();
     let mut read = |at: u64, size: u64| {
         let at = usize::try_from(at).ok()?;
@@ -41,8 +41,8 @@ fn held(path: &Path) -> Vec<String> {
     targets.iter().map(ToString::to_string).collect()
 }
 
-/// Returns the GPU of a cubin as the driver reads it: an ELF file for machine 190, whose flags contain the GPU, since
-/// CUDA 13 in the second byte, before in the first.
+/// Returns the GPU of a cubin as the driver reads it. A cubin is an ELF file for machine 190 whose flags contain the
+/// GPU: since CUDA 13 in the second byte, before in the first.
 fn gpu_of(path: &Path, cuda: u32) -> u8 {
     let bytes = std::fs::read(path).unwrap();
     assert_eq!((&bytes[..4], bytes[18]), (&b"\x7fELF"[..], 190));
@@ -51,7 +51,7 @@ fn gpu_of(path: &Path, cuda: u32) -> u8 {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_fatbin_holds_all_targets_and_a_cubin_one() {
+fn a_fatbin_contains_all_targets_and_a_cubin_one() {
     let mut package = Package::new(&[
         ("src/scale.cu", KERNEL),
         ("src/scale.h", "#define FACTOR 2.0f\n"),
@@ -69,7 +69,7 @@ fn a_fatbin_holds_all_targets_and_a_cubin_one() {
         "sm_120",
         "compute_120",
     ];
-    assert_eq!(held(&fatbin[0]), all);
+    assert_eq!(targets_in(&fatbin[0]), all);
     let cubins = kernels().cubin().unwrap();
     let names = cubins
         .iter()
@@ -131,13 +131,13 @@ pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn an_older_nvcc_makes_them_too() {
+fn an_older_nvcc_compiles_them_too() {
     let mut package = Package::new(&[("src/k.cu", "__global__ void k() {}\n")]);
     package.archs = "80 90 compute_80";
     let (own, include) = debians(&package);
     let kernels = || own.kernels().files(package.pattern()).include(&include);
     let fatbin = kernels().fatbin().unwrap();
-    assert_eq!(held(&fatbin[0]), ["sm_80", "compute_80", "sm_90"]);
+    assert_eq!(targets_in(&fatbin[0]), ["sm_80", "compute_80", "sm_90"]);
     let cubins = kernels().cubin().unwrap();
     let gpus: Vec<u8> = cubins.iter().map(|path| gpu_of(path, 11)).collect();
     assert_eq!(gpus, [80, 90]);

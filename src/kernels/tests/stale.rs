@@ -19,7 +19,7 @@ fn fresh(files: &[(&str, &str)], flags: &[&str]) -> Package {
     package
 }
 
-/// Gives a file the date of another one, like Nix, which gives all files one date.
+/// Gives a file the date of another one. Nix gives all files the same date.
 fn dated_as(path: &Path, other: &Path) {
     let date = std::fs::metadata(other).unwrap().modified().unwrap();
     let file = std::fs::File::options().append(true).open(path).unwrap();
@@ -27,7 +27,7 @@ fn dated_as(path: &Path, other: &Path) {
 }
 
 #[test]
-fn a_header_that_hides_the_one_that_was_read() {
+fn a_header_that_shadows_the_one_that_was_read() {
     let kernel = "#include \"common.h\"\n#include \"deep/deep.h\"\n";
     let package = fresh(
         &[
@@ -81,7 +81,7 @@ fn a_header_of_two_kernels() {
 }
 
 #[test]
-fn a_header_that_comes_while_nvcc_runs() {
+fn a_header_that_is_created_while_nvcc_runs() {
     let package = Package::new(&[("src/late.h", "")]);
     let late = package.path("src/late.h");
     let kernel = format!("#include \"late.h\"\n// nvcc brings {}\n", late.display());
@@ -111,7 +111,7 @@ fn cargo_watches_the_packages_own_directories_of_headers() {
 }
 
 #[test]
-fn a_link_that_leads_elsewhere() {
+fn a_link_with_another_target() {
     let package = Package::new(&[
         ("src/a.cu", "#include \"link.h\"\n#include \"linked/b.h\"\n"),
         ("one/b.h", "1\n"),
@@ -135,7 +135,7 @@ fn a_link_that_leads_elsewhere() {
 }
 
 #[test]
-fn a_kernel_that_is_added_and_one_that_is_gone() {
+fn an_added_and_a_removed_kernel() {
     let package = fresh(&[("src/a.cu", "")], &[]);
     let holds = |stem: &str| {
         let archive = std::fs::read(package.path("out/libk.a")).unwrap();
@@ -207,7 +207,7 @@ fn another_compiler_of_the_same_name() {
 }
 
 #[test]
-fn an_output_that_is_gone_or_cut_short() {
+fn a_missing_or_truncated_output() {
     let package = fresh(&[("src/a.cu", "")], &[]);
     let made = format!("out/cudnn-guard/libk/a-{:016x}", package.hash("src/a.cu"));
     let cut = |extension: &str, by: u64| {
@@ -219,7 +219,7 @@ fn an_output_that_is_gone_or_cut_short() {
     cut("o", 1);
     package.compiles(&A);
     package.compiles(&[]);
-    // A full disk: the list of files lacks the last one.
+    // After a full disk, the list of files is missing its last entry.
     let stamp = package.path(&format!("{made}.stamp"));
     let last = std::fs::read_to_string(stamp).unwrap();
     let last = last.lines().last().unwrap().len() as u64 + 1;
@@ -233,31 +233,31 @@ fn an_output_that_is_gone_or_cut_short() {
 }
 
 #[test]
-fn a_library_is_put_together_when_an_object_has_changed() {
+fn a_library_is_rebuilt_if_an_object_has_changed() {
     let package = fresh(&[("src/a.cu", "")], &[]);
     let archive = package.path("out/libk.a");
     // Compiles, and checks whether the archive was updated.
-    let put = || {
+    let update_archive = || {
         dated_as(&archive, &package.path("src/a.cu"));
         let dated = || std::fs::metadata(&archive).unwrap().modified().unwrap();
         let first = dated();
         package.compile().0.unwrap();
         dated() != first
     };
-    assert!(!put());
+    assert!(!update_archive());
     package.write("src/a.cu", "careless");
-    assert!(put());
-    assert!(!put());
+    assert!(update_archive());
+    assert!(!update_archive());
     package.write("src/b.cu", "");
-    assert!(put());
-    assert!(!put());
+    assert!(update_archive());
+    assert!(!update_archive());
     std::fs::remove_file(package.path("src/b.cu")).unwrap();
-    assert!(put());
-    assert!(!put());
+    assert!(update_archive());
+    assert!(!update_archive());
     let file = std::fs::File::options().write(true).open(&archive).unwrap();
     file.set_len(9).unwrap();
-    assert!(put());
-    assert!(!put());
+    assert!(update_archive());
+    assert!(!update_archive());
 }
 
 #[test]

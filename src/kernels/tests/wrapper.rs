@@ -3,7 +3,7 @@
 use crate::kernels::tests::package::Package;
 
 #[test]
-fn nvcc_runs_under_the_wrapper_while_that_works() {
+fn nvcc_runs_through_a_working_wrapper() {
     let mut package = Package::new(&[("src/a.cu", ""), ("src/b.cu", ""), ("src/c.cu", "")]);
     let wrapper = package.path("sccache");
     let log = package.path("wrapped");
@@ -45,7 +45,7 @@ fn nvcc_runs_under_the_wrapper_while_that_works() {
 }
 
 #[test]
-fn a_wrapper_that_fails_is_told_once() {
+fn a_failing_wrapper_is_reported_once() {
     let mut package = Package::new(&[("src/a.cu", ""), ("src/b.cu", ""), ("src/c.cu", "")]);
     package.env = vec![("CUDNN_GUARD_NVCC_WRAPPER", "/no/sccache".to_string())];
     let (result, lines) = package.compile();

@@ -44,7 +44,7 @@ fn file_names_of_shared_libraries() {
 }
 
 #[test]
-fn a_release_has_three_numbers() {
+fn a_version_has_three_numbers() {
     let release = |file| LibraryName::read(file)?.release();
     let expected = Some(Version::new(9, 14, 0));
     assert_eq!(release("libcudnn_cnn.so.9.14.0"), expected);

@@ -1,4 +1,4 @@
-//! Texts that several modules parse: names of libraries and targets, versions in headers.
+//! Parsers that several modules use: names of libraries and targets, versions in headers.
 
 #[cfg(test)]
 mod library_name;
@@ -25,7 +25,7 @@ pub fn newest_first(mut names: Vec<(Vec<u32>, OsString)>) -> Vec<OsString> {
     names.into_iter().rev().map(|(_, name)| name).collect()
 }
 
-/// Parses the numbers of a version, `12.4`. None if a part is not a number.
+/// Parses the numbers of a version such as `12.4`. Returns `None` if a part is not a number.
 pub fn parse_numbers(text: &str, separator: char) -> Option<Vec<u32>> {
     let numbers = text.split(separator);
     numbers.map(|number| number.parse().ok()).collect()

@@ -39,7 +39,7 @@ fn number(text: &str, name: &str) -> Option<u32> {
     });
     let mut directive = String::new();
     let mut in_comment = false;
-    // A header names its macro in a few short lines. The pattern takes a microsecond per byte.
+    // A header contains the macro in a few short lines. The pattern takes a microsecond per byte.
     let mut left: usize = 1 << 14;
     for line in text.lines() {
         let spliced = line.strip_suffix('\\');
@@ -64,7 +64,7 @@ fn number(text: &str, name: &str) -> Option<u32> {
 fn push_code(code: &mut String, mut rest: &str, mut in_comment: bool) -> bool {
     loop {
         if in_comment {
-            // Searching one byte is fast, and most lines of a license do not contain it.
+            // Searching for one byte is fast, and most lines of a license do not contain it.
             let end = rest.contains('/').then(|| rest.split_once("*/"));
             let Some((_, behind)) = end.flatten() else {
                 return true;

@@ -112,7 +112,7 @@ fn the_json_has_exactly_these_keys() {
 }
 
 #[test]
-fn what_is_not_there_is_null_or_empty() {
+fn missing_values_are_null_or_empty() {
     assert_eq!(
         Report::default().to_json(),
         "{\"schema\":1,\"verdict\":\"unknown\",\"toolkit\":null,\"cudnn\":null,\"candidates\":[],\
@@ -122,7 +122,7 @@ fn what_is_not_there_is_null_or_empty() {
 
 /// JSON does not escape DEL and C1 controls, which a terminal may interpret.
 #[test]
-fn no_text_of_the_machine_can_move_a_cursor() {
+fn no_text_from_the_machine_can_move_the_cursor() {
     let mut report = whole();
     report.findings = vec![Finding::note(FindingId::NoGpu, "a\u{7f}b\u{9b}2Jc\n\"d\"")];
     let line = report.to_json();

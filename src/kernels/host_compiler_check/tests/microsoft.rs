@@ -56,7 +56,7 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     );
 }
 
-/// CUDA 13.2 and later refuse the preprocessor that Microsoft's compiler uses by default.
+/// CUDA 13.2 and later reject the preprocessor that Microsoft's compiler uses by default.
 #[test]
 fn microsofts_compiler_gets_the_flag_that_cuda_requires() {
     let package = package("cl-1944");
@@ -75,11 +75,11 @@ fn microsofts_compiler_gets_the_flag_that_cuda_requires() {
     // Nothing has changed.
     package.compile_with(&toolchain(&package, &[])).0.unwrap();
     assert_eq!(package.calls(), [""; 0]);
-    // The user decided.
+    // The user's flag takes precedence.
     let own = [("NVCC_APPEND_FLAGS", "-Xcompiler=/Zc:preprocessor-")];
     package.compile_with(&toolchain(&package, &own)).0.unwrap();
     assert!(!package.calls()[0].contains(flag));
-    // A header of the package comes before the toolkit's.
+    // A header in the package precedes the toolkit's.
     package.write("src/cuda/std/__cccl/preprocessor.h", "#pragma once\n");
     let mut package = package;
     package
@@ -91,7 +91,7 @@ fn microsofts_compiler_gets_the_flag_that_cuda_requires() {
 
 /// nvcc for Windows needs cl.exe for host code, but not for device code.
 #[test]
-fn a_program_that_microsofts_linker_does_not_link_gets_device_code_alone() {
+fn without_microsofts_linker_only_device_code_is_compiled() {
     let package = Package::new(&[("src/a.cu", "")]);
     let plan = |product, env: &[(&str, &str)]| {
         let windows = ("HOST", "x86_64-pc-windows-msvc");
