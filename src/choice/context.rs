@@ -26,6 +26,6 @@ pub struct CheckContext<'a> {
 impl CheckContext<'_> {
     /// Returns the best candidate of this kind, even if it cannot be used.
     pub fn best(&self, kind: Kind) -> Option<&Candidate> {
-        self.scan.candidates.get(self.choice.of(kind)?)
+        self.scan.candidates.get(self.choice.best(kind)?)
     }
 }

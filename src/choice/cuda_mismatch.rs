@@ -47,7 +47,7 @@ impl CheckContext<'_> {
             }
         }
         let compatible = |kind: Kind| {
-            let requirement = self.requirements.of(kind);
+            let requirement = self.requirements.get(kind);
             let is_compatible = |other: &&Candidate| {
                 let met = |version| requirement.is_none_or(|range| range.admits(version));
                 let is_for_other = match &other.found {

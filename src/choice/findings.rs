@@ -52,7 +52,7 @@ impl CheckContext<'_> {
                 }
                 // A version that does not meet the requirement was allowed.
                 _ => {
-                    let (requirement, version) = (self.requirements.of(kind)?, best.version()?);
+                    let (requirement, version) = (self.requirements.get(kind)?, best.version()?);
                     (!requirement.admits(version)).then(|| self.unmet(best, &[], requirement))
                 }
             },
@@ -75,7 +75,7 @@ impl CheckContext<'_> {
         if let Some(finding) = unusable {
             return finding;
         }
-        if let Some(requirement) = self.requirements.of(kind) {
+        if let Some(requirement) = self.requirements.get(kind) {
             let is_unmet = |candidate: &&&Candidate| {
                 let version = candidate.version();
                 candidate.is_usable() && version.is_some_and(|version| !requirement.admits(version))

@@ -66,7 +66,7 @@ impl CheckContext<'_> {
     /// within the requirements.
     pub fn fetch(&self) -> FetchOptions {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
-        let requested = |kind| self.requirements.of(kind)?.to_fetch(kind);
+        let requested = |kind| self.requirements.get(kind)?.to_fetch(kind);
         let cudnn = requested(Kind::Cudnn);
         let cuda = match found.map(|toolkit| toolkit.major) {
             Some(major @ (11 | 12)) => Some(major.to_string()),
@@ -97,7 +97,7 @@ impl CheckContext<'_> {
 
     /// Returns the command that installs a cuDNN for this CUDA major within the requirement.
     pub(super) fn install_command(&self, installer: Installer, cuda: u32) -> Option<String> {
-        let requirement = self.requirements.of(Kind::Cudnn);
+        let requirement = self.requirements.get(Kind::Cudnn);
         let from = requirement.map_or(Version::new(0, 0, 0), |range| range.from);
         installer.install_cudnn(cuda, from, requirement.and_then(|range| range.below))
     }

@@ -15,25 +15,25 @@ use std::path::PathBuf;
 pub struct Constraints<'a> {
     pub requirements: &'a Requirements,
     pub platform: &'a Platform,
-    /// Set if the build requires a toolkit, so that a cuDNN for another CUDA must not be chosen.
+    /// `true` if the build requires a toolkit, so that a cuDNN for another CUDA must not be chosen.
     pub toolkit_needed: bool,
-    /// The kinds for which a variable names a place without an installation. No other place is used instead.
+    /// The kinds for which a variable points to a place without an installation. No other place is used instead.
     pub blocked: &'a [Kind],
 }
 
-/// The best pair, as indices in the list of candidates. Findings refer to it even if it must not be used.
+/// The best pair, as indices in the list of candidates. Findings refer to the pair even if it must not be used.
 #[derive(Default)]
 pub struct Choice {
     pub toolkit: Option<usize>,
     pub cudnn: Option<usize>,
-    /// The toolkit and the cuDNN that would be chosen if they were for the same CUDA.
+    /// The toolkit and cuDNN that would be chosen if they were for the same CUDA.
     pub mismatch: Option<(usize, usize)>,
-    /// The reason why each candidate is rejected. The two without a reason are chosen.
+    /// The reason why each candidate is rejected. The two candidates without a reason are chosen.
     pub rejections: Vec<Option<Rejection>>,
 }
 
 impl Choice {
-    pub fn of(&self, kind: Kind) -> Option<usize> {
+    pub fn best(&self, kind: Kind) -> Option<usize> {
         match kind {
             Kind::Toolkit => self.toolkit,
             Kind::Cudnn => self.cudnn,
@@ -42,7 +42,7 @@ impl Choice {
 
     /// Returns `true` if the best candidate of this kind is complete.
     pub fn is_met(&self, kind: Kind, candidates: &[Candidate]) -> bool {
-        let best = self.of(kind).and_then(|index| candidates.get(index));
+        let best = self.best(kind).and_then(|index| candidates.get(index));
         self.mismatch.is_none() && best.is_some_and(is_complete)
     }
 
@@ -73,7 +73,7 @@ pub fn choose(candidates: &[Candidate], constraints: &Constraints) -> Choice {
     }
     for (index, (candidate, rejected)) in candidates.iter().zip(&mut rejections).enumerate() {
         let kind = candidate.kind();
-        if choice.of(kind) == Some(index) {
+        if choice.best(kind) == Some(index) {
             if constraints.blocked.contains(&kind) {
                 *rejected = Some(Rejection::AnotherPlaceRequested);
             }
@@ -86,13 +86,13 @@ pub fn choose(candidates: &[Candidate], constraints: &Constraints) -> Choice {
 }
 
 /// Returns the reason why this candidate must not be chosen in any pair. If a place is requested, only its candidates
-/// may be chosen, and they must be usable before their version counts.
+/// may be chosen, and their version is checked only if they are usable.
 fn refusal(
     candidate: &Candidate,
     requested: Option<&Candidate>,
     constraints: &Constraints,
 ) -> Option<Rejection> {
-    let requirement = constraints.requirements.of(candidate.kind());
+    let requirement = constraints.requirements.get(candidate.kind());
     let unmet = || unmet(candidate, requirement);
     let defect = || defect(candidate, constraints.platform);
     match requested {
@@ -201,10 +201,10 @@ pub fn is_offered(candidate: &Candidate, platform: &Platform) -> bool {
     is_certain && defect(candidate, platform).is_none()
 }
 
-/// Counts missing and doubtful properties. Complete and consistent candidates with a known version come first.
+/// Counts missing and doubtful properties, so that complete and consistent candidates with a known version come first.
 fn uncertainty(candidate: &Candidate) -> usize {
     let missing = match &candidate.found {
-        // It is not yet known if a compiler is needed.
+        // It is not known yet whether a compiler is needed.
         Found::Toolkit(toolkit) => {
             let missing = toolkit.missing_components();
             missing.iter().filter(|part| **part != "nvcc").count()
@@ -226,7 +226,7 @@ fn pair(
 ) -> Choice {
     let first = |eligible: &[Eligible]| Some(eligible.first()?.1);
     let (first_toolkit, first_cudnn) = (first(toolkits), first(cudnns));
-    // A pair ranks like its better candidate: one in the active environment determines the other.
+    // A pair ranks like its better candidate: a candidate in the active environment determines the other one.
     let mut best: Option<((usize, usize), usize, usize)> = None;
     for &(toolkit_uncertainty, one) in toolkits {
         for &(cudnn_uncertainty, other) in cudnns {
@@ -259,8 +259,8 @@ fn other_cuda(toolkit: &Candidate, cudnn: &Candidate) -> Option<u32> {
     (version.major != major).then_some(major)
 }
 
-/// Returns the toolkit to use: one with a compiler and the same CUDA major precedes one without. If a toolkit is
-/// requested, `toolkits` contains no other.
+/// Returns the toolkit to use. A toolkit with a compiler and the same CUDA major precedes one without a compiler. If a
+/// toolkit is requested, `toolkits` contains no other.
 fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[Eligible]) -> usize {
     let toolkit = |index: usize| candidates.get(index)?.toolkit();
     let Some(incomplete) = toolkit(chosen).filter(|toolkit| toolkit.nvcc.is_none()) else {
@@ -275,7 +275,7 @@ fn with_compiler(candidates: &[Candidate], chosen: usize, toolkits: &[Eligible])
 
 /// Returns the reason why a usable candidate was not chosen.
 fn passed_over(candidate: &Candidate, candidates: &[Candidate], choice: &Choice) -> Rejection {
-    let best = |kind| candidates.get(choice.of(kind)?);
+    let best = |kind| candidates.get(choice.best(kind)?);
     let (toolkit, cudnn) = (best(Kind::Toolkit), best(Kind::Cudnn));
     if let Some(major) = cudnn.and_then(|cudnn| other_cuda(candidate, cudnn)) {
         return Rejection::CudnnBuiltForCuda(major);

@@ -14,7 +14,7 @@ pub struct Requirements {
     pub cudnn: Option<Requirement>,
 }
 
-/// A text that is not a version requirement, or one that no version meets.
+/// A string that is not a version requirement, or a requirement that no version meets.
 #[derive(Debug)]
 pub struct InvalidRequirement {
     /// The method of `Config`: `cuda` or `cudnn`.
@@ -25,7 +25,7 @@ pub struct InvalidRequirement {
 }
 
 impl Requirements {
-    pub fn of(&self, kind: Kind) -> Option<&Requirement> {
+    pub fn get(&self, kind: Kind) -> Option<&Requirement> {
         match kind {
             Kind::Toolkit => self.cuda.as_ref(),
             Kind::Cudnn => self.cudnn.as_ref(),
@@ -62,7 +62,7 @@ impl Requirement {
             below: None,
         };
         for comparator in &parsed.comparators {
-            let (from, below) = lowered(comparator);
+            let (from, below) = version_range(comparator);
             range.from = range.from.max(from);
             range.below = match (range.below, below) {
                 (Some(first), Some(second)) => Some(first.min(second)),
@@ -81,7 +81,7 @@ impl Requirement {
         (self.below? <= next).then_some(self.from.major)
     }
 
-    /// Returns the version to pass to `cudnn-guard fetch` if the newest might not meet the requirement.
+    /// Returns the version to pass to `cudnn-guard fetch`, if the newest version might not meet the requirement.
     pub fn to_fetch(&self, kind: Kind) -> Option<String> {
         let below = self.below?;
         let newest = match kind {
@@ -103,9 +103,9 @@ impl Requirement {
     }
 }
 
-/// Returns the range of versions that a comparator accepts, with the rules of the semver crate. NVIDIA's versions have
-/// no pre-release number; one in a requirement precedes its version.
-fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
+/// Returns the range of versions that a comparator accepts, by the rules of the semver crate. NVIDIA's versions have no
+/// pre-release number. A pre-release in a requirement precedes its version.
+fn version_range(comparator: &Comparator) -> (Version, Option<Version>) {
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let major = small(comparator.major);
     let minor = comparator.minor.map(small);
@@ -114,7 +114,7 @@ fn lowered(comparator: &Comparator) -> (Version, Option<Version>) {
     let next_major = Version::new(major.saturating_add(1), 0, 0);
     let next_minor = Version::new(major, first.minor.saturating_add(1), 0);
     let next_patch = Version::new(major, first.minor, first.patch.saturating_add(1));
-    // The first version after all that the given numbers match.
+    // The first version after all those that the given numbers match.
     let after = match (minor, patch) {
         _ if !comparator.pre.is_empty() => first,
         (None, _) => next_major,

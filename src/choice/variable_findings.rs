@@ -31,11 +31,11 @@ pub struct UnusableVariable<'a> {
 pub enum VariableFault<'a> {
     /// An inaccessible place, or a dangling link.
     Place(&'a Obstacle),
-    /// An unusable library; `true` if its file is beside its link.
+    /// An unusable library. `true` if its file is beside its link.
     Library(&'a Obstacle, bool),
-    /// A path that no line for cargo can contain, with the reason.
+    /// A path that cannot be printed for cargo, with the reason.
     UnprintablePath(&'static str),
-    /// A toolkit for these other targets only.
+    /// A toolkit that is only for these other targets.
     ForeignToolkit(&'a [String]),
     /// An nvcc that fails, with the help if its host compiler is the cause.
     Nvcc(&'a NvccFault, Option<&'a str>),
@@ -53,21 +53,21 @@ pub enum VariableFault<'a> {
     NoLibrary,
 }
 
-/// Two variables that name different places of one kind. The first is used.
+/// Two variables that point to different installations of one kind. The first is used.
 pub struct VariablesDisagree<'a> {
     pub first: &'a Candidate,
     pub other: &'a Candidate,
 }
 
-/// Returns `true` if a variable requests this kind in a place without an installation, and no variable before it
-/// requests an installation that was found.
+/// Returns `true` if a variable requests this kind in a place without an installation, and no earlier variable requests
+/// an installation that was found.
 pub fn is_blocked(steps: &[Step], scan: &Scan, kind: Kind) -> bool {
     let unusable = unusable_variables(steps, scan, kind);
     unusable.iter().any(|(_, before)| before.is_none())
 }
 
-/// Returns the variables that request this kind in a place without an installation, each with the installation that an
-/// earlier variable requests.
+/// Returns the variables that request this kind in a place without an installation. Each comes with the installation
+/// that an earlier variable requests.
 fn unusable_variables<'a>(
     steps: &'a [Step],
     scan: &'a Scan,
@@ -96,8 +96,8 @@ fn requested(scan: &Scan, kind: Kind) -> Vec<&Candidate> {
 }
 
 impl CheckContext<'_> {
-    /// Returns the findings about a kind, and the fault that leaves the build without it. A variable that names nothing
-    /// is the fault, and the search adds no other, unless an earlier variable names an installation.
+    /// Returns the findings about a kind, and the fault that leaves the build without it. A variable that points to no
+    /// installation is that fault, unless an earlier variable points to one. The search then adds no other.
     pub fn verdict(&self, kind: Kind, allowed: &Allowed) -> (Vec<Finding>, Option<Finding>) {
         let mut findings = self.disagreements(kind);
         let mut fault = None;
@@ -172,7 +172,7 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Returns the directory of another installation that this variable could name.
+    /// Returns the directory of another installation that this variable could point to.
     fn elsewhere(&self, variable: Variable, kind: Kind) -> Option<PathBuf> {
         let is_unused = |one: &&Candidate| {
             let reason = &one.rejected;
@@ -186,7 +186,7 @@ impl CheckContext<'_> {
         }
     }
 
-    /// Returns the libraries that are missing in the place that this variable names.
+    /// Returns the libraries that are missing in the place that this variable points to.
     pub(super) fn missed_libraries(&self, variable: Variable) -> Vec<PathBuf> {
         let mut missed: Vec<PathBuf> = Vec::new();
         for step in self.steps {
@@ -207,7 +207,7 @@ impl CheckContext<'_> {
         let mut findings: Vec<Finding> = Vec::new();
         for other in others {
             let same = matches!(other.rejected, Some(Rejection::SameAs(_)));
-            // One names the headers, the other the libraries of one installation.
+            // One variable points to the headers and the other to the libraries of the same installation.
             let header = |one: &Candidate| one.cudnn()?.header.clone();
             let together = header(first).is_some() && header(first) == header(other);
             if same || together || other.request == first.request {

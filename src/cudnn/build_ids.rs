@@ -6,7 +6,8 @@ use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/build-ids.txt");
 
-/// Returns the versions in which NVIDIA shipped this build of a sub-library: usually one, none if it is unknown.
+/// Returns the versions in which NVIDIA shipped this build of a sub-library: usually one, and none if the build is
+/// unknown.
 pub fn releases(build_id: &str) -> Vec<Version> {
     if build_id.len() < 16 {
         return Vec::new();
@@ -16,9 +17,9 @@ pub fn releases(build_id: &str) -> Vec<Version> {
     releases.filter_map(Version::parse).collect()
 }
 
-/// Returns the build IDs of these majors that are embedded in a program: for each version, the first digits of the
-/// builds that contain no version themselves.
-pub fn carried(majors: &[u32]) -> Vec<(Version, String)> {
+/// Returns the build IDs of these majors that are embedded in a program: for each version, the first digits of the IDs
+/// of builds that do not contain a version.
+pub fn embedded_in(majors: &[u32]) -> Vec<(Version, String)> {
     let has_symbol =
         |part| sub_libraries::find(part).is_some_and(|known| known.version_symbol.is_some());
     let mut rows: Vec<(Version, String)> = Vec::new();
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_build_stands_for_the_releases_that_shipped_it() {
+    fn a_build_identifies_the_versions_that_shipped_it() {
         let versions = |id| releases(id);
         assert_eq!(
             versions("7e3e3ea4087de05fd75005d9ecb50667db9391fc"),
@@ -61,16 +62,16 @@ mod tests {
     }
 
     #[test]
-    fn a_program_carries_the_builds_of_its_majors_alone() {
-        let rows = carried(&[8]);
+    fn a_program_contains_only_the_builds_of_its_majors() {
+        let rows = embedded_in(&[8]);
         let releases: Vec<_> = rows.iter().map(|row| row.0.to_string()).collect();
         assert_eq!(
             (releases.len(), &*releases[0], &*releases[11]),
             (12, "8.5.0", "8.9.7")
         );
-        // One build may be of several releases.
+        // One build may belong to several versions.
         assert!(rows[8..].iter().all(|row| row.1.contains("7e3e3ea4")));
-        let rows = carried(&[9]);
+        let rows = embedded_in(&[9]);
         let of = |minor, id| {
             rows.iter()
                 .any(|(version, ids)| version.minor == minor && ids.contains(id))

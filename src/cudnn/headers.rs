@@ -14,10 +14,10 @@ const HEADERS: [&str; 4] = [
     "cudnn.h",
 ];
 
-/// More headers than cuDNN has.
+/// A limit above the number of headers that cuDNN has.
 const MAX_HEADERS: usize = 40;
 
-/// Returns the header with the version, in this directory or in the one that its `cudnn.h` includes from.
+/// Returns the header that contains the version, in this directory or in the one that its `cudnn.h` includes from.
 pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     version_in(dir, sysroot).or_else(|| {
         let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
@@ -36,8 +36,8 @@ fn version_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     })
 }
 
-/// Returns the main header of another version beside this one. NVIDIA's packages of several majors can be installed, and
-/// `update-alternatives` selects one.
+/// Returns the main header of another version beside this one. Several majors of NVIDIA's packages can be installed,
+/// and `update-alternatives` selects one.
 pub fn alternative(header: &Path, admits: &dyn Fn(Version) -> bool) -> Option<PathBuf> {
     let is_versioned = |name: &str| name.starts_with("cudnn_version_v") && name.ends_with(".h");
     let dir = header.parent()?;
@@ -51,8 +51,8 @@ pub fn alternative(header: &Path, admits: &dyn Fn(Version) -> bool) -> Option<Pa
     })
 }
 
-/// Returns the first missing header that this header of cuDNN includes, directly or not, after the header that includes
-/// it. A compiler searches the directory of the including header, then those that it is given.
+/// Returns the first missing header that this header of cuDNN includes, directly or indirectly, after the header that
+/// includes it. A compiler searches the directory of the including header, then its include path.
 pub(super) fn missing_include(
     first: &Path,
     dirs: &[PathBuf],
@@ -78,7 +78,7 @@ pub(super) fn missing_include(
     None
 }
 
-/// Returns the existing headers if none contains the version: one that cannot be read, as `sudo cp` creates it with a
+/// Returns the existing headers if none contains the version: one that cannot be read, which `sudo cp` creates under a
 /// strict umask, and a readable one. Up to cuDNN 7, it was correct to copy only `cudnn.h`.
 pub(super) fn unversioned(
     dirs: &[PathBuf],

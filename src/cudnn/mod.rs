@@ -80,7 +80,7 @@ pub fn read_install(
     Some((cudnn, read))
 }
 
-/// Returns the version in the headers, its header, and the directory that was searched for it.
+/// Returns the version in the headers, the header that contains it, and the directory that was searched.
 fn header(dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, PathBuf)> {
     // NVIDIA's Debian packages have a `cudnn_version_v9.h` in a directory without `cudnn.h`.
     let has_header = |dir: &PathBuf| sysroot.file(&dir.join("cudnn.h")).is_some();
@@ -130,7 +130,7 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
             .or_else(|| owner.as_ref()?.cuda_major());
     }
     cudnn.owner = owner.map(Box::new);
-    // apt may upgrade the package of the headers or of the library alone.
+    // apt may upgrade only the package of the headers or only that of the library.
     let header = cudnn
         .header
         .as_deref()
@@ -139,7 +139,7 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
     cudnn
 }
 
-/// Returns the SONAME of the library, which linked programs require, if no such file is beside it.
+/// Returns the SONAME of the library, which linked programs require, if no file of that name is beside it.
 fn absent_soname(cudnn: &Cudnn, library: Option<&Elf>, sysroot: Sysroot) -> Option<String> {
     let soname = library?.soname()?;
     let beside = cudnn.library.as_deref()?.with_file_name(&soname);
@@ -208,12 +208,13 @@ fn main_library_in(
     })
 }
 
-/// Returns the majors to check by name, because a directory such as /usr/lib64 is long. The range includes future ones.
+/// Returns the majors to check by name, because listing a directory such as /usr/lib64 is slow. The range includes
+/// future ones.
 fn majors(likely: [Option<u32>; 2]) -> impl Iterator<Item = u32> {
     likely.into_iter().flatten().chain((5..=30).rev())
 }
 
-/// Returns the import library and the DLL, which are in different directories. Each can exist without the other.
+/// Returns the import library and the DLL, which are in different directories. Either can exist without the other.
 fn import_and_dll(
     places: &[PathBuf],
     major: Option<u32>,
@@ -260,7 +261,7 @@ fn directory_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
     })
 }
 
-/// Returns 9 for `libcudnn_ops.so`, if it is a link to `libcudnn_ops.so.9.14.0`.
+/// Returns 9 for `libcudnn_ops.so` if it is a link to `libcudnn_ops.so.9.14.0`.
 fn real_major(path: &Path, sysroot: Sysroot) -> Option<u32> {
     LibraryName::of(&sysroot.canonical(path))?.major()
 }

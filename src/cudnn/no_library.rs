@@ -34,7 +34,8 @@ pub(super) fn obstacle(
     let met = places.iter().find_map(named);
     let dirs = match &met {
         Some(met) => vec![met.dir().to_path_buf()],
-        // A directory such as /usr/lib64 is long. It is only listed if the headers show that something is missing.
+        // A directory such as /usr/lib64 has many files. It is listed only if the headers show that something is
+        // missing.
         None if major.is_some() => places.to_vec(),
         None => Vec::new(),
     };
@@ -67,7 +68,8 @@ pub(super) fn obstacle(
     (met.or_else(without_link).or_else(incomplete), unlinked)
 }
 
-/// Returns the directory with the archives of a cuDNN without a shared library. Otherwise they are beside the library.
+/// Returns the directory that contains the archives of a cuDNN without a shared library. Otherwise they are beside the
+/// library.
 pub(super) fn archives(
     places: &[PathBuf],
     major: Option<u32>,

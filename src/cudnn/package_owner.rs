@@ -1,5 +1,5 @@
-//! The package that contains a cuDNN. Its record changes when another version is installed, even if the files are
-//! older.
+//! The package that contains a cuDNN. Its record changes when another version is installed, even if the new files have
+//! older dates.
 
 use crate::model::candidate::Cudnn;
 use crate::model::owner::{Installer, Owner};
@@ -22,8 +22,8 @@ pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the package that contains a cuDNN, if it is no wheel. None if two packages of one installer have overwritten
-/// each other.
+/// Returns the package that contains a cuDNN, unless it is a wheel. Returns `None` if two packages of one installer
+/// overwrote each other's files.
 pub fn find(cudnn: &Cudnn, sysroot: Sysroot) -> Option<Owner> {
     // Users install `cudnn`; its dependency `libcudnn` contains the libraries.
     let conda = || Owner::of_conda(environment(&cudnn.root), &["cudnn", "libcudnn"]);
@@ -35,7 +35,7 @@ pub fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     let root = sysroot.root.unwrap_or(Path::new("/"));
     let file = sysroot.canonical(file);
     let line = format!("/{}", file.strip_prefix(root).ok()?.to_str()?);
-    // The lists of all packages are long, and packages install cuDNN nowhere else.
+    // The list of all packages is long, and packages install cuDNN nowhere else.
     if !line.starts_with("/usr/") {
         return None;
     }
@@ -56,13 +56,13 @@ pub fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     })
 }
 
-/// Returns the directory that contains the directory `nvidia` of NVIDIA's wheels, from that directory or one below.
+/// Returns the directory above the directory `nvidia` of NVIDIA's wheels, for that directory or one below it.
 fn site_packages(dir: &Path) -> Option<&Path> {
     let mut above = dir.ancestors();
     above.find(|dir| dir.ends_with("nvidia"))?.parent()
 }
 
-/// Returns the command that installs the wheels of this toolkit again.
+/// Returns the command that reinstalls the wheels of this toolkit.
 pub fn reinstall_toolkit(root: &Path) -> Option<String> {
     let site = site_packages(root)?;
     let pip = Installer::of_environment(site).pip();

@@ -25,7 +25,7 @@ type Build = (u64, Option<String>);
 /// The opened sub-libraries of a cuDNN.
 pub struct SubLibraries {
     pub files: Vec<SubLibraryFile>,
-    /// The directories that contain them once links are followed.
+    /// The real directories of the sub-libraries, with links resolved.
     pub directories: Vec<PathBuf>,
     binaries: Vec<Option<Binary>>,
 }
@@ -74,8 +74,8 @@ impl SubLibraries {
         }
     }
 
-    /// Returns the version of this cuDNN. The main library of 9.x returns the version of `graph` as its own, and of 8.x
-    /// the version of `ops_infer`. A DLL has its own version resource.
+    /// Returns the version of this cuDNN. The main library of 9.x returns the version of `graph` as its own, and that
+    /// of 8.x the version of `ops_infer`. A DLL has its own version resource.
     pub fn version(&self) -> Option<Version> {
         let version = |matches: &dyn Fn(&SubLibraryFile) -> bool| {
             let mut files = self.files.iter().filter(|file| matches(file));
@@ -110,11 +110,11 @@ impl SubLibraries {
         })
     }
 
-    /// Returns the CUDA majors that the sub-libraries were built for, with their files, if they differ.
+    /// Returns the CUDA majors that the sub-libraries were built for, if they differ, each with a file.
     pub fn different_cuda_majors(&self) -> Vec<(u32, PathBuf)> {
         let mut majors: Vec<(u32, PathBuf)> = Vec::new();
         for (file, binary) in self.files.iter().zip(&self.binaries) {
-            // Of cuDNN 9, these contain the name of their cuBLASLt.
+            // In cuDNN 9, only these contain the name of their cuBLASLt.
             let is_known = ["adv", "engines_precompiled"].contains(&&*file.name);
             let major = binary
                 .as_ref()
@@ -134,8 +134,8 @@ impl SubLibraries {
         self.binaries.get(place)?.as_ref()
     }
 
-    /// Returns the functions that sub-libraries import from each other and that the other does not define. This is
-    /// slow, so it is only done if a version is unknown. A library without a symbol table counts as complete.
+    /// Returns the functions that a sub-library imports from another one that does not define them. This is slow, so it
+    /// is only done if a version is unknown. A library without a symbol table counts as complete.
     pub fn unresolved_symbols(&self) -> Vec<Unresolved> {
         let mut found = Vec::new();
         if self.files.iter().all(|file| file.version.is_some()) {
@@ -160,8 +160,8 @@ impl SubLibraries {
         found
     }
 
-    /// Returns the files of each sub-library that exist several times: equal files instead of links to one file, or a
-    /// file that programs load and that is a different build than the others.
+    /// Returns the files of each sub-library that exists several times: identical files instead of links to one file,
+    /// or a file that programs load and that is a different build than the others.
     pub fn copies(&self, real_files: Named, platform: &Platform) -> Vec<Copies> {
         let mut groups: Vec<(&str, Vec<(&PathBuf, Build)>)> = Vec::new();
         for (name, path) in &real_files {
@@ -234,7 +234,7 @@ pub fn beside(
         let Some((name, file)) = platform.cudnn_part(path) else {
             continue;
         };
-        // The file that programs load takes precedence over others of the same sub-library.
+        // The file that programs load precedes other files of the same sub-library.
         let exact = major.is_some_and(|major| file.numbers == [major]);
         let own = file.major().or_else(|| real_major(path, sysroot));
         if major.is_some() && own.is_some() && own != major {

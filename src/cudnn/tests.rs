@@ -7,7 +7,7 @@ use crate::search::install_layout;
 use crate::search::search_step::Kind;
 use std::process::Command;
 
-/// Two parts, one of which takes functions from the other under the name of a version, as NVIDIA's do.
+/// Two sub-libraries, one of which imports versioned functions from the other, like NVIDIA's.
 fn pair(dir: &Path, graph: &str) -> Cudnn {
     let lib = dir.join("lib");
     std::fs::create_dir_all(&lib).unwrap();
@@ -31,7 +31,7 @@ fn pair(dir: &Path, graph: &str) -> Cudnn {
     };
     let whole = "void one(void) {} void two(void) {} void may(void) {}";
     cc("_graph", whole, &[]);
-    // A weak one may be lacking.
+    // A weak symbol may be undefined.
     let needs = "void one(void); void two(void); void may(void) __attribute__((weak)); \
         void f(void) { one(); two(); if (may) may(); }";
     cc("_cnn", needs, &["-l:libcudnn_graph.so.9"]);
@@ -58,9 +58,9 @@ fn undefined_functions_of_a_sub_library_are_found() {
     assert_eq!(whole.files.unresolved, []);
     assert!(whole.parts.iter().all(|part| part.defect.is_none()));
     assert!(whole.files.own_first, "a DT_RPATH");
-    let lacking = pair(&dir, "void one(void) {}");
+    let incomplete = pair(&dir, "void one(void) {}");
     assert_eq!(
-        lacking.files.unresolved,
+        incomplete.files.unresolved,
         [Unresolved {
             part: dir.join("lib/libcudnn_cnn.so.9"),
             sibling: dir.join("lib/libcudnn_graph.so.9"),
@@ -80,7 +80,7 @@ fn releases(parts: &[(&str, &Path)]) -> Vec<Option<String>> {
 }
 
 #[test]
-fn a_record_that_the_parts_contradict_is_not_believed() {
+fn a_record_that_contradicts_the_sub_libraries_is_ignored() {
     let site = std::env::temp_dir().join(format!("cudnn-guard-record-{}", std::process::id()));
     let versions_with = |release: &str| {
         let dir = site.join("nvidia/cudnn");
@@ -113,7 +113,7 @@ fn a_record_that_the_parts_contradict_is_not_believed() {
     assert_eq!(versions_with("9.2.0"), [Some("9.1.0".into()), None]);
 }
 
-/// 8.9.6 and 8.9.7 have parts in common.
+/// 8.9.6 and 8.9.7 share some sub-libraries.
 #[test]
 fn a_build_of_two_versions_has_the_version_of_its_neighbors() {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-builds-{}", std::process::id()));

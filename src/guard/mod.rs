@@ -170,7 +170,7 @@ impl Guard<'_> {
             }
         }
         if platform.os == Os::Linux && platform.cpu == "x86_64" {
-            built.tables.build_ids = build_ids::carried(&rules::majors(&built));
+            built.tables.build_ids = build_ids::embedded_in(&rules::majors(&built));
         }
         for directive in delay_load_directives(loader, platform, cudnn) {
             cargo::emit(&directive);

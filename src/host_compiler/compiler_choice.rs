@@ -1,4 +1,4 @@
-//! The configured host compiler, and how nvcc is told about it.
+//! The configured host compiler, and how it is passed to nvcc.
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::{Os, Platform};
@@ -12,11 +12,11 @@ pub const NO_CL: &str = "Cannot find compiler 'cl.exe' in PATH";
 /// The origin of the compiler's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// A variable, with the name in it, which nvcc gets as an argument.
+    /// A variable and its value, which is passed to nvcc as an argument.
     Variable(Variable, String),
     /// An argument of nvcc itself: in build.rs, or in NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS.
     Flag,
-    /// Default: nvcc uses `gcc`, or `cl.exe`, from PATH.
+    /// No choice, the default: nvcc uses `gcc`, or `cl.exe`, from PATH.
     Nobody,
 }
 
@@ -24,12 +24,12 @@ pub enum Choice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VisualStudio {
     pub cl: PathBuf,
-    /// PATH, LIB and INCLUDE for it; empty in a developer prompt, which sets them.
+    /// PATH, LIB and INCLUDE for the compiler. Empty in a developer prompt, which sets them.
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// Returns the choice by NVCC_CCBIN (nvcc's own), CUDAHOSTCXX (CMake's) or CXX. A CXX of more than a program
-/// (`ccache g++`, `g++ -m64`) is skipped, since nvcc cannot start it.
+/// Returns the choice in NVCC_CCBIN (nvcc's own variable), CUDAHOSTCXX (CMake's) or CXX. A CXX with more than a program
+/// (`ccache g++`, `g++ -m64`) is skipped, because nvcc cannot start it.
 pub fn choice(env: &Environment, flags: &[String]) -> Choice {
     if flag(flags, env).is_some() {
         return Choice::Flag;
@@ -44,7 +44,7 @@ pub fn choice(env: &Environment, flags: &[String]) -> Choice {
         })
 }
 
-/// Returns the value of nvcc's `-ccbin`, which may be a separate argument; empty if it is missing.
+/// Returns the value of nvcc's `-ccbin`, which may be a separate argument. Empty if it is missing.
 pub fn flag(flags: &[String], env: &Environment) -> Option<String> {
     let all = all_flags(flags, env);
     let mut words = all.iter().map(|word| word.trim_start_matches('-'));
@@ -70,7 +70,7 @@ pub struct MissingHostCompiler<'a> {
     pub cross_gcc: Option<&'a str>,
 }
 
-/// Returns the fault if nvcc printed that it cannot start its host compiler.
+/// Returns the fault if nvcc reported that it cannot start its host compiler.
 pub fn missing<'a>(
     output: &'a str,
     choice: &Choice,
@@ -90,7 +90,7 @@ pub fn missing<'a>(
     })
 }
 
-/// Returns the choice for an nvcc that is queried itself, which gets no variables but its own.
+/// Returns the choice for an nvcc that is queried about itself and gets only nvcc's own variables.
 pub fn choice_of_nvcc(env: &Environment) -> Choice {
     match (choice(env, &[]), env.get(Variable::NvccCcbin)) {
         (Choice::Variable(..), None) => Choice::Nobody,
@@ -98,8 +98,8 @@ pub fn choice_of_nvcc(env: &Environment) -> Choice {
     }
 }
 
-/// Returns the `-ccbin` for nvcc: the compiler of a variable. On Windows it is also the compiler found by default,
-/// since nvcc itself searches only PATH for `cl.exe`.
+/// Returns the `-ccbin` for nvcc: the compiler in a variable. On Windows, it is also the compiler found by default,
+/// because nvcc itself searches only PATH for `cl.exe`.
 pub fn ccbin(
     choice: &Choice,
     platform: &Platform,

@@ -7,12 +7,12 @@ use crate::runtime::facts::version::Version;
 /// https://sourceware.org/git/?p=glibc.git;a=blob;f=math/bits/mathcalls.h
 const REDECLARED: [(&str, u32); 3] = [("cospi", 41), ("sinpi", 41), ("rsqrt", 42)];
 
-/// Returns the functions that this glibc declares with `noexcept` and the toolkit's `crt/math_functions.h` without.
-/// They are an error in every source. The header decides, not its version, since distributions patch it.
+/// Returns the functions that this glibc declares with `noexcept` and the toolkit's `crt/math_functions.h` declares
+/// without it. They are an error in every source. The header decides, not its version, because distributions patch it.
 pub fn contradictions(math_functions: &str, glibc: Version) -> Vec<&'static str> {
     let mut names = Vec::new();
     for (name, since) in REDECLARED {
-        if (glibc.major, glibc.minor) >= (2, since) && lacks_noexcept(math_functions, name) {
+        if (glibc.major, glibc.minor) >= (2, since) && is_without_noexcept(math_functions, name) {
             names.push(name);
         }
     }
@@ -21,7 +21,7 @@ pub fn contradictions(math_functions: &str, glibc: Version) -> Vec<&'static str>
 
 /// Returns `true` if the function is declared with nothing after its parameters:
 /// `extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double cospi(double x);`
-fn lacks_noexcept(text: &str, name: &str) -> bool {
+fn is_without_noexcept(text: &str, name: &str) -> bool {
     let words = format!("{name}(double x)");
     let mut declared = text.lines().filter_map(|line| {
         let (before, behind) = line.split_once(&words)?;
@@ -47,7 +47,7 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sinco
 
     /// CMP-06: observed with CUDA 11.8 and the headers of glibc 2.41.
     #[test]
-    fn the_header_decides_which_functions_contradict() {
+    fn the_header_decides_which_functions_conflict() {
         let with = |text: &str, minor| contradictions(text, Version::new(2, minor, 0));
         assert_eq!(with(BARE, 40), [""; 0]);
         assert_eq!(with(BARE, 41), ["cospi", "sinpi"]);

@@ -8,15 +8,15 @@ const TABLE: &str = include_str!("../../build-support/compat/host-compilers.txt"
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Make {
-    /// GNU. Its number is the major version.
+    /// gcc, whose number is the major version.
     Gcc,
-    /// LLVM. Its number is the major version.
+    /// clang, whose number is the major version.
     Clang,
-    /// Microsoft. Its number is `_MSC_VER`.
+    /// Microsoft's compiler, whose number is `_MSC_VER`.
     Msvc,
 }
 
-/// The side of the limits on which a compiler is.
+/// The limit that a compiler exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misfit {
     Newer,
@@ -44,7 +44,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns why a compiler is not supported, or `None` if it is supported or its limits are unknown.
+    /// Returns the reason why a compiler is not supported, or `None` if it is supported or its limits are unknown.
     pub fn misfit(&self, make: Make, number: u32) -> Option<Misfit> {
         let newer = match make {
             Make::Gcc => self.gcc.is_some_and(|last| number > last),
@@ -57,7 +57,7 @@ impl Limits {
     }
 }
 
-/// Parses the limits in `crt/host_config.h`, with which the toolkit itself stops the compilation.
+/// Parses the limits in `crt/host_config.h`, which the toolkit itself uses to stop the compilation.
 pub fn parse_host_config(text: &str) -> Limits {
     let mut limits = Limits::default();
     let mut clang = false;
@@ -66,7 +66,7 @@ pub fn parse_host_config(text: &str) -> Limits {
         if !line.starts_with("#if") && !line.starts_with("#elif") {
             continue;
         }
-        // The checks for the clangs of other makers come first, with limits of their own.
+        // The checks for other vendors' clangs, which have their own limits, come first.
         clang |= line.starts_with("#if defined(__clang__)");
         limits.gcc = limits.gcc.or_else(|| number_after(line, "__GNUC__ > "));
         if clang {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_the_header_checks() {
+    fn reads_the_limits_in_the_header() {
         let text = "\
 #if defined(__GNUC__)
 
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_the_releases_by_number() {
+    fn knows_the_limits_of_each_version() {
         let limits = for_cuda(Version::new(12, 6, 0)).unwrap();
         assert_eq!((limits.gcc, limits.clang), (Some(13), Some(19)));
         assert_eq!(limits.msvc, Some((1910, 1950)));

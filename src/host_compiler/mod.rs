@@ -17,9 +17,9 @@ use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
-/// A source that nvcc has its host compiler preprocess. So the answer is from the compiler and headers that the build
-/// will use, after wrappers, nvcc.profile, a sysroot and nvcc's variables. Compilers of other makers, which also define
-/// the macros of gcc or clang, give no answer.
+/// A source that nvcc has its host compiler preprocess. The answer is therefore from the compiler and the headers that
+/// the build will use, after wrappers, nvcc.profile, a sysroot and nvcc's variables. Other vendors' compilers, which
+/// also define the macros of gcc or clang, give no answer.
 pub const QUESTION: &str = "\
 #define __CUDA_INCLUDE_COMPILER_INTERNAL_HEADERS__
 #if defined(__has_include)
@@ -40,11 +40,11 @@ cudnn_guard_glibc __GLIBC__ __GLIBC_MINOR__
 cudnn_guard_end
 ";
 
-/// A host compiler, by its macros.
+/// A host compiler, as its macros describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCompiler {
     pub make: Make,
-    /// Its version; 19.44 for Microsoft's 1944.
+    /// Its version: 19.44 for Microsoft's 1944.
     pub release: Version,
     /// The glibc whose headers it reads, if any.
     pub glibc: Option<Version>,
@@ -75,7 +75,7 @@ impl HostCompiler {
 pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     let says = |name: &str| -> Vec<u32> {
         let tag = format!("cudnn_guard_{name}");
-        // The expansion of a macro from a system header is on a line of its own, after a line marker.
+        // The expansion of a macro from a system header is on a separate line, after a line marker.
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let mut words = lines.flat_map(str::split_whitespace);
         words.find(|word| *word == tag);
@@ -165,17 +165,17 @@ pub struct HostCompilerCheck<'a> {
 
 /// A host compiler that nvcc cannot use, or only in part.
 pub enum HostCompilerFault<'a> {
-    /// A version that CUDA does not support; `false` if a flag makes nvcc accept it.
+    /// A version that CUDA does not support. `false` if a flag makes nvcc accept it.
     Unsupported(HostCompilerCheck<'a>, Misfit, bool),
     /// A version that CUDA does not support, and the compiler that is used instead.
     Replaced(HostCompilerCheck<'a>, Misfit, &'a AlternativeCompiler),
-    /// A gcc that CUDA supports, with a C++ library that it mostly cannot compile.
+    /// A gcc that CUDA supports, but whose C++ library CUDA mostly cannot compile.
     Libstdcxx11(HostCompilerCheck<'a>),
     /// A header of CUDA and the functions that it and this glibc declare differently.
     Headers(&'a Path, &'a [&'static str], Version, &'a str),
-    /// nvcc itself, which would start itself endlessly.
+    /// nvcc itself as the host compiler, which would start itself endlessly.
     NvccItself {
-        /// The variable that names it; `None` if an argument of nvcc does.
+        /// The variable that names it, or `None` if an argument of nvcc does.
         variable: Option<String>,
         name: String,
         /// The line of its output with the version.

@@ -1,4 +1,4 @@
-//! The traditional preprocessor of Microsoft's compiler, its default. The C++ headers of CUDA 13.2 refuse it.
+//! The traditional preprocessor of Microsoft's compiler, which is its default. The C++ headers of CUDA 13.2 reject it.
 
 use crate::host_compiler::HostCompiler;
 use crate::host_compiler::limits::Make;
@@ -11,8 +11,8 @@ pub const CONFORMING: [&str; 2] = ["-Xcompiler", "/Zc:preprocessor"];
 /// A macro that makes these headers accept any preprocessor.
 const ACCEPTED: &str = "CCCL_IGNORE_MSVC_TRADITIONAL_PREPROCESSOR_WARNING";
 
-/// Returns `true` if this compiler needs [`CONFORMING`] for the headers in this search path, and none of these flags of
-/// nvcc decides otherwise.
+/// Returns `true` if this compiler needs [`CONFORMING`] for the headers in this search path, and none of these nvcc
+/// flags sets the preprocessor.
 pub fn is_unusable(compiler: &HostCompiler, search_path: &[PathBuf], flags: &[String]) -> bool {
     let names = ["Zc:preprocessor", "experimental:preprocessor", ACCEPTED];
     let decides = |flag: &String| names.iter().any(|name| flag.contains(name));
@@ -25,16 +25,16 @@ pub fn is_unusable(compiler: &HostCompiler, search_path: &[PathBuf], flags: &[St
             let dir = dir.join("cuda/std/__cccl");
             if let Ok(checks) = files::read(&dir.join("preprocessor.h")) {
                 let compilers = files::read(&dir.join("compiler.h")).unwrap_or_default();
-                return refuses(&checks) || expands_macro(&compilers, flags);
+                return rejects(&checks) || expands_macro(&compilers, flags);
             }
         }
     }
     false
 }
 
-/// Returns `true` if a flag defines a macro with the name of a compiler, and the header passes this name to a macro of
-/// its own, as in `_CCCL_CUDA_COMPILER(NVCC)`. The traditional preprocessor expands it first. CUDA 12.8 passes no names.
-/// https://github.com/NVIDIA/cccl/issues/5165
+/// Returns `true` if a flag defines a macro with the name of a compiler, and the header passes this name to its own
+/// macro, as in `_CCCL_CUDA_COMPILER(NVCC)`. The traditional preprocessor expands the name first. CUDA 12.8 passes no
+/// names. https://github.com/NVIDIA/cccl/issues/5165
 fn expands_macro(header: &str, flags: &[String]) -> bool {
     let mut defined = flags.iter().filter_map(|flag| flag.strip_prefix("-D"));
     defined.any(|defined| {
@@ -45,7 +45,7 @@ fn expands_macro(header: &str, flags: &[String]) -> bool {
 
 /// Returns `true` if the first directive after the condition is `#error`. CUDA 13.1 only prints a message, and 13.0
 /// checks nothing.
-fn refuses(header: &str) -> bool {
+fn rejects(header: &str) -> bool {
     let after = header.split_once(ACCEPTED).map_or("", |(_, rest)| rest);
     for line in after.lines() {
         if let Some(directive) = line.trim().strip_prefix('#') {
@@ -67,7 +67,7 @@ mod tests {
         #    error \\\nanother text\n#  endif\n#endif\n";
 
     #[test]
-    fn the_header_the_compiler_and_the_flags_decide() {
+    fn header_compiler_and_flags_decide() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-cccl-{}", std::process::id()));
         let cccl = dir.join("cccl/cuda/std/__cccl");
         std::fs::create_dir_all(&cccl).unwrap();

@@ -19,11 +19,11 @@ use crate::toolkit::nvcc_command::Plan;
 use crate::toolkit::nvcc_output::without_commands;
 use std::path::{Path, PathBuf};
 
-/// The limit of reported alternatives, since each has to be run.
+/// The limit of reported alternatives. Each of them has to be run.
 const MOST_REPORTED: usize = 3;
 
-/// Queries the host compiler through nvcc, with the flags of the plan, and returns it with its program. Returns `None`
-/// for a compiler of unknown make. The answer is cached until the compiler, nvcc or a header that it read changes.
+/// Queries the host compiler through nvcc, with the flags of the plan. Returns it and its program, or `None` for a
+/// compiler of an unknown vendor. The answer is cached until the compiler, nvcc or a header that it read changes.
 pub fn query(
     plan: &Plan,
     host: &Host,
@@ -32,20 +32,19 @@ pub fn query(
     let source = dir.join("host-compiler.cpp");
     files::write(&source, QUESTION)?;
     let question = nvcc_command::question(plan, &source);
-    let rests_on = |output: &Output| {
+    let depends_on = |output: &Output| {
         let (_, program) = read(output, host)?;
         let mut headers = headers(&output.stdout);
         headers.retain(|header| *header != source);
         headers.push(program);
         Some(headers)
     };
-    let output = host.answers.query(&question, &rests_on).ok();
+    let output = host.answers.query(&question, &depends_on).ok();
     let output = output.filter(|output| output.success);
     Ok(output.and_then(|output| read(&output, host)))
 }
 
-/// Returns the fault if nvcc is named as its own host compiler. Runs the program, since it may be a script that calls
-/// nvcc.
+/// Returns the fault if nvcc is its own host compiler. Runs the program, because it may be a script that calls nvcc.
 pub fn nvcc_itself(
     choice: &Choice,
     flags: &[String],
@@ -74,7 +73,7 @@ pub fn nvcc_itself(
     })
 }
 
-/// Returns the output of nvcc, for when it contains no answer.
+/// Returns the output of nvcc, for the case that it contains no answer.
 #[cfg(feature = "cli")]
 pub fn raw_output(plan: &Plan, host: &Host, dir: &Path) -> Option<String> {
     let question = nvcc_command::question(plan, &dir.join("host-compiler.cpp"));

@@ -21,7 +21,7 @@ cudnn_guard_end
 ";
 
 #[test]
-fn reads_what_compilers_answer() {
+fn reads_the_answers_of_compilers() {
     let gcc = parse_answer(ANSWER).unwrap();
     assert_eq!(
         gcc,
@@ -40,7 +40,7 @@ fn reads_what_compilers_answer() {
         ("clang 14.0.6", 14)
     );
     assert_eq!((clang.glibc, clang.host_config), (None, None));
-    // A compiler of another maker leaves the numbers out.
+    // A compiler of another vendor leaves the numbers out.
     for nothing in [
         "",
         "cudnn_guard_glibc 2 36\ncudnn_guard_end\n",
@@ -51,7 +51,7 @@ fn reads_what_compilers_answer() {
 }
 
 #[test]
-fn reads_which_program_nvcc_runs() {
+fn reads_the_program_that_nvcc_runs() {
     let shown = "#$ _SPACE_= \n#$ PATH=/cuda/nvvm/bin:/usr/bin\n#$ INCLUDES=\"-I/cuda/include\"  \n\
                  #$ \"/opt/my gcc/bin\"/g++-12 -D__CUDA_ARCH_LIST__=750 -E -x c++ \"q.cpp\" \n";
     assert_eq!(
@@ -110,9 +110,9 @@ fn message(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<Strin
     Some(fault.finding().to_string())
 }
 
-/// CMP-07: nvcc says "unsupported Microsoft Visual Studio version!"
+/// CMP-07: nvcc fails with "unsupported Microsoft Visual Studio version!"
 #[test]
-fn a_visual_studio_on_either_side_of_the_limits() {
+fn a_visual_studio_below_or_above_the_limits() {
     let limits = Limits {
         msvc: Some((1910, 1940)),
         ..Limits::default()
@@ -179,7 +179,7 @@ fn chosen(env: &[(&str, &str)], flags: &[&str]) -> Choice {
 }
 
 #[test]
-fn who_names_the_compiler() {
+fn the_origin_of_the_compilers_name() {
     let all = [("NVCC_CCBIN", "a"), ("CUDAHOSTCXX", "b"), ("CXX", "c")];
     let named = |variable, name: &str| Choice::Variable(variable, name.to_string());
     assert_eq!(chosen(&all, &[]), named(Variable::NvccCcbin, "a"));
@@ -201,9 +201,9 @@ fn who_names_the_compiler() {
     assert_eq!(chosen(&[], &["-Iccbin", "-DX=ccbin"]), Choice::Nobody);
 }
 
-/// CMP-08: nvcc says "Cannot find compiler 'cl.exe' in PATH" outside a developer prompt.
+/// CMP-08: nvcc fails with "Cannot find compiler 'cl.exe' in PATH" outside a developer prompt.
 #[test]
-fn nvcc_is_told_where_visual_studio_is() {
+fn nvcc_gets_the_path_of_visual_studio() {
     let windows = Platform::from_triple("aarch64-pc-windows-msvc");
     let linux = Platform::from_triple("x86_64-unknown-linux-gnu");
     let env = [("LIB".into(), "C:\\VC\\lib\\arm64".into())].to_vec();
@@ -229,7 +229,7 @@ fn nvcc_is_told_where_visual_studio_is() {
 
 /// CMP-08: nvcc on Windows accepts no other compiler, not even for PTX.
 #[test]
-fn without_microsofts_compiler_it_is_said_how_to_get_it() {
+fn without_microsofts_compiler_the_help_names_its_installer() {
     let output = format!("nvcc fatal   : {NO_CL}");
     let env = Environment::default();
     let help = |choice| missing(&output, &choice, &env).unwrap().help();
@@ -251,7 +251,7 @@ fn without_microsofts_compiler_it_is_said_how_to_get_it() {
 
 /// The output of nvcc 13.5 without Debian's g++-aarch64-linux-gnu.
 #[test]
-fn a_compiler_for_another_processor_that_is_not_there_is_named() {
+fn a_missing_cross_compiler_is_named() {
     let output = "aarch64-linux-gnu-g++: No such file or directory\n\
         nvcc fatal   : Failed to preprocess host compiler properties.\n";
     let env = Environment::default();
@@ -268,7 +268,7 @@ fn a_compiler_for_another_processor_that_is_not_there_is_named() {
 }
 
 #[test]
-fn other_compilers_have_the_name_of_this_one_with_a_number() {
+fn alternatives_have_this_compilers_name_with_a_number() {
     let limits = Limits {
         gcc: Some(7),
         ..Limits::default()

@@ -79,7 +79,7 @@ impl Inspection {
             input: PreflightInput {
                 program: program.to_path_buf(),
                 root: root.map(Path::to_path_buf),
-                is_privileged: files::raises_rights(program),
+                is_privileged: files::raises_privileges(program),
                 platform,
                 guards,
                 ..PreflightInput::default()

@@ -16,8 +16,8 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Reads the values from the loader's own file. If it does not contain them, all known values count; files for
-    /// another CPU or word size are skipped anyway.
+    /// Reads the values from the loader's own file. If the file does not contain them, returns all known values. Files
+    /// for another CPU or word size are skipped anyway.
     pub fn parse(bytes: &[u8], cpu: &str) -> Self {
         let known = lib_folders(cpu);
         let has = |dir: &&String| {
@@ -46,7 +46,8 @@ pub fn hwcaps_levels(cpu: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns the levels in search order; none is the file for all CPUs, which comes first if the CPU is unknown.
+/// Returns the levels in search order. `None` stands for the file for all CPUs, which comes first if the CPU is
+/// unknown.
 pub fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'static str>> {
     let levels = known.unwrap_or(hwcaps_levels(cpu)).iter();
     let mut order: Vec<_> = levels.copied().map(Some).collect();

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// The search for the dependencies of a cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DllDependencies {
-    /// The searched directories without PATH and the toolkit.
+    /// The searched directories, without PATH and the toolkit.
     pub places: Vec<PathBuf>,
     /// Set if the compression library that cuDNN 8 opens was not found.
-    pub lacks_zlib: bool,
+    pub is_zlib_missing: bool,
     /// The compression library and its architecture, if it is not cuDNN's.
     pub foreign_zlib: Option<(PathBuf, &'static str)>,
     pub missing_dlls: Vec<MissingDll>,
@@ -27,7 +27,7 @@ pub struct MissingDll {
     pub dll: String,
 }
 
-/// Returns `true` for DLLs of CUDA and cuDNN, and those that their users must install. Windows' own are not checked.
+/// Returns `true` for DLLs of CUDA and cuDNN, and for those that users must install. DLLs of Windows are not checked.
 pub fn is_checked(dll: &str) -> bool {
     let name = dll.to_ascii_lowercase();
     let prefixes = [
@@ -49,7 +49,7 @@ pub fn opens_zlib(cudnn: &Cudnn) -> bool {
 
 /// A DLL that cuDNN requires and that Windows does not find or cannot load.
 pub enum DllFault<'a> {
-    /// A missing compression library of this version of cuDNN 8 in this directory.
+    /// A missing compression library for this version of cuDNN 8 in this directory.
     MissingZlib(Version, &'a Path),
     /// A compression library for another CPU, with the version of cuDNN 8, the file and its CPU. cuDNN reports error
     /// 193.
@@ -68,7 +68,9 @@ pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Findin
     let mut findings = Vec::new();
     let mut add = |fault: DllFault| findings.push(fault.finding(dll_dependencies));
     let dir = dll_dependencies.places.first();
-    if let (Some(version), Some(dir), true) = (cudnn.version(), dir, dll_dependencies.lacks_zlib) {
+    if let (Some(version), Some(dir), true) =
+        (cudnn.version(), dir, dll_dependencies.is_zlib_missing)
+    {
         add(DllFault::MissingZlib(version, dir));
     }
     if let (Some(version), Some((path, cpu))) = (cudnn.version(), &dll_dependencies.foreign_zlib) {

@@ -1,5 +1,5 @@
-//! The Windows search path for DLLs without a path. The directory of the program comes first, which a build does not
-//! know.
+//! The Windows search path for DLLs that are named without a path. It starts with the program's directory, which a
+//! build does not know.
 
 use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_checked, opens_zlib};
@@ -23,7 +23,7 @@ pub struct DllSearchPath<'a> {
     pub dirs: Vec<PathBuf>,
     /// The program's directory, which comes first, if it is known.
     pub own: Option<PathBuf>,
-    /// Set if PATH is the program's.
+    /// `true` if PATH is that of the program.
     pub known: bool,
 }
 
@@ -36,7 +36,7 @@ impl<'a> DllSearchPath<'a> {
         }
         let system = match root {
             Some(root) => {
-                // Wine, and images that were copied through other systems.
+                // Wine's directory, and the directories in images that were copied through other systems.
                 let names = ["Windows/System32", "Windows/system32", "windows/system32"];
                 let mut dirs = files::below(root, &names).into_iter();
                 dirs.find(|dir| files::is_dir(dir))
@@ -128,7 +128,7 @@ impl<'a> DllSearchPath<'a> {
         places.extend(bins(cudnn, toolkit));
         let has = |file: &str| first_in(self.sysroot, &places, file).is_some();
         let mut missing_dlls: Vec<MissingDll> = Vec::new();
-        // Messages name the first sub-library, so those that every program needs come first.
+        // Messages name the first sub-library, so the ones that every program needs come first.
         let (mut parts, others): (Vec<&SubLibraryFile>, Vec<&SubLibraryFile>) =
             (cudnn.parts.iter()).partition(|part| part.needed && part.name != "cudnn");
         parts.extend(others);
@@ -150,7 +150,7 @@ impl<'a> DllSearchPath<'a> {
         });
         DllDependencies {
             places: shown,
-            lacks_zlib: opens_zlib(cudnn) && zlib.is_none(),
+            is_zlib_missing: opens_zlib(cudnn) && zlib.is_none(),
             foreign_zlib,
             missing_dlls,
             path_known: self.known,
@@ -184,14 +184,15 @@ pub fn first_in(sysroot: Sysroot<'_>, dirs: &[PathBuf], file: &str) -> Option<Pa
     })
 }
 
-/// Returns the unchanged entries of PATH: for the loader, quotation marks belong to the name.
+/// Returns the unchanged entries of PATH. For the loader, quotation marks are part of the name.
 fn entries(host: &Host) -> Vec<PathBuf> {
     let path = host.env.get(Variable::Path).unwrap_or_default();
     let path = path.to_string_lossy();
     path.split(';').map(PathBuf::from).collect()
 }
 
-/// Returns the directories of CUDA's DLLs. Windows does not search them, but the program's installer can copy the DLLs.
+/// Returns the directories of CUDA's DLLs. Windows does not search them, but the program's installer can copy the DLLs
+/// from them.
 fn bins(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
     let wheels = cudnn.root.parent().filter(|dir| dir.ends_with("nvidia"));
     let roots = toolkit.map(|toolkit| toolkit.root.as_path());

@@ -1,4 +1,4 @@
-//! Resolves the libraries of a program without loading them.
+//! Resolves a program's libraries without loading them.
 
 use crate::loader::dll_dependencies::is_checked;
 use crate::loader::dll_search::first_in;
@@ -29,9 +29,9 @@ pub struct LoadGraph {
     /// The loaded files, the program first.
     pub objects: Vec<Object>,
     pub missing: Vec<Missing>,
-    /// Files whose selection depends on the unknown CPU.
+    /// Files that were selected although the CPU, on which the selection depends, is unknown.
     pub by_level: Vec<PathBuf>,
-    /// The real paths of the objects: a file is loaded once.
+    /// The real paths of the objects, because a file is loaded only once.
     real: Vec<PathBuf>,
 }
 
@@ -84,7 +84,7 @@ impl LoadGraph {
     }
 
     /// Loads a library of LD_PRELOAD or `/etc/ld.so.preload`. The loader ignores missing and invalid files, and a file
-    /// under a second name.
+    /// that is already loaded under another name.
     fn preload(&mut self, name: &str, via: LoadOrigin) {
         if self.loaded(name).is_some() {
             return;
@@ -100,7 +100,7 @@ impl LoadGraph {
         }
     }
 
-    /// Loads the library that the object `requester` opens, with its dependencies. Returns its index.
+    /// Loads a library that the object `requester` opens, with its dependencies. Returns its index.
     pub fn open(&mut self, name: &str, requester: usize, need: LoadPhase) -> Option<usize> {
         let before = self.objects.len();
         let index = self.load(name, requester, need)?;
@@ -115,7 +115,7 @@ impl LoadGraph {
         while let Some(object) = self.objects.get(next) {
             let (linkage, need) = (object.linkage.clone(), object.need);
             for name in linkage.needed {
-                // The loader itself exists, or no program starts.
+                // The loader itself always exists, or no program would start.
                 if !name.starts_with("ld-linux") && !name.starts_with("ld64.so") {
                     self.load(&name, next, need);
                 }
@@ -151,7 +151,7 @@ impl LoadGraph {
                 self.by_level.extend(variant);
                 Some(self.push(object))
             }
-            // Windows' own DLLs are not checked.
+            // DLLs of Windows are not checked.
             Err(_) if self.is_windows() && !is_checked(name) && !self.is_same(name, DRIVER_DLL) => {
                 None
             }
@@ -271,7 +271,7 @@ impl LoadGraph {
         SearchPath { directories }
     }
 
-    /// Returns the glibc-hwcaps variant of a CUDA library, which a more capable CPU loads in its place.
+    /// Returns the glibc-hwcaps variant of a CUDA library, which a more capable CPU loads instead.
     fn hwcaps_variant(&self, path: &Path) -> Option<PathBuf> {
         let name = path.file_name()?.to_str()?;
         let is_ours = name.starts_with("libcudnn") || dependencies::is_of_toolkit(name);
@@ -285,7 +285,7 @@ impl LoadGraph {
         others.find(|file| hwcaps_level(file).is_some() && self.sysroot().file(file).is_some())
     }
 
-    /// Selects a file, or returns the reason why the loader skips it. None if it does not exist.
+    /// Selects a file, or returns the reason why the loader skips it. Returns `None` if it does not exist.
     fn select(
         &self,
         path: &Path,
@@ -321,7 +321,7 @@ impl LoadGraph {
                 }
                 Ok(linkage)
             }
-            // The loader fails on a damaged file and does not search another.
+            // The loader fails on a damaged file instead of searching further.
             Ok(_) | Err(_) => Err(elf.defect()?),
         };
         Some(Ok((file, read)))

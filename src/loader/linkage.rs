@@ -11,7 +11,7 @@ use crate::system::files;
 use crate::system::library_file::Binary;
 use std::path::Path;
 
-/// Reads a file. The error is the reason why it is neither ELF nor PE, or none if it cannot be read.
+/// Reads a file. The error is the reason why it is neither ELF nor PE, or `None` if it cannot be read.
 pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
     match Binary::recognize(path)? {
         Binary::Elf(elf) => from_elf(&elf).ok_or(None),
@@ -28,7 +28,7 @@ fn constants(path: &Path) -> Vec<Vec<u8>> {
     }
 }
 
-/// Returns `true` if the constants of a program or library contain this word, in one of the encodings of its system.
+/// Returns `true` if the constants of a program or library contain this word in one of the encodings of its system.
 pub fn mentions(path: &Path, word: &str) -> bool {
     let wide: Vec<u8> = word.bytes().flat_map(|byte| [byte, 0]).collect();
     let has = |part: &[u8], word: &[u8]| match word.split_first() {
@@ -40,13 +40,13 @@ pub fn mentions(path: &Path, word: &str) -> bool {
     parts.any(|part| has(part, word.as_bytes()) || has(part, &wide))
 }
 
-/// Returns the guard records of the crates in a program without duplicates.
+/// Returns the guard records of the crates in a program, without duplicates.
 pub fn records(path: &Path) -> Vec<Built> {
     let parts = constants(path);
     files::dedup(parts.iter().flat_map(|part| record::find(part)))
 }
 
-/// Reads an ELF file; none if its header is of an unknown kind.
+/// Reads an ELF file. Returns `None` if its header is of an unknown kind.
 fn from_elf(elf: &Elf) -> Option<Linkage> {
     let machine = elf.machine()?;
     Some(Linkage {

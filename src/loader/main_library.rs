@@ -1,4 +1,4 @@
-//! The cuDNN that a program loads, with the sub-libraries that its main library opens.
+//! The cuDNN that a program loads: the main library, and the sub-libraries that it opens.
 
 use crate::cudnn::consistency;
 use crate::cudnn::parts::{Named, SubLibraries};
@@ -18,7 +18,7 @@ use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
-/// Returns the number in `libcudnn.so.9` or `cudnn64_9.dll`, also under the name of a bundled copy.
+/// Returns the number in `libcudnn.so.9` or `cudnn64_9.dll`, or in the name of a bundled copy.
 pub fn cudnn_major(name: &str) -> Option<u32> {
     match LibraryName::read(name)? {
         file if file.name == "cudnn" => file.major(),
@@ -27,7 +27,7 @@ pub fn cudnn_major(name: &str) -> Option<u32> {
     }
 }
 
-/// Returns `true` for a copy that auditwheel renamed for a wheel, after its hash: `libcudnn-74a4c495.so.9.1.0`.
+/// Returns `true` for a copy that auditwheel renamed for a wheel, with its hash: `libcudnn-74a4c495.so.9.1.0`.
 pub fn is_bundled(name: &str) -> bool {
     let name = name
         .split(".so")
@@ -70,7 +70,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     }
     let is_beside = beside.iter().any(|(name, _)| name == TENSOR_IR);
     if sub_libraries::opens_absent_part(version) && !is_beside {
-        // It works without this file, which is not missing then.
+        // cuDNN works without this file, so it does not count as missing.
         let missing = graph.missing.len();
         let index = graph.open(&file(TENSOR_IR), main_library, LoadPhase::Part);
         graph.missing.truncate(missing);
@@ -82,7 +82,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
             found.push((name, path));
         }
     }
-    // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2: NVIDIA's loader of them checks no version.
+    // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2, because the loader in it checks no version.
     if found.len() > 1
         && library
             .file_name()
@@ -109,11 +109,12 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
     Some(cudnn)
 }
 
-/// Opens a library by the first of these names that the loader finds. If it finds none, only the first name is missing.
+/// Opens a library by the first of these names that the loader finds. If it finds none, only the first name counts as
+/// missing.
 fn open_any(graph: &mut LoadGraph, names: &[String], requester: usize, cuda: u32) {
     let is_here = graph.env.view.root.is_none();
     let has_driver = || graph.clone().open(DRIVER_SO, requester, LoadPhase::Later);
-    // A missing driver is reported as such, and an image gets its links with the driver.
+    // A missing driver is reported as such, and an image gets the links with the driver.
     if names == [PLAIN_DRIVER] && (!is_here || has_driver().is_none()) {
         return;
     }
@@ -130,7 +131,7 @@ fn open_any(graph: &mut LoadGraph, names: &[String], requester: usize, cuda: u32
     });
 }
 
-/// Returns a cuDNN of one of these majors that precedes the one that cudarc loads as `libcudnn.so`.
+/// Returns a cuDNN of one of these majors that comes before the one that cudarc loads as `libcudnn.so`.
 pub fn hidden_from_cudarc(
     graph: &LoadGraph,
     taken: usize,
@@ -141,7 +142,7 @@ pub fn hidden_from_cudarc(
     if taken.name != "libcudnn.so" {
         return None;
     }
-    // A new graph, because a loaded SONAME satisfies every request for this name.
+    // A new graph is needed, because a loaded SONAME satisfies every request for the name.
     let (env, linkage) = (graph.env.clone(), program.linkage.clone());
     let mut graph = LoadGraph::resolve(&program.path, linkage, env);
     let hidden = majors.iter().find_map(|major| {
@@ -196,7 +197,7 @@ fn use_own_version(cudnn: &mut Cudnn, graph: &str, platform: &Platform) {
     if part("graph").is_none_or(|graph| graph.path.parent() == Some(&dir)) {
         return;
     }
-    // Otherwise the version of the `graph` beside the main library, which is not opened.
+    // Otherwise the version is that of the `graph` beside the main library, which is not opened.
     let beside = || {
         let graph = Binary::open(&dir.join(graph), platform.os).ok()?;
         Some(graph.release("graph")?.0)

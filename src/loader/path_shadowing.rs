@@ -1,5 +1,5 @@
-//! Checks for another cuDNN that the program may load instead of the linked one. The build's environment is only
-//! evidence of the program's.
+//! Checks for another cuDNN that the program may load instead of the linked one. The build's environment is only an
+//! indication of the program's.
 
 use crate::model::candidate::Cudnn;
 use crate::runtime::binary::elf::Elf;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShadowingLibrary {
     pub dir: PathBuf,
-    /// Set if its libraries are the chosen ones.
+    /// `true` if its libraries are the chosen ones.
     pub own: bool,
     pub main_library: bool,
     /// The files of its sub-libraries.
@@ -39,7 +39,7 @@ pub enum PathFault<'a> {
         /// The toolkit's library directory.
         dir: Option<&'a Path>,
     },
-    /// A CUDA library and its caller, of different releases; a function that the library does not define; and the
+    /// A CUDA library and its caller, of different versions; a function that the library does not define; and the
     /// directory of LD_LIBRARY_PATH that contains one of the two. `true` if the program is linked to them.
     MixedLibraries([&'a Path; 2], &'a str, &'a Path, bool),
     /// A cuDNN below a directory of PATH.
@@ -164,7 +164,7 @@ mod tests {
     const OLD: Option<Version> = Some(Version::new(9, 1, 0));
 
     #[test]
-    fn another_cudnn_on_the_way_is_named() {
+    fn another_cudnn_that_comes_first_is_named() {
         let finding = library_path(&cudnn(14, false), &[rival("/opt/old", true, OLD)]).unwrap();
         assert_eq!(
             finding.to_string(),
@@ -176,12 +176,12 @@ mod tests {
         );
         let unknown = library_path(&cudnn(14, false), &[rival("/opt/old", true, None)]).unwrap();
         assert!(unknown.summary.contains("cuDNN of unknown release in"));
-        // The first library is found as it should be; from 9.22 its parts are as well.
+        // The main library is the right one. From 9.22, its sub-libraries are as well.
         assert!(library_path(&cudnn(28, true), &[rival("/opt/old", true, OLD)]).is_some());
     }
 
     #[test]
-    fn up_to_9_20_the_parts_alone_may_come_from_elsewhere() {
+    fn up_to_9_20_only_the_sub_libraries_may_be_replaced() {
         let parts = rival("/opt/parts", false, OLD);
         let finding = library_path(&cudnn(14, false), std::slice::from_ref(&parts)).unwrap();
         assert_eq!(
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_reached_or_is_the_same_does_not_matter() {
+    fn later_directories_and_identical_versions_do_not_matter() {
         let (mine, other) = (own(), rival("/opt/old", true, OLD));
         assert_eq!(library_path(&cudnn(14, false), &[mine, other]), None);
         let same = rival("/opt/copy", true, Some(Version::new(9, 14, 0)));
@@ -214,7 +214,7 @@ mod tests {
 
     /// LOD-14
     #[test]
-    fn on_windows_the_same_release_does_not_matter_and_an_unknown_one_does() {
+    fn on_windows_the_same_version_does_not_matter_but_an_unknown_one_does() {
         let same = rival("/copy", true, Some(Version::new(9, 14, 0)));
         let old = rival("/old", true, OLD);
         assert_eq!(dll_path(&dlls(), &[same, old.clone()], None), None);
@@ -231,7 +231,7 @@ mod tests {
 
     /// LOD-15
     #[test]
-    fn a_directory_of_path_is_too_high_only_within_the_same_cudnn() {
+    fn dlls_below_path_count_only_within_the_same_cudnn() {
         let below = |dir: &str| below_path(&dlls(), &[dir.into()]).is_some();
         assert!(below("/nv/v9.7/bin") && below("/nv/v9.7"));
         assert!(!below("/nv") && !below("/nv/v9.6/bin") && !below("/nv/v9.7/lib"));

@@ -14,13 +14,13 @@ pub struct LoaderEnv {
     /// The root, the cache, and the CPU's levels.
     pub view: View,
     pub platform: String,
-    /// LD_LIBRARY_PATH with only colons as separators; empty if it is unknown.
+    /// LD_LIBRARY_PATH with only colons as separators. Empty if it is unknown.
     pub library_path: String,
-    /// The libraries in LD_PRELOAD; empty if it is unknown.
+    /// The libraries in LD_PRELOAD. Empty if it is unknown.
     pub preload: Vec<String>,
     /// The libraries in `/etc/ld.so.preload`.
     pub preloads: Vec<String>,
-    /// Set if the program has more rights than its user.
+    /// `true` if the program has more privileges than its user.
     pub is_privileged: bool,
     pub loader: Loader,
     pub dll_dirs: Vec<PathBuf>,
@@ -28,7 +28,7 @@ pub struct LoaderEnv {
 }
 
 /// Returns the directories that are searched before the cache if the last object of `chain` requests a library. `chain`
-/// starts with the program; each object requested the next.
+/// starts with the program, and each object requested the next one.
 pub fn before_cache(objects: &[Object], chain: &[usize], env: &LoaderEnv) -> Vec<SearchDirectory> {
     let mut places = Vec::new();
     let Some((&requester, _)) = chain.split_last() else {
@@ -69,8 +69,9 @@ pub fn before_cache(objects: &[Object], chain: &[usize], env: &LoaderEnv) -> Vec
     places
 }
 
-/// Returns `true` if the loader ignores an entry with `$ORIGIN` for a program that has more rights than its user. It is
-/// only allowed at the start, and in the program's own paths only if they point into the system directories.
+/// Returns `true` if the loader ignores an entry with `$ORIGIN` because the program has more privileges than its user.
+/// `$ORIGIN` is then only allowed at the start, and in the program's own paths only if they point into the system
+/// directories.
 fn is_ignored(entry: &str, of_program: bool, dir: &Path, env: &LoaderEnv) -> bool {
     let mut tokens = ["$ORIGIN", "${ORIGIN}"].iter();
     let Some((token, at)) = tokens.find_map(|token| Some((token, entry.find(token)?))) else {
@@ -105,8 +106,8 @@ pub fn system(env: &LoaderEnv) -> Vec<SearchDirectory> {
     env.loader.dirs.iter().map(place).collect()
 }
 
-/// Expands the tokens of a path. Returns each result as messages show it, and its path on this machine. Relative
-/// ones start from the program's current directory, which is unknown on another system.
+/// Expands the tokens of a path. Returns each result as it is shown in messages, and its path on this machine. Relative
+/// paths start from the program's current directory, which is unknown on another system.
 pub fn expand(entry: &str, origin: Option<&Path>, env: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
     let entry = if entry.is_empty() { "." } else { entry };
     let origin = origin.unwrap_or(Path::new("")).to_string_lossy();
@@ -136,7 +137,7 @@ mod tests {
 
     fn object(path: &str, rpath: Option<&str>, runpath: Option<&str>) -> Object {
         Object {
-            // A program has none.
+            // A program has no SONAME.
             name: match path.ends_with(".so") {
                 true => path.rsplit('/').next().unwrap_or_default().into(),
                 false => String::new(),
@@ -197,12 +198,12 @@ mod tests {
                 "program ."
             ]
         );
-        // A RUNPATH of its own switches everybody's RPATH off.
+        // An object's own RUNPATH disables the RPATHs of all objects.
         assert_eq!(
             dirs(&all, &[0, 2], &env),
             ["program /l", "program .", "liby.so /x86_64"]
         );
-        // One above it does not pass its RUNPATH on.
+        // The RUNPATH of the requesting object's parent is not inherited.
         assert_eq!(
             dirs(&all, &[0, 2, 1], &env),
             [
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_name_is_no_token() {
+    fn a_longer_name_is_not_a_token() {
         let ground = LoaderEnv {
             platform: "x86_64".into(),
             loader: Loader::parse(b"", "x86_64"),

@@ -24,7 +24,7 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
 }
 
 /// Returns the finding if cuDNN uses a libnvrtc in LD_LIBRARY_PATH that is older than the toolkit. A newer one supports
-/// all that an older one supports.
+/// everything that an older one does.
 pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Finding> {
     let sysroot = host.sysroot();
     let by_toolkit = toolkit.version.map(|version| version.major);
@@ -40,7 +40,7 @@ pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Finding> {
     let release = version_in(&real).or_else(|| builtins(dir))?;
     let cuda = toolkit.version?;
     let compiles = |part: &SubLibraryFile| part.name == "engines_runtime_compiled";
-    // Since cuDNN 9 a separate sub-library compiles, which may be left out.
+    // Since cuDNN 9, the sub-library that compiles is a separate file, which may be missing.
     let left_out = cudnn.version()?.major >= 9 && !cudnn.parts.iter().any(compiles);
     if left_out || release.major != cuda.major || release.minor >= cuda.minor {
         return None;
@@ -54,8 +54,8 @@ pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Finding> {
     Some(fault.finding())
 }
 
-/// Returns the version of the builtins in a directory. In a wheel, their file name contains the version, unlike
-/// libnvrtc's.
+/// Returns the version of the builtins in a directory. In a wheel, the file name of the builtins contains the version,
+/// unlike that of libnvrtc.
 fn builtins(dir: &Path) -> Option<Version> {
     let is_builtins = |name: &str| name.starts_with("libnvrtc-builtins.so.");
     let files = files::list_named(dir, &is_builtins).ok()?;
@@ -64,7 +64,7 @@ fn builtins(dir: &Path) -> Option<Version> {
     versions.all(|version| version == first).then_some(first)
 }
 
-/// Returns 12.4 for `libnvrtc.so.12.4.127`, and none for `libnvrtc.so.12`.
+/// Returns 12.4 for `libnvrtc.so.12.4.127`, and `None` for `libnvrtc.so.12`.
 fn version_in(path: &Path) -> Option<Version> {
     match LibraryName::of(path)?.numbers[..] {
         [major, minor, ..] => Some(Version::new(major, minor, 0)),

@@ -24,7 +24,7 @@ pub fn variable(kind: Kind) -> &'static str {
 pub fn set_directory(variable: &str, kind: Kind, context: &CheckContext) -> String {
     let below = context
         .requirements
-        .of(kind)
+        .get(kind)
         .and_then(|requirement| requirement.below);
     let is_accepted = |major: &&u32| below.is_none_or(|below| Version::new(**major, 0, 0) < below);
     let major = majors::CUDNN.iter().find(is_accepted);

@@ -29,7 +29,8 @@ pub fn read_install(
     }
 }
 
-/// Returns the tree of a directory, or a tree for each CUDA version that it has a cuDNN for, the newest first.
+/// Returns the tree of a directory, or a tree for each CUDA version for which the directory contains a cuDNN, the
+/// newest first.
 pub fn cuda_trees(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
     if !install_layout::has_cuda_dirs(tree) {
         return vec![tree.clone()];
@@ -44,7 +45,7 @@ pub fn cuda_trees(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
     files::dedup(trees.into_iter())
 }
 
-/// Returns the identity of an installation: real paths, independent of how it was found.
+/// Returns the identity of an installation, which consists of real paths and does not depend on how it was found.
 pub fn key(found: &Found, sysroot: Sysroot) -> Vec<PathBuf> {
     match found {
         Found::Toolkit(toolkit) => vec![sysroot.canonical(&toolkit.root)],

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 pub struct Scan {
     /// All installations in search order.
     pub candidates: Vec<Candidate>,
-    /// Variables that name a place without an installation.
+    /// Variables that point to a place without an installation.
     pub unusable: Vec<Unusable>,
     /// Compilers and .pc files that are not requested and could not be read.
     pub left_out: Vec<LeftOut>,
@@ -44,7 +44,7 @@ pub struct Reader<'a> {
     pub scan: Scan,
     /// The identity of each installation, with the step that found it first.
     keys: Vec<(Vec<PathBuf>, FoundVia)>,
-    /// The directories that were already read, by their real paths; `true` if the links in them stay below a root.
+    /// The directories that were already read, by their real paths. `true` if the links in them stay below a root.
     trees: Vec<(Kind, bool, Tree)>,
     /// Compilers in variables that could not be queried.
     failures: Vec<(Variable, NvccFault)>,
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads one place. The files of pkg-config are read one by one, by [`read_package`](Self::read_package).
+    /// Reads one place. [`read_package`](Self::read_package) reads the files of pkg-config one by one.
     pub fn read(&mut self, step: &Step) {
         let mut sysroot = self.host.sysroot();
         if !step.fixed {
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         if step.request.is_none() && self.is_known(&compiler, sysroot) {
             return;
         }
-        // nvcc is only run if the directories around it do not identify its toolkit.
+        // nvcc is run only if the directories around it do not identify its toolkit.
         let found = match toolkit::containing(&compiler, self.host) {
             Some(found) => Ok(found),
             None => toolkit::from_nvcc(&compiler, self.host),
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
         nvccs.any(|nvcc| sysroot.canonical(nvcc) == real)
     }
 
-    /// Reads a cuDNN that was copied into a toolkit, as Nix and Spack do, and the wheel beside a toolkit's wheel.
+    /// Reads a cuDNN that is inside a toolkit, as with Nix and Spack, and the wheel beside a toolkit's wheel.
     fn cudnn_in_toolkit(&mut self, step: &Step, root: &Path, sysroot: Sysroot) {
         let system = self.host.root.as_deref().unwrap_or(Path::new("/"));
         if root == system.join("usr") || !self.searches_for(Kind::Cudnn) {
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
                 ..tree.clone()
             };
             let place = (step.kind, sysroot.root.is_some(), real);
-            // The first toolkit with a root counts.
+            // Only the first toolkit with this root counts.
             let is_root = |(key, _): &(Vec<PathBuf>, FoundVia)| key[..] == [place.2.base.clone()];
             let is_known = self.trees.contains(&place)
                 || step.kind == Kind::Toolkit && self.keys.iter().any(is_root);
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
         self.reject(emptied, step.via.clone(), Rejection::Emptied);
     }
 
-    /// Adds a toolkit whose header is a link into a cache that was cleaned.
+    /// Adds a toolkit whose header is a link into a cache that was cleared.
     fn dangling_toolkit(&mut self, tree: &Tree, top: &Path, sysroot: Sysroot) {
         let mut headers = files::below(top, &tree.include).into_iter();
         let met = headers.find_map(|dir| sysroot.obstacle(&dir.join("cuda.h")));
@@ -243,7 +243,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds a directory that does not exist although a record names it.
+    /// Adds a missing directory that a record names.
     fn add_gone(&mut self, step: &Step, root: PathBuf) {
         let (mut toolkit, mut cudnn) = (Toolkit::default(), Cudnn::default());
         (toolkit.root, cudnn.root) = (root.clone(), root);
@@ -287,7 +287,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Adds a candidate that is only shown.
+    /// Adds a candidate that is only reported.
     fn reject(&mut self, found: Found, via: FoundVia, reason: Rejection) {
         self.scan.candidates.push(Candidate {
             found,
@@ -309,8 +309,8 @@ impl<'a> Reader<'a> {
         self.scan.left_out.push(LeftOut { kind, reason, help });
     }
 
-    /// Returns the result. After all places were read, it checks which variables named nothing, and searches elsewhere
-    /// for missing kinds.
+    /// Returns the result after all places were read. Checks which variables point to no installation, and searches
+    /// elsewhere for missing kinds.
     pub fn finish(mut self) -> Scan {
         self.scan.unusable = unusable(self.steps, &self.scan.candidates, &self.failures, self.host);
         let mut missing = Kind::BOTH.to_vec();
@@ -319,15 +319,15 @@ impl<'a> Reader<'a> {
             self.searches_for(kind) && !found.any(|one| one.kind() == kind && one.is_usable())
         });
         if !missing.is_empty() {
-            let changes = files_that_installing_changes(self.host);
+            let changes = files_changed_by_installation(self.host);
             self.scan.read.extend(changes);
             self.add_library_path(&missing);
         }
         self.scan
     }
 
-    /// Adds the installations in LD_LIBRARY_PATH. It only affects run time, but most users who set it meant the build
-    /// too.
+    /// Adds the installations in LD_LIBRARY_PATH. It only affects run time, but most users who set it expect the build
+    /// to use it too.
     fn add_library_path(&mut self, missing: &[Kind]) {
         let sysroot = Sysroot { root: None };
         for dir in shadowing::library_path(self.host) {
@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Scan {
-    /// Records files, with the names that a later build would notice as missing.
+    /// Records files under all names whose change a later build must notice.
     fn record_all(&mut self, read: Vec<PathBuf>, sysroot: Sysroot) {
         for path in read {
             let real = sysroot.canonical(&path);
@@ -371,7 +371,7 @@ impl Scan {
 
 /// Returns files that always exist and that change when a package is installed. cargo watches them if nothing was
 /// found.
-fn files_that_installing_changes(host: &Host) -> Vec<PathBuf> {
+fn files_changed_by_installation(host: &Host) -> Vec<PathBuf> {
     let top = host.root.as_deref().unwrap_or(Path::new("/"));
     let conda = host.env.path(Variable::CondaPrefix);
     let mut paths = vec![top.join("etc/ld.so.cache")];

@@ -12,7 +12,7 @@ use crate::system::{Host, files};
 use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
-/// A variable that names a place without an installation.
+/// A variable that points to a place without an installation.
 pub struct Unusable {
     pub variable: Variable,
     pub exists: bool,
@@ -44,7 +44,7 @@ pub enum Unreadable {
     Dangling(Obstacle),
 }
 
-/// Returns the variables that name a place without an installation.
+/// Returns the variables that point to a place without an installation.
 pub fn unusable(
     steps: &[Step],
     candidates: &[Candidate],
@@ -74,7 +74,7 @@ pub fn unusable(
     found
 }
 
-/// Returns the help for an nvcc that fails because it cannot start its host compiler.
+/// Returns the help for an nvcc that cannot start its host compiler.
 pub fn without_host_compiler(fault: &NvccFault, host: &Host) -> Option<String> {
     let NvccFault::NoAnswer { output, .. } = fault else {
         return None;
@@ -107,10 +107,10 @@ fn archive(value: &Path) -> Option<PathBuf> {
     files::list_named(value, &is_archive).ok()?.pop()
 }
 
-/// Returns the directory that was probably meant. Some users name `bin` or the compiler instead of the toolkit, or the
-/// directory of all wheels instead of one.
+/// Returns the directory that was probably meant. Some users specify `bin` or the compiler instead of the toolkit, or
+/// the directory of all wheels instead of one wheel.
 fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Option<PathBuf> {
-    // A header in a variable that requires its directory.
+    // A header file in a variable that requires its directory.
     if variable.names() == Some(Names::CudnnHeaders) {
         return match value.ends_with("cudnn.h") && files::is_file(value) {
             true => value.parent().map(Path::to_path_buf),

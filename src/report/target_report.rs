@@ -19,7 +19,7 @@ use std::fmt;
 pub struct TargetReport {
     list: TargetList,
     chosen_by: ChosenBy,
-    told_by: String,
+    source: String,
     findings: Vec<Finding>,
 }
 
@@ -37,20 +37,20 @@ impl Config {
             None => target_request::request(&host.env, &self.archs),
         };
         let mut findings = Vec::new();
-        let (compiler, told_by) = match cuda {
+        let (compiler, source) = match cuda {
             Some(cuda) => (Compiler::from_table(None, cuda), from_table(cuda)),
             None => {
                 let letters = target_request::needs_letters(request.as_ref());
                 let toolchain = self.survey_on(host.clone());
                 let compiler = toolchain.compiler(letters, &mut findings);
-                let told_by = match &compiler {
+                let source = match &compiler {
                     Some(compiler) if compiler.was_queried => {
                         format!("{}, asked", compiler.name)
                     }
                     Some(compiler) => format!("what {} is known to do", compiler.name),
                     None => "the list alone: there is no CUDA here".to_string(),
                 };
-                (compiler, told_by)
+                (compiler, source)
             }
         };
         let (list, chosen_by) = match choose(
@@ -74,7 +74,7 @@ impl Config {
         TargetReport {
             list,
             chosen_by,
-            told_by,
+            source,
             findings,
         }
     }
@@ -124,7 +124,7 @@ impl fmt::Display for TargetReport {
         if self.verdict() == Verdict::Pass {
             writeln!(f, "targets    {}", self.list)?;
             writeln!(f, "chosen by  {}", self.chosen_by)?;
-            writeln!(f, "nvcc       {}", self.told_by)?;
+            writeln!(f, "nvcc       {}", self.source)?;
             writeln!(f, "flags      {}", self.list.nvcc().join("\n           "))?;
             let none = || "cannot say it".to_string();
             writeln!(f, "CMake      {}", self.list.cmake().unwrap_or_else(none))?;

@@ -29,7 +29,7 @@ const LONG: usize = 4;
 /// evidence comes last.
 pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
-        for finding in report.of(severity) {
+        for finding in report.with_severity(severity) {
             let text = finding_text(finding, LONG, columns(f));
             writeln!(f, "  {} {text}", mark(severity))?;
         }
@@ -38,7 +38,7 @@ pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     lines.stack()?;
     lines.machine()?;
     lines.cudarc()?;
-    findings(report.of(Severity::Note), f)?;
+    findings(report.with_severity(Severity::Note), f)?;
     others(report, f)?;
     long_evidence(report, f)?;
     verdict(report, f)
@@ -187,8 +187,8 @@ impl Lines<'_, '_> {
     fn line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
         let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
         let mark = match mark {
-            _ if self.report.of(Severity::Error).any(is_about) => Mark::Cross,
-            Mark::Tick if self.report.of(Severity::Warning).any(is_about) => Mark::Dash,
+            _ if self.report.with_severity(Severity::Error).any(is_about) => Mark::Cross,
+            Mark::Tick if self.report.with_severity(Severity::Warning).any(is_about) => Mark::Dash,
             mark => mark,
         };
         writeln!(self.f, "  {mark} {label:<9} {text}")
@@ -269,7 +269,7 @@ fn mark(severity: Severity) -> Mark {
 /// Writes the evidence that is too long to be beside its finding.
 fn long_evidence(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
-        for finding in report.of(severity) {
+        for finding in report.with_severity(severity) {
             for (label, value) in &finding.evidence {
                 if value.lines().count() > LONG {
                     writeln!(f, "\n{label}, for {}", finding.id)?;
@@ -310,7 +310,7 @@ fn verdict(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     let verdict = report.verdict();
     let mut why = Vec::new();
     for (severity, one) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
-        match report.of(severity).count() {
+        match report.with_severity(severity).count() {
             0 => {}
             1 => why.push(format!("1 {one}")),
             several => why.push(format!("{several} {one}s")),

@@ -1,4 +1,4 @@
-//! The default paths of the C compiler and linker, the only place where modules, Nix and Guix name cuDNN.
+//! The default paths of the C compiler and linker. They are the only place where modules, Nix and Guix name cuDNN.
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
@@ -44,7 +44,7 @@ impl Places<'_> {
         steps
     }
 
-    /// Returns the parents of all `include` and `lib` directories, then a step with all of the directories.
+    /// Returns the parents of all `include` and `lib` directories, followed by a step with all of the directories.
     fn named_dirs(
         &self,
         via: &FoundVia,

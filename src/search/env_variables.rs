@@ -32,12 +32,12 @@ impl Places<'_> {
         let mut steps = Vec::new();
         for (variable, dir) in self.requests(Names::Cudnn, origin) {
             let mut named = install_layout::named_cudnn(self.platform, &dir);
-            // An additional variable for headers takes precedence.
+            // A separate variable for headers takes precedence.
             named.include = [&headers[..], &named.include].concat();
             let mut trees = vec![named];
             match self.platform.os {
                 Os::Linux => trees.extend(install_layout::archives(self.platform, &dir)),
-                // A version of NVIDIA's cuDNN installer: `CUDNN\v9.2`.
+                // A version directory of NVIDIA's cuDNN installer: `CUDNN\v9.2`.
                 Os::Windows => trees.push(install_layout::installed_cudnn(self.platform, &dir, "")),
                 Os::Other => {}
             }
@@ -49,12 +49,12 @@ impl Places<'_> {
         steps
     }
 
-    /// Combines separately requested headers and libraries. The one that is not requested is searched beside the other.
+    /// Combines separately requested headers and libraries. If only one is requested, the other is searched beside it.
     pub(super) fn cudnn_from_parts(&self, origin: Origin) -> Option<Step> {
         let include = self.requests(Names::CudnnHeaders, origin);
         let lib = self.requests(Names::CudnnLibrary, origin);
         let (_, base) = include.first().or(lib.first())?.clone();
-        // Missing libraries are the more serious fault, so their variable comes first.
+        // Missing libraries are more serious, so their variable comes first.
         let variable = lib.first().or(include.first())?.0;
         let multiarch = self.platform.multiarch();
         let mut tree = Tree {
@@ -68,7 +68,7 @@ impl Places<'_> {
         }
         for (variable, path) in &lib {
             named.push(self.named(*variable));
-            // `CUDNN_LIBRARY` names a file, and some users set the other variables to a file too.
+            // `CUDNN_LIBRARY` is a file, and some users also set the other variables to a file.
             tree.lib.push(path.clone());
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let mut ends = [".lib", ".dll", ".a"].iter();
@@ -108,7 +108,7 @@ impl Places<'_> {
     }
 
     /// Returns the places of cuDNN in or beside requested toolkits: a copy inside, or the wheel beside a toolkit's
-    /// wheel. They follow the requested places, because they are not requested by name.
+    /// wheel. They come after the requested places, because they are only requested indirectly.
     pub(super) fn cudnn_in_requested_toolkits(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         for variable in Variable::naming(Names::Toolkit) {
@@ -159,7 +159,7 @@ impl Places<'_> {
         }
     }
 
-    /// Returns the compilers that `NVCC` or `CUDACXX` may mean: a path or a bare name, optionally after a launcher.
+    /// Returns the compilers that `NVCC` or `CUDACXX` may refer to: a path or a bare name, optionally after a launcher.
     pub(super) fn named_program(&self, variable: Variable, path: PathBuf) -> Vec<PathBuf> {
         let value = self.env.get(variable).and_then(OsStr::to_str);
         let value = value.unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{Places, context_step, install_layout, is_conda_build};
 use std::path::{Path, PathBuf};
 
-/// Python packages with a bundled cuDNN, and its directory below the Python's.
+/// Python packages with a bundled cuDNN, and the directory of the copy below the Python's.
 const COPIES: [(&str, &str); 6] = [
     ("torch", "lib/python#/site-packages/torch/lib"),
     ("onnxruntime", "lib/python#/site-packages/onnxruntime/capi"),
@@ -32,7 +32,7 @@ impl Places<'_> {
         };
         let via = &FoundVia::Conda;
         let mut steps = self.both(via, false, &self.below_conda(&prefix), "");
-        // The wheels that pip installed into it.
+        // The wheels that pip installed into the environment.
         steps.extend(self.python(via, &prefix));
         steps
     }
@@ -44,7 +44,7 @@ impl Places<'_> {
         }
     }
 
-    /// conda-build uses two environments: one with headers and libraries, one with the compiler.
+    /// Returns the two environments of conda-build: one with headers and libraries, one with the compiler.
     pub(super) fn conda_build(&self) -> Vec<Step> {
         let prefix = self.env.path(Variable::CondaHostPrefix);
         let (Some(prefix), true) = (prefix, is_conda_build(self.env)) else {
@@ -64,8 +64,8 @@ impl Places<'_> {
         steps
     }
 
-    /// EasyBuild's modules set these variables. Modules of Spack, Lmod and Cray set CUDA_HOME and CUDNN_ROOT, or only
-    /// PATH.
+    /// Returns the places in the variables that EasyBuild's modules set. Modules of Spack, Lmod and Cray set CUDA_HOME
+    /// and CUDNN_ROOT, or only PATH.
     pub(super) fn loaded_modules(&self) -> Vec<Step> {
         let mut loaded = Vec::new();
         for variable in [Variable::EasyBuildCuda, Variable::EasyBuildCudnn] {
@@ -89,7 +89,7 @@ impl Places<'_> {
         let project = target.and_then(Path::parent);
         dirs.extend(project.filter(|dir| !dirs.contains(dir)));
         dirs.retain(|dir| dir.is_absolute() && dir.parent().is_some());
-        // The project on the build machine does not belong to another system's image.
+        // The project on the build machine is not part of another system's image.
         dirs.retain(|dir| self.is_inside(dir));
         let mut steps = Vec::new();
         if let Some(name) = self.env.var(Variable::UvProjectEnvironment.name()) {
@@ -119,7 +119,7 @@ impl Places<'_> {
         steps
     }
 
-    /// Returns the environments on PATH: container images do not activate them, pyenv and conda leave them there.
+    /// Returns the environments on PATH. Container images do not activate theirs, and pyenv and conda leave them there.
     pub(super) fn environments_on_path(&self) -> Vec<Step> {
         // Other steps search the system's directories.
         let system = |dir| self.below_root(Path::new(dir));

@@ -20,15 +20,15 @@ const COMPONENTS: [&str; 12] = [
     "nvtx",
 ];
 
-/// The directory below a Python's where pip installs NVIDIA's wheels: the toolkit since CUDA 13, its components before,
-/// and cuDNN.
+/// The directory below a Python's where pip installs NVIDIA's wheels: cuDNN, and the toolkit since CUDA 13 or its
+/// components before.
 pub const SITE: &str = "lib/python#/site-packages/nvidia";
 pub const WINDOWS_SITE: &str = "Lib/site-packages/nvidia";
 /// The wheels in a directory that contains the packages themselves.
 pub const PACKAGES: &str = "nvidia";
 
-/// RPM Fusion's directory of `cuda.h`. Elsewhere a directory of this name belongs to libcu++, whose `atomic` is not the
-/// standard one, so it is only a header directory if it contains `cuda.h`.
+/// RPM Fusion's directory of `cuda.h`. Elsewhere, a directory of this name belongs to libcu++, whose `atomic` is not
+/// the standard one. So it is a header directory only if it contains `cuda.h`.
 pub const SHARED_INCLUDE: &str = "include/cuda";
 
 /// The names of header and library directories.
@@ -41,7 +41,7 @@ const HEADERS: &str = "include/#";
 pub fn toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut lib = dirs(platform, "lib");
     if platform.os == Os::Linux {
-        // Some users name `/usr` for Debian's toolkit.
+        // Some users specify `/usr` for Debian's toolkit.
         lib.push(Path::new("lib").join(platform.multiarch()));
     }
     Tree {
@@ -53,7 +53,7 @@ pub fn toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     }
 }
 
-/// Since CUDA 13, some files for Windows are in a directory per architecture.
+/// Returns the directories of the compiler. Since CUDA 13, some files for Windows are in a directory per architecture.
 fn compilers(platform: &Platform) -> Vec<PathBuf> {
     let cpus: &[&str] = match (platform.os, platform.cpu.as_str()) {
         (Os::Windows, "aarch64") => &["", "arm64"],
@@ -88,8 +88,8 @@ pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     }
 }
 
-/// Returns the layouts that a variable for the toolkit may mean: a toolkit, the directory of NVIDIA's wheels, or one of
-/// the wheels up to CUDA 12 that form a toolkit together.
+/// Returns the layouts that a variable for the toolkit may refer to: a toolkit, the directory of NVIDIA's wheels, or
+/// one of the wheels up to CUDA 12 that together form a toolkit.
 pub fn named_toolkit(platform: &Platform, dir: &Path) -> Vec<Tree> {
     let named = toolkit(platform, dir, "");
     let Some(base) = above_packages(dir) else {
@@ -137,13 +137,13 @@ pub fn cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
         tree.lib
             .extend([Path::new("bin").join(platform.windows_cpu()), "bin".into()]);
     }
-    // CUDNN_INSTALL_PATH and CUDNN_LIB may name the library directory itself.
+    // CUDNN_INSTALL_PATH and CUDNN_LIB may be the library directory itself.
     tree.include.push(PathBuf::new());
     tree.lib.push(PathBuf::new());
     tree
 }
 
-/// Returns the layout of NVIDIA's cuDNN installer for Windows: `include`, `lib` and `bin` contain a directory for each
+/// Returns the layout of NVIDIA's cuDNN installer for Windows. `include`, `lib` and `bin` contain a directory for each
 /// CUDA version, which may contain one for the architecture.
 pub fn installed_cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let cpu = platform.windows_cpu();
@@ -176,8 +176,8 @@ pub fn for_cuda(tree: &Tree, cuda: &str) -> Tree {
     }
 }
 
-/// Returns the layout of a requested cuDNN. Some users name the directory of its libraries, as TensorFlow requires, or
-/// of its headers: then the other is beside it.
+/// Returns the layout of a requested cuDNN. Some users specify the directory of its libraries, as TensorFlow requires,
+/// or of its headers. The other directory is then beside it.
 pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
     let mut tree = cudnn(platform, dir, "");
     let multiarch = platform.multiarch();
@@ -210,7 +210,7 @@ pub fn archives(platform: &Platform, dir: &Path) -> [Tree; 2] {
     [tree(pattern, "lib"), tree("cuda", "lib64")]
 }
 
-/// Returns the layout of a toolkit in the HPC SDK: cuBLAS and similar libraries are in `math_libs`, under the same
+/// Returns the layout of a toolkit in the HPC SDK. cuBLAS and similar libraries are in `math_libs`, under the same
 /// version.
 pub fn hpc_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let mut tree = toolkit(platform, base, pattern);

@@ -115,8 +115,8 @@ impl Places<'_> {
         .concat()
     }
 
-    /// Debian and Fedora install CUDA and cuDNN in `/usr`, Arch Linux only cuDNN. Arch Linux and Gentoo have
-    /// `/opt/cuda`, with older versions beside it.
+    /// Returns the places of distributions' packages. Debian and Fedora install CUDA and cuDNN in `/usr`, Arch Linux
+    /// only cuDNN. Arch Linux and Gentoo have `/opt/cuda`, with older versions beside it.
     fn distribution(&self) -> Vec<Step> {
         let system = FoundVia::Directory("system directories");
         let optional = FoundVia::Directory("the distribution's /opt");
@@ -135,12 +135,13 @@ impl Places<'_> {
         let Some(dir) = fetch_dir(is_windows, &variable) else {
             return Vec::new();
         };
-        // The fetched files of this machine do not belong to an image.
+        // The fetched files of this machine are not part of an image.
         let dir = self.below_root(&dir);
         self.wheels(&FoundVia::Fetched, true, &dir, PACKAGES)
     }
 
-    /// Returns the places of NVIDIA's wheels: one directory since CUDA 13, one for each component before, and cuDNN's.
+    /// Returns the places of NVIDIA's wheels: one directory since CUDA 13, one for each component before, and cuDNN's
+    /// directory.
     fn wheels(&self, via: &FoundVia, fixed: bool, dir: &Path, below: &str) -> Vec<Step> {
         let whole = install_layout::toolkit(self.platform, dir, &format!("{below}/cu#"));
         let split = install_layout::split_toolkit(self.platform, dir, below);
@@ -177,7 +178,7 @@ impl Places<'_> {
         host.unwrap_or_else(|| self.platform.clone())
     }
 
-    /// Returns the directories in a list of the build machine such as PATH.
+    /// Returns the directories in a list variable of the build machine, such as PATH.
     fn listed(&self, list: Variable) -> Vec<PathBuf> {
         let windows = self.builder().os == Os::Windows;
         let separator = if windows { ';' } else { ':' };
@@ -194,7 +195,8 @@ impl Places<'_> {
         dirs
     }
 
-    /// Returns `true` if a directory from a variable of this shell belongs to the target: not outside its root.
+    /// Returns `true` if a directory from a variable of this shell belongs to the target, which means that it is not
+    /// outside the target's root.
     fn is_inside(&self, dir: &Path) -> bool {
         self.root.is_none_or(|root| dir.starts_with(root))
     }

@@ -100,7 +100,7 @@ impl Places<'_> {
         steps
     }
 
-    /// Returns the directories of users without root access: `runfile --toolkitpath=$HOME/cuda-12.4`.
+    /// Returns the directories that users without root access install into: `runfile --toolkitpath=$HOME/cuda-12.4`.
     pub(super) fn home(&self) -> Vec<Step> {
         let Some(home) = self.env.path(Variable::Home) else {
             return Vec::new();
@@ -113,7 +113,7 @@ impl Places<'_> {
         steps
     }
 
-    /// Returns the directories of pkg-config in its search order. It searches this system, not below a root.
+    /// Returns the directories of pkg-config in its search order. pkg-config searches this system, not below a root.
     pub(super) fn pkg_config(&self) -> Vec<Step> {
         let mut dirs = self.listed(Variable::PkgConfigPath);
         dirs.extend(match self.env.get(Variable::PkgConfigLibDir) {

@@ -1,7 +1,7 @@
 //! Reads the .pc files of CUDA and cuDNN through the `pkg-config` crate.
 //!
-//! The crate reads `PKG_CONFIG`, `PKG_CONFIG_SYSROOT_DIR`, `PKG_CONFIG_ALLOW_CROSS`, `TARGET` and `HOST` from the
-//! process's environment itself: it does not see the pairs of `Config::env`. It has no deadline: a pkg-config that
+//! The crate itself reads `PKG_CONFIG`, `PKG_CONFIG_SYSROOT_DIR`, `PKG_CONFIG_ALLOW_CROSS`, `TARGET` and `HOST` from
+//! the process's environment, so it does not see the pairs of `Config::env`. It has no deadline: a pkg-config that
 //! hangs also hangs the build. Its `get_variable` prints lines for cargo, so it cannot be used here.
 
 use crate::model::environment::Variable;
@@ -15,8 +15,8 @@ use std::io::ErrorKind;
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 
-/// Returns `true` if pkg-config may be run: for the target of the crate, and in a cross build only if it is configured
-/// for it.
+/// Returns `true` if pkg-config may be run, which is only for the crate's target, and in a cross build only if it is
+/// configured for that.
 pub fn is_supported(host: &Host) -> bool {
     let is_target = match host.env.var("TARGET") {
         Some(target) => target == host.platform.triple,
@@ -31,7 +31,8 @@ fn config() -> Config {
     config
 }
 
-/// Returns the .pc files of this kind, for each directory the newest version first. The first file of a name counts.
+/// Returns the .pc files of this kind, the newest version of each directory first. If a name occurs twice, the first
+/// file counts.
 pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for dir in dirs {
@@ -54,8 +55,8 @@ pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
     all
 }
 
-/// Returns the version in the name of a .pc file of CUDA's runtime or cuDNN: `cudart-12.4.pc`, `cuda.pc`, `cudnn.pc`.
-/// None for other files.
+/// Returns the version in the name of a .pc file of the CUDA runtime or cuDNN: `cudart-12.4.pc`, `cuda.pc`, `cudnn.pc`.
+/// Returns `None` for other files.
 fn version_in_name(name: &str, kind: Kind) -> Option<Vec<u32>> {
     let stem = name.strip_suffix(".pc")?;
     let known: &[&str] = match kind {
@@ -76,12 +77,12 @@ pub enum PackageFault {
     InvalidAnswer,
     NotInstalled,
     NotRun(String),
-    /// pkg-config refuses the file, with the first line of its output.
+    /// A .pc file that pkg-config rejects, with the first line of its output.
     Refused(Option<String>),
     Other(String),
 }
 
-/// Runs pkg-config on a .pc file. Returns none if the file names no directory.
+/// Runs pkg-config on a .pc file. Returns `None` if the file names no directory.
 pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, PackageFault> {
     // pkg-config accepts the path of a file as a package. The crate panics if the output is empty or not Unicode.
     let probed = catch_unwind(|| config().probe(&file.to_string_lossy()))
@@ -162,7 +163,7 @@ mod tests {
 
     /// CFG-03
     #[test]
-    fn packages_are_known_by_their_names() {
+    fn packages_are_recognized_by_their_names() {
         let toolkit = |name| version_in_name(name, Kind::Toolkit);
         assert_eq!(toolkit("cudart-12.10.pc"), Some(vec![12, 10]));
         assert!(toolkit("cudart-12.10.pc") > toolkit("cuda-12.9.pc"));
@@ -253,7 +254,7 @@ mod tests {
             found.lib,
             [paths(["/srv/dnn/lib/nine"]), usual.lib].concat()
         );
-        // Debian's names only the driver's stub.
+        // Debian's file only names the driver's stub.
         let debian = tree_of(
             paths(["/usr/include"]),
             paths(["/usr/lib/x86_64-linux-gnu/stubs"]),

@@ -11,27 +11,27 @@ pub struct Step {
     pub kind: Kind,
     pub via: FoundVia,
     pub request: Option<Variable>,
-    /// Set for fixed places: they are below the host's root, and links stay below the root.
+    /// `true` for fixed places, which are below the host's root. Links in them stay below the root.
     pub fixed: bool,
     pub place: Place,
 }
 
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// A directory with headers, libraries and programs below it.
+    /// A directory that contains headers, libraries and programs.
     Tree(Tree),
     /// A directory with the bundled cuDNN of this Python package, which must not be linked.
     Copy(&'static str, Tree),
     /// Directories of .pc files.
     PkgConfig(Vec<PathBuf>),
-    /// Possible paths of a compiler; the first that exists is queried for its toolkit.
+    /// Possible paths of a compiler. The first that exists is queried for its toolkit.
     Nvcc(Vec<PathBuf>),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     pub base: PathBuf,
-    /// A pattern below the base: `cuda-#`. A `#` matches any version; the newest comes first.
+    /// A pattern below the base: `cuda-#`. A `#` matches any version, the newest first.
     pub pattern: String,
     /// Possible header directories, absolute or below the pattern. A `#` here matches a CUDA version: `include/#`.
     pub include: Vec<PathBuf>,
@@ -111,7 +111,7 @@ pub fn directories(count: usize) -> String {
     format!("{count} director{}", if count == 1 { "y" } else { "ies" })
 }
 
-/// Replaces the `#` in a relative path by a CUDA version. None if there is no `#`.
+/// Replaces the `#` in a relative path with a CUDA version. Returns `None` if there is no `#`.
 pub fn with_cuda(dir: &Path, cuda: &str) -> Option<PathBuf> {
     if dir.is_absolute() || !dir.iter().any(|part| part == "#") {
         return None;
@@ -123,7 +123,7 @@ pub fn with_cuda(dir: &Path, cuda: &str) -> Option<PathBuf> {
 }
 
 impl Tree {
-    /// Returns the directory above all others, with `*` for `#`.
+    /// Returns the top directory, with `*` for `#`.
     pub fn shown(&self) -> PathBuf {
         if self.pattern.is_empty() {
             self.base.clone()

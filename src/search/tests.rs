@@ -85,7 +85,7 @@ fn a_bare_machine() {
     );
 }
 
-/// `fetch` and the build agree about the user's data directory.
+/// `fetch` and the build use the same data directory.
 #[test]
 fn fetched_files_are_in_the_users_data_directory() {
     let fetched = |env: &[(&str, &str)], triple| {
@@ -102,7 +102,7 @@ fn fetched_files_are_in_the_users_data_directory() {
     let linux = "x86_64-unknown-linux-gnu";
     assert_eq!(fetched(&[home], linux), of_home);
     assert_eq!(fetched(&[home, ("XDG_DATA_HOME", "data")], linux), of_home);
-    // As WSL passes it on.
+    // As WSL passes it.
     assert_eq!(
         fetched(&[home, ("LOCALAPPDATA", "/mnt/c/x")], linux),
         of_home
@@ -111,7 +111,7 @@ fn fetched_files_are_in_the_users_data_directory() {
         fetched(&[home, ("XDG_DATA_HOME", "/data")], linux).as_deref(),
         Some("/data/cudnn-guard/nvidia/cudnn")
     );
-    // Of Windows it is the machine that builds, whatever the program is for.
+    // On Windows, the build machine's directory counts, whatever the target.
     let windows = [
         home,
         ("HOST", "x86_64-pc-windows-msvc"),
@@ -199,7 +199,7 @@ fn less_specific_variables_come_after_the_usual_places() {
 }
 
 #[test]
-fn an_environment_of_the_project_counts_while_no_other_is_active() {
+fn a_project_environment_counts_if_no_other_is_active() {
     let project = |pairs: &[(&str, &str)]| -> Vec<String> {
         let text = list(pairs, &[], "x86_64-unknown-linux-gnu", None);
         let lines = text.lines().filter(|line| line.contains("(not active)"));
@@ -219,7 +219,7 @@ fn an_environment_of_the_project_counts_while_no_other_is_active() {
     );
     let active = [member[0], ("VIRTUAL_ENV", "/venv"), ("CONDA_PREFIX", "/c")];
     assert_eq!(project(&active), [""; 0]);
-    // A crate from the registry stands nowhere near the project, but is built in its `target`.
+    // A crate from the registry is not near the project, but is built in the project's `target`.
     let registry = [
         (
             "CARGO_MANIFEST_DIR",
@@ -338,7 +338,7 @@ fn windows_with_a_root_and_with_its_own_variables() {
                  Cudnn CUDA_PATH_V10_1: /ten\n\
                  Toolkit CUDA_PATH_V9_0: /nine\n\
                  Cudnn CUDA_PATH_V9_0: /nine";
-    // An image has its own; what variables name is taken as it stands.
+    // An image has its own directories. Paths in variables are used unchanged.
     assert_eq!(
         list(&variables, &[], windows, Some("/image")),
         format!("{named}\n{}", places("/image/Program Files", "/image"))
@@ -347,7 +347,7 @@ fn windows_with_a_root_and_with_its_own_variables() {
         list(&variables, &[], windows, None).replace("/C\\/", "/C/"),
         format!("{named}\n{}", places("/C/Files", "/C"))
     );
-    // Built for Windows from elsewhere, there is no such drive to look at.
+    // A cross build for Windows has no such drive to search.
     assert_eq!(list(&[], &[], windows, None), "");
 }
 
@@ -363,7 +363,7 @@ fn the_paths_of_the_c_compiler_are_places() {
         let lines: Vec<String> = text.lines().filter(own).map(String::from).collect();
         lines.join("\n")
     };
-    // Each directory once, none of the system's, no stub; then what is named apart.
+    // Each directory once, without the system's and without stubs, then the separately named ones.
     assert_eq!(
         found(&[
             ("CPATH", "/sw/dnn/include:/usr/include:relative"),

@@ -8,8 +8,8 @@ use crate::search::{EACH_TOOLKIT, Places, VERSIONED, context_step, install_layou
 use std::path::{Path, PathBuf};
 
 impl Places<'_> {
-    /// Returns the toolkits in the installers' variables, then all below `Program Files`, the newest first, then the
-    /// directories of old installers.
+    /// Returns the toolkits in the installers' variables, then all toolkits below `Program Files`, the newest first,
+    /// then the directories of old installers.
     pub(super) fn windows(&self) -> Vec<Step> {
         if self.platform.os != Os::Windows {
             return Vec::new();

@@ -3,7 +3,7 @@
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::Directive;
 
-/// Prints a directive. Text from the machine in it contains no line break, which could start another directive.
+/// Prints a directive. It contains no line break from the machine's data, which could start another directive.
 #[allow(clippy::disallowed_macros)] // the only place that prints
 pub fn emit(directive: &Directive) {
     println!("{directive}");

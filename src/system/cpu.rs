@@ -1,6 +1,6 @@
 //! The capabilities of this machine's CPU.
 
-/// Returns the supported levels of the x86-64 psABI, the highest first, as the directories of `glibc-hwcaps` are named.
+/// Returns the supported levels of the x86-64 psABI, the highest first, by the names of the `glibc-hwcaps` directories.
 #[cfg(target_arch = "x86_64")]
 pub fn hwcaps_levels() -> Vec<&'static str> {
     macro_rules! has {
@@ -18,7 +18,7 @@ pub fn hwcaps_levels() -> Vec<&'static str> {
     supported.map(|(_, level)| level).collect()
 }
 
-/// Other architectures have no named levels.
+/// Returns nothing, because other architectures have no named levels.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn hwcaps_levels() -> Vec<&'static str> {
     Vec::new()

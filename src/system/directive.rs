@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 /// A `cargo::…` line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Directive {
-    /// `rerun-if-changed`: an existing regular file, because cargo always reruns for a missing one.
+    /// `rerun-if-changed`: an existing regular file. cargo always reruns for a missing one.
     RerunIfChanged(PathBuf),
     RerunIfEnvChanged(String),
     LinkSearch(PathBuf),
     LinkLib(Library),
-    /// An rpath through `rustc-link-arg`: for every program, test and shared library of this package, but not of
-    /// others. Two lines for a directory with a comma, at which `-Wl` would be split.
+    /// An rpath through `rustc-link-arg`, for every program, test and shared library of this package only. A directory
+    /// with a comma takes two lines, because `-Wl` splits at commas.
     Rpath(PathBuf),
     /// `rustc-link-arg`: a linker argument, for the same files as an rpath.
     LinkArg(String),
@@ -21,7 +21,7 @@ pub enum Directive {
     Cfg(String, Option<String>),
     /// `rustc-check-cfg`: an allowed name and its values: `cudnn_major, values(any())`.
     CheckCfg(&'static str),
-    /// `metadata`: dependents of a `links` crate read it as `DEP_<LINKS>_<KEY>`.
+    /// `metadata`: a value that dependents of a `links` crate read as `DEP_<LINKS>_<KEY>`.
     Metadata(String, String),
     Warning(String),
     /// `error`: fails the build.
@@ -37,7 +37,7 @@ pub enum Library {
     Dynamic(String),
     /// A shared library by its file name, if no unversioned link is beside it: `libcudnn.so.9`.
     Verbatim(String),
-    /// A static library that only the final link reads; it is not copied into the rlib.
+    /// A static library that only the final link reads. It is not copied into the rlib.
     Static(String),
     /// A static library of which all objects are linked, including unused ones.
     Whole(String),
@@ -46,8 +46,9 @@ pub enum Library {
 }
 
 impl Directive {
-    /// Makes MSVC's linker delay loading a DLL until a function of it is first called. Otherwise Windows ends a program
-    /// whose DLL is missing before its guard runs. The linker would warn about programs of the package that call none.
+    /// Returns the directives with which MSVC's linker delays loading a DLL until a function of it is first called.
+    /// Otherwise Windows stops a program whose DLL is missing before the guard runs. The linker would warn about
+    /// programs of the package that call none of the functions.
     /// <https://learn.microsoft.com/cpp/build/reference/linker-support-for-delay-loaded-dlls>
     pub fn delay_loading(dll: &str) -> [Self; 3] {
         [
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn words_for_a_terminal_are_escaped() {
+    fn terminal_escapes_are_escaped() {
         let evil = "a\u{1b}[2J\ncargo::error=b\u{202e}".to_string();
         let shown = "a\\u{1b}[2J\\ncargo::error=b\\u{202e}";
         prints(
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_break_in_a_path_cannot_begin_a_second_directive() {
+    fn a_line_break_in_a_path_cannot_start_a_second_directive() {
         prints(
             Directive::LinkSearch("/opt/x\ncargo::rustc-env=A=B".into()),
             r"cargo::rustc-link-search=native=/opt/x\ncargo::rustc-env=A=B",

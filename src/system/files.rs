@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// The size limit of files that are read completely. A sparse file may have any size.
 const MAX_SIZE: u64 = 16 << 20;
-/// Linux's limit.
+/// The limit of Linux.
 const MAX_LINKS: u32 = 40;
 
 pub enum FileFault<'a> {
@@ -20,7 +20,7 @@ pub enum FileFault<'a> {
     InvalidPattern(&'a str, &'a str),
 }
 
-/// Reads a text file. Invalid UTF-8 is replaced, because headers contain names of people.
+/// Reads a text file. Invalid UTF-8 is replaced, because headers may contain people's names in other encodings.
 pub fn read(path: &Path) -> Result<String, Finding> {
     bytes(path).map(text)
 }
@@ -54,7 +54,7 @@ fn start(path: &Path, most: u64) -> Result<Vec<u8>, Finding> {
 }
 
 fn text(bytes: Vec<u8>) -> String {
-    // Checking for UTF-8, which most files are, is much faster than replacing invalid bytes.
+    // Checking for valid UTF-8, which most files contain, is much faster than replacing invalid bytes.
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
@@ -77,7 +77,7 @@ pub fn link(target: &Path, name: &Path) -> Result<(), Finding> {
     std::os::unix::fs::symlink(target, name).map_err(|error| failed("link", name, &error))
 }
 
-/// Only Linux uses links for libraries.
+/// Fails, because only Linux uses links for libraries.
 #[cfg(not(unix))]
 pub fn link(_: &Path, name: &Path) -> Result<(), Finding> {
     Err(failed(
@@ -92,7 +92,7 @@ pub fn is_file(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Returns `true` if the name exists, even as a dangling link. The fastest check.
+/// Returns `true` if the name exists, even as a dangling link. This is the fastest check.
 pub fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
@@ -120,10 +120,10 @@ pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
     Some(Obstacle { path, defect })
 }
 
-/// Returns `true` if the program gives this user more rights: it is setuid or setgid of another user or group, or has
-/// file capabilities. Then the kernel sets AT_SECURE.
+/// Returns `true` if the program gives this user more privileges: it is setuid or setgid of another user or group, or
+/// has file capabilities. The kernel then sets AT_SECURE.
 #[cfg(all(feature = "cli", target_os = "linux"))]
-pub fn raises_rights(program: &Path) -> bool {
+pub fn raises_privileges(program: &Path) -> bool {
     use std::ffi::{CString, c_char, c_void};
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::MetadataExt;
@@ -162,9 +162,9 @@ pub fn raises_rights(program: &Path) -> bool {
     size > 0 && user.uid() != 0
 }
 
-/// Other systems have no file capabilities.
+/// Returns `false`, because other systems have no file capabilities.
 #[cfg(all(feature = "cli", not(target_os = "linux")))]
-pub fn raises_rights(_program: &Path) -> bool {
+pub fn raises_privileges(_program: &Path) -> bool {
     false
 }
 
@@ -230,8 +230,7 @@ fn invalid_pattern(pattern: &str, error: &glob::PatternError) -> Finding {
     FileFault::InvalidPattern(pattern, error.msg).finding()
 }
 
-/// Resolves the links in a path. Below a root, absolute links are relative to the root, as they are on the system whose
-/// image the root contains.
+/// Resolves the links in a path. Below a root, absolute links are relative to the root, as on the system in the image.
 pub fn canonical(path: &Path, root: Option<&Path>) -> Result<PathBuf, Finding> {
     real_path(path, root).map_err(|error| failed("follow", path, &error))
 }
@@ -274,7 +273,7 @@ pub fn dedup<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
-    // The next part is the last.
+    // The components in reverse order.
     let mut left: Vec<OsString> = Vec::new();
     let add_parts = |left: &mut Vec<OsString>, path: &Path| {
         for part in path.components().rev() {
@@ -317,7 +316,7 @@ pub(super) fn failed(verb: &'static str, path: &Path, error: &io::Error) -> Find
     FileFault::Failed(verb, path, error).finding()
 }
 
-/// The files that this thread has opened.
+/// A record of the files that this thread has opened.
 #[cfg(test)]
 pub mod opened {
     use std::cell::RefCell;
@@ -331,7 +330,7 @@ pub mod opened {
         OPENED.with_borrow_mut(|opened| opened.push(path.to_path_buf()));
     }
 
-    /// Returns those since the last call.
+    /// Returns the files opened since the last call.
     pub fn take() -> Vec<PathBuf> {
         OPENED.take()
     }
@@ -351,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_windows_is_one_that_compilers_take() {
+    fn a_windows_path_is_accepted_by_compilers() {
         let long = format!(r"\\?\C:\{}", "d".repeat(260));
         for (given, expected) in [
             (r"\\?\C:\Program Files\CUDA", r"C:\Program Files\CUDA"),

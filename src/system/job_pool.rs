@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// The interval at which a waiting thread checks for a token and for remaining work.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The time to wait for tokens that make an item faster. Another build uses tokens that are not available at once.
+/// The time to wait for tokens that make an item faster. If tokens are not available by then, another build uses them.
 const PATIENCE: Duration = Duration::from_millis(30);
 
 /// Returns the number of CPUs that this process may use.
@@ -18,11 +18,12 @@ pub fn cpus() -> usize {
 
 /// Calls `work` for every item. Returns each result with the index of its item, in the order of completion.
 ///
-/// One thread is always allowed. Every further thread requires a token from cargo (or from make above it), so that not
+/// One thread is always allowed. Every other thread requires a token from cargo (or from make above it), so that no
 /// more threads run than `cargo build -j` allows.
 ///
 /// `threads` is the limit of this machine. `breadth` returns how many threads the work for an item can use. The second
-/// argument of `work` is how many it may use: more than one if there are more tokens than items.
+/// argument of `work` is the number of threads that it may use, which is more than one if there are more tokens than
+/// items.
 pub fn in_parallel<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -45,13 +46,13 @@ pub fn in_parallel<T: Sync, R: Send>(
 
 struct Pool<'a, T, R> {
     items: &'a [T],
-    /// The number of items that a thread has started. It exceeds their number once threads find no further item.
+    /// The number of started items. It exceeds the number of items once threads find no more of them.
     started: AtomicUsize,
     /// Results, each with its item's index.
     done: Mutex<Vec<(usize, R)>>,
     server: &'a JobServer,
     patience: Duration,
-    /// The threads for each item: equal shares, in whatever order the items start.
+    /// The number of threads for each item. All items get equal shares, in whatever order they start.
     share: usize,
     breadth: &'a (dyn Fn(&T) -> usize + Sync),
     work: &'a (dyn Fn(&T, usize) -> R + Sync),
@@ -69,7 +70,7 @@ impl<T: Sync, R: Send> Pool<'_, T, R> {
         done.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works once there is a token for this thread, until no item is waiting.
+    /// Waits for a token, then works until no item is waiting.
     fn work_with_token(&self) {
         while self.waiting() > 0 {
             // Dropping the token returns it.
@@ -163,7 +164,7 @@ mod tests {
             },
         };
         let given = pool.run(threads);
-        // All of them are given back.
+        // All tokens are returned.
         let left: Vec<_> = std::iter::from_fn(|| server.try_acquire()).collect();
         assert_eq!(left.len(), tokens);
         given.into_iter().map(|(_, threads)| threads).collect()
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(given(&[6], 4, 3), [4]);
         assert_eq!(given(&[3], 16, 15), [3]);
         assert_eq!(given(&[1], 16, 15), [1]);
-        // Another build has the tokens.
+        // Another build has taken the tokens.
         assert_eq!(given(&[6], 16, 0), [1]);
         assert!(given(&[6], 16, 2)[0] <= 3);
         assert_eq!(given(&[6, 6], 8, 7), [4, 4]);

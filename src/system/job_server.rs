@@ -11,20 +11,20 @@ pub enum JobServer {
     /// A semaphore of Windows.
     #[cfg(windows)]
     Semaphore(jobserver::Client),
-    /// No server: our own count of processes that may still be started.
+    /// Our own count of processes that may still be started, if there is no server.
     Own(AtomicUsize),
 }
 
-/// The permission to run one process. Dropping it returns it.
+/// The permission to run one process. Dropping the token returns it.
 pub struct Token<'a> {
     server: &'a JobServer,
-    /// The byte from the pipe: make requires the same byte back.
+    /// The byte from the pipe. make requires the same byte back.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
     byte: u8,
 }
 
 impl JobServer {
-    /// Opens the server in CARGO_MAKEFLAGS, or creates our own with `own` tokens.
+    /// Opens the server in CARGO_MAKEFLAGS, or creates our own one with `own` tokens.
     pub fn inherited(flags: Option<&OsStr>, own: usize) -> Self {
         #[cfg(target_os = "linux")]
         if let Some(pipe) = flags.and_then(OsStr::to_str).and_then(pipe::Pipe::open) {
@@ -89,8 +89,8 @@ mod pipe {
     }
 
     impl Pipe {
-        /// Opens the pipe of `--jobserver-auth=3,4` or `--jobserver-auth=fifo:PATH`. It is reopened as non-blocking
-        /// without changing how others read it: a missing token must not block this process.
+        /// Opens the pipe in `--jobserver-auth=3,4` or `--jobserver-auth=fifo:PATH`. It is reopened as non-blocking,
+        /// without changing how other processes read it, because a missing token must not block this process.
         pub fn open(flags: &str) -> Option<Self> {
             let auth = |flag: &'_ str| flag.strip_prefix("--jobserver-auth=").map(String::from);
             let auth = flags.split_whitespace().rev().find_map(auth)?;
@@ -118,7 +118,7 @@ mod pipe {
         }
 
         pub fn release(&self, byte: u8) {
-            // The reader is open, and a pipe has room for every token that was in it.
+            // The reader is open, and a pipe has space for every token that was in it.
             let _ = (&self.write).write(&[byte]);
         }
     }
@@ -138,14 +138,14 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::process::Command;
 
-    /// Returns `true` for an inherited server, and its number of tokens.
+    /// Returns `true` for an inherited server, and the number of its tokens.
     fn tokens(flags: &str) -> (bool, usize) {
         let server = JobServer::inherited(Some(OsStr::new(flags)), 5);
         let count = || std::iter::from_fn(|| server.try_acquire()).collect::<Vec<_>>();
         let first = count();
         let number = first.len();
         drop(first);
-        // All of them were given back.
+        // All tokens were returned.
         assert_eq!(count().len(), number);
         (matches!(server, JobServer::Pipe(_)), number)
     }
@@ -176,7 +176,7 @@ mod tests {
             tokens(&format!("-j4 --jobserver-auth=fifo:{path}")),
             (true, 3)
         );
-        // A file that is no pipe, descriptors that are not open, nothing at all: our own count.
+        // Our own count is used for a file that is not a pipe, descriptors that are not open, and no flags.
         let file = std::fs::File::create(dir.join("file")).unwrap();
         let number = file.as_raw_fd();
         for flags in [

@@ -3,8 +3,8 @@
 use crate::system::files;
 use std::path::Path;
 
-/// Returns the available memory in bytes: the least that the machine and the control groups of this process leave.
-/// `None` if it is unknown, as on Windows.
+/// Returns the available memory in bytes: the lowest amount that the machine and the control groups of this process
+/// leave. `None` if it is unknown, as on Windows.
 pub fn available() -> Option<u64> {
     available_by(&|path| files::read(Path::new(path)).ok())
 }
@@ -23,14 +23,14 @@ fn available_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let kibibytes = read("/proc/meminfo").and_then(|text| value(&text, "MemAvailable:"));
     let mut least = kibibytes.map(|number| number.saturating_mul(1024));
     for line in read("/proc/self/cgroup").unwrap_or_default().lines() {
-        // `0::/user.slice` of version 2, `4:memory:/docker/1f2e` of version 1.
+        // `0::/user.slice` in version 2, `4:memory:/docker/1f2e` in version 1.
         let parts: Vec<&str> = line.splitn(3, ':').collect();
         let ([dir, limit, usage, prefix], group) = match parts[..] {
             [_, "", group] => (V2, group),
             [_, "memory", group] => (V1, group),
             _ => continue,
         };
-        // The limits of all groups above apply. In a container, only these may be visible.
+        // The limits of all parent groups apply. In a container, only these may be visible.
         for group in Path::new(group).ancestors() {
             let group = group.display().to_string();
             let file = |name: &str| read(&format!("{dir}{}/{name}", group.trim_end_matches('/')));
@@ -48,7 +48,7 @@ fn available_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     least
 }
 
-/// Returns the number behind a name at the start of a line.
+/// Returns the number after a name at the start of a line.
 fn value(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
     let mut words = lines.find_map(|mut words| (words.next()? == name).then_some(words))?;
@@ -82,7 +82,7 @@ mod tests {
         let max = ("/sys/fs/cgroup/user.slice/memory.max", "max\n");
         let used = ("/sys/fs/cgroup/user.slice/memory.current", "1000\n");
         assert_eq!(available(&[MACHINE, cgroup, max, used]), Some(16384));
-        // Version 1 writes a huge number in place of `max`.
+        // Version 1 writes a huge number instead of `max`.
         let cgroup = ("/proc/self/cgroup", "4:memory:/\n3:cpu:/\nbroken\n");
         let max = (
             "/sys/fs/cgroup/memory/memory.limit_in_bytes",
@@ -106,7 +106,7 @@ mod tests {
         let files = [MACHINE, cgroup, own, own_used, above, above_used];
         assert_eq!(available(&files), Some(1024));
         assert_eq!(available(&files[..4]), Some(8191));
-        // The file cache is available.
+        // The file cache counts as available.
         let stat = (
             "/sys/fs/cgroup/a.slice/memory.stat",
             "anon 1073741824\nfile 2147483648\nactive_file 1073741824\ninactive_file 1073741824\n",
@@ -134,7 +134,7 @@ mod tests {
             "active_file 1\ntotal_inactive_file 536870912\ntotal_active_file 0\n",
         );
         assert_eq!(available(&[MACHINE, cgroup, limit, used, stat]), Some(1024));
-        // More is used than the limit, which was lowered.
+        // More memory is used than the limit, which was lowered.
         let limit = ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "1000\n");
         assert_eq!(available(&[MACHINE, cgroup, limit, used]), Some(0));
     }

@@ -1,4 +1,4 @@
-//! The only module that touches the machine.
+//! The only module that accesses the machine.
 #![allow(clippy::disallowed_methods)] // the bans of clippy.toml are for all other modules
 
 pub mod cargo;
@@ -42,8 +42,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Reads the environment. Only the `pkg-config` crate also reads it. Values from the build script (target triple,
-    /// root, variables) take precedence.
+    /// Reads the environment, which otherwise only the `pkg-config` crate reads. Values from the build script (target
+    /// triple, root, variables) take precedence.
     pub fn capture(
         target: Option<&str>,
         root: Option<PathBuf>,
@@ -80,7 +80,7 @@ impl Host {
         }
     }
 
-    /// Returns `true` if a directory from a variable of this shell belongs to the target: with a root, only directories
+    /// Returns `true` if a directory from a variable of this shell belongs to the target. With a root, only directories
     /// below the root do.
     pub fn is_inside(&self, dir: &Path) -> bool {
         let root = self.root.as_ref();

@@ -12,7 +12,7 @@ pub fn create_dir(path: &Path) -> Result<(), Finding> {
 
 /// Removes a file if it exists.
 pub fn remove(path: &Path) {
-    // A file that cannot be removed cannot be rewritten either, which is an error there.
+    // A file that cannot be removed cannot be rewritten either, and rewriting it reports the error.
     let _ = std::fs::remove_file(path);
 }
 

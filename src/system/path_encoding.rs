@@ -1,8 +1,9 @@
-//! Checks whether paths can be passed to cargo, the loader and nvcc. Other paths are errors, never changed.
+//! Checks whether paths can be passed to cargo, the loader and nvcc. Paths that cannot be passed are errors and are
+//! never changed.
 
 use std::path::Path;
 
-/// Returns the reason why no line for cargo can contain this path. cargo reads UTF-8 and trims trailing space.
+/// Returns the reason why this path cannot be printed for cargo. cargo reads UTF-8 and trims trailing space.
 pub fn cargo_cannot_take(path: &Path) -> Option<&'static str> {
     match path.to_str() {
         None => Some("a path that is not UTF-8"),
@@ -12,8 +13,8 @@ pub fn cargo_cannot_take(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Returns the reason why an rpath cannot contain this directory. The loader reads a list separated by colons, and
-/// replaces `$ORIGIN`, `$LIB` and `$PLATFORM`: see ld.so(8).
+/// Returns the reason why an rpath cannot contain this directory. The loader splits an rpath at colons, and replaces
+/// `$ORIGIN`, `$LIB` and `$PLATFORM` (see ld.so(8)).
 pub fn loader_cannot_take(dir: &Path) -> Option<&'static str> {
     let text = dir.to_string_lossy();
     let replaced = ["ORIGIN", "LIB", "PLATFORM"]
@@ -29,7 +30,7 @@ pub fn loader_cannot_take(dir: &Path) -> Option<&'static str> {
 }
 
 /// Returns a character of this path that nvcc does not pass on unchanged. nvcc runs its programs through a shell and
-/// splits some of its options at commas; spaces are safe.
+/// splits some of its options at commas. Spaces are safe.
 pub fn nvcc_cannot_take(path: &Path) -> Option<char> {
     let text = path.to_string_lossy();
     text.chars()
@@ -69,7 +70,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_path_of_other_bytes() {
+    fn a_path_that_is_not_utf8() {
         use std::os::unix::ffi::OsStrExt;
         let path = Path::new(std::ffi::OsStr::from_bytes(b"/a\xff"));
         assert_eq!(cargo_cannot_take(path), Some("a path that is not UTF-8"));

@@ -14,29 +14,30 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The limit of each stream. The rest is read and dropped, so that endless output cannot fill the memory.
+/// The limit of each stream. Anything beyond it is read and dropped, so that endless output cannot fill the memory.
 const CAP: usize = 1 << 20;
 
-/// The time that the streams may stay open after the program has exited, for example in a child process.
+/// The time that the streams may stay open after the program has exited, for example because a child process holds
+/// them.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The interval of checks while the streams are open. Their end wakes the waiting thread at once.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The interval of checks after the streams were closed: most programs exit right then.
+/// The interval of checks after the streams were closed, since most programs exit right then.
 const CLOSED_TICK: Duration = Duration::from_millis(1);
 
-/// The time to wait silently.
+/// The time before the first message about a wait.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// Set if the exit status is 0.
     pub success: bool,
-    /// The signal that ended the program, or a program of which it passes on the exit status; on Windows the code of the
+    /// The signal that ended the program, or the program whose exit status it passes on. On Windows, the code of the
     /// exception.
     pub signal: Option<u32>,
-    /// Invalid UTF-8 is replaced.
+    /// The standard output. Invalid UTF-8 is replaced.
     pub stdout: String,
     pub stderr: String,
 }
@@ -49,7 +50,7 @@ pub enum ProgramFault<'a> {
     TimedOut(Duration, String),
 }
 
-/// Runs a program. After the deadline, it and everything that it started is killed.
+/// Runs a program. After the deadline, the program and everything that it started is killed.
 pub fn run(invocation: &Invocation, deadline: Duration) -> Result<Output, Finding> {
     start(invocation, Some(deadline))
 }
@@ -59,7 +60,7 @@ pub fn run_to_end(invocation: &Invocation) -> Result<Output, Finding> {
     start(invocation, None)
 }
 
-/// The program stays in the process group of the build, so that Ctrl-C in the terminal stops it too.
+/// Starts a program. It stays in the process group of the build, so that Ctrl-C in the terminal stops it too.
 fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, Finding> {
     let begun = Instant::now();
     if is_abandoned() {
@@ -154,14 +155,14 @@ fn wait(
     }
 }
 
-/// A message on standard error, printed once if something takes long.
+/// A message on standard error that is printed once if something takes long.
 #[derive(Default)]
 pub struct Waiting {
     is_printed: bool,
 }
 
 impl Waiting {
-    /// Prints what is waited for, once it takes longer than usual.
+    /// Prints the reason for waiting, once it takes longer than usual.
     pub fn report(&mut self, what: &dyn Display, waited: Duration, limit: Duration) {
         if !self.is_printed && waited >= PATIENCE && limit > PATIENCE {
             self.is_printed = true;
@@ -211,7 +212,7 @@ fn drain(mut from: Option<Source>) -> Arc<Mutex<Vec<u8>>> {
     kept
 }
 
-/// Returns the children of a process that it has not waited for.
+/// Returns the children of a process that the process has not waited for.
 #[cfg(target_os = "linux")]
 fn children(process: u32) -> Vec<i32> {
     let threads = std::fs::read_dir(format!("/proc/{process}/task"));
@@ -240,7 +241,7 @@ fn kill_all(processes: &[i32]) {
     }
 }
 
-/// Only Linux lists them.
+/// Returns nothing, because only Linux lists child processes.
 #[cfg(not(target_os = "linux"))]
 const fn children(_: u32) -> Vec<i32> {
     Vec::new()
@@ -249,7 +250,7 @@ const fn children(_: u32) -> Vec<i32> {
 #[cfg(not(target_os = "linux"))]
 const fn kill_all(_: &[i32]) {}
 
-/// Lets the kernel kill the program if this process, or the thread that waits for the program, is killed.
+/// Makes the kernel kill the program if this process, or the thread that waits for the program, is killed.
 #[cfg(target_os = "linux")]
 pub fn die_with_this_process(command: &mut Command) {
     unsafe extern "C" {
@@ -266,7 +267,7 @@ pub fn die_with_this_process(command: &mut Command) {
     };
 }
 
-/// Other systems do not support this; there the program continues.
+/// Does nothing, because other systems do not support this. The program continues there.
 #[cfg(not(target_os = "linux"))]
 pub fn die_with_this_process(_: &mut Command) {}
 
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_wait_for_what_a_program_leaves_behind() {
+    fn does_not_wait_for_a_programs_leftover_children() {
         let begun = Instant::now();
         let output = run(&shell("sleep 30 & echo said"), Duration::from_secs(20)).unwrap();
         assert_eq!((output.success, output.stdout.as_str()), (true, "said\n"));

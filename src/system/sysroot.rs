@@ -28,7 +28,7 @@ impl Sysroot<'_> {
         files::obstacle(path, self.root.filter(|root| path.starts_with(root)))
     }
 
-    /// Returns a path below the root as the image names it.
+    /// Returns a path below the root as it is named in the image.
     #[cfg(feature = "cli")]
     pub fn inside(self, path: &Path) -> PathBuf {
         let inside = self.root.and_then(|root| path.strip_prefix(root).ok());
@@ -40,7 +40,7 @@ impl Sysroot<'_> {
         files::real_path(path, self.root).unwrap_or_else(|_| path.to_path_buf())
     }
 
-    /// Expands a pattern, in which `#` matches a version, to directories; the highest version first.
+    /// Expands a pattern, in which `#` matches a version, to directories, the highest version first.
     pub fn expand(self, base: &Path, pattern: &str) -> Vec<PathBuf> {
         let mut found = vec![base.to_path_buf()];
         let mut parts = pattern
@@ -100,7 +100,7 @@ impl Sysroot<'_> {
     }
 }
 
-/// Parses the numbers of `12.10`; `3.13t` counts as 3.13. None if the text does not begin with a number.
+/// Parses the numbers of `12.10`. `3.13t` counts as 3.13. Returns `None` if the text does not start with a number.
 fn numbers(text: &str) -> Option<Vec<u32>> {
     let parts = text.split(|letter: char| !letter.is_ascii_digit());
     let numbers = parts.filter_map(|part| part.parse().ok()).collect();

@@ -13,13 +13,14 @@ use crate::targets::gpu_names::NamedGpu;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// The build script and `CUDNN_GUARD_ARCHS`: `86` is machine code only.
+    /// The build script and `CUDNN_GUARD_ARCHS`, where `86` is only machine code.
     Ours,
-    /// `CUDAARCHS`: `86` is machine code and PTX (<https://cmake.org/cmake/help/latest/prop_tgt/CUDA_ARCHITECTURES.html>).
+    /// `CUDAARCHS`, where `86` is machine code and PTX
+    /// (<https://cmake.org/cmake/help/latest/prop_tgt/CUDA_ARCHITECTURES.html>).
     CMake,
-    /// `TORCH_CUDA_ARCH_LIST`: `8.6` is machine code, `8.6+PTX` is both.
+    /// `TORCH_CUDA_ARCH_LIST`, where `8.6` is machine code and `8.6+PTX` is both.
     Torch,
-    /// `CUDA_COMPUTE_CAP` of candle and other crates: `86` is machine code.
+    /// `CUDA_COMPUTE_CAP` of candle and other crates, where `86` is machine code.
     ComputeCap,
 }
 
@@ -27,7 +28,7 @@ pub enum Dialect {
 pub enum Word {
     /// A single compute capability.
     Targets(Vec<Gencode>),
-    /// A generation: machine code for its GPUs that nvcc supports, and PTX of the last if requested.
+    /// A generation: machine code for those of its GPUs that nvcc supports, and PTX of the last one if requested.
     Generation {
         /// Its GPUs, in numeric order.
         capabilities: Vec<ComputeCapability>,
@@ -36,7 +37,7 @@ pub enum Word {
     /// Machine code for the GPUs of this machine.
     Native,
     Auto,
-    /// Machine code for everything that nvcc supports, and PTX for later GPUs.
+    /// Machine code for all targets that nvcc supports, and PTX for later GPUs.
     All,
     /// `all-major`: the first capability of each major.
     AllMajor,
@@ -72,7 +73,7 @@ fn next(dialect: Dialect, text: &str) -> Result<(Word, usize), &str> {
     if let Some(read) = read_word(dialect, &word.to_ascii_lowercase()) {
         return Ok((read, length));
     }
-    // A name may have several words: `RTX 4090`.
+    // A name may consist of several words: `RTX 4090`.
     let mut longest = Err(word);
     let gaps = text.match_indices(is_gap).chain([(text.len(), "")]);
     for (end, gap) in gaps.take(8) {
@@ -140,7 +141,7 @@ fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
     let (capability, suffix) = number(&found, 2)?;
     let mut read = targets(capability, suffix, codes);
     if let Some((capability, suffix)) = number(&found, 5) {
-        // PTX cannot be made through other PTX.
+        // PTX cannot be compiled from other PTX.
         if codes != [Code::Machine] {
             return None;
         }
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_number_is_what_the_dialect_makes_of_it() {
+    fn the_dialect_determines_the_meaning_of_a_bare_number() {
         reads(Dialect::Ours, "86", "sm_86");
         reads(
             Dialect::CMake,
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_word_that_is_no_target() {
+    fn names_an_invalid_word() {
         for word in [
             "8",
             "8.60",
@@ -287,9 +288,9 @@ mod tests {
         reads(Dialect::Torch, "Kepler+Tesla", "sm_37 compute_37");
     }
 
-    /// An environment variable may have four times as many names.
+    /// An environment variable may contain four times as many names.
     #[test]
-    fn a_long_list_of_names_takes_no_time() {
+    fn a_long_list_of_names_is_parsed_quickly() {
         let start = std::time::Instant::now();
         let text = "T4 ".repeat(10_000);
         let count = read(Dialect::Ours, &text).map(|words| words.len());

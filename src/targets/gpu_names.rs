@@ -34,7 +34,7 @@ pub fn lookup(name: &str) -> Option<NamedGpu> {
     }
 }
 
-/// The table by [`plain`] name. Building it takes a thousand times as long as a lookup.
+/// The table, by [`plain`] name. Building it takes a thousand times as long as a lookup.
 static NAMES: LazyLock<HashMap<String, NamedGpu>> = LazyLock::new(|| {
     let mut names = HashMap::new();
     for row in rows() {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn products_however_they_are_written() {
+    fn products_in_any_spelling() {
         for name in [
             "RTX 4090",
             "rtx4090",
@@ -140,7 +140,7 @@ mod tests {
             ("B300", "10.3"),
             ("Blackwell Ultra", "10.3"),
             ("DGX Spark", "12.1"),
-            // Two cards have this name.
+            // Two products have this name.
             ("RTX 4000", "unknown"),
             ("Nano", "unknown"),
             ("NVIDIA", "unknown"),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generation_is_all_of_it() {
+    fn a_generation_contains_all_of_its_gpus() {
         is("ampere", "8.0 8.6");
         is("Ada", "8.9");
         is("Lovelace", "8.9");

@@ -11,11 +11,11 @@ use crate::targets::nvidia_smi;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// The time limit of a query. A driver that has to wake its GPUs needs two or three seconds; a broken one never
+/// The time limit of a query. A driver that has to wake its GPUs needs two or three seconds, and a broken one never
 /// answers.
 pub const DEADLINE: Duration = Duration::from_secs(5);
 
-/// The GPUs that the driver reports. `None` if its library cannot be opened, when `nvidia-smi` may still work.
+/// The GPUs that the driver reports. `None` if its library cannot be opened. `nvidia-smi` may still work then.
 type DriverAnswer = Result<Option<Vec<Device>>, GpuQueryFault>;
 
 /// A query for the GPUs of this machine that failed. A build needs no GPU.
@@ -24,10 +24,10 @@ pub enum GpuQueryFault {
     Silent(SilentDriver),
     #[cfg(not(feature = "cudarc"))]
     Driver(DriverProblem),
-    /// CUDA cannot be initialized, with cudarc's error.
+    /// A CUDA that cannot be initialized, with cudarc's error.
     #[cfg(feature = "cudarc")]
     Cudarc(String),
-    /// `nvidia-smi` did not run to completion.
+    /// An `nvidia-smi` that did not run to completion.
     SmiNotRun(Finding),
     SmiFailed {
         program: PathBuf,
@@ -37,7 +37,7 @@ pub enum GpuQueryFault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SilentDriver {
-    /// The query took longer than this.
+    /// A query that took longer than this.
     Deadline(Duration),
     Panicked,
 }
@@ -51,20 +51,20 @@ pub fn gpus(env: &Environment) -> Result<Vec<Device>, GpuQueryFault> {
     }
 }
 
-/// Runs a query of the driver within a time limit. Initializing CUDA can hang forever inside the driver. The thread
+/// Runs a query of the driver within a time limit. CUDA's initialization can hang forever inside the driver. A thread
 /// that hangs is abandoned.
 pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T, SilentDriver> {
     let begun = Instant::now();
-    let asking = std::thread::spawn(ask);
+    let query = std::thread::spawn(ask);
     let mut waiting = Waiting::default();
-    while !asking.is_finished() && begun.elapsed() < deadline {
+    while !query.is_finished() && begun.elapsed() < deadline {
         waiting.report(&"NVIDIA's driver", begun.elapsed(), deadline);
         std::thread::sleep(Duration::from_millis(5));
     }
-    if !asking.is_finished() {
+    if !query.is_finished() {
         return Err(SilentDriver::Deadline(deadline));
     }
-    asking.join().map_err(|_| SilentDriver::Panicked)
+    query.join().map_err(|_| SilentDriver::Panicked)
 }
 
 #[cfg(not(feature = "cudarc"))]
@@ -120,8 +120,8 @@ fn ask() -> DriverAnswer {
     }
 }
 
-/// Runs `nvidia-smi`. Without it, as in a container, there are no GPUs. An old one that does not support `compute_cap`
-/// returns none either.
+/// Runs `nvidia-smi`. If it does not exist, as in a container, there are no GPUs. An old one that does not support
+/// `compute_cap` also returns none.
 fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>, GpuQueryFault> {
     let name = format!("nvidia-smi{}", std::env::consts::EXE_SUFFIX);
     let path = env.get(Variable::Path).unwrap_or_default();
@@ -154,7 +154,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::Path;
 
-    /// CFG-17: so does the driver's own library.
+    /// CFG-17: the driver's own library can hang or crash.
     #[test]
     fn a_driver_that_hangs_or_dies_is_a_note() {
         fn hangs() {
@@ -175,8 +175,8 @@ mod tests {
         }
     }
 
-    /// Creates an `nvidia-smi` from this script. Another process copies it. If this one wrote it, a concurrent test
-    /// that starts a program could keep it open, and a file that is open for writing cannot be started.
+    /// Creates an `nvidia-smi` from this script. Another process copies it, because a file that is open for writing
+    /// cannot be run. If this process wrote the file, a concurrent test that starts a program could keep it open.
     fn fake(name: &str, script: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-smi-{}", std::process::id()));
         let dir = dir.join(name);
@@ -193,13 +193,14 @@ mod tests {
     }
 
     /// Returns an environment with only this program's directory on PATH.
-    fn finds(program: &Path) -> Environment {
+    fn with_path_of(program: &Path) -> Environment {
         Environment::new([("PATH".to_string(), program.parent().unwrap().into())])
     }
 
-    /// CFG-01, CFG-14: every valid row counts. Without the program or without rows there is no GPU, which is no error.
+    /// CFG-01, CFG-14: every valid row counts. Without the program or without rows there is no GPU, which is not an
+    /// error.
     #[test]
-    fn what_nvidia_smi_says_is_taken_only_if_it_is_an_answer() {
+    fn only_valid_output_of_nvidia_smi_is_used() {
         assert_eq!(
             without_library(&Environment::default(), DEADLINE),
             Ok(Vec::new())
@@ -217,13 +218,13 @@ mod tests {
         .enumerate()
         {
             let program = fake(&format!("answers-{index}"), &script);
-            let gpus = without_library(&finds(&program), DEADLINE).unwrap();
+            let gpus = without_library(&with_path_of(&program), DEADLINE).unwrap();
             let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
             assert_eq!(numbers, expected, "{script}");
         }
         let script_text = "echo \"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\"; exit 9";
         let program = fake("fails", script_text);
-        let note = without_library(&finds(&program), DEADLINE).unwrap_err();
+        let note = without_library(&with_path_of(&program), DEADLINE).unwrap_err();
         let note = note.finding();
         assert_eq!(note.severity, Severity::Note);
         let message = note
@@ -237,15 +238,15 @@ mod tests {
         );
     }
 
-    /// CFG-14: variables of the build script count too, and an empty list of GPUs is a list.
+    /// CFG-14: variables from the build script count too, and an empty list of GPUs is valid.
     #[test]
-    fn the_variables_of_the_build_script_decide_which_gpus_are_seen() {
+    fn variables_of_the_build_script_select_the_visible_gpus() {
         let program = fake(
             "variables",
             "printf '0, GPU-1, NVIDIA A100, 8.0\\n1, GPU-2, NVIDIA H100, 9.0\\n'",
         );
         for (visible, expected) in [("1", &[90][..]), ("0", &[80]), ("", &[])] {
-            let env = finds(&program).with_pairs(&[
+            let env = with_path_of(&program).with_pairs(&[
                 ("CUDA_DEVICE_ORDER".to_string(), "PCI_BUS_ID"),
                 ("CUDA_VISIBLE_DEVICES".to_string(), visible),
             ]);
@@ -261,7 +262,8 @@ mod tests {
         let program = fake("hangs", "sleep 1000");
         let shown = program.display().to_string();
         let begun = Instant::now();
-        let fault = without_library(&finds(&program), Duration::from_millis(300)).unwrap_err();
+        let fault =
+            without_library(&with_path_of(&program), Duration::from_millis(300)).unwrap_err();
         let finding = fault.finding();
         assert!(begun.elapsed() < Duration::from_secs(5));
         assert_eq!(
@@ -278,8 +280,8 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_asked_without_harm() {
-        // With a GPU or without, there is an answer or a note.
+    fn this_machine_can_be_queried() {
+        // The result is an answer or a note, with or without a GPU.
         if let Err(fault) = gpus(&Environment::default()) {
             assert_eq!(fault.finding().severity, Severity::Note);
         }

@@ -10,16 +10,16 @@ use crate::targets::target_lists::{machine, ptx};
 /// B300 and GB300.
 const B300: ComputeCapability = ComputeCapability::new(10, 3);
 
-/// Machine code of CUDA 13.2 for [`B300`] with wrong results in kernels of causal-conv1d, observed with V13.2.51.
-/// https://github.com/Dao-AILab/causal-conv1d/issues/105
+/// Targets for which CUDA 13.2 compiles wrong machine code: [`B300`], with wrong results in kernels of causal-conv1d,
+/// observed with V13.2.51. https://github.com/Dao-AILab/causal-conv1d/issues/105
 pub struct Miscompiled {
-    /// The targets with `sm_100` instead, which runs on these GPUs, too.
+    /// The targets with `sm_100` instead, which also runs on these GPUs.
     pub instead: Vec<Target>,
     pub chosen_by: ChosenBy,
 }
 
-/// Returns the fault if this version of nvcc compiles wrong code for a selected target. PTX is not affected, since the
-/// driver compiles it.
+/// Returns the fault if this version of nvcc compiles wrong code for a selected target. PTX is not affected, because
+/// the driver compiles it.
 pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Miscompiled> {
     let cuda = toolkit?.version?;
     let targets = selection.list.targets();
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_code_for_b300_is_reported_with_the_list_that_works() {
+    fn wrong_code_for_b300_is_reported_with_a_working_list() {
         assert_eq!(
             text((13, 2, 51), "90 103 103+PTX").unwrap(),
             "nvcc of CUDA 13.2 is known to compile wrong code for sm_103  [known-bad-release]\n  \
@@ -71,7 +71,7 @@ mod tests {
              chosen by   the build script\n  \
              reported    Dao-AILab/causal-conv1d#105"
         );
-        // The help works.
+        // The list in the help has no fault.
         assert_eq!(text((13, 2, 51), "sm_90 sm_100 compute_100"), None);
     }
 

@@ -20,7 +20,7 @@ pub struct Compiler {
     pub codes: Vec<Target>,
     /// The targets with letters; `None` if unknown.
     letters: Option<Vec<Target>>,
-    /// `true` if it is newer than the table, so that it may support more.
+    /// `true` if it is newer than the table, and so may support more.
     open: bool,
 }
 
@@ -36,7 +36,7 @@ impl Compiler {
         }
     }
 
-    /// Returns the compiler from the table; `None` if the version is older than the table.
+    /// Returns the compiler from the table, or `None` if the version is older than the table.
     pub fn from_table(nvcc: Option<&str>, cuda: Version) -> Option<Self> {
         let row = nvcc_table::row_for(cuda)?;
         let (mut codes, mut letters) = (row.codes.clone(), row.codes);
@@ -54,9 +54,9 @@ impl Compiler {
         })
     }
 
-    /// Returns whether it supports a target, if that is known. It supports the same targets for PTX as for machine
-    /// code.
-    pub fn can_make(&self, target: Target) -> Option<bool> {
+    /// Returns whether it supports a target, or `None` if that is unknown. It supports the same targets for PTX as for
+    /// machine code.
+    pub fn can_compile(&self, target: Target) -> Option<bool> {
         let code = Target {
             code: Code::Machine,
             ..target
@@ -75,12 +75,12 @@ impl Compiler {
         }
     }
 
-    /// Returns `true` if it makes machine code for this GPU, without a letter.
+    /// Returns `true` if it compiles machine code for this GPU, without a letter.
     pub fn knows(&self, capability: ComputeCapability) -> bool {
         self.codes.iter().any(|code| code.capability == capability)
     }
 
-    /// Returns the newest supported GPU below this one. The old number of Thor is skipped: it is unrelated to its
+    /// Returns the newest supported GPU below this one. Thor's old number is skipped, because it is unrelated to its
     /// neighbors.
     pub fn newest_below(&self, capability: ComputeCapability) -> Option<ComputeCapability> {
         let is_below = |known: ComputeCapability| known < capability && known != OLD_THOR;
@@ -94,7 +94,7 @@ impl Compiler {
         joined(&all, " ")
     }
 
-    /// Returns the GPU under this nvcc's number: Thor was 10.1 until CUDA 13 made it 11.0.
+    /// Returns the number that this nvcc uses for a GPU: Thor was 10.1 until CUDA 13 changed it to 11.0.
     pub fn renamed(&self, capability: ComputeCapability) -> ComputeCapability {
         match capability {
             OLD_THOR if !self.knows(OLD_THOR) && self.knows(THOR) => THOR,

@@ -1,4 +1,4 @@
-//! The targets of each nvcc version, for when no nvcc can be queried.
+//! The targets of each nvcc version. They are used if nvcc cannot be queried.
 
 use crate::model::target_list::add;
 use crate::{Code, Target, Version, compat};
@@ -31,7 +31,7 @@ fn code(text: &str) -> Option<Target> {
     Target::parse(&format!("sm_{text}"))
 }
 
-/// Returns the targets of this version; `None` if it is older than the table.
+/// Returns the targets of this version, or `None` if it is older than the table.
 pub fn row_for(cuda: Version) -> Option<Row> {
     let mut rows = rows();
     rows.retain(|row| row.cuda <= cuda);
@@ -51,7 +51,8 @@ pub fn first_with(target: Target) -> Option<Version> {
         .map(|row| row.cuda)
 }
 
-/// Returns the versions with this target for messages: `CUDA 11.8 and newer`, `CUDA 8.0 to 11.8`, `no CUDA up to 13.5`.
+/// Returns the versions that support this target, for messages: `CUDA 11.8 and newer`, `CUDA 8.0 to 11.8`, `no CUDA up
+/// to 13.5`.
 pub fn served_by(target: Target) -> String {
     let rows = rows();
     let Some(first) = rows.iter().position(|row| has(row, target)) else {
@@ -78,7 +79,7 @@ fn has(row: &Row, target: Target) -> bool {
     })
 }
 
-/// Returns the last version before one that dropped targets. Only first versions of a major did.
+/// Returns the last version before one that dropped targets. Only the first version of a major has done so.
 fn before(cuda: Version) -> &'static str {
     match cuda.major {
         9 => "8.0",
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_read_whole_and_in_order() {
+    fn every_row_is_read_completely_and_in_order() {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
         for (line, row) in lines.zip(rows()) {
             let targets: Vec<String> = row.codes.iter().map(Target::to_string).collect();
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_between_two_has_what_the_older_one_had() {
+    fn a_version_between_two_rows_has_the_older_ones_targets() {
         let of = |major, minor| row_for(Version::new(major, minor, 0)).map(|row| row.cuda);
         assert_eq!(of(12, 6), Some(Version::new(12, 0, 0)));
         assert_eq!(of(12, 8), Some(Version::new(12, 8, 0)));

@@ -14,7 +14,8 @@ pub struct Listed {
 }
 
 /// Parses the output for `--format=csv,noheader`: `0, GPU-8f1c.., NVIDIA GeForce RTX 4090, 8.9`, one GPU per line.
-/// Skips other lines: an old version reports that it does not support `compute_cap`, a broken GPU has `[N/A]`.
+/// Other lines are skipped: an old version reports that it does not support `compute_cap`, and a broken GPU has
+/// `[N/A]`.
 pub fn parse(text: &str) -> Vec<Listed> {
     static LINE: Pattern =
         Pattern::new(|| pattern(r"^ *([0-9]+) *, *([^,]*), *(.*), *([0-9]{1,2})\.([0-9]{1,2}) *$"));
@@ -34,9 +35,9 @@ pub fn parse(text: &str) -> Vec<Listed> {
 }
 
 /// Returns the GPUs that are visible with this value of `CUDA_VISIBLE_DEVICES`, which nvidia-smi itself ignores. Like
-/// CUDA, it stops at the first entry that names no GPU. With `by_bus` (`CUDA_DEVICE_ORDER=PCI_BUS_ID`) CUDA's numbers
-/// are those of nvidia-smi. Without it a number may mean any of several different GPUs, so all of them are returned,
-/// as they are if an entry names a slice of a GPU.
+/// CUDA, it stops at the first entry that names no GPU. With `by_bus` (`CUDA_DEVICE_ORDER=PCI_BUS_ID`), CUDA's numbers
+/// are those of nvidia-smi. Without it, a number may refer to any of several different GPUs, so all of them are
+/// returned. The same applies to an entry that names a slice of a GPU.
 pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Device> {
     let every = listed.iter().map(|one| one.gpu.clone()).collect();
     let (Some(value), Some(first)) = (variable, listed.first()) else {
@@ -99,7 +100,7 @@ mod tests {
         sees("", None, false, &[]);
     }
 
-    /// CFG-14: the variable that CUDA respects and nvidia-smi ignores.
+    /// CFG-14: CUDA respects the variable, but nvidia-smi ignores it.
     #[test]
     fn only_visible_gpus_count() {
         let (first, second) = ("NVIDIA H100 PCIe 9.0", "Tesla, with a comma 7.5");
@@ -110,7 +111,7 @@ mod tests {
         for variable in ["", "-1", "NoDevFiles", "GPU-", "GPU-zz", "2"] {
             sees(TWO, Some(variable), true, &[]);
         }
-        // Only CUDA knows which of the two is number 1, and whose slice this is.
+        // Only CUDA knows which of the two is number 1, and which GPU this slice belongs to.
         sees(TWO, Some("1"), false, &[first, second]);
         sees(TWO, Some("MIG-1234"), true, &[first, second]);
         let alike = "0, GPU-a, A100, 8.0\n1, GPU-b, A100, 8.0\n";

@@ -1,4 +1,4 @@
-//! The selection of GPU targets: the requested list, else the GPUs of this machine, else the default.
+//! The selection of GPU targets: the requested list, or else the GPUs of this machine, or else the default.
 
 #[cfg(test)]
 mod tests;
@@ -36,12 +36,12 @@ pub struct RequestFault<'a> {
 /// The reason why a target list cannot be compiled for.
 #[derive(Clone, Debug)]
 pub enum RequestProblem<'a> {
-    /// A word that is not a target. If a comma stands for a point, the corrected number.
+    /// A word that is not a target. If it contains a comma instead of a point, also the corrected number.
     UnknownWord(&'a str, Option<String>),
     Empty,
-    /// `native` on a machine without a GPU: targets to name instead.
+    /// `native` on a machine without a GPU, and targets to use instead.
     NoGpu(Vec<Target>),
-    /// A target cannot be made through the PTX that the list names for it.
+    /// A target that cannot be compiled from the PTX that the list names for it.
     Unsound(Gencode),
     Unsupported(&'a Compiler, Vec<Target>),
 }
@@ -49,23 +49,23 @@ pub enum RequestProblem<'a> {
 /// A selection that differs from what the reader may expect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectionNote<'a> {
-    /// This machine has no GPU, so these targets are compiled by default.
+    /// A machine without a GPU, and the targets that are compiled by default.
     NoGpu(&'a [Target]),
-    /// nvcc does not support a GPU yet, so these targets are compiled for it.
+    /// A GPU that nvcc does not support yet, and the targets that are compiled for it.
     GpuTooNew(&'a Device, &'a [Target], &'a Compiler),
-    /// nvcc no longer supports a GPU.
+    /// A GPU that nvcc no longer supports.
     GpuTooOld(&'a Device, &'a Compiler),
-    /// nvcc has another number, that of the second target, for the GPU of the first one.
+    /// A GPU whose number, the first target, is the second target for this nvcc.
     Renamed(Target, Target, &'a Compiler),
-    /// nvcc makes only the first of two targets.
+    /// Two targets of which nvcc compiles only the first.
     Rival(Gencode, Gencode),
-    /// A release build is for the GPUs of this machine. The generations with the GPUs that are left out.
+    /// A release build for the GPUs of this machine, and the generations with the GPUs that are left out.
     ThisMachine(&'a [Target], Vec<(&'static str, Vec<ComputeCapability>)>),
-    /// A release build is for these targets, none of which is PTX.
+    /// A release build for these targets, none of which is PTX.
     NoPtx(&'a [Target]),
 }
 
-/// Returns the targets to compile for, at least one. Without a compiler, the request is used unchanged.
+/// Returns the targets to compile for, which are never empty. Without a compiler, the request is used unchanged.
 pub fn select<'a>(
     request: Option<&'a TargetRequest>,
     compiler: Option<&'a Compiler>,
@@ -108,7 +108,7 @@ pub fn select<'a>(
                 for gpu in gpus {
                     let (targets, finding) = for_gpu(gpu, compiler);
                     if targets.is_empty() {
-                        // A GPU that is too old is reported with the other unsupported targets.
+                        // GPUs that are too old are reported with the other unsupported targets.
                         add(&[machine(gpu.capability)]);
                     } else {
                         add(&targets);
@@ -131,7 +131,7 @@ pub fn select<'a>(
         return Err(fault(RequestProblem::Empty));
     }
     if let Some(compiler) = compiler {
-        let lacks = |target: &Target| compiler.can_make(*target) == Some(false);
+        let lacks = |target: &Target| compiler.can_compile(*target) == Some(false);
         let mut targets: Vec<Target> = Vec::new();
         for gencode in requested.gencodes() {
             let first = [gencode.target, gencode.via].into_iter().find(lacks);
@@ -149,12 +149,12 @@ pub fn select<'a>(
     })
 }
 
-/// Returns machine code for every distinct GPU of this machine and PTX of the lowest and the highest. Without a GPU,
-/// returns the first of each major that cuDNN supports too, and PTX of the highest.
+/// Returns machine code for every distinct GPU of this machine, and PTX of the lowest and the highest. Without a GPU,
+/// returns the first of each major that cuDNN also supports, and PTX of the highest.
 pub fn default_targets(
     compiler: Option<&Compiler>,
     gpus: &[Device],
-    is_served: &dyn Fn(ComputeCapability) -> bool,
+    is_supported: &dyn Fn(ComputeCapability) -> bool,
 ) -> Selection {
     let mut targets = Vec::new();
     let mut findings = Vec::new();
@@ -165,9 +165,9 @@ pub fn default_targets(
     }
     let chosen_by = if targets.is_empty() {
         let mut codes = known(compiler);
-        // If cuDNN supports none of nvcc's targets, all are kept: kernels run without cuDNN.
-        if codes.iter().any(|code| is_served(code.capability)) {
-            codes.retain(|code| is_served(code.capability));
+        // If cuDNN supports none of nvcc's targets, all are kept, because kernels can run without cuDNN.
+        if codes.iter().any(|code| is_supported(code.capability)) {
+            codes.retain(|code| is_supported(code.capability));
         }
         add_all(&mut targets, &with_ptx(majors(&codes)));
         if gpus.is_empty() {
@@ -188,12 +188,12 @@ pub fn default_targets(
     }
 }
 
-/// Returns the targets, each made from its own PTX.
+/// Returns the targets, each compiled from its own PTX.
 fn plain(targets: &[Target]) -> Vec<Gencode> {
     targets.iter().copied().map(Gencode::plain).collect()
 }
 
-/// Returns `8.6` for the list `8,6` and its word `8`, since a point was probably meant.
+/// Returns `8.6` for the list `8,6` and its word `8`, because a point was probably meant.
 fn with_point(list: &str, word: &str) -> Option<String> {
     let is_gap = |c: char| c.is_whitespace() || c == ';';
     let mut pairs = list.split(is_gap).filter_map(|pair| pair.split_once(','));
@@ -208,14 +208,14 @@ fn with_point(list: &str, word: &str) -> Option<String> {
     Some(format!("{major}.{minor}"))
 }
 
-/// Returns machine code for a GPU. If nvcc does not support the GPU, returns PTX of the newest supported one below it,
-/// which the driver compiles, and machine code of that one if it is of the same major, which runs unchanged.
+/// Returns machine code for a GPU. If nvcc does not support the GPU, returns PTX of the newest supported GPU below it,
+/// which the driver compiles. If that one is of the same major, also returns its machine code, which runs unchanged.
 fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Finding>) {
     let Some(compiler) = compiler else {
         return (vec![machine(gpu.capability)], None);
     };
     let capability = compiler.renamed(gpu.capability);
-    if compiler.can_make(machine(capability)) != Some(false) {
+    if compiler.can_compile(machine(capability)) != Some(false) {
         return (vec![machine(capability)], None);
     }
     let Some(below) = compiler.newest_below(capability) else {
@@ -236,8 +236,9 @@ fn generation(
     compiler: Option<&Compiler>,
 ) -> Vec<Target> {
     let mut targets: Vec<Target> = capabilities.iter().copied().map(machine).collect();
-    let is_possible =
-        |target: &Target| compiler.is_none_or(|compiler| compiler.can_make(*target) != Some(false));
+    let is_possible = |target: &Target| {
+        compiler.is_none_or(|compiler| compiler.can_compile(*target) != Some(false))
+    };
     if targets.iter().any(is_possible) {
         targets.retain(is_possible);
     }
@@ -248,7 +249,7 @@ fn generation(
     targets
 }
 
-/// Replaces the numbers that this nvcc has changed for the same GPUs.
+/// Replaces the numbers for which this nvcc uses another number for the same GPU.
 fn rename(requested: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
     let mut note = None;
     for gencode in requested {
@@ -256,7 +257,7 @@ fn rename(requested: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
         let mut after = *gencode;
         after.target.capability = compiler.renamed(before.capability);
         after.via.capability = compiler.renamed(gencode.via.capability);
-        if after != *gencode && compiler.can_make(after.target) != Some(false) {
+        if after != *gencode && compiler.can_compile(after.target) != Some(false) {
             *gencode = after;
             note = note.or(Some(SelectionNote::Renamed(before, after.target, compiler)));
         }
@@ -264,8 +265,8 @@ fn rename(requested: &mut [Gencode], compiler: &Compiler) -> Option<Finding> {
     note.map(|note| note.finding())
 }
 
-/// Removes duplicates of which nvcc makes only one. The family's machine code is kept: it runs wherever the code
-/// without a letter does.
+/// Removes duplicates of which nvcc compiles only one. The family's machine code is kept, because it runs wherever the
+/// code without a letter does.
 fn settle(requested: &TargetList) -> (TargetList, Option<Finding>) {
     let mut note = None;
     let mut kept: Vec<Gencode> = Vec::new();
@@ -286,14 +287,14 @@ fn settle(requested: &TargetList) -> (TargetList, Option<Finding>) {
     (TargetList::new(kept), note.map(|note| note.finding()))
 }
 
-/// Returns the note that a release build is for the GPUs of this machine, if nvcc supports others.
+/// Returns the note that a release build is only for the GPUs of this machine, if nvcc supports others.
 pub fn left_out<'a>(
     targets: &'a [Target],
     compiler: Option<&Compiler>,
 ) -> Option<SelectionNote<'a>> {
-    let served = known(compiler);
+    let supported = known(compiler);
     let is_left = |capability: &ComputeCapability| {
-        served.contains(&machine(*capability))
+        supported.contains(&machine(*capability))
             && !targets.iter().any(|target| target.runs_on(*capability))
     };
     let mut left_out = gpu_names::generations();

@@ -72,7 +72,7 @@ impl Row {
         }
     }
 
-    /// Returns the nvcc flags for a rejected list; empty if there are no such flags.
+    /// Returns the nvcc flags for a rejected list. Empty if there are no such flags.
     fn refused(&self) -> Vec<Gencode> {
         let request = self.request();
         if let Ok(selection) = select(request.as_ref(), None, &self.gpus()) {
@@ -122,7 +122,7 @@ fn release(text: &str) -> Version {
 
 /// CFG-15, CMP-09, CMP-10, CMP-13: all ways in which people write targets, with old and new CUDAs.
 #[test]
-fn every_list_comes_to_what_is_written_down() {
+fn every_list_has_the_recorded_result() {
     let (text, rows) = rows();
     assert!(rows.len() >= 150, "{}", rows.len());
     let mut actual = HEAD.to_string();
@@ -159,7 +159,7 @@ fn every_list_comes_to_what_is_written_down() {
 /// CMP-12: the table of a version matches the output of its nvcc, and nvcc accepts and rejects the same targets.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn nvcc_takes_these_flags_and_no_others() {
+fn nvcc_accepts_these_flags_and_no_others() {
     let wheels = PathBuf::from(std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels"));
     for nvcc in [
         "debian-cuda/usr/lib/nvidia-cuda-toolkit/bin/nvcc",
@@ -211,7 +211,7 @@ fn nvcc_takes_these_flags_and_no_others() {
                     }
                 }
             }
-            // Without a request for letters, they are not needed.
+            // Letters are not needed if the request has none.
             if !needs_letters(request.as_ref()) {
                 let plain = Compiler::from_answer("nvcc", queried.codes.clone(), None);
                 assert_eq!(row.result(&plain), row.result(&queried), "{row:?}");

@@ -17,7 +17,7 @@ impl TargetRequest {
     }
 }
 
-/// Returns the first list of: `CUDNN_GUARD_ARCHS`, the build script, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`,
+/// Returns the first list that is set: `CUDNN_GUARD_ARCHS`, the build script's, `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`,
 /// `CUDA_COMPUTE_CAP`.
 pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
     let variable = |variable: Variable, dialect| {
@@ -48,13 +48,13 @@ fn of_script(from: ChosenBy, archs: &[String]) -> Option<TargetRequest> {
     })
 }
 
-/// Returns `true` if the request depends on the GPUs of this machine, which are queried only then.
+/// Returns `true` if the request depends on the GPUs of this machine. They are queried only then.
 pub fn needs_gpus(request: Option<&TargetRequest>) -> bool {
     let here = |word: &Word| matches!(word, Word::Native | Word::Auto);
     request.is_none_or(|request| request.words().is_ok_and(|words| words.iter().any(here)))
 }
 
-/// Returns `true` if the request may have targets with a letter. nvcc is queried for these only then.
+/// Returns `true` if the request may contain targets with a letter. nvcc is queried for these only then.
 pub fn needs_letters(request: Option<&TargetRequest>) -> bool {
     let words = request.map(TargetRequest::words);
     let lettered = |word: &Word| match word {

@@ -119,7 +119,7 @@ impl Probe<'_> {
         // If nothing meets the requirement, use an installation whose version is uncertain.
         let mut eased = self.requirements.clone();
         let is_eased =
-            |kind, id: FindingId| choice.of(kind).is_none() && self.allowed.contains(id.as_str());
+            |kind, id: FindingId| choice.best(kind).is_none() && self.allowed.contains(id.as_str());
         if is_eased(Kind::Toolkit, FindingId::CudaRequirementUnmet) {
             eased.cuda = None;
         }

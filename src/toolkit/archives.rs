@@ -1,12 +1,12 @@
 //! The archives for static linking of CUDA and cuDNN.
 //!
 //! NVIDIA's list: <https://docs.nvidia.com/deeplearning/cudnn/installation/latest/build-run-cudnn.html>. Sub-libraries
-//! of cuDNN depend on each other in a cycle and register engines in constructors, so all their objects are linked.
+//! of cuDNN depend on each other in a cycle and register engines in constructors, so all of their objects are linked.
 
 use crate::model::platform::Os;
 use crate::runtime::facts::sub_libraries::{self, SubLibrary};
 
-/// A requested archive. The first existing name counts.
+/// A requested archive. The first name that exists is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
     /// Names without `lib` and `.a`.
@@ -17,7 +17,7 @@ pub struct Archive {
     pub by: String,
 }
 
-/// Returns the archives of a cuDNN. They do not exist for Windows.
+/// Returns the archives of a cuDNN. There are none for Windows.
 pub fn cudnn(major: u32) -> Vec<Archive> {
     let known = sub_libraries::of_major(major);
     let mut archives = Vec::new();
@@ -40,19 +40,19 @@ pub fn cudnn(major: u32) -> Vec<Archive> {
     archives
 }
 
-/// Returns the names of the single archive of cuDNN up to 8.2.
+/// Returns the names of the single archive that cuDNN up to 8.2 consists of.
 pub fn cudnn_in_one(major: u32) -> Vec<String> {
     vec![format!("cudnn_static_v{major}"), "cudnn_static".into()]
 }
 
-/// Returns the archives of the toolkit in link order, each before those that it calls, and the libraries that only
-/// exist as shared ones.
+/// Returns the archives of the toolkit in link order, each before those that it calls, and the libraries that exist
+/// only as shared libraries.
 pub fn cuda(libs: &[String], cudnn: Option<u32>, os: Os) -> (Vec<Archive>, Vec<String>) {
     let mut archives: Vec<Archive> = Vec::new();
     let mut shared = Vec::new();
     let mut require = |short: &str, needed: bool, by: &str| {
         let mut names = vec![short.to_string()];
-        // These only exist as archives.
+        // These exist only as archives.
         if !["culibos", "cudadevrt"].contains(&short) && !short.ends_with("_static") {
             names.insert(0, format!("{short}_static"));
         }
@@ -73,7 +73,7 @@ pub fn cuda(libs: &[String], cudnn: Option<u32>, os: Os) -> (Vec<Archive>, Vec<S
         }
         require("cublasLt", true, &by);
         require("culibos", os == Os::Linux, &by);
-        // NVIDIA lists them since 9. Versions of 8 differ, so there they are linked if they exist.
+        // NVIDIA lists them since 9. Versions of 8 differ, so for them they are linked if they exist.
         for name in ["nvrtc", "nvrtc-builtins", "nvptxcompiler"] {
             require(name, major > 8, &by);
         }
@@ -98,7 +98,7 @@ pub fn cuda(libs: &[String], cudnn: Option<u32>, os: Os) -> (Vec<Archive>, Vec<S
     (archives, shared)
 }
 
-/// Returns the archives that an archive calls: the required ones, and those that only some versions have.
+/// Returns the archives that an archive calls: the required ones, and those that exist only in some versions.
 fn companions(name: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match name {
         "cublas" => (&["cublasLt", "culibos"], &[]),
@@ -140,12 +140,13 @@ fn rank(names: &[String]) -> usize {
     ];
     let short = names.first().map_or("", String::as_str);
     let short = short.strip_suffix("_static").unwrap_or(short);
-    // An unknown archive calls the others, and none of them calls it.
+    // An unknown archive may call the others, but none of them calls it.
     let place = order.iter().position(|known| *known == short);
     place.map_or(0, |place| place + 1)
 }
 
-/// Returns NVIDIA's packages with an archive of the toolkit, without the version at the end: for Debian and for conda.
+/// Returns NVIDIA's packages that contain an archive of the toolkit, without the version at the end: for Debian and for
+/// conda.
 pub fn package(archive: &str, major: Option<u32>) -> Option<(&'static str, &'static str)> {
     let newer = major.is_some_and(|major| major > 12);
     Some(match archive.strip_suffix("_static").unwrap_or(archive) {
@@ -187,7 +188,7 @@ mod tests {
 
     /// LNK-05, LNK-12: in any requested order, each archive precedes those that it calls.
     #[test]
-    fn archives_stand_in_the_order_of_their_calls() {
+    fn archives_are_in_the_order_of_their_calls() {
         assert_archives(&[], None, Os::Linux, "cudart");
         let helpful = "cusparse nvJitLink? culibos? cudart";
         assert_archives(&["cusparse"], None, Os::Linux, helpful);
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_driver_is_never_carried_along() {
+    fn the_driver_is_never_linked_statically() {
         let libs = ["cuda".to_string(), "nvrtc_static".to_string()];
         let (archives, shared) = cuda(&libs, None, Os::Linux);
         assert_eq!(shared, ["cuda"]);

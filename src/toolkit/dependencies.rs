@@ -5,7 +5,7 @@ use crate::system::files;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
-/// A dependency that does not exist or does not define the required symbols.
+/// A dependency that does not exist or that does not define the required symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingDependency {
     pub library: PathBuf,
@@ -36,8 +36,8 @@ pub fn is_of_toolkit(file: &str) -> bool {
     .contains(&stem)
 }
 
-/// Returns the first unmet dependency of this library, direct or not. A dependency is searched in `first`, then beside
-/// the library that needs it, then in `dirs`.
+/// Returns the first unmet dependency of this library, direct or indirect. A dependency is searched in `first`, then
+/// beside the library that needs it, then in `dirs`.
 pub fn unmet_dependency(
     library: &Path,
     first: &[PathBuf],
@@ -116,9 +116,9 @@ mod tests {
     use crate::runtime::facts::version::Version;
     use std::process::Command;
 
-    struct Made(PathBuf);
+    struct TestDir(PathBuf);
 
-    impl Made {
+    impl TestDir {
         fn new(name: &str) -> Self {
             let name = format!("cudnn-guard-closure-{name}-{}", std::process::id());
             let dir = std::env::temp_dir().join(name);
@@ -127,7 +127,7 @@ mod tests {
             Self(dir)
         }
 
-        /// A library whose functions carry its own name as their version, as NVIDIA's do.
+        /// Creates a library whose functions have its own name as their version, like NVIDIA's.
         fn library(&self, file: &str, source: &str, with: &[&str]) -> PathBuf {
             let (dir, path) = (&self.0, self.0.join(file));
             let (code, map) = (dir.join("source.c"), dir.join("source.map"));
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    impl Drop for Made {
+    impl Drop for TestDir {
         fn drop(&mut self) {
             let _ = std::fs::remove_dir_all(&self.0);
         }
@@ -174,10 +174,10 @@ mod tests {
     const BLAS: &str = "int cublasLtCreate(void);\nint cublasLtGetStatusString(void);\n\
         int cublasCreate(void) { return cublasLtCreate() + cublasLtGetStatusString(); }\n";
 
-    /// LNK-11: cuBLAS is there and its cublasLt is not, or is that of another major.
+    /// LNK-11: cuBLAS exists, but its cublasLt is missing or has another major.
     #[test]
-    fn a_neighbour_that_is_not_there_is_named() {
-        let made = Made::new("absent");
+    fn a_missing_dependency_is_named() {
+        let made = TestDir::new("absent");
         let lt = made.library("libcublasLt.so.12", LT_NEW, &[]);
         let blas = made.library("libcublas.so.12", BLAS, &["libcublasLt.so.12"]);
         assert_eq!(unmet_dependency(&blas, &[], &[]), None);
@@ -190,7 +190,7 @@ mod tests {
              library     $D/libcublas.so.12\n  \
              also found  $D/libcublasLt.so.11"
         );
-        // Wheels keep it in another directory, which is one of the toolkit's.
+        // Wheels have it in another directory, which is one of the toolkit's.
         let other = made.0.join("other");
         std::fs::create_dir_all(&other).unwrap();
         std::fs::rename(
@@ -201,10 +201,10 @@ mod tests {
         assert_eq!(unmet_dependency(&blas, &[], &[other]), None);
     }
 
-    /// LNK-11: the reported one, `undefined reference to cublasLtGetStatusString@libcublasLt.so.11`.
+    /// LNK-11: the linker reports `undefined reference to cublasLtGetStatusString@libcublasLt.so.11`.
     #[test]
-    fn a_neighbour_of_an_older_release_is_named() {
-        let made = Made::new("older");
+    fn a_dependency_of_an_older_version_is_named() {
+        let made = TestDir::new("older");
         made.library("libcublasLt.so.11", LT_NEW, &[]);
         let blas = made.library("libcublas.so.11", BLAS, &["libcublasLt.so.11"]);
         assert_eq!(unmet_dependency(&blas, &[], &[]), None);
@@ -220,10 +220,10 @@ mod tests {
         );
     }
 
-    /// pytorch/pytorch#134929: LD_LIBRARY_PATH contains one library of an older release.
+    /// pytorch/pytorch#134929: LD_LIBRARY_PATH contains one library of an older version.
     #[test]
     fn a_neighbor_of_an_older_release_in_ld_library_path() {
-        let made = Made::new("library-path");
+        let made = TestDir::new("library-path");
         let (lib, old, newer) = (made.0.join("lib"), made.0.join("old"), made.0.join("newer"));
         for dir in [&lib, &old, &newer] {
             std::fs::create_dir_all(dir).unwrap();
@@ -265,7 +265,7 @@ mod tests {
         ] {
             assert_eq!(text(first), "", "{first:?}");
         }
-        // Both libraries of the older release go together.
+        // Both libraries of the older version are compatible.
         let own = made.library(
             "libcublas.so.12",
             "int cublasLtCreate(void);\nint cublasCreate(void) { return cublasLtCreate(); }\n",
@@ -273,7 +273,7 @@ mod tests {
         );
         std::fs::rename(own, old.join("libcublas.so.12")).unwrap();
         assert_eq!(text(&[&old]), "");
-        // A newer cuBLAS alone selects the older cublasLt of the toolkit.
+        // A newer cuBLAS without its cublasLt uses the older cublasLt of the toolkit.
         std::fs::rename(&blas, newer.join("libcublas.so.12")).unwrap();
         std::fs::rename(old.join("libcublas.so.12"), &blas).unwrap();
         std::fs::rename(old.join(lt), lib.join(lt)).unwrap();

@@ -1,4 +1,4 @@
-//! Searches shared libraries like a linker.
+//! The search for shared libraries, as a linker does it.
 
 use crate::model::candidate::Toolkit;
 use crate::model::platform::{Os, Platform};
@@ -42,8 +42,8 @@ pub fn is_on_linker_path(name: &str, host: &Host) -> bool {
         .any(|dir| library_in(dir, name, platform, None) == short)
 }
 
-/// Returns how to link a shared library in this directory, if it exists. If the unversioned link is missing, the
-/// version with the toolkit's own major is used, or else the newest: distributions have several in one directory.
+/// Returns how to link a shared library in this directory, if it exists. If the link without a version is missing,
+/// returns the version with the toolkit's own major, or else the newest: distributions have several in one directory.
 pub fn library_in(
     dir: &Path,
     name: &str,

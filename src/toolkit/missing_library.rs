@@ -31,7 +31,7 @@ const PACKAGES: [(&[&str], &str, &str); 12] = [
 /// Libraries that NVIDIA ships only for Linux.
 const LINUX_ONLY: [&str; 5] = ["nccl", "nvshmem_host", "culibos", "cufile", "cufile_rdma"];
 
-/// A library of `.libs(..)` that is missing in the chosen toolkit, or its headers.
+/// A library of `.libs(..)` that is missing from the chosen toolkit, or whose headers are missing.
 pub struct LibraryFault<'a> {
     pub candidate: &'a Candidate,
     pub toolkit: &'a Toolkit,
@@ -39,8 +39,8 @@ pub struct LibraryFault<'a> {
     pub missing: Missing<'a>,
 }
 
-/// A missing library or header. A package has a name in NVIDIA's repositories and on conda, without its suffix, and
-/// another on PyPI, without `nvidia-`.
+/// A missing library or header. A package has one name in NVIDIA's repositories and on conda, given without its suffix,
+/// and another on PyPI, given without `nvidia-`.
 #[derive(Debug)]
 pub enum Missing<'a> {
     Misspelled(&'a str, &'static str),
@@ -48,19 +48,19 @@ pub enum Missing<'a> {
     LinuxOnly(&'a str),
     /// A library, with its package.
     Library(&'a str, (&'static str, &'static str)),
-    /// The file of `.libs(["cuda"])`, which stands in for the driver when a program is linked.
+    /// The stub for `.libs(["cuda"])`, which programs are linked with instead of the driver.
     DriverStub,
     /// Headers, with their package.
     Headers(Vec<&'a String>, (&'static str, &'static str)),
 }
 
-/// Returns the finding for a library that is neither in the toolkit nor in the linker's default directories. Names that
-/// do not resemble one of CUDA's are left to the linker, which may know their directory.
+/// Returns the finding about a library that is neither in the toolkit nor in the linker's default directories. Names
+/// that do not resemble one of CUDA's are left to the linker, which may know their directory.
 pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option<Finding> {
     let close = |names: &[&'static str]| names.iter().copied().find(|known| is_close(known, name));
     let missing = match package(name) {
         _ if platform.os == Os::Windows && LINUX_ONLY.contains(&name) => Missing::LinuxOnly(name),
-        // The linker fails, unless the build script names another directory with the driver's library.
+        // The linker fails unless the build script adds another directory that contains the driver's library.
         None if name == "cuda" && platform.os == Os::Linux => Missing::DriverStub,
         Some(package) => Missing::Library(name, package),
         None => Missing::Misspelled(name, PACKAGES.iter().find_map(|(names, ..)| close(names))?),
@@ -99,7 +99,7 @@ impl Missing<'_> {
     }
 }
 
-/// Returns `true` if two names differ only in case, in two swapped letters, or in one extra, missing or wrong letter.
+/// Returns `true` if the names are equal except for case, two swapped letters, or one extra, missing or wrong letter.
 fn is_close(known: &str, name: &str) -> bool {
     let bare = name.trim_start_matches("lib");
     let bare = bare.split(".so").next().unwrap_or(bare).to_lowercase();
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_one_slip_is_close() {
+    fn a_name_with_one_typo_is_close() {
         for name in [
             "cublsa",
             "cubla",

@@ -37,8 +37,8 @@ const HEADERS: [(&str, &str); 6] = [
 
 pub type Read = (Toolkit, Vec<PathBuf>);
 
-/// Returns the toolkit in this directory, if it contains `cuda.h`, the compiler or the runtime library. Directories
-/// without their main file are left out, such as `include` without `cuda.h`.
+/// Returns the toolkit in this directory, if the directory contains `cuda.h`, the compiler or the runtime library.
+/// Subdirectories without their main file, such as `include` without `cuda.h`, are left out.
 pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> Option<Read> {
     let platform = &host.platform;
     let mut include_dirs = existing(top, &tree.include, sysroot, platform);
@@ -56,7 +56,7 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
         include_dirs.clear();
     }
     let mut link_dirs = existing(top, &tree.lib, sysroot, platform);
-    // A runtime library in a directory determines the directory's architecture.
+    // The architecture of the runtime library determines whether a directory is used.
     link_dirs.retain(|dir| {
         let cpu = runtime_in(dir, sysroot).and_then(|file| Elf::read(&file).ok()?.cpu());
         cpu.is_none_or(|cpu| cpu == platform.cpu)
@@ -94,8 +94,8 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     Some((toolkit, read))
 }
 
-/// Returns the toolkit around a compiler without running it: `bin/nvcc` with `include/cuda.h` beside it. Nix, Spack and
-/// others collect links to several packages in one directory: there the toolkit is beside the link.
+/// Returns the toolkit around a compiler without running the compiler: `bin/nvcc` with `include/cuda.h` beside it. Nix,
+/// Spack and others collect links to several packages in one directory. Their toolkit is beside the link.
 pub fn containing(compiler: &Path, host: &Host) -> Option<Read> {
     let real = Sysroot { root: None }.canonical(compiler);
     let beside_link = || {
@@ -127,8 +127,8 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
     let real = sysroot.canonical(compiler);
     let (compiler, mut layout) = match nvcc::layout(compiler, &host.answers) {
         Ok(layout) => (compiler, layout),
-        // Run through a link in another directory, nvcc does not find its profile and cannot compile. A link to
-        // another program, as ccache creates, does not point to an nvcc.
+        // If nvcc is run through a link in another directory, it does not find its profile and cannot compile. A link
+        // to another program, which ccache creates, does not point to an nvcc.
         Err(fault) if real.file_name() != compiler.file_name() || real == compiler => {
             return Err(fault);
         }
@@ -170,14 +170,14 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
 fn header(dirs: &[PathBuf], sysroot: Sysroot) -> Option<(Option<Version>, PathBuf)> {
     let mut headers = dirs.iter().map(|dir| dir.join("cuda.h"));
     let header = headers.find_map(|header| sysroot.file(&header))?;
-    // `cuda.h` has a megabyte, with the version in the first 20,000 bytes.
+    // `cuda.h` is a megabyte long, with the version in the first 20,000 bytes.
     let start = files::read_start(&header, 1 << 16).ok();
     let version = start.and_then(|text| version_header::cuda(&text));
     let in_rest = || version_header::cuda(&files::read(&header).ok()?);
     Some((version.or_else(in_rest), header))
 }
 
-/// Returns which of these libraries and of their headers a toolkit does not contain.
+/// Returns the libraries and headers that the toolkit is missing, out of these libraries and their headers.
 pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<String> {
     let is_in = |dirs: &[PathBuf], names: &[String]| {
         let has_file = |dir: &PathBuf| names.iter().any(|name| files::is_file(&dir.join(name)));
@@ -211,8 +211,8 @@ fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
     read("version.json", version_file::json).or_else(|| read("version.txt", version_file::text))
 }
 
-/// Returns the files that were read: the one with the version (header, version file or compiler), nvcc.profile, and the
-/// runtime library, whose file name contains the version.
+/// Returns the files that were read: the file with the version (header, version file or compiler), nvcc.profile, and
+/// the runtime library, whose file name contains the version.
 fn all_read(version_file_path: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
     let mut read = Vec::new();
     if let Some(nvcc) = &toolkit.nvcc {
@@ -228,7 +228,7 @@ fn all_read(version_file_path: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBu
     read
 }
 
-/// Returns `true` if a compiler runs on the build system. Scripts run on any CPU.
+/// Returns `true` if a compiler can run on the build system. Scripts run on any CPU.
 fn runs_on_builder(compiler: &Path, host: &Host) -> bool {
     let (builder, target) = (host.builder(), &host.platform);
     if (builder.os, &builder.cpu) == (target.os, &target.cpu) {
@@ -239,7 +239,7 @@ fn runs_on_builder(compiler: &Path, host: &Host) -> bool {
         && cpu.is_none_or(|cpu| cpu == builder.cpu)
 }
 
-/// Programs of an image are not run, because they may be for another CPU.
+/// Returns the version that nvcc reports. Programs in an image are not run, because they may be for another CPU.
 fn compiler_version(nvcc: Option<&Path>, sysroot: Sysroot, host: &Host) -> Option<Version> {
     match sysroot.root {
         Some(_) => None,
@@ -256,7 +256,8 @@ fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
     stubs
 }
 
-/// Returns a runtime library in this directory. The names are checked one by one, because `/usr/lib64` is long.
+/// Returns a runtime library in this directory. The names are checked one by one, because listing a directory such as
+/// `/usr/lib64` is slow.
 fn runtime_in(dir: &Path, sysroot: Sysroot) -> Option<PathBuf> {
     let names = [
         "libcudart.so",

@@ -1,4 +1,4 @@
-//! Queries an nvcc. It is run by its absolute path, because it prints paths relative to its own.
+//! Queries an nvcc. It is run by its absolute path, because it prints paths relative to that.
 
 use crate::model::environment::Environment;
 use crate::model::invocation::Invocation;
@@ -16,7 +16,7 @@ pub use crate::toolkit::nvcc_output::Layout;
 /// The label of the compiler's output.
 pub const SAYS: &str = "nvcc says";
 
-/// An empty source that always exists; nvcc requires one even if it does not read it.
+/// An empty source that always exists. nvcc requires one even if it does not read it.
 const NOTHING: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 #[derive(Clone, Debug)]
@@ -38,18 +38,18 @@ pub enum Question {
 }
 
 /// Returns the search path for headers and libraries, with links and `..` resolved and without missing directories.
-/// nvcc searches its host compiler first, and prints nothing without one.
+/// nvcc first searches for its host compiler, and prints nothing if it finds none.
 pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
     let question = command(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
-    // nvcc prints it to standard error; some wrappers join the streams.
+    // nvcc prints it to standard error. Some wrappers combine the streams.
     let parse =
         |output: &Output| parse_layout(&output.stderr).or_else(|| parse_layout(&output.stdout));
     // The compiler that a wrapper runs, and its profile.
-    let rests_on = |output: &Output| {
+    let depends_on = |output: &Output| {
         let bin = parse(output)?.top.join("bin");
         Some(files::below(&bin, &["nvcc", "nvcc.exe", "nvcc.profile"]))
     };
-    let output = answers.query(&question, &rests_on);
+    let output = answers.query(&question, &depends_on);
     let mut output = output.map_err(NvccFault::NotRun)?;
     let Some(layout) = parse(&output) else {
         // The commands are long and irrelevant.
@@ -81,7 +81,7 @@ pub fn gpu_codes(nvcc: &Path, answers: &ProbeCache) -> Result<Vec<Target>, NvccF
     ask(nvcc, "--list-gpu-code", Question::GpuCodes, answers, parse)
 }
 
-/// Returns the machine code targets with a suffix, which only nvcc's help lists. None if it lists no targets.
+/// Returns the machine code targets with a suffix, which only nvcc's help lists. Returns `None` if it lists no targets.
 pub fn lettered_codes(nvcc: &Path, answers: &ProbeCache) -> Option<Vec<Target>> {
     ask(nvcc, "--help", Question::GpuCodes, answers, parse_help).ok()
 }
@@ -95,8 +95,8 @@ fn ask<T>(
     parse: fn(&str) -> Option<T>,
 ) -> Result<T, NvccFault> {
     let command = command(nvcc, &[argument]);
-    let rests_on = |output: &Output| parse(&output.stdout).map(|_| Vec::new());
-    let output = answers.query(&command, &rests_on);
+    let depends_on = |output: &Output| parse(&output.stdout).map(|_| Vec::new());
+    let output = answers.query(&command, &depends_on);
     let output = output.map_err(NvccFault::NotRun)?;
     parse(&output.stdout).ok_or_else(|| no_answer(question, command, &output))
 }
@@ -125,7 +125,7 @@ mod tests {
     use crate::runtime::facts::finding_id::FindingId;
 
     #[test]
-    fn quotes_a_program_that_is_no_nvcc() {
+    fn quotes_a_program_that_is_not_nvcc() {
         assert_eq!(
             gpu_codes(Path::new("/bin/echo"), &ProbeCache::default())
                 .unwrap_err()
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs CUDNN_GUARD_REAL"]
-    fn asks_the_real_one() {
+    fn queries_the_real_nvcc() {
         let wheels = std::env::var_os("CUDNN_GUARD_REAL").expect("it names the wheels");
         let top = Path::new(&wheels).join("cuda-cu13/nvidia/cu13");
         let top = top.canonicalize().unwrap();
@@ -181,10 +181,10 @@ mod tests {
     }
 }
 
-/// A directory for temporary files that TMPDIR names and that does not exist.
+/// A directory for temporary files that TMPDIR names but that does not exist.
 pub struct MissingTemporaryDirectory<'a>(pub &'a Path);
 
-/// Returns the directory for temporary files if nvcc can do nothing because it does not exist.
+/// Returns the directory for temporary files if it does not exist, because nvcc then fails.
 pub fn temporary_directory(env: &Environment) -> Option<MissingTemporaryDirectory<'_>> {
     let dir = Path::new(env.os_var("TMPDIR")?);
     (!files::is_dir(dir)).then_some(MissingTemporaryDirectory(dir))

@@ -19,7 +19,7 @@ pub enum Product {
     Ptx,
     /// Machine code for one GPU that the program loads through the driver.
     Cubin,
-    /// Machine code and PTX for all targets in one file, from which the driver selects.
+    /// Machine code and PTX for all targets in one file, which the driver selects from.
     Fatbin,
 }
 
@@ -39,24 +39,24 @@ impl Product {
 pub struct Plan {
     pub nvcc: PathBuf,
     pub product: Product,
-    /// The host compiler, unless nvcc searches one itself.
+    /// The host compiler, unless nvcc searches for one itself.
     pub ccbin: Option<String>,
-    /// The variables that the host compiler needs, if they were found with it. Then nvcc does not run `vcvars64.bat`,
-    /// which would prepend the directories of Visual Studio's default toolset.
+    /// The variables that the host compiler needs, if they were found with it. With them, nvcc does not run
+    /// `vcvars64.bat`, which would prepend the directories of Visual Studio's default toolset.
     pub env: Vec<(OsString, OsString)>,
     /// The build script's flags: include directories, macros, others.
     pub flags: Vec<String>,
     /// The build script's optimization options.
     pub optimisation: Optimisation,
-    /// Further files that determine the output and that nvcc does not list.
+    /// Other files that determine the output but that nvcc does not list.
     pub watched: Vec<PathBuf>,
-    /// Set if the host compiler is known to be gcc.
+    /// `true` if the host compiler is known to be gcc.
     pub is_gcc: bool,
 }
 
-/// Returns the command that compiles a file for these targets; nvcc accepts only one for PTX and for a cubin. `besides`
-/// are options that do not change the output: the depfile, the number of threads. `profile` is the environment with
-/// cargo's profile.
+/// Returns the command that compiles a file for these targets. nvcc accepts only one target for PTX and for a cubin.
+/// `besides` contains options that do not change the output, such as the depfile and the number of threads. `profile`
+/// is the environment with cargo's profile.
 pub fn compile(
     plan: &Plan,
     targets: &[Gencode],
@@ -108,7 +108,7 @@ fn for_host(plan: &Plan, platform: &Platform, profile: &Environment) -> Vec<Stri
         (Product::Object, Os::Linux) if has("-fPIC") => &[],
         (Product::Object, Os::Linux) => &["-Xcompiler", "-fPIC"],
         (Product::Object, Os::Windows) if has("/MT") || has("/MD") => &[],
-        // The C runtime that rustc links; nvcc's default is the other one.
+        // The C runtime that rustc links. nvcc's default is the other one.
         (Product::Object, Os::Windows) if has_static_runtime => &["-Xcompiler", "/MT"],
         (Product::Object, Os::Windows) => &["-Xcompiler", "/MD"],
         _ => &[],
@@ -116,10 +116,10 @@ fn for_host(plan: &Plan, platform: &Platform, profile: &Environment) -> Vec<Stri
     host.iter().map(ToString::to_string).collect()
 }
 
-/// Returns how many threads nvcc can use, one for each target; 1 if it does not support the option.
+/// Returns the number of threads that nvcc can use, one for each target, or 1 if it does not support the option.
 pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Environment) -> usize {
     let is_supported = release.is_some_and(|release| release >= Version::new(11, 2, 0));
-    // nvcc takes the option only once.
+    // nvcc accepts the option only once.
     let is_given = all_flags(&plan.flags, env).iter().any(|flag| {
         let name = flag.trim_start_matches('-');
         flag.starts_with('-') && name.starts_with('t')
@@ -155,7 +155,7 @@ pub fn question(plan: &Plan, source: &Path) -> Invocation {
     command(plan, args)
 }
 
-/// Returns the command with the options of all commands after these.
+/// Returns the command with these arguments, followed by the options of all commands.
 fn command(plan: &Plan, mut args: Vec<String>) -> Invocation {
     if let Some(program) = &plan.ccbin {
         args.extend(["-ccbin".to_string(), program.clone()]);
@@ -171,8 +171,8 @@ fn command(plan: &Plan, mut args: Vec<String>) -> Invocation {
     }
 }
 
-/// Returns the files in a depfile without duplicates, the source first: `a.o : a.cu \`, then one file a line. A path
-/// can contain two of make's escapes: a space after a backslash, and a doubled dollar sign.
+/// Returns the files in a depfile without duplicates, the source first. The format is `a.o : a.cu \`, then one file per
+/// line. A path can contain two of make's escapes: a space after a backslash, and a doubled dollar sign.
 pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
     let Some((_, files)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
         return Vec::new();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_compiled_side_by_side_where_nvcc_can() {
+    fn targets_are_compiled_in_parallel_if_nvcc_can() {
         use Product::{Cubin, Fatbin, Object, Ptx};
         let breadth = |product, flags: &str, release: Option<(u32, u32)>, env: &str| {
             let mut plan = plan(product, None);

@@ -1,4 +1,4 @@
-//! Optimization and debug information of nvcc, from the build script or else from cargo's profile.
+//! The options for optimization and debug information, from the build script or else from cargo's profile.
 
 use crate::model::environment::Environment;
 
@@ -13,7 +13,7 @@ pub struct Optimisation {
 }
 
 impl Optimisation {
-    /// Returns nvcc's arguments that are not yet in `given`. Device code is also optimized in debug builds, unless `-G`
+    /// Returns nvcc's arguments that are not in `given` yet. Device code is also optimized in debug builds, unless `-G`
     /// is given.
     pub fn flags(self, given: &[String], profile: &Environment) -> Vec<String> {
         let is_given = |names: &[&str]| {

@@ -6,7 +6,7 @@ use crate::model::text::target_name;
 use crate::{Suffix, Target, Version};
 use std::path::{Path, PathBuf};
 
-/// nvcc's own search path, correct behind wrappers, Debian's script, conda and the HPC SDK.
+/// The search path that nvcc itself reports, which is right even for wrappers, Debian's script, conda and the HPC SDK.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     pub top: PathBuf,
@@ -15,8 +15,9 @@ pub struct Layout {
     pub link_dirs: Vec<PathBuf>,
 }
 
-/// Parses `nvcc -v --dryrun`: lines such as `#$ INCLUDES="-I/usr/local/cuda/bin/../include"`. Debian's nvcc prints no
-/// `TOP`. An nvcc without its `nvcc.profile`, for example run through a link in another directory, prints nothing.
+/// Parses the output of `nvcc -v --dryrun`: lines such as `#$ INCLUDES="-I/usr/local/cuda/bin/../include"`. Debian's
+/// nvcc prints no `TOP`. An nvcc that does not find its `nvcc.profile`, for example because it is run through a link in
+/// another directory, prints nothing.
 pub fn parse_layout(text: &str) -> Option<Layout> {
     let mut layout = Layout::default();
     let mut here = None;
@@ -66,18 +67,19 @@ pub fn without_commands(text: &str) -> String {
     kept
 }
 
-/// Parses `Cuda compilation tools, release 13.5, V13.5.37` to CUDA's two numbers.
+/// Parses the two numbers of CUDA's version from `Cuda compilation tools, release 13.5, V13.5.37`.
 pub fn parse_version(text: &str) -> Option<Version> {
     static RELEASE: Pattern = Pattern::new(|| pattern(r"release ([0-9]+)\.([0-9]+)"));
     release(&RELEASE, text)
 }
 
-/// Parses `nvcc --list-gpu-code`: unsorted lines `sm_75`, `sm_110`, `sm_103`.
+/// Parses the output of `nvcc --list-gpu-code`: unsorted lines such as `sm_75`, `sm_110`, `sm_103`.
 pub fn parse_gpu_codes(text: &str) -> Vec<Target> {
     gpu_codes(&mut text.lines().map(str::trim))
 }
 
-/// Parses the targets with a suffix in `nvcc --help`: `'sm_100a','sm_100f','sm_103',`. None if it contains no target.
+/// Parses the targets with a suffix in the output of `nvcc --help`: `'sm_100a','sm_100f','sm_103',`. Returns `None` if
+/// it contains no target.
 pub fn parse_help(text: &str) -> Option<Vec<Target>> {
     let mut codes = gpu_codes(&mut text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
     if codes.is_empty() {
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_layout_of_debian_which_names_no_top() {
+    fn reads_the_layout_of_debian_without_top() {
         let text = "#$ _HERE_=/usr/lib/nvidia-cuda-toolkit/bin\n\
             #$ NVVMIR_LIBRARY_DIR=/usr/lib/nvidia-cuda-toolkit/libdevice\n\
             #$ LIBRARIES=  -L/usr/lib/x86_64-linux-gnu/stubs -L/usr/lib/x86_64-linux-gnu\n";
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn is_silent_about_what_is_no_layout() {
+    fn returns_nothing_for_other_output() {
         for text in [
             "",
             "nvcc fatal   : no",
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_release() {
+    fn reads_the_version() {
         let text = "nvcc: NVIDIA (R) Cuda compiler driver\nCuda compilation tools, release 13.5, V13.5.37\n\
             Build cuda_13.5.r13.5/compiler.39125733_0\n";
         assert_eq!(parse_version(text), Some(Version::new(13, 5, 0)));
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_letters_off_the_help() {
+    fn reads_suffixes_from_the_help() {
         let text = "'sm_100',\n        'sm_100f','sm_100a','sm_75','sm_90a'.\n build for (sm_*0), sm_100a. lto_90a";
         let names: Vec<String> = parse_help(text)
             .unwrap()

@@ -4,9 +4,9 @@ use crate::runtime::facts::version::Version;
 use crate::system::files;
 use std::path::Path;
 
-/// The libraries of `cudnn-guard fetch --with`: their extras of the project `cuda-toolkit` on PyPI, which are also the
-/// names of their wheels without `nvidia-`, and of their directories up to CUDA 12. A library follows those that it needs.
-/// CUTLASS is not an extra.
+/// The libraries of `cudnn-guard fetch --with`, by their extras of the project `cuda-toolkit` on PyPI. These are also
+/// the names of their wheels without `nvidia-`, and of their directories up to CUDA 12. A library comes after those
+/// that it needs. CUTLASS is not an extra.
 pub const FETCHED_ON_REQUEST: [&str; 8] = [
     "nvjitlink",
     "curand",
@@ -18,13 +18,13 @@ pub const FETCHED_ON_REQUEST: [&str; 8] = [
     CUTLASS,
 ];
 
-/// The headers of CUTLASS, whose wheel is the same for every CUDA.
+/// The headers of CUTLASS. Their wheel is the same for every CUDA.
 pub const CUTLASS: &str = "cutlass";
 
 /// The directory in CUTLASS's wheel that contains `source/include`.
 pub const CUTLASS_DIR: &str = "cutlass_library";
 
-/// The file in a directory of `cudnn-guard fetch` that lists the directories which it created.
+/// The file in a directory of `cudnn-guard fetch` that lists the directories that it created.
 pub const FETCH_CLAIMS: &str = ".cudnn-guard";
 
 /// Returns the directory of `cudnn-guard fetch` that contains a toolkit.
@@ -41,7 +41,7 @@ pub fn by_distribution(debian: &str, fedora: &str) -> String {
     format!("{debian} (Debian, Ubuntu) or {fedora} (Fedora, RHEL)")
 }
 
-/// Returns the package of a library of GCC, which slim images are missing.
+/// Returns the package of a GCC library, which slim images do not include.
 #[cfg(feature = "cli")]
 pub fn of_gcc(file: &str) -> Option<String> {
     Some(match file {

@@ -4,7 +4,7 @@ use crate::model::text::pattern::{Pattern, pattern, release};
 use crate::runtime::facts::version::Version;
 
 /// Parses `12.4` in `"cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }` from `version.json`, which exists since
-/// CUDA 11.1. The third number does not belong to CUDA's version; in some files it is a date.
+/// CUDA 11.1. The third number is not part of CUDA's version. In some files it is a date.
 pub fn json(text: &str) -> Option<Version> {
     static CUDA: Pattern = Pattern::new(|| {
         pattern(
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_release_in_version_json() {
+    fn the_version_in_version_json() {
         let whole = "{\n   \"cuda\" : {\n      \"name\" : \"CUDA SDK\",\n      \"version\" : \"12.4.1\"\n   },\n   \
             \"cuda_cudart\" : {\n      \"name\" : \"CUDA Runtime (cudart)\",\n      \"version\" : \"12.4.127\"\n   }\n}\n";
         assert_eq!(json(whole), Some(Version::new(12, 4, 0)));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_release_in_version_txt() {
+    fn the_version_in_version_txt() {
         assert_eq!(text("CUDA Version 10.2.89\n"), Some(Version::new(10, 2, 0)));
         assert_eq!(
             text("CUDA Version 9.0.176\nCUDA Patch Version 9.0.176.1\n"),

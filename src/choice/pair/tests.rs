@@ -39,7 +39,7 @@ fn cudnn(via: &'static str, version: (u32, u32, u32), cuda_major: u32) -> Candid
     }
 }
 
-/// Chooses where the build script asks for this cuDNN, or for any.
+/// Chooses for a build script that requires this cuDNN, or any.
 fn chosen(candidates: &[Candidate], cudnn: Option<&str>, toolkit_needed: bool) -> Choice {
     let (requirements, invalid) = Requirements::parse(None, cudnn);
     assert_eq!(invalid, []);
@@ -79,7 +79,7 @@ fn a_complete_and_compatible_candidate_meets_the_requirement() {
     assert_eq!(met(&[cuda.clone(), other]), [false, false]);
     let fitting = cudnn("/opt/cudnn", (9, 3, 0), 12);
     assert_eq!(met(&[cuda.clone(), fitting.clone()]), [true, true]);
-    // Headers without a library are no cuDNN.
+    // Headers without a library are not a cuDNN.
     let mut headers = fitting;
     if let Found::Cudnn(cudnn) = &mut headers.found {
         cudnn.link_dir = None;
@@ -104,7 +104,7 @@ fn the_first_compatible_pair() {
             "d: chosen"
         ]
     );
-    // The cuDNN of an active environment, before any toolkit, takes the toolkit that fits it.
+    // The cuDNN of an active environment precedes every toolkit and selects the compatible one.
     let mut all = [
         cudnn("b", (9, 10, 2), 12),
         toolkit("a", (13, 0), true),
@@ -118,7 +118,7 @@ fn the_first_compatible_pair() {
             "c: chosen"
         ]
     );
-    // Before a toolkit that goes before that one, too, and fits another cuDNN.
+    // It also does so if an earlier toolkit is compatible with another cuDNN.
     let mut all = [
         cudnn("a", (9, 14, 0), 13),
         toolkit("b", (12, 8), true),
@@ -137,7 +137,7 @@ fn the_first_compatible_pair() {
 }
 
 #[test]
-fn releases_are_compared_as_numbers() {
+fn versions_are_compared_as_numbers() {
     let mut all = [
         cudnn("a", (9, 9, 0), 12),
         cudnn("b", (9, 10, 0), 12),
@@ -169,9 +169,9 @@ fn a_requested_candidate_is_never_replaced() {
     );
 }
 
-/// The finding about a place that was requested names the same reason.
+/// The finding about a requested place names the same reason.
 #[test]
-fn a_requested_place_has_to_be_usable_before_its_release_counts() {
+fn a_requested_place_must_be_usable_before_its_version_counts() {
     let mut all = [cudnn("a", (8, 9, 7), 12), cudnn("b", (9, 10, 0), 12)];
     if let Found::Cudnn(cudnn) = &mut all[0].found {
         cudnn.cpu = Some("aarch64");
@@ -196,7 +196,7 @@ fn no_pair_is_compatible() {
     assert_eq!(choice.toolkit, Some(0));
     assert_eq!(choice.cudnn, Some(1));
     assert_eq!(choice.mismatch, Some((0, 1)));
-    // The build does not require a toolkit: the cuDNN is enough.
+    // The build does not require a toolkit, so the cuDNN is enough.
     let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
     assert_eq!(
         verdicts(&mut all, None),
@@ -249,7 +249,7 @@ fn a_complete_pair_comes_before_an_earlier_toolkit_without_headers() {
 }
 
 #[test]
-fn headers_alone_are_not_linked_and_libraries_alone_come_last() {
+fn only_headers_are_not_linked_and_only_libraries_come_last() {
     let mut all = [
         cudnn("a", (9, 1, 0), 12),
         cudnn("b", (9, 1, 0), 12),
@@ -316,7 +316,7 @@ fn incomplete_candidates_come_last_and_a_runtime_is_not_a_toolkit() {
 }
 
 #[test]
-fn a_copy_that_a_package_brought_along_is_left_alone() {
+fn a_bundled_copy_is_not_chosen() {
     let mut copy = cudnn("torch", (9, 14, 0), 12);
     copy.rejected = Some(Rejection::BundledWith("torch"));
     let mut all = [copy, cudnn("system", (9, 1, 0), 12)];

@@ -16,12 +16,12 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::VersionSource;
 use std::path::{Path, PathBuf};
 
-/// Returns the findings about incompatible files of this cuDNN. `elsewhere` are sub-libraries that the system finds in
-/// other directories.
+/// Returns the findings about incompatible files of this cuDNN. `elsewhere` contains the sub-libraries that the system
+/// finds in other directories.
 pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn).map(|fault| fault.finding()));
-    // A cuDNN with an unusable main library is not chosen at all.
+    // A cuDNN with an unusable main library is never chosen.
     for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
         findings.extend(part.defect.as_ref().map(|defect| {
             let fault = DamagedFile {
@@ -61,7 +61,7 @@ pub struct HeaderLibrarySkew<'a> {
     pub cudnn: &'a Cudnn,
     pub header: (&'a Path, Version),
     pub library: (&'a Path, Version),
-    /// The packages of headers and library, if apt can install both in one version.
+    /// The packages of the headers and the library, if apt can install both in the same version.
     pub packages: Option<(&'a Owner, &'a Owner)>,
 }
 
@@ -87,8 +87,8 @@ pub struct NvccHeaderSkew<'a> {
     pub others: &'a [PathBuf],
 }
 
-/// Returns the fault of a requested cuDNN if its library can be neither linked nor opened. `found` is the path that was
-/// found.
+/// Returns the fault of a requested cuDNN whose library can be neither linked nor opened. `found` is the path where it
+/// was found.
 pub fn unusable<'a>(
     cudnn: &'a Cudnn,
     found: &'a Path,
@@ -104,8 +104,8 @@ pub fn unusable<'a>(
     })
 }
 
-/// Returns the versions of headers and library, if they differ. A main library beside a sub-library of another version
-/// reports the sub-library's as its own.
+/// Returns the versions of headers and library, if they differ. A main library reports the version of a sub-library
+/// beside it as its own, even if that is different.
 fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
     let (header, reported) = cudnn.header_version.zip(cudnn.library_version)?;
     let mut main = cudnn.parts.iter().filter(|part| part.name == "cudnn");
@@ -136,7 +136,8 @@ fn header_library(cudnn: &Cudnn) -> Option<HeaderLibrarySkew<'_>> {
     })
 }
 
-/// Returns `true` if name and version contain only characters that apt allows, so that a command can contain them.
+/// Returns `true` if the name and the version contain only characters that apt allows, so that they can be part of a
+/// command.
 fn is_apt_syntax(owner: &Owner) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || "+-.:~".contains(c);
     owner.name.chars().chain(owner.version.chars()).all(known)
@@ -159,7 +160,7 @@ fn needed(cudnn: &Cudnn) -> Vec<&'static str> {
     })
 }
 
-/// Returns `true` if it only has the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
+/// Returns `true` if it has only the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
 fn is_jit_only(cudnn: &Cudnn) -> bool {
     let names = cudnn.parts.iter().map(|part| part.name.as_str());
     sub_libraries::is_jit_only(names.filter(|name| *name != "cudnn"))

@@ -1,4 +1,4 @@
-//! The checks of sub-libraries: missing, of different versions, in different directories, copied instead of linked.
+//! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
 use crate::cudnn::consistency::{all_files, is_dll, library_dir, major, needed};
 use crate::model::candidate::{Copies, Cudnn, Unresolved};
@@ -18,21 +18,21 @@ pub enum SubLibraryFault<'a> {
         files: Vec<String>,
         reinstall: Option<String>,
     },
-    /// An unusable sub-library that a convolution needs, with the command that reinstalls the package, if it helps.
+    /// An unusable sub-library that a convolution needs, with the command that reinstalls the package, if that helps.
     Unusable(&'a Obstacle, Option<String>),
     /// A library whose SONAME does not exist as a file.
     AbsentSoname { soname: &'a str, library: &'a Path },
     /// Sub-libraries in several directories, some of unknown version.
     SeveralDirectories,
-    /// A sub-library that imports functions from another, which does not define them.
+    /// A sub-library that imports functions from another sub-library that does not define them.
     Unresolved(&'a Unresolved),
     /// Sub-libraries that were built for different CUDA majors.
     SeveralCudaMajors(&'a [(u32, PathBuf)]),
-    /// Wheels that have overwritten each other's files.
+    /// Wheels that overwrote each other's files.
     SeveralWheels(&'a [Owner]),
     /// Different builds of one sub-library.
     DifferentCopies(&'a Copies),
-    /// Equal files instead of links to one file.
+    /// Identical files instead of links to one file.
     EqualCopies(&'a Copies),
 }
 
@@ -61,7 +61,7 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let apart = || is_unknown.then(|| finding(SubLibraryFault::SeveralDirectories));
     findings.extend(mixed(cudnn).or_else(apart));
     findings.extend(unresolved(cudnn).map(finding));
-    // Files of different versions, and of several wheels, are reported as such.
+    // Different versions and several wheels have findings of their own.
     let is_other = mixed_versions(cudnn).is_none() && wheels.is_none();
     let majors = Some(&*cudnn.files.cuda_majors).filter(|majors| is_other && !majors.is_empty());
     findings.extend(majors.map(SubLibraryFault::SeveralCudaMajors).map(finding));
@@ -70,7 +70,7 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// Returns the missing sub-libraries. They are only needed on the machine that runs the program.
+/// Returns the missing sub-libraries. They are needed only on the machine that runs the program.
 fn missing<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Option<SubLibraryFault<'a>> {
     let mut files = missing_parts(cudnn);
     let is_unusable = |file: &String| {
@@ -109,7 +109,8 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     needed.filter(is_missing).map(file).collect()
 }
 
-/// Returns the finding about different versions, which do not work together, even if cuDNN itself does not notice.
+/// Returns the finding about sub-libraries of different versions, which do not work together even if cuDNN does not
+/// notice.
 pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
     let fault = MixedFolder {
         mixed: mixed_versions(cudnn)?,
@@ -125,8 +126,8 @@ pub(super) fn mixed_versions(cudnn: &Cudnn) -> Option<MixedVersions<'_>> {
     MixedVersions::new(cudnn.parts.iter().collect(), cudnn.library_version?, None)
 }
 
-/// Returns the first sub-library that imports functions from another, which does not define them. A leftover of a later
-/// version counts only if this version opens it.
+/// Returns the first sub-library that imports functions from another one that does not define them. A leftover of a
+/// later version counts only if this version opens it.
 fn unresolved(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let is_opened = |one: &&Unresolved| {
         let part = cudnn.parts.iter().find(|part| part.path == one.part);
@@ -140,8 +141,8 @@ fn unresolved(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     unresolved.find(is_opened).map(SubLibraryFault::Unresolved)
 }
 
-/// Returns the fault of files instead of links, which a copy that follows links creates. Equal copies are harmless; if
-/// they differ, one belongs to another version.
+/// Returns the fault of files instead of links, which a copy that follows links creates. Identical copies are harmless.
+/// If they differ, one belongs to another version.
 fn copies(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let copies = &cudnn.files.copies;
     let different = copies.iter().find(|one| one.differ);

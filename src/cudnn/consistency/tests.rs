@@ -13,7 +13,7 @@ fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> SubLibr
     SubLibraryFile::new(name, file.into(), Some((version, told_by)), needed)
 }
 
-/// A cuDNN of one release, whole.
+/// A complete cuDNN of one version.
 fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
     let release = Version::new(numbers.0, numbers.1, numbers.2);
     let needed = sub_libraries::needed(release, false);
@@ -88,7 +88,7 @@ fn the_patch_level_of_the_headers_is_a_warning() {
 }
 
 #[test]
-fn a_foreign_part_counts_if_a_convolution_opens_it() {
+fn a_sub_library_of_another_version_counts_if_a_convolution_opens_it() {
     for (name, severity) in [
         ("heuristic", "error"),
         ("adv", "warning"),
@@ -107,7 +107,7 @@ fn a_foreign_part_counts_if_a_convolution_opens_it() {
     }
 }
 
-/// The version is that of the named file, not of a sub-library of another release beside it.
+/// The version belongs to the named file, not to a sub-library of another version beside it.
 #[test]
 fn the_version_of_the_library_to_link_is_its_own() {
     let mut one = cudnn((9, 14, 0));
@@ -116,7 +116,7 @@ fn the_version_of_the_library_to_link_is_its_own() {
         .push(part("graph", (9, 10, 2), VersionSource::BuildId));
     one.library_version = Some(Version::new(9, 10, 2));
     assert_eq!(summaries(&one), ["error parts-mixed"]);
-    // Headers of neither.
+    // Headers of neither version.
     one.header_version = Some(Version::new(9, 1, 0));
     let skew = findings(&one, &[])[0].to_string();
     assert!(
@@ -127,7 +127,7 @@ fn the_version_of_the_library_to_link_is_its_own() {
         skew.contains("9.14.0 in libcudnn.so.9, by its build-id"),
         "{skew}"
     );
-    // Those of the sub-library, and a file whose name is all that is known.
+    // Headers of the sub-library's version, and a main library whose version is only in its file name.
     one.header_version = one.library_version;
     assert_eq!(summaries(&one), ["error parts-mixed"]);
     one.header_version = Some(Version::new(9, 14, 0));
@@ -174,7 +174,7 @@ fn undefined_functions_are_named() {
     );
 }
 
-/// cuDNN does not open a sub-library that only later versions have. An uninstalled wheel may leave one behind.
+/// cuDNN does not open sub-libraries that only later versions have. An uninstalled wheel may leave one behind.
 #[test]
 fn undefined_functions_of_a_leftover_do_not_count() {
     let with_leftover = |version| {
@@ -198,7 +198,7 @@ fn undefined_functions_of_a_leftover_do_not_count() {
 }
 
 #[test]
-fn a_library_that_nothing_can_open_is_of_no_use() {
+fn a_library_that_cannot_be_opened_is_unusable() {
     let mut one = cudnn((9, 14, 0));
     one.parts[0].defect = Some(Defect::Truncated("segments", 4096, 64));
     assert_eq!(summaries(&one), [""; 0], "with this it is not chosen");
@@ -233,9 +233,9 @@ fn a_compiler_of_another_version_is_reported_with_all_others() {
     );
 }
 
-/// SUB-08: what came with 9.21 is missed since then, and not before.
+/// SUB-08: a sub-library that was added in 9.21 is only required since then.
 #[test]
-fn the_part_that_came_later_is_missed_where_it_belongs() {
+fn a_later_sub_library_is_only_missing_in_later_versions() {
     let without = |numbers| {
         let mut one = cudnn(numbers);
         one.parts.retain(|part| part.name != "engines_tensor_ir");
@@ -249,7 +249,7 @@ fn the_part_that_came_later_is_missed_where_it_belongs() {
 
 /// VER-08
 #[test]
-fn packages_of_two_releases_are_brought_to_one() {
+fn packages_of_two_versions_are_brought_to_one() {
     let apt = |name: &str, version: &str| Owner {
         installer: Installer::Apt,
         name: name.into(),
@@ -286,8 +286,8 @@ fn packages_of_two_releases_are_brought_to_one() {
         ),
         "run `sudo apt install libcudnn9-dev-cuda-12=9.10.2.21-1`"
     );
-    // Files that were overwritten by hand, and a version that is none: apt cannot mend the one, and the other is no
-    // part of a command.
+    // Files that were overwritten by hand, which apt cannot fix, and an invalid version, which cannot be part of a
+    // command.
     for version in ["9.10.2.21-1", "9.14; reboot"] {
         assert_eq!(
             command(

@@ -14,12 +14,12 @@ const VERSION: u64 = 1;
 const HEAD: u64 = 16;
 const ENTRY: u64 = 48;
 
-/// A limit for damaged files. No sub-library has a tenth of it.
+/// A limit for damaged files. No sub-library has even a tenth as many.
 const MAX_HEADERS: u32 = 1 << 17;
 /// A limit for damaged files. About twenty targets exist.
 const MAX_TARGETS: usize = 256;
 
-/// Returns the targets in `size` bytes of fatbins; none if they are invalid. `read` returns bytes at an offset.
+/// Returns the targets in `size` bytes of fatbins, or `None` if they are invalid. `read` returns bytes at an offset.
 pub fn targets(
     size: u64,
     read: &mut dyn FnMut(u64, u64) -> Option<Vec<u8>>,
@@ -60,9 +60,9 @@ pub fn targets(
 }
 
 struct Entry {
-    /// None if it is neither machine code nor PTX.
+    /// The target, or `None` if the code is neither machine code nor PTX.
     target: Option<Target>,
-    /// The size with the header.
+    /// The size, including the header.
     size: u64,
 }
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn fatbins_tell_what_they_hold_in_numeric_order() {
+    fn targets_are_in_numeric_order() {
         let first = fatbin("sm_120f compute_120f sm_90a sm_75");
         let second = fatbin("sm_100 sm_75");
         let both = [&[0; 8][..], &first, &[0; 200], &second, &[0; 24]].concat();
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_no_code_is_passed_over() {
+    fn an_entry_without_code_is_skipped() {
         let mut bytes = fatbin("sm_75 sm_80");
         bytes[16] = 16;
         assert_eq!(targets_in(&bytes), Some("sm_80".to_string()));
     }
 
     #[test]
-    fn what_is_damaged_tells_nothing() {
+    fn a_damaged_fatbin_has_no_targets() {
         let whole = fatbin("sm_75 compute_90");
         for length in 1..whole.len() {
             assert_eq!(targets_in(&whole[..length]), None, "{length}");
@@ -146,11 +146,11 @@ mod tests {
         assert_eq!(bent(0, &[1]), None); // no mark
         assert_eq!(bent(4, &[2]), None); // another version
         assert_eq!(bent(6, &[17]), None); // another header
-        assert_eq!(bent(8, &[0xff; 8]), None); // longer than can be
+        assert_eq!(bent(8, &[0xff; 8]), None); // impossibly long
         assert_eq!(bent(20, &[0; 4]), None); // an entry without a header
-        assert_eq!(bent(20, &[47, 0, 0, 0, 41]), None); // or with one that is too short
+        assert_eq!(bent(20, &[47, 0, 0, 0, 41]), None); // a header that is too short
         assert_eq!(bent(24, &[0xff; 8]), None);
-        assert_eq!(bent(24, &[0, 0, 1]), None); // an entry that ends behind its fatbin
+        assert_eq!(bent(24, &[0, 0, 1]), None); // an entry that ends after its fatbin
         assert_eq!(bent(24, &[1]), None);
         for at in 0..whole.len() {
             for byte in [0, 1, 0x7f, 0xff] {
@@ -161,7 +161,7 @@ mod tests {
 
     /// Each is compared with all before it.
     #[test]
-    fn more_targets_than_there_are_gpus_tell_nothing() {
+    fn more_targets_than_gpus_exist_are_rejected() {
         let many = |count| (1..=count).map(|number| format!("sm_{number} ")).collect();
         let count = |count| {
             let words: String = many(count);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_for_ever_ends() {
+    fn endless_entries_are_rejected() {
         let mut reads = 0;
         let mut zeros = |_: u64, size: u64| {
             reads += 1;

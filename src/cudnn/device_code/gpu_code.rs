@@ -3,7 +3,7 @@
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 
 /// Returns the targets that every sub-library supports. If one contains `sm_90` and another `sm_90a`, the narrower one
-/// counts. A sub-library without any device code is ignored.
+/// is returned. A sub-library without any device code is ignored.
 pub fn common(parts: &[Vec<Target>]) -> Vec<Target> {
     let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
     let mut all: Vec<Target> = parts.iter().copied().flatten().copied().collect();
@@ -18,7 +18,7 @@ pub fn common(parts: &[Vec<Target>]) -> Vec<Target> {
     all
 }
 
-/// Returns `true` if code in `by` runs on every GPU that the target runs on.
+/// Returns `true` if the code in `by` runs on every GPU that the target runs on.
 fn is_covered(target: Target, by: &[Target]) -> bool {
     let covers = |one: &Target| {
         one.code == target.code && one.suffix <= target.suffix && one.runs_on(target.capability)
@@ -65,7 +65,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_gpu_is_served_by_what_every_core_part_holds() {
+    fn a_gpu_is_supported_if_every_core_sub_library_supports_it() {
         // 9.10.2 for CUDA 12.
         let adv = "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90a sm_100 sm_120 compute_120";
         let ops = "sm_50 sm_60 sm_61 sm_70 sm_80 sm_90a sm_100 sm_120 compute_120";
@@ -73,7 +73,7 @@ pub mod tests {
         assert_eq!(of(&[ops, ""]), ops);
         assert_eq!(of(&["", ""]), "");
         assert_eq!(of(&[]), "");
-        // 8.9.7 for Windows keeps PTX in one part that the others do not have.
+        // 8.9.7 for Windows has PTX in one sub-library that the others do not have.
         assert_eq!(
             of(&["sm_80 compute_90", "sm_80 compute_86 compute_90"]),
             "sm_80 compute_90"
@@ -81,7 +81,7 @@ pub mod tests {
     }
 
     #[test]
-    fn of_different_letters_the_narrower_is_common() {
+    fn the_narrower_of_different_suffixes_is_common() {
         for (one, other, common) in [
             ("sm_90", "sm_90a", "sm_90a"),
             ("sm_100", "sm_100f", "sm_100f"),
@@ -99,7 +99,7 @@ pub mod tests {
     }
 
     #[test]
-    fn people_read_compute_capabilities() {
+    fn messages_contain_compute_capabilities() {
         let text = |words: &str| describe(&Target::parse_all(words));
         assert_eq!(
             text("sm_75 sm_90a sm_100f compute_90 compute_120f"),

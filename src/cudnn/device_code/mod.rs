@@ -12,7 +12,7 @@ use crate::runtime::facts::sub_libraries;
 use crate::system::library_file::Binary;
 use std::path::Path;
 
-/// Returns the targets that all core sub-libraries support; none if one of them cannot be read.
+/// Returns the targets that all core sub-libraries support. The list is empty if one of them cannot be read.
 pub fn read(cudnn: &Cudnn, os: Os) -> Vec<Target> {
     let core = cudnn.parts.iter().filter(|part| is_core(&part.name));
     let parts: Option<Vec<Vec<Target>>> = core.map(|part| read_library(&part.path, os)).collect();
@@ -24,7 +24,7 @@ pub fn is_core(name: &str) -> bool {
     sub_libraries::find(name).is_some_and(|part| part.has_gpu_code)
 }
 
-/// Returns the targets of a library; none if it cannot be read.
+/// Returns the targets of a library, or `None` if it cannot be read.
 pub fn read_library(path: &Path, os: Os) -> Option<Vec<Target>> {
     let library = Binary::open(path, os).ok()?;
     let (start, size) = library.device_code()?;

@@ -4,7 +4,7 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::library_file::made_dll::DllSpec;
 use std::path::PathBuf;
 
-/// A library for Linux with this for its device code.
+/// Creates a library for Linux with this device code.
 fn elf(code: &[u8]) -> Vec<u8> {
     let names = b"\0.nv_fatbin\0.shstrtab\0";
     let names_at = 64 + 3 * 64;
@@ -82,7 +82,7 @@ fn the_core_sub_libraries_determine_the_targets() {
 }
 
 #[test]
-fn a_core_part_that_does_not_tell_leaves_all_unknown() {
+fn an_unreadable_core_sub_library_makes_the_targets_unknown() {
     let code = fatbin("sm_75 sm_80");
     let whole = elf(&code);
     let code_cut = whole[..whole.len() - 10].to_vec();

@@ -21,7 +21,7 @@ fn sorted<'a>(names: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn the_json_has_exactly_these_keys() {
-    let mut report = whole();
+    let mut report = complete_report();
     report.findings = vec![Finding::note(FindingId::NoGpu, "a note")];
     let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("JSON");
     for (pointer, names) in [
@@ -123,7 +123,7 @@ fn missing_values_are_null_or_empty() {
 /// JSON does not escape DEL and C1 controls, which a terminal may interpret.
 #[test]
 fn no_text_from_the_machine_can_move_the_cursor() {
-    let mut report = whole();
+    let mut report = complete_report();
     report.findings = vec![Finding::note(FindingId::NoGpu, "a\u{7f}b\u{9b}2Jc\n\"d\"")];
     let line = report.to_json();
     assert!(!line.contains(char::is_control), "{line:?}");

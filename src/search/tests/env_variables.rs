@@ -42,7 +42,7 @@ fn the_other_directory_beside_named_headers_or_libraries() {
     assert!(tree.include.iter().all(|dir| dir.is_relative()), "{tree:?}");
 }
 
-/// A CUDA_HOME inside a virtual environment also names its cuDNN.
+/// A CUDA_HOME in a virtual environment also selects the environment's cuDNN.
 #[test]
 fn the_wheel_of_cudnn_beside_a_requested_toolkit() {
     let site = "/venv/lib/python3.12/site-packages";
@@ -136,7 +136,7 @@ fn a_variable_for_the_target_wins() {
     );
     assert_eq!(steps(native, &pairs[2..], &[]), ["HOST_CUDNN_PATH: /host"]);
     assert_eq!(steps(cross, &pairs[4..], &[]), ["CUDNN_PATH: /plain"]);
-    // The build script's own word counts most, and with an empty one it hides the user's.
+    // The build script's value takes precedence, and an empty one hides the user's.
     let script = [("CUDNN_PATH", "/script")];
     assert_eq!(
         steps(cross, &pairs, &script),

@@ -9,7 +9,7 @@
 //! file 17 1700000000000000000 src/a.cu size, modification time and path of every file that was read
 //! ```
 //!
-//! It is valid while all of this is unchanged; a file with an older modification time also counts as changed.
+//! It is valid while all of this is unchanged. A file with an older modification time also counts as changed.
 
 use crate::runtime::facts::codec;
 use crate::system::freshness::stat_cache::{File, StatCache};
@@ -22,14 +22,14 @@ use std::time::{Duration, SystemTime};
 pub struct Artifact<'a> {
     pub output: &'a Path,
     pub stamp: &'a Path,
-    /// Everything that determines the output except the files that are read: the command.
+    /// Everything that determines the output, except the files that are read: the command.
     pub how: &'a str,
     /// The compiler's search path for headers.
     pub search: &'a [PathBuf],
 }
 
 impl Artifact<'_> {
-    /// Returns the files that were read to make the output, if it is up to date.
+    /// Returns the files that were read for the output, if it is up to date.
     pub fn fresh(&self, seen: &StatCache) -> Option<Vec<Rc<File>>> {
         let text = std::fs::read_to_string(self.stamp).ok()?;
         let (mut how, mut hash, mut lines) = (String::new(), "", Vec::new());
@@ -73,7 +73,7 @@ impl Artifact<'_> {
     }
 
     /// Writes the stamp. `begun` is the time before the first file was read. If a file has changed since then, or its
-    /// path cannot be encoded, no stamp is written and the next build rebuilds the output.
+    /// path cannot be encoded, no stamp is written, and the next build rebuilds the output.
     pub fn write(&self, read: &[PathBuf], begun: SystemTime) {
         let seen = StatCache::default();
         let mut files = Vec::new();
@@ -96,7 +96,7 @@ impl Artifact<'_> {
         }
     }
 
-    /// Writes the stamp of an output that was made of files which only this build script writes. They are stable,
+    /// Writes the stamp of an output that was made of files which only this build script writes. Such files are stable,
     /// however new they are.
     pub fn write_own(&self, read: &[PathBuf]) {
         self.write(read, SystemTime::now() + Duration::from_secs(1));
@@ -107,7 +107,8 @@ impl Artifact<'_> {
         let _ = std::fs::remove_file(self.stamp);
     }
 
-    /// The hash includes the size of the output: a killed build or a full disk leaves a truncated file.
+    /// Returns the hash. It includes the size of the output, because a killed build or a full disk leaves a truncated
+    /// file.
     fn hash(&self, files: &[Rc<File>], seen: &StatCache) -> Option<String> {
         let size = std::fs::metadata(self.output).ok()?.len();
         let mut hasher = DefaultHasher::new();

@@ -5,7 +5,8 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A file that changed less than this before it was read may have changed again: file systems store time in steps.
+/// The minimum age of a file when it is read. A newer file may have changed again, because file systems store times
+/// with limited resolution.
 const DOUBT: Duration = Duration::from_millis(50);
 
 /// Reads the state of a file, if it has not changed since `begun`.

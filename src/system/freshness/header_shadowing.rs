@@ -6,15 +6,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Returns the files in an earlier directory of `search` that have the name of a file in `read` from a later one, and
-/// that were not read. A new header among them shadows the one that was read. Some existed at the time, skipped by
-/// `#include_next` or quotes, so only a change is significant.
+/// Returns the files that were not read, but that are in an earlier directory of `search` and have the same name as a
+/// file in `read` from a later one. A new header among them shadows the one that was read. Some existed before, skipped
+/// by `#include_next` or quotes, so only a change is significant.
 pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
     for dir in search {
         dirs.extend(seen.dir(dir));
     }
-    // The name by which each was probably included, and the position of its directory in the search path.
+    // The name by which each file was probably included, and the position of its directory in the search path.
     let mut names: Vec<(usize, &Path)> = Vec::new();
     for (place, dir) in dirs.iter().enumerate().skip(1) {
         let start = dir.as_os_str().as_encoded_bytes();

@@ -1,7 +1,7 @@
 //! A cache of file metadata: many outputs are made of the same few hundred files.
 //!
-//! It is valid until a file may have changed; then a new cache is created. Paths are compared as bytes: components and
-//! hashes of paths are slow in an unoptimized build script.
+//! It is valid until a file may have changed. Then a new cache is created. Paths are compared as bytes, because
+//! components and hashes of paths are slow in an unoptimized build script.
 
 use crate::system::files;
 use crate::system::freshness::fingerprint;
@@ -17,7 +17,7 @@ use std::time::SystemTime;
 #[derive(Default)]
 pub struct StatCache {
     known: RefCell<BTreeMap<OsString, Rc<Known>>>,
-    /// The files of the previous artifact: most are made of the same headers, in the same order.
+    /// The files of the previous artifact. Most artifacts are made of the same headers, in the same order.
     pub before: RefCell<Vec<Rc<File>>>,
 }
 
@@ -36,12 +36,12 @@ pub struct File {
     pub changed: SystemTime,
     /// The line in a stamp.
     pub line: Option<String>,
-    /// The path without links. Another file behind a link may have the same size and modification time: Nix gives all
-    /// files the same one.
+    /// The path with links resolved. A different file behind a link may have the same size and modification time,
+    /// because Nix gives all files the same time.
     pub real: PathBuf,
     /// A hash of `line` and `real`.
     pub hash: u64,
-    /// Set once a `rerun-if-changed` line was printed for it.
+    /// `true` once a `rerun-if-changed` line was printed for it.
     pub is_reported: Cell<bool>,
 }
 
@@ -69,7 +69,7 @@ impl StatCache {
         let line = fingerprint::line(&data, path);
         let mut hasher = DefaultHasher::new();
         line.hash(&mut hasher);
-        // Most paths contain no links; then the line is sufficient.
+        // Most paths contain no links. Then the line is sufficient.
         if real.as_os_str() != path.as_os_str() {
             real.as_os_str().hash(&mut hasher);
         }
@@ -84,7 +84,7 @@ impl StatCache {
         })
     }
 
-    /// Resolves the links in a directory's path. Few directories contain hundreds of files.
+    /// Resolves the links in a directory's path. A few directories contain hundreds of files.
     pub fn dir(&self, dir: &Path) -> Option<PathBuf> {
         let real = || files::canonical(dir, None).ok();
         self.known(dir).dir.get_or_init(real).clone()

@@ -1,6 +1,6 @@
 // DLLs for tests. tests/programs/terminal/inspect.rs includes this file.
 
-/// The contents of a DLL. It has a section of constants at 0x1000, and one of device code if `code` is not empty.
+/// The contents of a DLL. It has a section of constants at 0x1000, and a section of device code if `code` is not empty.
 #[derive(Clone, Debug, Default)]
 pub struct DllSpec {
     /// The machine number of the CPU.
@@ -15,7 +15,7 @@ pub struct DllSpec {
     pub delayed: Vec<String>,
     /// A text among its constants.
     pub text: String,
-    /// Its fatbins.
+    /// The device code, as fatbins.
     pub code: Vec<u8>,
 }
 
@@ -128,7 +128,8 @@ impl Data {
         self.put(&[text.as_bytes(), &[0]].concat())
     }
 
-    /// Names point to ordinals, and ordinals to functions, in reverse order so that a mistake is noticed.
+    /// Writes the exports. Names point to ordinals, and ordinals to functions, in reverse order so that a mistake is
+    /// noticed.
     fn exports(&mut self, exports: &[(String, [u8; 3])]) -> u32 {
         let count = exports.len() as u32;
         if count == 0 {

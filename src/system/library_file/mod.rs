@@ -39,7 +39,7 @@ impl Binary {
         }
     }
 
-    /// Opens a program or a library of either format. The error is none if the file cannot be read.
+    /// Opens a program or library of either format. The error is `None` if the file cannot be read.
     #[cfg(feature = "cli")]
     pub fn recognize(path: &Path) -> Result<Self, Option<Defect>> {
         let elf = Elf::read(path).map_err(|_| None)?;
@@ -63,7 +63,7 @@ impl Binary {
         either!(self, file => file.cpu())
     }
 
-    /// Returns its defect. A `libcudnn.so` without a number may be a linker script.
+    /// Returns the defect of the file. A `libcudnn.so` without a number may be a linker script, which is not one.
     pub fn defect(&self, path: &Path, platform: &Platform) -> Option<Defect> {
         let script = path.extension().is_some_and(|end| end == "so");
         match either!(self, file => file.defect()) {
@@ -78,7 +78,7 @@ impl Binary {
         either!(self, file => file.release(part))
     }
 
-    /// Returns the ELF file: a DLL has no build ID, no SONAME and no directories of its own.
+    /// Returns the ELF file. A DLL has no build ID, no SONAME and no search paths.
     pub fn as_elf(&self) -> Option<&Elf> {
         match self {
             Binary::Elf(elf) => Some(elf),
@@ -91,7 +91,7 @@ impl Binary {
         either!(self, file => file.cuda_major())
     }
 
-    /// Returns the offset and the size of its device code: 0 if it has none.
+    /// Returns the offset and the size of the device code, which is 0 if there is none.
     #[cfg(feature = "cli")]
     pub fn device_code(&self) -> Option<(u64, u64)> {
         either!(self, file => file.device_code())
@@ -103,12 +103,12 @@ impl Binary {
         either!(self, file => file.bytes(offset, size))
     }
 
-    /// Returns its imports: the file name of the other library and the symbol.
+    /// Returns the imports: the file name of the other library, and the symbol.
     pub fn named_imports(&self) -> Vec<(String, Vec<u8>)> {
         either!(self, file => file.named_imports())
     }
 
-    /// Returns the symbols that it does not define; empty if it has no symbol table.
+    /// Returns the symbols that the file does not define. Empty if it has no symbol table.
     pub fn missing_symbols<'s>(&self, symbols: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         either!(self, file => file.missing_symbols(symbols))
     }

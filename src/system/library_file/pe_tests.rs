@@ -2,7 +2,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::system::library_file::made_dll::DllSpec;
 
-/// Four exports, of which the search for a name has to go both ways.
+/// Creates a DLL with four exports, so that a binary search goes both ways.
 fn dll(machine: u16) -> Vec<u8> {
     let exports = [
         ("another", 0),
@@ -95,7 +95,7 @@ fn imports_and_missing_symbols() {
             ["cudnn_cnn_versions".to_string(), String::new()]
         );
     });
-    // One that exports nothing tells nothing.
+    // A DLL without exports has no version.
     let silent = DllSpec::from_lines("", "x86_64");
     let symbols: [&[u8]; 1] = [b"one"];
     assert!(open(&silent, |dll| dll
@@ -164,7 +164,7 @@ fn delay_loaded_dlls_are_listed_separately() {
     assert_eq!(needs, ["KERNEL32.dll", "cudnn_graph64_9.dll"]);
 }
 
-/// 127 DLLs, of each of which 16,000 functions are taken, all under one name.
+/// 127 DLLs with 16,000 imported functions each, all with the same name.
 #[test]
 fn the_number_of_imports_is_limited() {
     for (letters, most) in [(60, 1 << 15), (4000, 9000)] {
@@ -188,14 +188,14 @@ fn the_number_of_imports_is_limited() {
         let start = std::time::Instant::now();
         let constraints = open(&bytes, |dll| dll.named_imports());
         assert!(constraints[0].1.len() == letters && constraints.len() <= most);
-        // Half a second, where nothing else runs.
+        // It takes half a second if nothing else runs.
         assert!(start.elapsed().as_secs() < 10);
     }
 }
 
-/// A small file could take up any room.
+/// Otherwise a small file could use any amount of memory.
 #[test]
-fn sections_that_lie_over_each_other_are_read_once() {
+fn overlapping_sections_are_read_once() {
     let made = DllSpec {
         code: vec![0; 8],
         ..DllSpec::default()
@@ -203,7 +203,7 @@ fn sections_that_lie_over_each_other_are_read_once() {
     let mut bytes = made.bytes();
     let parts = |bytes: &[u8]| open(bytes, |dll| dll.read_only().len());
     assert_eq!(parts(&bytes), 2);
-    // The second one becomes the whole file.
+    // The second section becomes the complete file.
     let length = bytes.len() as u32;
     let header = 0x58 + 240 + 40;
     bytes[header + 16..][..4].copy_from_slice(&length.to_le_bytes());

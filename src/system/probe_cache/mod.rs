@@ -34,7 +34,7 @@ const VARIABLES: [Variable; 4] = [
     Variable::NvccAppendFlags,
 ];
 
-/// The default time limit: a wrapper may have to wake a slow disk; more is a hang.
+/// The default time limit. A wrapper may have to wake a slow disk; anything longer counts as a hang.
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
 const MAX_OUTPUTS: usize = 32;
@@ -52,12 +52,13 @@ pub struct ProbeCache {
 struct CachedOutput {
     key: u64,
     output: Result<Output, Finding>,
-    /// The program and the files that determine the output, each as a line of a stamp. Empty if it is not saved.
+    /// The program and the files that determine the output, each as a line of a stamp. Empty if the output is not
+    /// saved.
     files: Vec<String>,
 }
 
 impl ProbeCache {
-    /// Opens the cache of a build. Outside a build script nothing is saved.
+    /// Opens the cache of a build. Outside a build script, nothing is saved.
     pub fn open(env: &Environment) -> Self {
         Self {
             dir: env
@@ -69,12 +70,12 @@ impl ProbeCache {
         }
     }
 
-    /// Returns the output of a program. `rests_on` returns the files that determine it besides the program, or none if
-    /// the output must not be saved.
+    /// Returns the output of a program. `depends_on` returns the files that determine it in addition to the program, or
+    /// `None` if the output must not be saved.
     pub fn query(
         &self,
         invocation: &Invocation,
-        rests_on: &dyn Fn(&Output) -> Option<Vec<PathBuf>>,
+        depends_on: &dyn Fn(&Output) -> Option<Vec<PathBuf>>,
     ) -> Result<Output, Finding> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.get_or_insert_with(|| self.read());
@@ -86,7 +87,7 @@ impl ProbeCache {
         let output = run(invocation, self.deadline.unwrap_or(DEADLINE));
         let succeeded = output.as_ref().ok().filter(|output| output.success);
         let files = succeeded.and_then(|output| {
-            let mut files = rests_on(output)?;
+            let mut files = depends_on(output)?;
             files.retain(|file| files::is_file(file));
             files.insert(0, invocation.program.clone());
             files.extend(profiles(&invocation.program));
@@ -108,7 +109,8 @@ impl ProbeCache {
         output
     }
 
-    /// The key contains the real path: in Nix, another program behind a link has the same size and modification time.
+    /// Returns the key of a query. It contains the real path, because in Nix a different program behind a link has the
+    /// same size and modification time.
     fn key(&self, invocation: &Invocation) -> u64 {
         let real = files::canonical(&invocation.program, None).ok();
         let profiles = profiles(&invocation.program);
@@ -118,8 +120,8 @@ impl ProbeCache {
     fn read(&self) -> Vec<CachedOutput> {
         let text = self.file().and_then(|file| files::read(&file).ok());
         let mut answers = text.and_then(|text| parse(&text)).unwrap_or_default();
-        // A launcher may be unchanged while the program that it starts has changed: one stale output makes all of them
-        // stale.
+        // A launcher may be unchanged while the program that it starts has changed, so one stale output makes all of
+        // them stale.
         let mut stale = Vec::new();
         for answer in &answers {
             if !answer.is_fresh() {
@@ -141,9 +143,9 @@ impl ProbeCache {
         for cached in known {
             texts.extend(cached.text());
         }
-        // Each PATH has its own outputs: the oldest are dropped.
+        // Each PATH has its own outputs, so the oldest are dropped.
         let body = texts[texts.len().saturating_sub(MAX_OUTPUTS)..].concat();
-        // An output that cannot be saved is only queried again.
+        // If an output cannot be saved, the program is only queried again.
         let _ = out_dir::create_dir(dir)
             .and_then(|()| files::write(&file, &format!("{:016x}\n{body}", hash(&*body))));
     }

@@ -4,7 +4,7 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// A directory with old compilers.
+/// A directory of compilers with old dates.
 struct Machine(PathBuf);
 
 impl Machine {
@@ -17,13 +17,16 @@ impl Machine {
         Self(dir)
     }
 
-    /// Creates a program that runs the commands `says` after it appends a line to `runs`.
-    fn program(&self, name: &str, says: &str) -> PathBuf {
+    /// Creates a program that appends a line to `runs` and then runs the `commands`.
+    fn program(&self, name: &str, commands: &str) -> PathBuf {
         let path = self.0.join(name);
         let runs = self.0.join("runs");
-        let text = format!("#!/bin/sh\necho \"$*\" >>'{}'\n{says}\n", runs.display());
-        // Written by another process: while this one has a file open, a program that another test starts has it too,
-        // and then it cannot be run.
+        let text = format!(
+            "#!/bin/sh\necho \"$*\" >>'{}'\n{commands}\n",
+            runs.display()
+        );
+        // Another process writes the file, because a file that is open for writing cannot be run. A program that a
+        // concurrent test starts would inherit it from this process.
         shell(
             "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\" && touch -d 2020-01-01T00:00:00 \"$1\"",
             &path,
@@ -69,11 +72,11 @@ fn shell(script: &str, path: &Path, text: &str) {
 }
 
 fn query(answers: &ProbeCache, program: &Path, arg: &str) -> Result<String, String> {
-    query_resting_on(answers, program, arg, &[])
+    query_depending_on(answers, program, arg, &[])
 }
 
 /// Output with a digit is saved.
-fn query_resting_on(
+fn query_depending_on(
     answers: &ProbeCache,
     program: &Path,
     arg: &str,
@@ -110,7 +113,7 @@ fn a_query_runs_once_for_all_builds() {
     assert_eq!(query(&next, &nvcc, "a"), output);
     assert!(query(&next, &nvcc, "b").is_ok_and(|output| output.starts_with("b 13")));
     assert_eq!(machine.times(), 0);
-    // Outside a build script, nothing is kept.
+    // Outside a build script, nothing is saved.
     let elsewhere = || ProbeCache::open(&Environment::default());
     assert_eq!(query(&elsewhere(), &nvcc, "a"), output);
     assert_eq!(query(&elsewhere(), &nvcc, "a"), output);
@@ -121,8 +124,11 @@ fn a_query_runs_once_for_all_builds() {
 fn another_compiler_is_queried_again() {
     let machine = Machine::new("answers-changed");
     let nvcc = machine.program("bin/nvcc", "echo 12");
-    let runs = |says: &str| {
-        assert_eq!(query(&machine.next(), &nvcc, "a"), Ok(format!("{says}\n")));
+    let runs = |commands: &str| {
+        assert_eq!(
+            query(&machine.next(), &nvcc, "a"),
+            Ok(format!("{commands}\n"))
+        );
         machine.times()
     };
     assert_eq!([runs("12"), runs("12")], [1, 0]);
@@ -158,7 +164,7 @@ fn another_compiler_is_queried_again() {
 }
 
 #[test]
-fn what_steers_a_compiler_is_part_of_the_question() {
+fn variables_that_affect_a_compiler_are_part_of_the_query() {
     let machine = Machine::new("answers-steered");
     let nvcc = machine.program("bin/nvcc", "echo 12");
     for (name, times) in [
@@ -179,7 +185,8 @@ fn a_wrapper_is_queried_again_when_its_program_has_changed() {
     let wrapper = machine.program("bin/wrapper", "exec \"${0%/*}/nvcc\"");
     let real = machine.program("bin/nvcc", "echo 12");
     let both = |answers: &ProbeCache| {
-        let layout = query_resting_on(answers, &wrapper, "layout", &[real.clone(), "/none".into()]);
+        let layout =
+            query_depending_on(answers, &wrapper, "layout", &[real.clone(), "/none".into()]);
         let version = query(answers, &wrapper, "version");
         assert_eq!(layout, version);
         (layout.unwrap(), machine.times())
@@ -190,16 +197,16 @@ fn a_wrapper_is_queried_again_when_its_program_has_changed() {
     assert_eq!(both(&machine.next()), ("1300\n".into(), 4));
 }
 
-/// It says where nvcc looks, and which programs it runs.
+/// The profile sets nvcc's search path and the programs that it runs.
 #[test]
 fn nvcc_is_queried_again_when_its_profile_has_changed() {
     let machine = Machine::new("answers-profile");
     let nvcc = machine.program("bin/nvcc", "cat \"${0%/*}/nvcc.profile\"");
     let profile = machine.0.join("bin/nvcc.profile");
     let write = "printf %s \"$2\" >\"$1\" && touch -d 2020-01-01T00:00:00 \"$1\"";
-    let runs = |says: &str| {
-        shell(write, &profile, says);
-        assert_eq!(query(&machine.next(), &nvcc, "a"), Ok(says.to_string()));
+    let runs = |commands: &str| {
+        shell(write, &profile, commands);
+        assert_eq!(query(&machine.next(), &nvcc, "a"), Ok(commands.to_string()));
         machine.times()
     };
     assert_eq!([runs("TOP=12\n"), runs("TOP=12\n")], [1, 0]);
@@ -207,7 +214,7 @@ fn nvcc_is_queried_again_when_its_profile_has_changed() {
 }
 
 #[test]
-fn a_broken_file_is_as_none() {
+fn a_broken_file_counts_as_missing() {
     let machine = Machine::new("answers-broken");
     let nvcc = machine.program("bin/nvcc", "echo 12");
     let file = machine.0.join("out/cudnn-guard/answers");
@@ -225,7 +232,7 @@ fn a_broken_file_is_as_none() {
         fs::write(&file, other).unwrap();
         assert!(machine.next().read().is_empty(), "changed at {end}");
     }
-    // With a right sum, too, nothing in it is taken for granted.
+    // The contents are checked even if the hash is right.
     for body in [
         "\n",
         "question",
@@ -246,13 +253,13 @@ fn a_broken_file_is_as_none() {
 #[test]
 fn a_failed_query_runs_again_in_the_next_build() {
     let machine = Machine::new("answers-none");
-    for says in ["echo nothing", "echo 12; exit 1"] {
-        let nvcc = machine.program("bin/nvcc", says);
+    for commands in ["echo nothing", "echo 12; exit 1"] {
+        let nvcc = machine.program("bin/nvcc", commands);
         for _ in 0..2 {
             let answers = machine.next();
             let output = query(&answers, &nvcc, "a");
             assert_eq!(output, query(&answers, &nvcc, "a"));
-            assert_eq!(machine.times(), 1, "{says}");
+            assert_eq!(machine.times(), 1, "{commands}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Properties of all lists.
+//! Properties that hold for all lists.
 
 use super::*;
 use crate::model::chosen_by::ChosenBy;
@@ -67,7 +67,7 @@ fn back(dialect: Dialect, text: &str) -> TargetList {
 
 /// CFG-15: a list that is written in a dialect is parsed back unchanged.
 #[test]
-fn every_dialect_says_what_it_can_say() {
+fn a_list_survives_every_dialect() {
     let mut random = Random(0x5eed);
     let mut counts = [0; 2];
     for _ in 0..1000 {
@@ -154,9 +154,9 @@ fn dialect_of(number: usize) -> Dialect {
     }
 }
 
-/// Every text is parsed or rejected, and the rejected word is a part of it.
+/// Every string is parsed or rejected, and the rejected word is a part of it.
 #[test]
-fn no_text_is_too_odd() {
+fn no_string_causes_a_panic() {
     let mut random = Random(0xdead);
     let pieces = [
         "-gencode",

@@ -23,7 +23,7 @@ fn code(number: u32) -> Target {
     machine(ComputeCapability::from_number(number))
 }
 
-/// The relevant properties of CUDA 13.5.
+/// An nvcc with the relevant properties of CUDA 13.5.
 fn nvcc() -> Compiler {
     let codes = [75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121];
     let letters = parse_help("'sm_75','sm_90a','sm_100f','sm_120a','sm_120f'");
@@ -61,7 +61,7 @@ fn refuses(request: &TargetRequest, gpus: &[Device], expected: &str) {
 }
 
 #[test]
-fn a_list_is_put_in_numeric_order_once() {
+fn a_list_is_sorted_without_duplicates() {
     gives(
         Some("12.0 9.0 10.0 8.0 sm_90 compute_120"),
         &[],
@@ -71,7 +71,7 @@ fn a_list_is_put_in_numeric_order_once() {
 }
 
 #[test]
-fn all_is_what_this_nvcc_can_do() {
+fn all_means_every_target_of_this_nvcc() {
     gives(
         Some("all"),
         &[],
@@ -84,9 +84,9 @@ fn all_is_what_this_nvcc_can_do() {
     );
 }
 
-/// CFG-14: all of them, not the first.
+/// CFG-14: all GPUs count, not only the first.
 #[test]
-fn without_a_wish_the_gpus_of_this_machine_decide() {
+fn without_a_request_this_machines_gpus_are_selected() {
     let selection = gives(
         None,
         &[120, 86, 86, 90],
@@ -96,9 +96,9 @@ fn without_a_wish_the_gpus_of_this_machine_decide() {
     gives(None, &[90], "sm_90 compute_90");
 }
 
-/// CFG-01: a missing GPU is no error.
+/// CFG-01: a missing GPU is not an error.
 #[test]
-fn without_wish_and_gpu_all_majors_are_compiled() {
+fn without_request_and_gpu_all_majors_are_compiled() {
     let selection = gives(
         None,
         &[],
@@ -119,7 +119,7 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
 /// Targets that cuDNN does not support are not compiled by default: Volta, which 9.11 and later do not support, and a
 /// Jetson's GPU with a cuDNN for cards.
 #[test]
-fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
+fn the_default_is_supported_by_both_nvcc_and_cudnn() {
     let cuda = Compiler::from_table(None, Version::new(12, 9, 0));
     let default = |is_served: &dyn Fn(ComputeCapability) -> bool| {
         listed(
@@ -150,7 +150,7 @@ fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
         default(&by(Version::new(9, 1, 0), 12)),
         "sm_50 sm_60 sm_70 sm_80 sm_90 sm_100 sm_120 compute_120"
     );
-    // A version after the tables is treated like the newest known one for the same CPU.
+    // A version newer than the tables is treated like the newest known one for the same CPU.
     let thirteen = Compiler::from_table(None, Version::new(13, 0, 0));
     for (triple, targets) in [
         (
@@ -180,7 +180,7 @@ fn the_default_is_what_nvcc_and_the_cudnn_both_serve() {
 }
 
 #[test]
-fn without_nvcc_a_list_stands_as_it_is_written() {
+fn without_nvcc_a_list_is_used_unchanged() {
     let selection = select(Some(&ours("37 200")), None, &[]).unwrap();
     assert_eq!(listed(&selection.list.targets()), "sm_37 sm_200");
 }
@@ -194,7 +194,7 @@ fn native_is_the_machine_code_of_this_machine() {
 
 /// CMP-09: a GPU that is newer than nvcc.
 #[test]
-fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
+fn a_gpu_that_is_newer_than_nvcc_gets_the_newest_ptx() {
     for request in [None, Some("native")] {
         let selection = gives(request, &[130, 130], "compute_121");
         assert_eq!(
@@ -215,7 +215,7 @@ fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
 }
 
 #[test]
-fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
+fn a_dropped_gpu_is_an_error_only_if_requested() {
     let selection = gives(None, &[61, 90], "sm_90 compute_90");
     assert_eq!(selection.findings[0].id, FindingId::ArchUnsupportedByNvcc);
     assert_eq!(
@@ -239,7 +239,7 @@ fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
 
 /// CFG-15: an invalid word, and how targets are written.
 #[test]
-fn says_what_cannot_be_read() {
+fn names_the_invalid_word() {
     refuses(
         &ours("80 8x"),
         &[],
@@ -274,7 +274,7 @@ fn says_what_cannot_be_read() {
 
 /// CMP-10: targets that this nvcc no longer supports, and the CUDA that did.
 #[test]
-fn says_what_nvcc_cannot_do() {
+fn names_the_unsupported_targets() {
     refuses(
         &ours("37 80 compute_200"),
         &[],
@@ -289,7 +289,7 @@ fn says_what_nvcc_cannot_do() {
 }
 
 #[test]
-fn native_without_a_gpu_is_answered_with_the_list_to_write() {
+fn native_without_a_gpu_suggests_a_list() {
     refuses(
         &ours("native"),
         &[],
@@ -300,7 +300,7 @@ fn native_without_a_gpu_is_answered_with_the_list_to_write() {
 }
 
 #[test]
-fn variables_and_build_script_in_their_order() {
+fn variables_and_build_script_in_order_of_precedence() {
     let pair = |name: &str, value: &str| (name.to_string(), value.into());
     let mut pairs = vec![
         pair("CUDNN_GUARD_ARCHS", "75"),
@@ -339,7 +339,7 @@ fn variables_and_build_script_in_their_order() {
 }
 
 #[test]
-fn the_driver_is_asked_only_where_it_matters() {
+fn the_driver_is_queried_only_if_needed() {
     assert!(needs_gpus(None));
     assert!(needs_gpus(Some(&ours("80 native"))));
     assert!(!needs_gpus(Some(&ours("80"))));

@@ -5,7 +5,7 @@ use crate::runtime::facts::finding_id::FindingId;
 
 /// Selects with the targets of an nvcc version from the table.
 #[track_caller]
-fn of_release(cuda: &str, request: &str, gpus: &[u32], expected: &str) -> Selection {
+fn select_with(cuda: &str, request: &str, gpus: &[u32], expected: &str) -> Selection {
     let (major, minor) = cuda.split_once('.').unwrap();
     let cuda = Version::new(major.parse().unwrap(), minor.parse().unwrap(), 0);
     let gpus: Vec<Device> = gpus.iter().copied().map(gpu).collect();
@@ -16,11 +16,12 @@ fn of_release(cuda: &str, request: &str, gpus: &[u32], expected: &str) -> Select
     selection
 }
 
-/// CMP-12: if nvcc cannot list its targets, its version decides. A version newer than all known ones may support more.
+/// CMP-12: if nvcc cannot list its targets, its version determines them. A version newer than all known ones may
+/// support more.
 #[test]
-fn the_table_is_open_at_the_top() {
-    of_release("14.0", "80 150a sm_140", &[], "sm_80 sm_140 sm_150a");
-    of_release("14.0", "", &[150], "sm_150 compute_150");
+fn newer_versions_may_support_more_than_the_table() {
+    select_with("14.0", "80 150a sm_140", &[], "sm_80 sm_140 sm_150a");
+    select_with("14.0", "", &[150], "sm_150 compute_150");
     let request = ours("70");
     let newer = Compiler::from_table(None, Version::new(14, 0, 0));
     let finding = select(Some(&request), newer.as_ref(), &[])
@@ -34,20 +35,20 @@ fn the_table_is_open_at_the_top() {
 
 /// ARC-01: Thor has two numbers, and each nvcc supports one of them.
 #[test]
-fn a_renamed_gpu_is_one() {
-    let note = of_release("13.0", "101a", &[], "sm_110a");
+fn a_renamed_gpu_is_one_gpu() {
+    let note = select_with("13.0", "101a", &[], "sm_110a");
     assert_eq!(
         note.findings[0].to_string(),
         "sm_101a is compiled as sm_110a: CUDA 13.0 has that number for the same GPU  [arch-unsupported-by-nvcc]"
     );
-    of_release("12.9", "Thor", &[], "sm_101");
-    of_release("12.9", "", &[110], "sm_101 compute_101");
-    of_release("13.5", "native", &[101], "sm_110");
+    select_with("12.9", "Thor", &[], "sm_101");
+    select_with("12.9", "", &[110], "sm_101 compute_101");
+    select_with("13.5", "native", &[101], "sm_110");
 }
 
 #[test]
-fn a_newer_gpu_is_served_by_what_runs_there() {
-    let selection = of_release("12.8", "native", &[121], "sm_120 compute_120");
+fn a_newer_gpu_gets_code_that_runs_on_it() {
+    let selection = select_with("12.8", "native", &[121], "sm_120 compute_120");
     let text = selection.findings[0].to_string();
     assert!(
         text.ends_with("\n  compiled    sm_120 compute_120, which run on that GPU"),
@@ -60,19 +61,19 @@ fn a_newer_gpu_is_served_by_what_runs_there() {
 }
 
 #[test]
-fn nvcc_makes_only_one_of_a_family_and_its_first() {
-    let selection = of_release("12.9", "120 120f 120a", &[], "sm_120f sm_120a");
+fn nvcc_compiles_only_one_of_a_family_and_its_first_gpu() {
+    let selection = select_with("12.9", "120 120f 120a", &[], "sm_120f sm_120a");
     assert_eq!(
         selection.findings[0].summary,
         "sm_120 is left out: nvcc makes only one of it and sm_120f, which runs on the same GPUs"
     );
-    of_release("12.9", "sm_103 103(100f)", &[], "sm_103(100f)");
-    of_release("12.9", "86(80) 86", &[], "sm_86");
-    of_release("12.9", "compute_120 120f", &[], "compute_120 sm_120f");
+    select_with("12.9", "sm_103 103(100f)", &[], "sm_103(100f)");
+    select_with("12.9", "86(80) 86", &[], "sm_86");
+    select_with("12.9", "compute_120 120f", &[], "compute_120 sm_120f");
 }
 
 #[test]
-fn what_cannot_be_made_of_that_ptx_is_said() {
+fn targets_that_the_ptx_cannot_be_compiled_to_are_reported() {
     for (list, expected) in [
         (
             "80(90)",
@@ -98,10 +99,10 @@ fn what_cannot_be_made_of_that_ptx_is_said() {
 }
 
 #[test]
-fn a_generation_is_what_nvcc_knows_of_it() {
-    of_release("12.8", "Blackwell+PTX", &[], "sm_100 sm_120 compute_120");
-    of_release("12.4", "auto 61", &[90], "sm_61 sm_90 compute_90");
-    of_release(
+fn a_generation_contains_the_gpus_that_nvcc_supports() {
+    select_with("12.8", "Blackwell+PTX", &[], "sm_100 sm_120 compute_120");
+    select_with("12.4", "auto 61", &[90], "sm_61 sm_90 compute_90");
+    select_with(
         "11.8",
         "auto",
         &[],
@@ -111,7 +112,7 @@ fn a_generation_is_what_nvcc_knows_of_it() {
 
 /// ARC-05: a release build for the GPUs of one machine lists the GPUs that it leaves out.
 #[test]
-fn a_release_build_says_whom_it_leaves_out() {
+fn a_release_build_reports_the_gpus_that_it_leaves_out() {
     let machine = [code(86), ptx(ComputeCapability::new(8, 6))];
     let note = left_out(&machine, Some(&nvcc())).unwrap();
     assert_eq!(
@@ -129,7 +130,7 @@ fn a_release_build_says_whom_it_leaves_out() {
 }
 
 #[test]
-fn letters_are_asked_for_only_where_they_are_written() {
+fn letters_are_queried_only_if_requested() {
     for (list, expected) in [
         ("80 9.0+PTX all", false),
         ("90a", true),
@@ -139,7 +140,7 @@ fn letters_are_asked_for_only_where_they_are_written() {
         assert_eq!(needs_letters(Some(&ours(list))), expected, "{list}");
     }
     assert!(!needs_letters(None));
-    // Unknown: nvcc itself will report it.
+    // It is unknown whether nvcc supports them, so nvcc itself will report an error.
     let silent = Compiler::from_answer("/nvcc", vec![code(90)], None);
     assert!(select(Some(&ours("90a")), Some(&silent), &[]).is_ok());
     assert!(select(Some(&ours("100a")), Some(&silent), &[]).is_err());
