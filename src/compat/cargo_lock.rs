@@ -4,11 +4,13 @@ use crate::model::environment::Environment;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// Files that cargo creates beside the manifest of an unpacked package, whose lock file is its author's.
+/// Files that cargo creates beside the manifest of an unpacked package. The lock file of such a package is its
+/// author's.
 const UNPACKED: [&str; 2] = [".cargo-ok", ".cargo-checksum.json"];
 
-/// Returns its path and text. cargo does not report its path: it is searched above the output directory, which is
-/// beside it by default, then above the manifest. A lock file without the package that is being built is ignored.
+/// Returns the path and text of the lock file. cargo does not report its path, so it is searched above the output
+/// directory, which is beside it by default, then above the manifest. A lock file without the package that is being
+/// built is ignored.
 pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     let (name, version) = (env.var("CARGO_PKG_NAME")?, env.var("CARGO_PKG_VERSION")?);
     let out_dir = env.os_var("OUT_DIR").map(Path::new);
@@ -25,7 +27,7 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     None
 }
 
-/// Returns the texts of a file of cargo in the current directory and, for a package, in each directory above.
+/// Returns the contents of one of cargo's files in the current directory and, for a package, in each directory above.
 #[cfg(feature = "cli")]
 pub fn texts<'a>(env: &'a Environment, file: &'a str) -> impl Iterator<Item = String> + 'a {
     let own = env.directory();
@@ -45,7 +47,7 @@ pub struct Package<'a> {
     pub is_published: bool,
 }
 
-/// Parses the packages of a `Cargo.lock`, each of which begins with the name and the version.
+/// Parses the packages of a `Cargo.lock`. Each entry starts with the name and the version.
 pub fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
     let packages = lock.split("[[package]]").skip(1);
     packages.filter_map(|package| {
@@ -65,7 +67,7 @@ mod tests {
     use std::ffi::OsString;
     use std::fs;
 
-    /// A lock with this package and no other.
+    /// Writes a lock file that contains only this package.
     fn lock(at: &Path, package: &str) {
         fs::create_dir_all(at.parent().unwrap()).unwrap();
         let text =
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_of_the_package_that_is_built() {
+    fn the_lock_of_the_package_being_built() {
         let top = std::env::temp_dir().join(format!("cudnn-guard-lock-{}", std::process::id()));
         let found = |out_dir: &str, manifest: &str| {
             let text = |value: &str| OsString::from(value);
@@ -104,7 +106,7 @@ mod tests {
         lock(&top.join("other/Cargo.lock"), "other");
         let outside = "other/target/debug/build/app-1/out";
         assert_eq!(found(outside, "work/crates/app"), of_work);
-        // A crate that has a lock of its own, which cargo does not ask.
+        // A crate with its own lock file, which cargo ignores.
         lock(&top.join("work/crates/app/Cargo.lock"), "app");
         assert_eq!(found(inside, "work/crates/app"), of_work);
         lock(&top.join("registry/app-0.1.0/Cargo.lock"), "app");

@@ -1,16 +1,17 @@
-//! The crate cudarc in a `Cargo.lock`, and its CUDA feature: it has one for each CUDA version.
+//! The crate cudarc in a `Cargo.lock`, and its feature for the CUDA version.
 
 use crate::compat::cargo_lock::packages;
 use crate::runtime::facts::version::Version;
 
-/// Returns the version of cudarc in a `Cargo.lock`; the last if there are several.
+/// Returns the version of cudarc in a `Cargo.lock`, or the last one if there are several.
 #[cfg(feature = "cli")]
 pub fn in_lock(lock: &str) -> Option<&str> {
     let cudarcs = packages(lock).filter(|package| package.name == "cudarc");
     Some(cudarcs.last()?.version)
 }
 
-/// Returns the only version of cudarc in a `Cargo.lock`; none if there are several, or if it is not from a registry.
+/// Returns the only version of cudarc in a `Cargo.lock`, or `None` if there are several or if it is not from a
+/// registry.
 pub fn only_in_lock(lock: &str) -> Option<Version> {
     let mut cudarcs = packages(lock).filter(|package| package.name == "cudarc");
     match (cudarcs.next()?, cudarcs.next()) {
@@ -24,8 +25,8 @@ pub fn number(cuda: Version) -> String {
     format!("{}{:02}0", cuda.major, cuda.minor)
 }
 
-/// Describes the feature to enable: the one of the toolkit, or of the driver if it is older. Otherwise the program
-/// calls functions that the driver does not have.
+/// Describes the feature to enable: the one for the toolkit, or for the driver if that is older. With the toolkit's
+/// feature, the program would then call functions that the driver does not have.
 pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<String> {
     let is_newer = |toolkit: Version| driver.is_some_and(|driver| driver < toolkit);
     let (version, of) = match toolkit {
@@ -53,7 +54,7 @@ mod tests {
         assert_eq!(of(LOCK), Some(Version::new(0, 18, 2)));
         assert_eq!(of(&LOCK.replace('\n', "\r\n")), of(LOCK));
         assert_eq!(of(&LOCK.replace("0.18.2", "0.19.0-rc.1")), None);
-        // A fork may ask for other names.
+        // A fork may open other names.
         assert_eq!(of(&LOCK.replace("registry+", "git+")), None);
         let (_, another) = LOCK.split_at(LOCK.rfind("[[package]]").unwrap());
         let two = format!("{LOCK}\n{}", another.replace("0.18.2", "0.19.10"));
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_tells_whether_cudarc_is_there() {
+    fn a_lock_shows_whether_cudarc_is_used() {
         let lock = "[[package]]\nname = \"cc\"\nversion = \"1.0.0\"\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n\
             dependencies = [\n \"libloading\",\n]\n";
         assert_eq!(in_lock(lock), Some("0.17.3"));

@@ -1,5 +1,5 @@
-//! The reasons why a cudarc in `Cargo.lock` does not accept the CUDA or the cuDNN of this machine, by its own sources:
-//! it has no bindings for the version, or it does not open the names of the libraries.
+//! The reasons why a cudarc in `Cargo.lock` does not accept the CUDA or the cuDNN of this machine, according to its own
+//! sources: it has no bindings for the version, or it does not open the libraries by their names.
 
 use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::{CHOICE, CUDA, CUDNN, LockedCudarc, feature, update};
@@ -12,10 +12,10 @@ use crate::system::{files, programs};
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 
-/// The features with which its build script detects a version end with this.
+/// The suffix of the features with which its build script detects a version.
 pub const DETECT: &str = "version-from-build-system";
 
-/// The prefixes of these features, and the messages with which the build script refuses a version.
+/// The prefixes of these features, and the messages with which the build script rejects a version.
 const DETECTED: [(&str, &str); 2] = [
     (CUDA, "Unsupported cuda toolkit version"),
     (CUDNN, "Unsupported cuDNN version"),
@@ -38,7 +38,7 @@ pub struct Installed<'a> {
 
 /// A reason why a cudarc does not accept an installation.
 pub enum CudarcRefusal {
-    /// Its build script ends, because it has no bindings for this version.
+    /// A version for which cudarc has no bindings, so that its build script fails.
     Unlisted {
         /// The prefix of its features.
         prefix: &'static str,
@@ -47,17 +47,17 @@ pub enum CudarcRefusal {
         listed: Vec<Version>,
         /// The newest of them that the installation and the driver support.
         choice: Option<Version>,
-        /// `true` if it has a feature that accepts any version.
+        /// `true` if cudarc has a feature that accepts any version.
         has_any: bool,
         /// A newer cudarc in the registry that has bindings.
         update: Option<Version>,
     },
-    /// It opens none of the names that a library has.
+    /// A library that cudarc does not open by any of its names.
     Unopened {
         library: PathBuf,
         /// The names that it opens, in its order.
         names: Vec<String>,
-        /// The choice of a CUDA version, if the library is of another major: the feature or the variable without the
+        /// The way to choose a CUDA version, if the library is of another major: the feature or variable without the
         /// version, and the version. A second choice would not compile.
         other_cuda: Option<(&'static str, Version)>,
         /// The newest CUDA of the library's major that cudarc and the driver support.
@@ -77,7 +77,7 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> 
     for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {
         found.extend(version.and_then(|version| unlisted(cudarc, detected, version, installed)));
     }
-    // A program that is linked opens no names.
+    // A linked program opens no library by name.
     if !cudarc.has("dynamic-linking") && !cudarc.has("static-linking") {
         for library in cudarc.opened_libraries() {
             found.extend(unopened(cudarc, &library, installed));
@@ -86,7 +86,7 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> 
     found
 }
 
-/// Returns `true` if PATH leads to an nvcc of another toolkit, which cudarc would run.
+/// Returns `true` if the nvcc on PATH, which cudarc would run, belongs to another toolkit.
 fn has_other_nvcc(installed: &Installed) -> bool {
     let real = |nvcc: &Path| files::canonical(nvcc, None).ok();
     let own = installed
@@ -97,7 +97,7 @@ fn has_other_nvcc(installed: &Installed) -> bool {
     on_path.is_some_and(|nvcc| real(&nvcc) != own)
 }
 
-/// Checks a version that the build script detects. An older CUDA than the newest that is listed is no fault.
+/// Checks a version that the build script detects. A CUDA that is older than the newest listed one is not a fault.
 fn unlisted(
     cudarc: &LockedCudarc,
     (prefix, refusal): (&'static str, &str),
@@ -108,7 +108,7 @@ fn unlisted(
     let is_it = |one: &Version| (one.major, one.minor) == (version.major, version.minor);
     let is_older = prefix == CUDA && version < *listed.last()?;
     let (before, _) = cudarc.build_script.rsplit_once(refusal)?;
-    // The line before then names the feature.
+    // The line before the message names the feature.
     let has_any = before.lines().rev().take(3).any(|line| line.contains(ANY));
     let is_accepted = listed.is_empty() || listed.iter().any(is_it) || is_older;
     if is_accepted || has_any && cudarc.has(ANY) || !cudarc.has(&format!("{prefix}{DETECT}")) {
@@ -160,7 +160,7 @@ fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Opti
         let mut files = dirs.iter().map(|dir| dir.join(name));
         files.any(|file| files::is_file(&file)) || (installed.loads)(name).is_some()
     };
-    // A link would give the program a library of another CUDA.
+    // A link would make the program load a library of another CUDA.
     let other = toolkit.filter(|toolkit| cudas.iter().all(|cuda| cuda.major != toolkit.major));
     let choice = other.and_then(|cuda| choice(&cudarc.listed(CUDA), cuda, installed.driver));
     (!names.iter().any(is_opened)).then(|| CudarcRefusal::Unopened {

@@ -12,14 +12,14 @@ use crate::system::{files, programs};
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 
-/// The builds that cargo is queried for, the first that contains the package counts. `cuda` is the usual name of the
-/// feature that enables cudarc, and all features may need packages that were never downloaded.
+/// The builds that cargo is queried for. The first that contains the package counts. `cuda` is the usual name of the
+/// feature that enables cudarc. All features together may need packages that were never downloaded.
 const BUILDS: [Option<&str>; 3] = [None, Some("--features=cuda"), Some("--all-features")];
 
 const MAX_FILE: u64 = 1 << 21;
 const MAX_DIRECTORIES: usize = 32;
 
-/// The variable that chooses the CUDA version in the newer versions of cudarc.
+/// The variable that sets the CUDA version in newer versions of cudarc.
 pub const CHOICE: &str = "CUDARC_CUDA_VERSION";
 
 /// The prefixes of the features for CUDA versions and for cuDNN versions.
@@ -63,8 +63,9 @@ impl LockedCudarc {
         versions(features(&self.manifest), prefix)
     }
 
-    /// Returns the libraries that the program opens through it: `cudnn`, `cuda` for the driver. Each module of cudarc
-    /// opens one, and has a feature. A program may use no module of the default features but `driver`.
+    /// Returns the libraries that the program opens through cudarc: `cudnn`, and `cuda` for the driver. Each module of
+    /// cudarc opens one library and has a feature. Of the modules of the default features, a program may use only
+    /// `driver`.
     pub fn opened_libraries(&self) -> Vec<String> {
         let defaults = self.manifest.split_once("\ndefault = [");
         let defaults = defaults.and_then(|(_, list)| list.split(']').next());
@@ -85,8 +86,8 @@ impl LockedCudarc {
         libraries
     }
 
-    /// Returns the names by which it opens a library, in its order, if it is compiled for one of these CUDA versions:
-    /// `std::format!("{DLL_PREFIX}{lib_name}{DLL_SUFFIX}.9")`. `None` if the source has another form.
+    /// Returns the names by which cudarc opens a library, in its order, if it is compiled for one of these CUDA
+    /// versions: `std::format!("{DLL_PREFIX}{lib_name}{DLL_SUFFIX}.9")`. Returns `None` if the source has another form.
     pub fn opened_names(&self, library: &str, cudas: &[Version], os: Os) -> Option<Vec<String>> {
         let source = read(&self.sources.join("src/lib.rs"))?;
         let (_, body) = source.split_once("fn get_lib_name_candidates(lib_name: &str)")?;
@@ -122,7 +123,7 @@ impl LockedCudarc {
     }
 }
 
-/// Returns every cudarc of a `Cargo.lock` that has sources in cargo's registry and that `resolve` finds in the build.
+/// Returns every cudarc in a `Cargo.lock` that has sources in cargo's registry and that `resolve` finds in the build.
 pub fn locked(
     lock: &str,
     env: &Environment,
@@ -132,7 +133,7 @@ pub fn locked(
     let cudarcs = packages(lock).filter(|one| one.name == "cudarc" && one.is_published);
     let versions = cudarcs.map(|cudarc| cudarc.version).take(MAX_DIRECTORIES);
     let read_one = |version: &str| {
-        // A lock may contain anything.
+        // A lock file may contain anything.
         let name = (!version.contains(['/', '\\'])).then(|| format!("cudarc-{version}"))?;
         let mut dirs = registries.iter().map(|dir| dir.join(&name));
         let sources = dirs.find(|dir| files::is_dir(dir))?;
@@ -147,8 +148,8 @@ pub fn locked(
     versions.filter_map(read_one).collect()
 }
 
-/// Resolves a version of cudarc as cargo does in this directory. `None` if no build contains it, or if cargo cannot say
-/// so offline.
+/// Resolves a version of cudarc as cargo does in this directory. Returns `None` if no build contains it, or if cargo
+/// cannot resolve it offline.
 pub fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
     let cargo = programs::on_path(&format!("cargo{EXE_SUFFIX}"), env.os_var("PATH")?)?;
     for option in BUILDS {
@@ -159,7 +160,7 @@ pub fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
         let invocation = Invocation {
             program: cargo.clone(),
             args: args.into_iter().map(String::from).collect(),
-            // rustup would install the toolchain that the package names.
+            // Otherwise rustup would install the toolchain that the package names.
             env: vec![("RUSTUP_AUTO_INSTALL".into(), "0".into())],
         };
         let deadline = env.program_deadline().unwrap_or(DEADLINE);

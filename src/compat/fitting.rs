@@ -1,4 +1,4 @@
-//! The versions that are compatible with a machine, for installing.
+//! The versions to install that are compatible with a machine.
 
 use crate::compat::{gpus, newest_cuda};
 use crate::runtime::facts::compute_capability::ComputeCapability;
@@ -8,7 +8,7 @@ use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
 /// The versions for a driver and its GPUs.
 pub struct Fitting {
     pub cuda: u32,
-    /// The CUDA minor, if the newest of the major writes PTX that the driver does not support.
+    /// The CUDA minor, if the driver does not support the PTX of the major's newest minor.
     pub minor: Option<u32>,
     /// The last cuDNN that is known to support all GPUs, if the newest does not.
     pub cudnn: Option<Version>,
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_that_fits_is_taken() {
+    fn the_newest_compatible_version_is_used() {
         let fitting = |driver: (u32, u32), gpus: &[(u32, u32)]| {
             let gpus: Vec<_> = gpus
                 .iter()
@@ -65,7 +65,7 @@ mod tests {
             ((13, 0), &[(9, 0)], (13, Some(0), None)),
             ((14, 0), &[(9, 0)], (13, None, None)),
             ((12, 2), &[(8, 6)], (12, Some(2), None)),
-            // Pascal, alone and beside an Ampere: CUDA 13 has nothing for it.
+            // Pascal alone, and Pascal beside an Ampere. CUDA 13 does not support Pascal.
             ((13, 0), &[(6, 1)], (12, None, last("9.10.2"))),
             ((12, 8), &[(8, 0), (6, 1)], (12, Some(8), last("9.10.2"))),
             ((11, 4), &[(3, 5)], (11, Some(4), last("8.7.0"))),

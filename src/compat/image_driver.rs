@@ -18,7 +18,7 @@ pub struct ImageNeedsDriver<'a> {
     /// The lowest CUDA version that the image requires from the driver.
     pub required: Version,
     pub requirement: &'a str,
-    /// The first driver version that supports the required CUDA, if the tables know it.
+    /// The first driver version that supports the required CUDA, if the tables contain it.
     pub first_driver: Option<&'static str>,
 }
 
@@ -52,7 +52,7 @@ pub fn unmet<'a>(
         return None;
     }
     let levels = requirement.split([' ', ',']).filter_map(|condition| {
-        // Of one number or more.
+        // The version has one number or more.
         Version::parse(&format!("{}.0", condition.strip_prefix("cuda>=")?))
     });
     let required = levels.filter(|required| *required > cuda).min()?;
@@ -83,7 +83,7 @@ mod tests {
 
     /// DRV-02
     #[test]
-    fn what_an_image_asks_of_the_driver_is_held_against_it() {
+    fn the_requirement_of_an_image_is_compared_with_the_driver() {
         let requirement =
             "cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551";
         assert_eq!(
@@ -96,7 +96,7 @@ mod tests {
              = help: start the container with NVIDIA_DISABLE_REQUIRE=1, if the program holds machine code for its GPU\n  \
              asked by    NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551"
         );
-        // What one brand may run on, and what the driver does not tell.
+        // A condition for one brand, and a driver of unknown version.
         assert_eq!(finding(requirement, (12, 2), Some("535.183.01")), None);
         assert_eq!(finding(requirement, (12, 7), None), None);
         assert_eq!(finding(requirement, (12, 10), Some("575.1")), None);

@@ -27,7 +27,7 @@ use crate::runtime::judge::{gpu_support, rules};
 pub struct NewerToolkitPtx {
     /// The PTX of the toolkit, and the driver.
     pub ptx: NewerPtx,
-    /// The first driver version that supports the PTX, if the tables know it.
+    /// The first driver version that supports the PTX, if the tables contain it.
     pub first_driver: Option<&'static str>,
     /// `false` if the targets have machine code for every GPU of this machine.
     pub is_needed: bool,
@@ -80,7 +80,7 @@ pub fn targets(
     faults.iter().map(UnsupportedGpu::finding).collect()
 }
 
-/// Returns the table with a row read from this cuDNN, which takes precedence over the row of its version.
+/// Returns the table with a row read from this cuDNN's files, which takes precedence over the row for its version.
 fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<CudnnTargets> {
     let mut rows = compat::gpus(&platform.cpu);
     if !cudnn.gpu_codes.is_empty() {
@@ -94,8 +94,9 @@ fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<
     rows
 }
 
-/// Returns `true` if the cuDNN may support the GPU: not if the answer is no, and not for a Jetson, about which the
-/// tables know nothing. Only the tables count, as in a build. A version newer than the tables counts as their newest.
+/// Returns `true` if the cuDNN may support the GPU. Returns `false` if the answer is no, and for a Jetson, about which
+/// the tables know nothing. Only the tables count, as in a build. A version that is newer than the tables counts as
+/// their newest.
 pub fn may_support(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -> bool {
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return true;

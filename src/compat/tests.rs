@@ -23,7 +23,7 @@ fn lines(table: &'static str) -> Vec<&'static str> {
     rows(table, &|line| Some(line))
 }
 
-/// ARC-02, ARC-03, ARC-04, VER-06: 27 builds, each with what was read off its files.
+/// ARC-02, ARC-03, ARC-04, VER-06: 27 builds, each with the targets that were read from its files.
 #[test]
 fn every_known_build_agrees_with_the_rules() {
     let mut compared = 0;
@@ -55,7 +55,7 @@ fn every_known_build_agrees_with_the_rules() {
     assert_eq!(compared, 27 * 18);
 }
 
-/// ARC-02: between two builds that were read, and above all of them.
+/// ARC-02: versions between two builds that were read, and after all of them.
 #[test]
 fn between_builds_only_common_targets_are_known() {
     let table = gpus("x86_64");
@@ -72,7 +72,7 @@ fn between_builds_only_common_targets_are_known() {
         ("9.7.1", 11, "12.0", GpuSupport::ByPtx),
         ("9.7.2", 11, "12.0", GpuSupport::Unknown),
         ("9.8.0", 11, "12.0", GpuSupport::No),
-        // Newer than all: what is served stays so, what was left behind stays behind, what is to come may have come.
+        // Newer than all: support continues, dropped GPUs stay unsupported, and future GPUs are unknown.
         ("9.99.0", 13, "9.0", GpuSupport::Yes),
         ("9.99.0", 13, "7.0", GpuSupport::No),
         ("9.99.0", 13, "13.0", GpuSupport::Unknown),
@@ -81,13 +81,13 @@ fn between_builds_only_common_targets_are_known() {
         // Older than all, or for an unknown CUDA major.
         ("7.6.5", 11, "2.1", GpuSupport::Unknown),
         ("9.28.0", 14, "9.0", GpuSupport::Unknown),
-        // Machine code for cards is not promised to a Jetson.
+        // Machine code for cards need not run on a Jetson.
         ("9.28.0", 13, "8.7", GpuSupport::Unknown),
     ] {
         let support = cudnn(version, cuda).support(&table, cc(gpu));
         assert_eq!(support, expected, "{version} for CUDA {cuda} on {gpu}");
     }
-    // Thor is served by builds for its own processor alone.
+    // Only builds for Thor's own architecture support it.
     let thor = cc("11.0");
     assert_eq!(cudnn("9.28.0", 13).support(&table, thor), GpuSupport::No);
     let table = gpus("aarch64");
@@ -165,22 +165,22 @@ fn every_row_of_every_table_is_complete() {
     );
 }
 
-/// DRV-03: the PTX version counts, not the release: 12.6 writes that of 12.5.
+/// DRV-03: the PTX version counts, not the CUDA version. 12.6 writes the PTX version of 12.5.
 #[test]
-fn ptx_is_taken_from_a_driver_of_its_version_on() {
+fn ptx_is_supported_from_the_driver_of_its_version_on() {
     let from = |cuda| ptx_from(release(cuda)).map(Version::short);
     assert_eq!(from("12.5").as_deref(), Some("12.5"));
     assert_eq!(from("12.6").as_deref(), Some("12.5"));
     assert_eq!(from("12.8.1").as_deref(), Some("12.8"));
     assert_eq!(from("13.5").as_deref(), Some("13.5"));
-    // Newer than the table: not older than its newest.
+    // A version newer than the table counts as its newest.
     assert_eq!(from("14.2").as_deref(), Some("13.5"));
     assert_eq!(from("11.2"), None);
 }
 
 /// DRV-01, VER-06: Linux and Windows.
 #[test]
-fn a_driver_is_named_for_its_system() {
+fn the_named_driver_depends_on_the_system() {
     let linux = Platform::from_triple("x86_64-unknown-linux-gnu");
     let windows = Platform::from_triple("x86_64-pc-windows-msvc");
     assert_eq!(
@@ -206,15 +206,15 @@ fn a_driver_is_named_for_its_system() {
 }
 
 #[test]
-fn the_newest_releases_of_the_tables() {
+fn the_newest_versions_in_the_tables() {
     assert_eq!(newest_cudnn("x86_64"), Some(release("9.28.1")));
     assert_eq!(newest_cudnn("aarch64"), Some(release("9.28.0")));
     assert_eq!(newest_cuda(), Some(release("13.5")));
 }
 
-/// 91400 is 9.14.0, 8907 is 8.9.7, and 9.10 is later than 9.9, whichever order the numbers come in.
+/// 91400 is 9.14.0, 8907 is 8.9.7, and 9.10 is later than 9.9, in any order.
 #[test]
-fn releases_and_capabilities_are_numbers() {
+fn versions_and_capabilities_are_numbers() {
     for (number, text) in [
         (8907, "8.9.7"),
         (8500, "8.5.0"),

@@ -1,4 +1,4 @@
-//! A file that is no usable driver where a program or a library opens NVIDIA's driver.
+//! A file that is not a usable driver where a program or library opens NVIDIA's driver.
 
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
@@ -16,14 +16,14 @@ use crate::system::files;
 use crate::toolkit::dependencies::is_of_toolkit;
 use std::path::Path;
 
-/// Returns the finding for a stub or an older library that the program, which has these constants, or its cuDNN gets in
-/// place of the driver. In an image, the driver may be mounted over a stub in the system's directories.
+/// Returns the finding about a stub or an older library that the program, which has these constants, or its cuDNN gets
+/// instead of the driver. In an image, the driver may be mounted over a stub in the system's directories.
 pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<Finding> {
-    // From the message of a cudarc that opens libraries itself.
+    // A part of the message of a cudarc that opens libraries itself.
     let words = b"hared library - searched for library names: ";
     let has_guard = guards.iter().any(|guard| guard.loader == Loader::Cudarc);
     let is_cudarc = has_guard || contains(constants, b's', words);
-    // Other programs have nothing to do with the driver.
+    // Other programs do not use the driver.
     let is_user = |object: &Object| {
         let name = &object.name;
         name.starts_with(PLAIN_DRIVER) || name.starts_with("libcudnn") || is_of_toolkit(name)
@@ -60,7 +60,7 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
             Some((_, module)) => driver_library::release(file).as_ref() == Some(module),
             None => files::is_file(file) && !is_stub(file),
         };
-        // The requester of a library that is already loaded, else the opener.
+        // The requester, if the library is already loaded, or else the opener.
         let by = library.requester.unwrap_or(opener);
         let drivers = graph.search_path(by).candidates(DRIVER_SO, view);
         let mut drivers = drivers.into_iter().map(|(_, file)| file);
@@ -78,8 +78,9 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
     None
 }
 
-/// Returns the versions of a driver's library and of the kernel module, if the library is older, such as one of an old
-/// cuda-compat package. CUDA refuses it with error 803. A newer one may be right: it makes an old driver run a new CUDA.
+/// Returns the versions of the driver library and of the kernel module if the library is older, as in an old
+/// cuda-compat package. CUDA then fails with error 803. A newer library may be intended: it makes an old driver support
+/// a newer CUDA.
 fn older(library: &Path, view: &View) -> Option<(String, String)> {
     let module = files::read(&view.path(Path::new("/proc/driver/nvidia/version"))).ok()?;
     let module = driver_release::parse_release(&module)?;

@@ -1,4 +1,5 @@
-//! Libraries that require an executable stack. glibc 2.41 and later open none, unless the program starts with one.
+//! Libraries that require an executable stack. glibc 2.41 and later open none of them unless the program starts with
+//! one.
 
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
@@ -6,9 +7,10 @@ use crate::runtime::loader::refused_library::{EXECUTABLE_STACK, Refusal, Refused
 use crate::system::Host;
 use crate::{Finding, FindingId};
 
-/// The first glibc that refuses, as the name of its newest symbols.
+/// The first glibc that refuses them, as the name of its newest symbols.
 const FIRST: &str = "GLIBC_2.41";
-/// The tunable that decides: 0 for no program, 1 for programs that require it (the default), 2 for all programs.
+/// The tunable that enables an executable stack: 0 for no program, 1 for programs that require it (the default), 2 for
+/// all programs.
 const TUNABLE: &str = "glibc.rtld.execstack=";
 
 /// Returns the findings about libraries that the glibc of the graph refuses.
@@ -20,7 +22,7 @@ pub fn findings(graph: &LoadGraph, host: &Host) -> Vec<Finding> {
     let allowed = tunables
         .filter_map(|one| one.strip_prefix(TUNABLE))
         .next_back();
-    // A library that is inspected itself is opened by another program.
+    // A library that is inspected directly is opened by another program.
     let program = graph.objects.first().map(|it| &it.linkage);
     let is_program = program.is_some_and(|it| it.interpreter.is_some());
     let starts = |it: &Object| is_program && it.need == LoadPhase::Start;

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 /// A reason why a program may not run.
 pub enum InspectionFault<'a> {
-    /// A file that is not a program, with its damage if it is of that kind.
+    /// A file that is not a program, with its defect if it is of that kind.
     Unreadable(&'a Path, Option<Defect>),
     /// A package that was built without CUDA, and the reason.
     WithoutCuda(&'a str, &'a str),
     /// A package that was built to be linked with cuDNN, in a program that is not.
     NotLinked(&'a str, &'a Path),
-    /// A program with libtorch that does not load this part of it for CUDA.
+    /// A program with libtorch that does not load this CUDA part of libtorch.
     WithoutTorchCuda(&'a Path, &'a Path),
-    /// A crate whose framework is found without this library, its part for CUDA, in these directories.
+    /// A crate whose framework is found without this library, which is its CUDA part, in these directories.
     NoProvider(&'a str, &'a str, &'a [PathBuf]),
     /// Functions that a file calls but its library does not have. The library's name is without numbers.
     UndefinedFunctions {
@@ -44,31 +44,31 @@ pub enum InspectionFault<'a> {
         user: Option<&'a Path>,
         cpu: &'a str,
     },
-    /// A library whose place has an empty file or a dangling link, over which something is mounted later.
+    /// A library that is replaced by an empty file or a dangling link, over which the real one is mounted later.
     MountedLater(&'a Path, &'a Missing),
-    /// No NVIDIA driver; `true` if the program is inspected in an image.
+    /// A missing NVIDIA driver. `true` if the program is inspected in an image.
     NoDriver(&'a Missing, bool),
     NoLibrary(&'a Missing, Vec<FoundFile<'a>>, LibrarySource, &'a str),
-    /// No DLL; `true` if the PATH where the program runs is known.
+    /// A missing DLL. `true` if PATH on the system that runs the program is known.
     NoDll(&'a Missing, bool, Option<&'a Path>),
 }
 
 /// A file that the loader does not reach, with its version if known.
 pub type FoundFile<'a> = (Option<Version>, &'a Path);
 
-/// The place to get a library from.
+/// A source of a missing library.
 pub enum LibrarySource {
     /// A directory that contains it.
     Directory(String),
     /// The toolkits of these CUDA majors.
     Toolkit(String),
-    /// The wheel of the file that needs it, which has its own copy.
+    /// The wheel of the file that needs it, which contains a copy.
     Wheel,
     /// A package of the system.
     Package,
 }
 
-/// A cuDNN that the loader finds by none of its names.
+/// A cuDNN that the loader does not find by any of its names.
 pub struct UnresolvedCudnn<'a> {
     pub request: Request<'a>,
     pub names: Vec<&'a str>,
@@ -104,9 +104,9 @@ pub enum Reach<'a> {
     Directory(String),
     /// Search this directory, also by an rpath.
     Rpath(String),
-    /// Add the links for the SONAMEs in this directory, and search it.
+    /// Create the links for the SONAMEs in this directory, and search it.
     Links(String),
-    /// Add the name that cudarc requests in this directory, and search it.
+    /// Create the name that cudarc requests in this directory, and search it.
     Rename(String),
     /// Remove the quotation marks in PATH.
     Unquote(&'a Misplaced),

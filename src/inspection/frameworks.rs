@@ -18,7 +18,7 @@ use crate::toolchain::environment_checks::loaded_file;
 use crate::{Finding, FindingId};
 use std::path::PathBuf;
 
-/// A framework whose part for CUDA is a library of its own.
+/// A framework whose CUDA part is a separate library.
 pub struct Framework {
     pub name: &'static str,
     library: &'static str,
@@ -47,12 +47,12 @@ pub const FRAMEWORKS: [Framework; 2] = [
 const TORCH_DOWNLOADS: &str = "target/*/build/torch-sys-*/out/libtorch/libtorch/lib";
 
 impl Framework {
-    /// Adds the findings about the framework, whose dependencies are searched as for a program without an rpath.
+    /// Adds the findings about the framework. Its dependencies are searched as for a program without an rpath.
     pub fn examine(&self, host: &Host, installed: &[Candidate], findings: &mut Vec<Finding>) {
         let platform = &host.platform;
         let configs: String = texts(&host.env, ".cargo/config.toml").collect();
         let is_configured = self.variables.iter().any(|name| configs.contains(name));
-        // The search of Windows is not known here, nor the variables that only a build gets.
+        // The Windows search path is unknown here, as are variables that only a build gets.
         if platform.os != Os::Linux || is_configured {
             return;
         }
@@ -62,12 +62,12 @@ impl Framework {
             let fault = InspectionFault::NoProvider(self.name, library, &dirs);
             return findings.push(fault.finding());
         };
-        // A file of another system is not judged.
+        // A file for another system is not checked.
         let Ok(linkage) = linkage::read(&path) else {
             return;
         };
-        let env = loader_env::of(&linkage, false, host);
-        // A program beside the library, which opens it.
+        let env = loader_env::capture(&linkage, false, host);
+        // A made-up program beside the library that opens it.
         let program = Linkage {
             needed: Vec::new(),
             soname: None,
@@ -77,7 +77,7 @@ impl Framework {
         let mut graph = LoadGraph::resolve(&path.with_file_name("program"), program, env);
         graph.open(library, 0, LoadPhase::Later);
         let missing = std::mem::take(&mut graph.missing);
-        // Newer providers are not linked with cuDNN and open it.
+        // Newer providers are not linked with cuDNN but open it.
         let majors = majors::CUDNN.iter();
         let mut names = majors.map(|major| platform.cudnn_library(*major));
         let main = names.find_map(|name| graph.open(&name, 0, LoadPhase::Later));
@@ -91,8 +91,8 @@ impl Framework {
         findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
     }
 
-    /// Returns the directories in which the crate finds the framework: those of its variable, else of its own download,
-    /// of the Python environment and of the loader.
+    /// Returns the directories in which the crate finds the framework: those in its variable, or else those of its own
+    /// download, the Python environment and the loader.
     fn dirs(&self, host: &Host) -> Vec<PathBuf> {
         let env = &host.env;
         let is_pythons = self.name == "tch" && env.os_var("LIBTORCH_USE_PYTORCH").is_some();

@@ -15,8 +15,8 @@ pub struct MissingInterpreter<'a> {
 }
 
 impl<'a> MissingInterpreter<'a> {
-    /// Checks the loader of a program for this CPU. A root without the loader is only judged if it has musl's: it may
-    /// be a part of a system.
+    /// Checks the loader of a program for this CPU. A root without the loader is reported only if it contains musl's,
+    /// because it may be only a part of a system.
     pub fn detect(
         program: &'a Path,
         interpreter: &'a str,

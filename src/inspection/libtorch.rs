@@ -1,4 +1,4 @@
-//! Programs with libtorch whose linker left out its part for CUDA, of which they name no function.
+//! Programs with libtorch whose linker left out its CUDA part, because they call none of its functions.
 
 use crate::inspection::fault::InspectionFault;
 use crate::loader::ldso::LoadGraph;
@@ -9,7 +9,7 @@ use crate::system::files;
 
 pub const CUDA: &str = "libtorch_cuda.so";
 
-/// Returns the finding for a program that does not load this part, which is beside the part for the CPU.
+/// Returns the finding about a program that does not load the CUDA part, which is beside the CPU part.
 pub fn finding(graph: &LoadGraph) -> Option<Finding> {
     let program = graph.objects.first()?;
     let mut objects = graph.objects.iter();

@@ -16,9 +16,9 @@ use std::path::Path;
 /// A limit above the number of libraries that any system preloads.
 const MOST_PRELOADS: usize = 64;
 
-/// Returns the environment of a program or library before its first library is searched. `is_privileged`: the program
-/// has more privileges than its user, so the loader ignores the variables.
-pub fn of(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv {
+/// Returns the loader environment of a program or library. `is_privileged` means that the program has more privileges
+/// than its user, so that the loader ignores the variables.
+pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv {
     let root = host.root.as_deref();
     let library_path = host.env.get(Variable::LdLibraryPath);
     let library_path = library_path.map(OsStr::to_string_lossy);

@@ -1,4 +1,4 @@
-//! CUDA libraries of different releases in one program. The loader selects them by names without a minor release.
+//! CUDA libraries of different versions in one program. The loader selects them by names without a minor version.
 
 use crate::cudnn::package_owner;
 use crate::loader::ldso::LoadGraph;
@@ -18,14 +18,14 @@ pub struct MixedLibraries<'a> {
     /// The files of the caller and of the library, without links, and the wheels that contain them.
     pub files: [PathBuf; 2],
     pub wheels: [Option<Owner>; 2],
-    /// The CUDA release in the names of the functions.
+    /// The CUDA version in the names of the functions.
     pub release: Option<Version>,
     /// A file of the library that defines the functions.
     pub compatible: Option<PathBuf>,
     pub fixes: Vec<LibraryPathFix>,
 }
 
-/// A change of LD_LIBRARY_PATH after which the loader selects libraries that belong together.
+/// A change of LD_LIBRARY_PATH that makes the loader select compatible libraries.
 pub enum LibraryPathFix {
     Remove(PathBuf),
     PutFirst(PathBuf),
@@ -58,7 +58,7 @@ fn mismatches(graph: &LoadGraph) -> Vec<Mismatch<'_>> {
     for caller in &graph.objects {
         let mut needs = caller.linkage.needed.clone();
         needs.retain(|name| is_of_toolkit(name));
-        // Those of programs are compared by their names, also without versions.
+        // Functions of programs are also compared by name, without versions.
         if caller.linkage.soname.is_none() || needs.is_empty() {
             continue;
         }
@@ -69,7 +69,7 @@ fn mismatches(graph: &LoadGraph) -> Vec<Mismatch<'_>> {
             let library = library.and_then(|index| graph.objects.get(index));
             if let Some((library, file)) = library.and_then(|one| Some((one, read(one)?))) {
                 let mut functions = file.missing_symbols(imported_from(&imports, &name));
-                // A file that cannot be read may define all.
+                // A file that cannot be read may define all functions.
                 functions.retain(|function| {
                     let defines = |file: Elf| file.defines(function);
                     let mut objects = graph.objects.iter();
@@ -85,7 +85,7 @@ fn mismatches(graph: &LoadGraph) -> Vec<Mismatch<'_>> {
     found
 }
 
-/// Returns the CUDA release at the end of the functions' names: 12.4 for `__nvJitLinkComplete_12_4`.
+/// Returns the CUDA version at the end of the functions' names: 12.4 for `__nvJitLinkComplete_12_4`.
 fn release(library: &str, functions: &[String]) -> Option<Version> {
     let own = LibraryName::read(library)?.major()?;
     let of = |function: &String| {
@@ -96,7 +96,7 @@ fn release(library: &str, functions: &[String]) -> Option<Version> {
     functions.iter().filter_map(of).max()
 }
 
-/// Returns a file of the library that the loader would select later, and that defines these functions.
+/// Returns a file of the library that comes later in the loader's search and that defines these functions.
 fn compatible(graph: &LoadGraph, library: &Object, functions: &[String]) -> Option<PathBuf> {
     let path = graph.search_path(library.requester?);
     let mut candidates = path.candidates(&library.name, &graph.env.view).into_iter();
@@ -109,7 +109,7 @@ fn compatible(graph: &LoadGraph, library: &Object, functions: &[String]) -> Opti
     Some(dir.join(&library.name))
 }
 
-/// Returns the changes of LD_LIBRARY_PATH that help. `objects`: the library and its caller.
+/// Returns the changes of LD_LIBRARY_PATH that help. `objects` are the library and its caller.
 fn fixes(graph: &LoadGraph, objects: [&Object; 2], right: Option<&Path>) -> Vec<LibraryPathFix> {
     let mut fixes = Vec::new();
     let mut entries: Vec<&str> = graph.env.library_path.split(':').collect();
@@ -134,7 +134,7 @@ fn fixes(graph: &LoadGraph, objects: [&Object; 2], right: Option<&Path>) -> Vec<
     fixes
 }
 
-/// Returns `true` if the loader finds all libraries with these entries, and a compatible one of this name.
+/// Returns `true` if the loader finds all libraries with these entries, including a compatible one of this name.
 fn is_fixed_by(graph: &LoadGraph, entries: &[&str], library: &str) -> bool {
     let Some(program) = graph.objects.first() else {
         return false;
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_release_is_at_the_end_of_a_name() {
+    fn the_version_is_at_the_end_of_a_name() {
         let of = |functions: &[&str]| {
             let functions: Vec<String> = functions.iter().map(|one| (*one).into()).collect();
             release("libnvJitLink.so.12", &functions)

@@ -86,7 +86,7 @@ impl Inspection {
             },
             linkage: read,
             findings: Vec::new(),
-            unknown: others.iter().map(not_understood).collect(),
+            unknown: others.iter().map(unknown_rule).collect(),
             lenient: None,
             finds_driver: false,
         };
@@ -118,7 +118,7 @@ impl Inspection {
         inspection.input.allow.apply(&mut inspection.findings);
         // Allowed findings do not affect the loader.
         inspection.findings.extend(refused);
-        let (mut findings, unknown) = inspection.input.judge();
+        let (mut findings, unknown) = inspection.input.check();
         // A missing driver is reported once, with the help for this machine.
         let is_driver = |one: &Finding| one.id == FindingId::DriverMissing;
         if let Some(known) = inspection.findings.iter_mut().find(|one| is_driver(one)) {
@@ -160,9 +160,9 @@ impl Inspection {
         if let Some(missing) = MissingInterpreter::detect(program, loader, cpu, root) {
             return (vec![missing.finding()], None);
         }
-        let env = loader_env::of(&self.linkage, self.input.is_privileged, host);
+        let env = loader_env::capture(&self.linkage, self.input.is_privileged, host);
         let mut graph = LoadGraph::resolve(&self.input.program, self.linkage.clone(), env);
-        // A guard opens its cuDNN before ONNX Runtime does.
+        // A guard opens cuDNN before ONNX Runtime does.
         let has_guard = !self.input.guards.is_empty();
         let early = (!has_guard).then(|| provider::load(&mut graph, host, true));
         if let Some(main_library) = self.main_library(&mut graph) {
@@ -185,7 +185,7 @@ impl Inspection {
         self.findings.extend(libtorch::finding(&graph));
         let mixed = mixed_libraries::find(&graph);
         refused.extend(mixed.iter().map(MixedLibraries::finding));
-        // Without a guard it is unknown whether the program uses cudarc, and an image gets the driver of its machine.
+        // Without a guard it is unknown whether the program uses cudarc, and an image gets its machine's driver.
         let is_used = !is_image && self.input.by_cudarc().is_some();
         let constants = Elf::read(&self.input.program).ok();
         let constants = constants.and_then(|elf| elf.rodata()).unwrap_or_default();
@@ -208,8 +208,8 @@ impl Inspection {
         (refused, provider)
     }
 
-    /// Returns the cuDNN that is loaded with the program, else the one that it opens. cudarc may open another one than
-    /// is already loaded.
+    /// Returns the cuDNN that is loaded with the program, or else the one that the program opens. cudarc may open a
+    /// different cuDNN than the loaded one.
     fn main_library(&mut self, graph: &mut LoadGraph) -> Option<usize> {
         let by = |loader| {
             let mut guards = self.input.guards.iter();
@@ -223,7 +223,7 @@ impl Inspection {
             for (index, object) in graph.objects.iter().enumerate() {
                 loaded.extend(main_library::loaded_major(object).map(|major| (index, major)));
             }
-            // Like the guard, prefer a loaded cuDNN that is compatible.
+            // Prefer a loaded cuDNN that is compatible, like the guard does.
             let fits = loaded.iter().find(|(_, major)| majors.contains(major));
             let loaded = fits.or(loaded.first()).map(|(index, _)| *index);
             if fits.is_some() || by(Loader::Dlopen).is_none() {
@@ -242,7 +242,7 @@ impl Inspection {
             let found = found.and_then(|index| aside.objects.get(index));
             self.input.unrequested = found.map(|object| object.path.clone());
         }
-        // One of cudarc's many names is enough.
+        // Only one of cudarc's many names is reported.
         let reported = usize::from(cudarc.is_some() && found.is_none());
         if found.is_some() || cudarc.is_some() {
             let others = names.get(reported..).unwrap_or_default();
@@ -258,7 +258,7 @@ impl Inspection {
         found
     }
 
-    /// Searches as for a build, if a library is missing.
+    /// Searches like a build if a library is missing.
     fn search_elsewhere(&mut self, host: &Host) {
         let missing = &self.input.missing;
         if missing.is_empty() {
@@ -331,7 +331,7 @@ impl Inspection {
         }
     }
 
-    /// Returns fail if the program cannot run; unknown if something could not be checked; else pass.
+    /// Returns fail if the program cannot run, unknown if something could not be checked, and pass otherwise.
     pub fn verdict(&self) -> Verdict {
         report::verdict(&self.findings, self.unknown.is_empty())
     }
@@ -347,7 +347,7 @@ fn installations(host: &Host) -> Vec<Candidate> {
 }
 
 /// Describes a record with a rule of a later cudnn-guard, which cannot be checked.
-fn not_understood(built: &Built) -> String {
+fn unknown_rule(built: &Built) -> String {
     format!(
         "{} was built with cudnn-guard {}, which says in a newer way what may be loaded (`{}`)",
         built.package.as_deref().unwrap_or("a crate"),

@@ -1,4 +1,4 @@
-//! The builtins of NVRTC: a library that NVRTC opens by a name with its own minor release when it compiles.
+//! The builtins of NVRTC. NVRTC opens this library when it compiles, by a name with its own minor version.
 
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::package_owner;
@@ -33,7 +33,7 @@ pub fn open_builtins(graph: &mut LoadGraph) {
     }
 }
 
-/// Returns the first text that is only the name of the builtins. Messages contain the name, too.
+/// Returns the first string that is exactly the name of the builtins. Messages contain the name, too.
 fn name_in(constants: &[u8]) -> Option<String> {
     let mut texts = constants.split(|byte| *byte == 0);
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
@@ -46,7 +46,7 @@ fn name_in(constants: &[u8]) -> Option<String> {
 }
 
 impl<'a> MissingBuiltins<'a> {
-    /// Searches the directory of the NVRTC that opens the builtins, also the one that a link points to.
+    /// Searches the directory of the NVRTC that opens the builtins, and the directory that a link to it points to.
     pub fn new(missing: &'a Missing, sysroot: Sysroot) -> Self {
         let real = sysroot.canonical(&missing.needed_by);
         let is_builtins = |name: &str| name.starts_with(BUILTINS);
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_the_builtins_is_a_text_of_its_own() {
+    fn the_name_of_the_builtins_is_a_separate_string() {
         for (constants, name) in [
             (&b"x\0nvrtc: error: failed to open libnvrtc-builtins.so.12.4.\0libnvrtc-builtins.so.12.4\0"[..], Some("libnvrtc-builtins.so.12.4")),
             (b"\0libnvrtc-builtins.so.12.4 is corrupted\0libnvrtc-builtins.so.13.10\0y", Some("libnvrtc-builtins.so.13.10")),

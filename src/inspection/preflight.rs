@@ -22,7 +22,7 @@ use crate::system::sysroot::Sysroot;
 use crate::{Finding, Version};
 use std::path::PathBuf;
 
-/// Everything that is known about the program and the system where it will run.
+/// Everything that is known about the program and about the system that will run it.
 #[derive(Clone, Debug, Default)]
 pub struct PreflightInput {
     pub program: PathBuf,
@@ -37,9 +37,9 @@ pub struct PreflightInput {
     pub missing: Vec<Missing>,
     /// The cuDNN that the program uses.
     pub cudnn: Option<Cudnn>,
-    /// The reason why the loader uses that cuDNN.
+    /// The reason why the loader uses this cuDNN.
     pub via: Option<LoadOrigin>,
-    /// How the library was found, for messages.
+    /// A description of how the library was found, for messages.
     pub found_via: String,
     /// Files elsewhere on that system that could replace missing ones.
     pub others: Vec<Other>,
@@ -52,10 +52,10 @@ pub struct PreflightInput {
     /// For Windows: the cuDNN in a directory that PATH has in quotation marks.
     pub in_quotes: Option<Misplaced>,
     /// For Windows: the search path.
-    pub dll_folders: Vec<LoadOrigin>,
+    pub dll_directories: Vec<LoadOrigin>,
     /// For Windows: the dependencies of cuDNN outside its own sub-libraries.
     pub dll_dependencies: Option<DllDependencies>,
-    /// For Windows: `true` if PATH is that of the system where the program runs.
+    /// For Windows: `true` if PATH is the one on the system that runs the program.
     pub path_known: bool,
     pub allow: Allowed,
     /// The driver and its GPUs, if they were queried.
@@ -85,8 +85,8 @@ pub fn within(guard: &Built) -> Option<Cudnn> {
 }
 
 impl PreflightInput {
-    /// Returns the findings, and what could not be checked.
-    pub fn judge(&self) -> (Vec<Finding>, Vec<String>) {
+    /// Returns the findings, and descriptions of what could not be checked.
+    pub fn check(&self) -> (Vec<Finding>, Vec<String>) {
         let mut findings = Vec::new();
         let mut unknown = Vec::new();
         if self.guards.is_empty() {
@@ -97,7 +97,7 @@ impl PreflightInput {
         }
         self.opened(&mut findings, &mut unknown);
         self.allow.apply(&mut findings);
-        // CUDNN_GUARD_ALLOW cannot permit what the loader refuses, since the program exits before the guard starts.
+        // CUDNN_GUARD_ALLOW cannot allow a failure of the loader, because the program exits before the guard starts.
         self.not_found(&mut findings, &mut unknown);
         self.damaged(&mut findings);
         self.too_old(&mut findings);
@@ -159,7 +159,7 @@ impl PreflightInput {
         guards.find(|built| built.loader == Loader::Cudarc)
     }
 
-    /// Adds the finding for a cuDNN that the program opens itself, if none is found.
+    /// Adds the finding about a cuDNN that the program opens itself, if none is found.
     fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let is_dll = self.platform.os == Os::Windows;
         let is_opened = |one: &&Missing| {
@@ -174,7 +174,7 @@ impl PreflightInput {
             return;
         };
         let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
-        // Without a GPU the program may not need it.
+        // Without a GPU, the program may not need it.
         let sure = !self.gpus().is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
         let missing = unfit.unwrap_or(first);
@@ -189,7 +189,7 @@ impl PreflightInput {
         }
     }
 
-    /// Returns the finding for a cuDNN that the loader finds by none of these names.
+    /// Returns the finding about a cuDNN that the loader does not find by any of these names.
     fn no_cudnn(
         &self,
         request: Request<'_>,

@@ -1,5 +1,5 @@
-//! The CUDA provider of ONNX Runtime, a plugin beside its library, and libtorch's part for CUDA. ONNX Runtime computes on
-//! the CPU, and only logs the reason, if the provider does not load.
+//! The CUDA provider of ONNX Runtime, which is a plugin beside its library, and the CUDA part of libtorch. If the
+//! provider does not load, ONNX Runtime computes on the CPU and only logs the reason.
 
 use crate::loader::ldso::LoadGraph;
 use crate::loader::linkage;
@@ -11,33 +11,33 @@ use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
-/// The variable with the library that the crate ort opens with its feature `load-dynamic`.
+/// The variable for the library that the crate ort opens with its feature `load-dynamic`.
 pub const ORT_DYLIB_PATH: &str = "ORT_DYLIB_PATH";
 
-/// The provider of a program, or libtorch's part for CUDA.
+/// The provider of a program, or the CUDA part of libtorch.
 pub struct Provider {
     pub path: PathBuf,
     pub is_dll: bool,
     pub is_torch: bool,
     /// The CUDA major that it is built for, from the number of its cuBLAS.
     pub cuda: Option<u32>,
-    /// The libraries that the loader does not find for it.
+    /// The libraries that the provider needs but that the loader does not find.
     pub missing: Vec<Missing>,
 }
 
 /// The reason why a provider does not load.
 pub enum ProviderFault {
-    /// The library through which it is loaded is not beside it.
+    /// A missing library, through which the provider is loaded.
     NoShared(String),
-    /// The loader finds a cuDNN for this CUDA major.
+    /// A cuDNN for this different CUDA major.
     OtherCudnn(u32),
-    /// The directories of this machine that contain missing libraries, `true` if they contain all, and the CUDA majors
-    /// of its toolkits and its cuDNN, if none is the provider's.
+    /// Missing libraries: the directories of this machine that contain some of them, `true` if these contain all, and
+    /// the CUDA majors of the machine's toolkits and cuDNN, if none is the provider's.
     NoLibraries(Vec<PathBuf>, bool, Option<u32>, Option<u32>),
 }
 
-/// Finds the provider of this program, and loads it into the graph as the program would. Without the search path where
-/// the program runs, no library counts as missing.
+/// Finds the provider of this program, and loads it into the graph as the program would. If the search path on the
+/// system that runs the program is unknown, no library counts as missing.
 pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<Provider> {
     let program = graph.objects.first()?;
     let (is_dll, path) = (program.linkage.format == Format::Pe, program.path.clone());
@@ -54,7 +54,7 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
         (None, Some(named)) if linkage::mentions(&path, ORT_DYLIB_PATH) => {
             graph.open(&named.display().to_string(), 0, LoadPhase::Later)?
         }
-        // The program contains ONNX Runtime, or opens the one beside it.
+        // The program contains ONNX Runtime, or opens the library beside it.
         _ if files::is_file(&path.with_file_name(&provider)) => {
             let is_opened = is_beside && linkage::mentions(&path, ORT_DYLIB_PATH);
             (is_opened || linkage::mentions(&path, &provider)).then_some(0)?
@@ -99,8 +99,8 @@ impl Provider {
         }
     }
 
-    /// Returns the faults of this provider. `cudnn`: the cuDNN that it loads. `candidates`: the installations that a
-    /// build would find.
+    /// Returns the faults of this provider. `cudnn` is the cuDNN that it loads, and `candidates` are the installations
+    /// that a build would find.
     pub fn faults(
         &self,
         cudnn: Option<&Cudnn>,
@@ -121,7 +121,7 @@ impl Provider {
         faults
     }
 
-    /// Returns the fault of missing libraries, with the places on this machine that have them.
+    /// Returns the fault of missing libraries, with the places on this machine that contain them.
     fn without_libraries(
         &self,
         loaded: Option<u32>,

@@ -10,14 +10,14 @@ use crate::runtime::system::names::DRIVER_SO;
 use crate::toolkit::dependencies::is_of_toolkit;
 use std::path::Path;
 
-/// Returns the findings for missing functions of NVIDIA's libraries that the program or a loaded library calls. In an
-/// image, the machine's driver may be mounted over the one in the file.
+/// Returns the findings about missing functions of NVIDIA's libraries that the program or a loaded library calls. In an
+/// image, the machine's driver may be mounted over the driver in the file.
 pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     let is_nvidias = |name: &str| name.starts_with("libcu") || name.starts_with("libnv");
     let at_start = |object: &&Object| object.need == LoadPhase::Start;
     let loaded = || graph.objects.iter().filter(at_start);
-    // NVIDIA's own libraries are checked by their versions.
+    // NVIDIA's own libraries are checked by version.
     for caller in loaded().filter(|object| !is_nvidias(&object.name)) {
         if !caller.linkage.needed.iter().any(|name| is_nvidias(name)) {
             continue;
@@ -39,18 +39,18 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
             else {
                 continue;
             };
-            // Libraries are compared by the versions of their functions.
+            // Libraries are compared by the versions of their functions instead.
             if caller.linkage.soname.is_some() && is_of_toolkit(&library.name) {
                 continue;
             }
-            // The caller defines none of them itself.
+            // The caller itself defines none of them.
             for object in loaded().filter(|object| object.path != caller.path) {
                 let Ok(file) = Elf::read(&object.path) else {
                     // A file that cannot be read may have all functions.
                     functions.clear();
                     break;
                 };
-                // Most programs export nothing. A library of NVIDIA that exports nothing is a placeholder.
+                // Most programs export nothing. An NVIDIA library that exports nothing is a placeholder.
                 if object.path != library.path && file.has_any() == Some(false) {
                     continue;
                 }
@@ -94,7 +94,7 @@ fn owner(function: &str) -> Option<&'static str> {
     Some(found.1)
 }
 
-/// Returns the finding for a cudarc in the program that looks up functions which the driver does not have.
+/// Returns the finding about a cudarc in the program that looks up functions that the driver does not have.
 pub fn by_cudarc(graph: &mut LoadGraph, program: &Path, constants: &[u8]) -> Option<Finding> {
     let lookup = EagerLookup::detect(constants)?;
     let index = graph.open(DRIVER_SO, 0, LoadPhase::Later);
@@ -115,7 +115,7 @@ mod tests {
     use crate::runtime::loader::cudarc_eager::{EagerLookup, NEWEST};
 
     #[test]
-    fn a_function_belongs_to_the_library_that_its_name_begins_with() {
+    fn a_function_belongs_to_the_library_in_its_prefix() {
         for (function, library) in [
             ("cuLogsCurrent", Some("libcuda")),
             ("cudaMalloc", Some("libcudart")),
@@ -133,7 +133,7 @@ mod tests {
 
     /// LOD-24
     #[test]
-    fn only_a_cudarc_that_looks_all_functions_up_tells_by_its_names() {
+    fn only_a_cudarc_that_looks_up_all_functions_is_recognized() {
         let lookup = b"x\0cuLaunchKernelEx\0cuLogsCurrent\0Expected symbol in library";
         let expected = EagerLookup {
             cuda: Version::new(12, 9, 0),

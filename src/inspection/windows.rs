@@ -40,7 +40,7 @@ impl Inspection {
         self.input.objects = graph.objects;
         self.input.missing = graph.missing;
         self.input.path_known = path.known;
-        self.input.dll_folders = origins(&path);
+        self.input.dll_directories = origins(&path);
         // The main library of a cuDNN that is loaded with the program.
         let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
         let mut objects = self.input.objects.iter();
@@ -63,7 +63,7 @@ impl Inspection {
         let dir = library.parent().unwrap_or(&library);
         self.input.found_via = found_via(dir, &path);
         if path.known && host.root.is_none() {
-            let mut origins = self.input.dll_folders.iter();
+            let mut origins = self.input.dll_directories.iter();
             self.input.via = origins.find(|origin| origin.folder() == dir).cloned();
             self.input.later = later(&library, major, &self.input.platform, &path);
         }
@@ -124,7 +124,8 @@ impl Inspection {
         None
     }
 
-    /// Returns the guards of crates that may open a cuDNN. These include linked ones, since a DLL may be delay-loaded.
+    /// Returns the guards of crates that may open a cuDNN. These include linked ones, because a DLL may be
+    /// delay-loaded.
     fn opens(&self) -> impl Iterator<Item = &Built> {
         let guards = self.input.guards.iter();
         guards.filter(|guard| guard.loader != Loader::Static && guard.absent.is_none())

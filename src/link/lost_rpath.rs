@@ -2,10 +2,10 @@ use crate::model::environment::Environment;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// A package without a program, so that its rpath does not reach the programs above it.
+/// A package without a program. Its rpath does not reach the programs that depend on it.
 pub struct LostRpath<'a> {
     pub package: &'a str,
-    /// Its `links` key, through which the build scripts of the programs can query the rpath.
+    /// The `links` key of the package, through which the build scripts of the programs can query the rpath.
     pub links: Option<&'a str>,
     pub dir: &'a Path,
 }
@@ -18,9 +18,9 @@ impl LostRpath<'_> {
     }
 }
 
-/// Returns the fault if this package has no program of its own: the programs above it then link, but fail to start.
-/// With a `links` key their build scripts can query the rpath, so it is a fault only if none in the workspace does.
-/// Also returns the files that the answer depends on.
+/// Returns the fault if this package has no program of its own: the programs that depend on it then link but fail to
+/// start. With a `links` key, their build scripts can query the rpath, so it is a fault only if none in the workspace
+/// does. Also returns the files that the answer depends on.
 pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, Vec<PathBuf>)> {
     let package = Path::new(env.os_var("CARGO_MANIFEST_DIR")?);
     let fault = LostRpath {
@@ -56,7 +56,7 @@ fn scripts_and_manifests(package: &Path) -> Vec<PathBuf> {
     let below = |dir: &Path| files::list(dir).unwrap_or_default();
     let mut dirs = vec![root.to_path_buf()];
     for dir in below(root).into_iter().filter(|dir| files::is_dir(dir)) {
-        // Members are in the root or in a directory of members.
+        // Members are in the root or in one of the member directories.
         if !files::is_file(&dir.join("Cargo.toml")) {
             dirs.extend(below(&dir));
         }

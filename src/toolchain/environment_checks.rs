@@ -1,4 +1,4 @@
-//! Checks of the chosen libraries against each other and against the libraries that a loader would find first.
+//! Checks of the chosen libraries against each other, and against the libraries that a loader would find first.
 
 use crate::config::{Config, Link};
 use crate::cudnn::consistency::{self, NvccHeaderSkew};
@@ -22,8 +22,8 @@ use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
 use std::path::{Path, PathBuf};
 
-/// Returns the findings about a cuDNN that the program loads at run time. `toolkit` is the chosen toolkit, and
-/// `built_with` is the same if the program needs one.
+/// Returns the findings about a cuDNN that the program loads at run time. `toolkit` is the chosen toolkit. `built_with`
+/// is the same toolkit if the program needs one.
 pub fn cudnn_findings(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
@@ -37,7 +37,7 @@ pub fn cudnn_findings(
         None => on_library_path(cudnn, host),
     };
     let mut findings = consistency::findings(cudnn, &elsewhere);
-    // If the program runs on this machine, the loader's result is known now.
+    // If the program runs on this machine, the loader's result is already known.
     if host.is_target() && host.root.is_none() {
         findings.iter_mut().for_each(Finding::stop_at_missing_parts);
     }
@@ -62,7 +62,7 @@ pub fn cudnn_findings(
     findings
 }
 
-/// Returns the sub-library files that are not beside the library, but that this system's loader finds elsewhere.
+/// Returns the sub-library files that are not beside the library but that this system's loader finds elsewhere.
 fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
     let mut missing = consistency::missing_parts(cudnn);
     missing.retain(|file| loaded_file(file, host).is_some());
@@ -79,14 +79,14 @@ pub fn loaded_file(name: &str, host: &Host) -> Option<(PathBuf, Option<PathBuf>)
         return None;
     }
     let root = host.root.as_deref().unwrap_or(Path::new("/"));
-    // It contains the paths, each after a zero byte.
+    // The cache contains the paths, each after a zero byte.
     let cache = files::read(&root.join("etc/ld.so.cache")).ok()?;
     let end = format!("/{name}");
     let path = cache.split('\0').find(|path| path.ends_with(&end))?;
     Some((root.join(path.trim_start_matches('/')), None))
 }
 
-/// Returns the finding if this version opens a sub-library that it does not contain, and if the loader finds one of
+/// Returns the finding if this version opens a sub-library that it does not contain, and the loader finds one of
 /// another version.
 #[cfg(feature = "cli")]
 fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
@@ -110,7 +110,7 @@ fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
     (version.0 != release).then(|| stray.finding())
 }
 
-/// Returns the DLLs that Windows would load in place of those of this cuDNN, or in addition to them.
+/// Returns the findings about DLLs that Windows would load instead of those of this cuDNN, or in addition to them.
 fn on_windows(
     cudnn: &Cudnn,
     toolkit: Option<&Toolkit>,
@@ -134,7 +134,7 @@ fn on_windows(
 /// Returns the finding if a library needs symbols that the others, or those in LD_LIBRARY_PATH, do not define.
 pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
     let first = before_toolkit(shadowing::library_path(host), toolkit);
-    // A program may open other libraries of the toolkit than it is linked to.
+    // A program may open other libraries of the toolkit than those it is linked to.
     let opened = ["cusolver", "cusparse", "cublas"].map(String::from);
     let is_linked = config.link == Link::Dynamic && !config.libs.is_empty();
     let names = if is_linked { &config.libs[..] } else { &opened };
@@ -142,7 +142,7 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     if host.platform.os != Os::Linux || is_static || !is_linked && first.is_empty() {
         return None;
     }
-    // A distribution may have the needed libraries in the system's directories.
+    // A distribution may install the required libraries in the system's directories.
     let mut dirs = toolkit.link_dirs.clone();
     for dir in ["/usr/lib", "/lib", "/usr/lib64", "/lib64"] {
         dirs.push(Path::new(dir).join(host.platform.multiarch()));
@@ -214,7 +214,7 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
 mod tests {
     use super::*;
 
-    /// A build opens none of the toolkit's libraries if LD_LIBRARY_PATH cannot replace one.
+    /// If LD_LIBRARY_PATH cannot replace a library of the toolkit, the build opens none of them.
     #[test]
     fn directories_that_cannot_replace_a_library_are_left_out() {
         let top = std::env::temp_dir().join(format!("cudnn-guard-before-{}", std::process::id()));

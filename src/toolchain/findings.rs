@@ -20,8 +20,8 @@ pub enum ConfigFault<'a> {
     NarrowTarget(&'a str, &'a str),
 }
 
-/// Joins two faults with the same cause. cuDNN is also searched in the toolkit. If the variable for the toolkit points
-/// to nothing, that may be why no cuDNN was found, and a list of all other places would hide it.
+/// Combines two faults with the same cause. cuDNN is also searched in the toolkit. If the variable for the toolkit
+/// points to nothing, that may be the reason why no cuDNN was found, and a list of all other places would hide it.
 pub fn join(
     toolkit: Option<Finding>,
     cudnn: Option<Finding>,
@@ -75,7 +75,7 @@ impl Config {
     }
 }
 
-/// Returns why nothing is searched: the build could use no installation, or nvcc would never answer.
+/// Returns the reason not to search: the build could not use any installation, or nvcc would never answer.
 pub fn forbids_search(host: &Host) -> Option<Finding> {
     if let Some(instead) = host.platform.instead_of_32_bit() {
         return Some(ConfigFault::NarrowTarget(&host.platform.triple, instead).finding());
@@ -90,7 +90,7 @@ mod tests {
     use crate::runtime::facts::finding::Severity;
 
     #[test]
-    fn the_list_of_what_may_pass_has_commas_or_any_white_space() {
+    fn the_allowed_ids_are_separated_by_commas_or_white_space() {
         let listed = "parts-mixed,parts-missing\tcuda-not-found\n nvcc-failed,";
         let env = Environment::new([("CUDNN_GUARD_ALLOW".to_string(), listed.into())]);
         let allowed = Config::new().allow("io-error").allowed(&env);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_that_was_an_error_names_who_let_it_pass() {
+    fn an_allowed_error_names_who_allowed_it() {
         let env = Environment::new([("CUDNN_GUARD_ALLOW".to_string(), "parts-mixed".into())]);
         let allowed = Config::new().allow("parts-missing").allowed(&env);
         let mut findings = [
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_build_script_that_contradicts_itself_never_passes() {
+    fn a_contradictory_build_script_is_never_allowed() {
         let config = Config::new()
             .root("/there/is/no/such/root")
             .allow("config-invalid")

@@ -20,9 +20,9 @@ pub struct Written {
 }
 
 impl Written {
-    /// Registers a file. It is an error if it is already registered with another source or other options.
+    /// Registers a file. It is an error if the file is already registered with another source or other options.
     pub fn file(&self, output: &Path, source: &Path, how: &str) -> Result<(), Finding> {
-        let Some(first) = self.noted(output, source, how) else {
+        let Some(first) = self.register(output, source, how) else {
             return Ok(());
         };
         let file = Path::new(output.file_name().unwrap_or_default());
@@ -42,14 +42,14 @@ impl Written {
         name: &str,
         how: &str,
     ) -> Result<(), Finding> {
-        match self.noted(output, Path::new(name), how) {
+        match self.register(output, Path::new(name), how) {
             None => Ok(()),
             Some(_) => Err(OutputConflict::Product(kind, name).finding()),
         }
     }
 
-    /// Registers an output, and returns its previous source if that or the options differ.
-    fn noted(&self, output: &Path, source: &Path, how: &str) -> Option<PathBuf> {
+    /// Registers an output. Returns its previous source if the source or the options differ.
+    fn register(&self, output: &Path, source: &Path, how: &str) -> Option<PathBuf> {
         let made = (source.to_path_buf(), how.to_string());
         let mut written = self.made.borrow_mut();
         match written.iter().find(|(known, _)| known == output) {

@@ -116,20 +116,20 @@ impl Probe<'_> {
         if choice.mismatch.is_some() {
             return choice;
         }
-        // If nothing meets the requirement, use an installation whose version is uncertain.
-        let mut eased = self.requirements.clone();
+        // If nothing meets the requirement, an installation of uncertain version is used.
+        let mut relaxed = self.requirements.clone();
         let is_eased =
             |kind, id: FindingId| choice.best(kind).is_none() && self.allowed.contains(id.as_str());
         if is_eased(Kind::Toolkit, FindingId::CudaRequirementUnmet) {
-            eased.cuda = None;
+            relaxed.cuda = None;
         }
         if is_eased(Kind::Cudnn, FindingId::CudnnRequirementUnmet) {
-            eased.cudnn = None;
+            relaxed.cudnn = None;
         }
-        if eased == *self.requirements {
+        if relaxed == *self.requirements {
             choice
         } else {
-            choose(&scan.candidates, &self.constraints(&eased, &blocked))
+            choose(&scan.candidates, &self.constraints(&relaxed, &blocked))
         }
     }
 
@@ -146,7 +146,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Returns the findings about the choice, and why there is no toolkit.
+    /// Returns the findings about the choice, and the reason why there is no toolkit.
     pub fn check(
         &self,
         steps: &[Step],
@@ -180,8 +180,8 @@ impl Probe<'_> {
         (findings, toolkit_fault)
     }
 
-    /// Returns why no toolkit or no cuDNN can be used, with the faults of the variables that point to one. The fault of
-    /// the toolkit is separate, since it matters only if a toolkit is needed later.
+    /// Returns the reasons why no toolkit or no cuDNN can be used, with the faults of the variables that point to one.
+    /// The fault of the toolkit is separate, because it matters only if a toolkit is needed later.
     fn faults(&self, context: &CheckContext) -> (Vec<Finding>, Option<Finding>) {
         let Needs { toolkit, cudnn } = self.needs;
         if let Some(finding) = &self.forbidden {
@@ -248,7 +248,8 @@ impl Probe<'_> {
         findings
     }
 
-    /// Returns the known faults of the chosen versions, and the symbols that their libraries do not find in each other.
+    /// Returns the known bugs of the chosen versions, and the symbols that their libraries import but do not find in
+    /// each other.
     fn releases(&self, candidates: &[Candidate]) -> Vec<Finding> {
         let (toolkit, cudnn) = chosen_pair(candidates);
         let toolkit = if self.needs.toolkit { toolkit } else { None };

@@ -11,8 +11,8 @@ use crate::toolchain::Toolchain;
 use std::ffi::OsStr;
 
 impl Toolchain {
-    /// Returns the variables and files that the result depends on. Files that do not exist are left out, since cargo
-    /// treats them as changed in every build.
+    /// Returns the directives for the variables and files that the result depends on. Files that do not exist are left
+    /// out, because cargo treats them as changed in every build.
     pub(crate) fn reruns(&self) -> Vec<Directive> {
         let mut names: Vec<String> = Vec::new();
         for &variable in Variable::ALL {
@@ -63,9 +63,9 @@ mod tests {
     use crate::toolchain::Toolchain;
     use std::fs;
 
-    /// `/usr/local/cuda` may point to another version tomorrow, and the old one may be gone. Both lines detect that.
+    /// `/usr/local/cuda` may later point to another version, and the old one may be removed. Both lines detect that.
     #[test]
-    fn a_file_is_watched_under_the_name_that_was_looked_at_and_under_its_own() {
+    fn a_file_is_watched_under_its_searched_and_its_real_name() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-reruns-{}", std::process::id()));
         fs::create_dir_all(dir.join("cuda-13.0/include")).unwrap();
         let dir = fs::canonicalize(dir).unwrap();
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn cargo_watches_what_was_asked_and_nothing_that_changes_by_itself() {
+    fn cargo_watches_only_inputs_that_do_not_change_by_themselves() {
         let names = |env: &[(&str, &str)]| -> Vec<String> {
             let pairs = env
                 .iter()

@@ -46,7 +46,7 @@ pub enum CudnnInstaller {
     Other,
 }
 
-/// A source of the archives that are missing in a toolkit.
+/// A source of archives that are missing from a toolkit.
 pub enum ArchiveSource {
     /// NVIDIA's installer or packages, for a toolkit from wheels.
     OtherToolkit,
@@ -85,14 +85,14 @@ pub fn find(
     let major = cudnn.and_then(|cudnn| Some(cudnn.version()?.major));
     if let Some((cudnn, major)) = cudnn.zip(major) {
         let cuda = toolkit.and_then(|toolkit| Some(toolkit.version?.major));
-        all.take_cudnn(cudnn, major, cuda);
+        all.add_cudnn(cudnn, major, cuda);
     }
     let Some(toolkit) = toolkit else {
         return all;
     };
     let (archives, shared) = archives::cuda(&config.libs, major, os);
     all.shared = shared;
-    let lacking = all.take_each(archives, &toolkit.link_dirs, os, Library::Static);
+    let lacking = all.add_each(archives, &toolkit.link_dirs, os, Library::Static);
     if let Some(first) = lacking.first() {
         let fault = StaticLinkFault::Toolkit {
             toolkit,
@@ -128,8 +128,8 @@ impl Archives {
         self.files.push(path);
     }
 
-    /// Adds the archives that are in these directories. Returns the required archives that are missing.
-    fn take_each(
+    /// Adds the archives in these directories. Returns the required archives that are missing.
+    fn add_each(
         &mut self,
         archives: Vec<Archive>,
         dirs: &[PathBuf],
@@ -147,7 +147,7 @@ impl Archives {
         lacking
     }
 
-    fn take_cudnn(&mut self, cudnn: &Cudnn, major: u32, cuda: Option<u32>) {
+    fn add_cudnn(&mut self, cudnn: &Cudnn, major: u32, cuda: Option<u32>) {
         let Some(dir) = cudnn.files.archives.as_ref().or(cudnn.link_dir.as_ref()) else {
             return;
         };
@@ -160,7 +160,7 @@ impl Archives {
         if let Some((path, name)) = in_dirs(dirs, &in_one, Os::Linux) {
             return self.take(path, Library::Whole(name));
         }
-        let lacking = self.take_each(archives::cudnn(major), dirs, Os::Linux, Library::Whole);
+        let lacking = self.add_each(archives::cudnn(major), dirs, Os::Linux, Library::Whole);
         if lacking.is_empty() {
             return;
         }
@@ -209,7 +209,7 @@ fn named(archives: &[Archive], os: Os) -> Vec<String> {
     archives.iter().filter_map(name).collect()
 }
 
-/// Returns the source of these archives; `None` if NVIDIA has no package, as for most on Windows.
+/// Returns the source of these archives, or `None` if NVIDIA has no package, as for most on Windows.
 fn source(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<ArchiveSource> {
     let root = &toolkit.root;
     if os == Os::Windows {

@@ -23,10 +23,10 @@ pub struct UnlistedTargets<'a> {
 }
 
 impl Toolchain {
-    /// Returns the targets of kernels, in numeric order: the list in `CUDNN_GUARD_ARCHS`, else [`Config::archs`], else
-    /// `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST` or `CUDA_COMPUTE_CAP`, each in its own dialect; else the GPUs of this
-    /// machine; else [`Config::default_archs`], else the first of each major that nvcc supports. Without CUDA the list
-    /// is empty.
+    /// Returns the targets of kernels, in numeric order. They are taken from the first of these that is set:
+    /// `CUDNN_GUARD_ARCHS`, [`Config::archs`], `CUDAARCHS`, `TORCH_CUDA_ARCH_LIST`, `CUDA_COMPUTE_CAP`. If none is set,
+    /// they are those of this machine's GPUs, or else [`Config::default_archs`], or else the first of each major that
+    /// nvcc supports. Each variable has its own dialect. Without CUDA, the list is empty.
     ///
     /// # Errors
     /// `arch-unknown` if the list contains an invalid target, `arch-unsupported-by-nvcc` if nvcc does not support a target.
@@ -54,18 +54,18 @@ impl Toolchain {
     }
 
     /// Adds the headers of the chosen CUDA and cuDNN to a C or C++ compilation. A build with `cuda(true)` also needs
-    /// the flags of [`gencode_flags`](Self::gencode_flags). It reads its nvcc from the variable `NVCC`.
+    /// the flags from [`gencode_flags`](Self::gencode_flags), and runs the nvcc in the variable `NVCC`.
     pub fn apply_to(&self, build: &mut cc::Build) {
         build.includes(self.include_dirs());
     }
 
-    /// Returns the targets and their origin. nvcc and the driver are queried once.
+    /// Returns the targets and their origin. nvcc and the driver are queried only once.
     pub(crate) fn selection(&self) -> Result<Selection, Error> {
         let all = || self.select(&self.config.archs);
         self.selection.get_or_init(all).clone()
     }
 
-    /// Returns the selection for kernels with their own targets; if the list is empty, the selection of the build.
+    /// Returns the selection for kernels with their own targets. If the list is empty, returns the build's selection.
     pub(crate) fn selection_for(&self, archs: &[String]) -> Result<Selection, Error> {
         match archs {
             [] => self.selection(),
@@ -115,7 +115,8 @@ impl Toolchain {
         Ok(selection)
     }
 
-    /// Returns the targets of the chosen nvcc. It is queried; if that fails, they are from the table of versions.
+    /// Returns the chosen nvcc with its targets. It is queried. If that fails, the targets are from the table of
+    /// versions.
     pub(crate) fn compiler(&self, letters: bool, findings: &mut Vec<Finding>) -> Option<Compiler> {
         let toolkit = self.toolkit()?;
         let Some(path) = &toolkit.nvcc else {
@@ -145,8 +146,8 @@ impl Toolchain {
         }
     }
 
-    /// Returns the finding that nvcc and the headers are of different versions. nvcc is queried only here, where it is
-    /// needed anyway.
+    /// Returns the finding about nvcc and headers of different versions. nvcc is queried only here, where it is needed
+    /// anyway.
     fn compiler_skew(&self) -> Option<Finding> {
         let skew = compiler_skew(self.toolkit()?, &self.candidates, &self.host);
         let mut findings = [skew?];
@@ -156,7 +157,7 @@ impl Toolchain {
     }
 }
 
-/// Selects the targets, and queries the GPUs of this machine only if they matter. `fallback` is for a machine without a
+/// Selects the targets. The GPUs of this machine are queried only if they matter. `fallback` is for a machine without a
 /// GPU and without a request.
 pub(crate) fn choose(
     request: Option<&TargetRequest>,
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn native_without_a_gpu_says_what_the_driver_said() {
+    fn native_without_a_gpu_reports_the_drivers_error() {
         let request = TargetRequest {
             from: ChosenBy::BuildScript,
             dialect: Dialect::Ours,

@@ -1,6 +1,6 @@
 use super::*;
 
-/// As `cargo tree` of 1.85 prints it: the target and the host have features of their own.
+/// The output of `cargo tree` 1.85. The target and the host have separate features.
 #[test]
 fn cargo_reports_the_features_and_the_packages_that_require_it() {
     let tree = "0cublas,cuda-12080,driver|cudarc v0.16.6\n1cuda,default|candle-core v0.9.1\n1|app v0.1.0 (/work/app)\n\n\
@@ -15,9 +15,9 @@ fn cargo_reports_the_features_and_the_packages_that_require_it() {
     assert!(none.required_by.is_empty());
 }
 
-/// No table knows the versions of a later cudarc.
+/// No table contains the versions of a later cudarc.
 #[test]
-fn a_feature_is_the_number_of_a_version() {
+fn a_feature_contains_the_number_of_a_version() {
     let of = |names: &[&str], prefix| {
         let found = versions(names.iter().copied(), prefix).into_iter();
         found.map(Version::short).collect::<Vec<_>>()

@@ -49,9 +49,9 @@ fn of_both(toolkit: &Toolkit, cudnn: &Cudnn) -> Vec<String> {
     texts(&releases(Some(toolkit), Some(cudnn), &linux()))
 }
 
-/// NUM-02: bad releases are warned of while building.
+/// NUM-02: a build warns about versions with known bugs.
 #[test]
-fn a_release_that_is_known_to_be_bad_is_named() {
+fn a_version_with_known_bugs_is_named() {
     assert_eq!(
         of_both(&toolkit(12, 8), &cudnn(9, 10, 2, 12)),
         [
@@ -72,19 +72,19 @@ fn a_release_that_is_known_to_be_bad_is_named() {
 }
 
 #[test]
-fn what_the_tables_do_not_know_yet_is_a_note() {
+fn versions_newer_than_the_tables_are_a_note() {
     assert_eq!(
         of_both(&toolkit(14, 1), &cudnn(10, 2, 0, 14)),
         [
-            "note: cuDNN 10.2.0 is newer than 9.28.1, the newest that this cudnn-guard knows, and is judged as that is  \
+            "note: cuDNN 10.2.0 is newer than 9.28.1, the newest that this cudnn-guard knows, and is findings_for as that is  \
              [unknown-newer-version]\n  = help: update cudnn-guard, if something does not work that should",
-            "note: CUDA 14.1 is newer than 13.5, the newest that this cudnn-guard knows, and is judged as that is  \
+            "note: CUDA 14.1 is newer than 13.5, the newest that this cudnn-guard knows, and is findings_for as that is  \
              [unknown-newer-version]\n  = help: update cudnn-guard, if something does not work that should"
         ]
     );
-    // A patch is no news.
+    // A new patch version has no finding.
     assert_eq!(of_both(&toolkit(13, 5), &cudnn(9, 28, 3, 13)).len(), 0);
-    // A later minor of the same CUDA major is compatible, whichever the support matrix names.
+    // A later minor of the same CUDA major is compatible, whichever minor the support matrix lists.
     assert_eq!(
         of_both(&toolkit(12, 8), &cudnn(9, 0, 0, 12)),
         [] as [&str; 0]
@@ -92,9 +92,9 @@ fn what_the_tables_do_not_know_yet_is_a_note() {
     assert_eq!(of_both(&toolkit(12, 3), &cudnn(9, 0, 0, 12)).len(), 0);
 }
 
-/// ARC-02, ARC-04: while building, what kernels are compiled for is held against the cuDNN.
+/// ARC-02, ARC-04: a build compares the targets of kernels with the cuDNN.
 #[test]
-fn targets_that_the_cudnn_does_not_serve_are_warnings() {
+fn targets_that_cudnn_does_not_support_are_warnings() {
     let ptx = Target {
         code: Code::Ptx,
         ..machine(61)
@@ -135,15 +135,15 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
     );
 }
 
-/// ARC-02, ARC-03, ARC-04: what was read off the files counts for more than the table.
+/// ARC-02, ARC-03, ARC-04: targets that were read from the files take precedence over the table.
 #[test]
-fn what_was_read_outranks_the_table() {
+fn targets_from_the_files_outrank_the_table() {
     let read = |major, minor, patch, cuda_major, words: &str| Cudnn {
         gpu_codes: Target::parse_all(words),
         ..cudnn(major, minor, patch, cuda_major)
     };
     let texts_for = |cudnn: &Cudnn, number| texts(&gpus(cudnn, &[gpu(number)], &linux()));
-    // Someone removed code from a version within a row, and from the first of a row.
+    // A cuDNN with device code removed, of a version within a row, and of the first version of a row.
     for release in [14, 13] {
         let pruned = read(9, release, 0, 12, "sm_90a compute_121");
         assert_eq!(texts_for(&pruned, 90).len(), 0);
@@ -163,7 +163,7 @@ fn what_was_read_outranks_the_table() {
         let capability = ComputeCapability::from_number(86);
         assert!(may_support(&pruned, capability, &linux()));
     }
-    // Newer than the table, which would know nothing of it.
+    // A version newer than the table, which has no data on the GPU.
     let (unread, newer) = (
         cudnn(9, 99, 0, 13),
         read(9, 99, 0, 13, "sm_80 sm_100f compute_100f"),
@@ -176,14 +176,14 @@ fn what_was_read_outranks_the_table() {
              [gpu-newer-than-cudnn]\n  = help: install a newer cuDNN\n  serves      compute capabilities up to 10.0"
         ]
     );
-    let served = read(9, 99, 0, 13, "sm_130 sm_80");
-    assert_eq!(texts_for(&served, 130).len(), 0);
+    let newer_targets = read(9, 99, 0, 13, "sm_130 sm_80");
+    assert_eq!(texts_for(&newer_targets, 130).len(), 0);
 }
 
-/// DRV-01, DRV-03, VER-06: the driver of the machine that builds need not be that of the run.
+/// DRV-01, DRV-03, VER-06: the program may run on a machine with another driver.
 #[test]
-fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
-    let judged = |driver_minor: (u32, u32), targets: &[Target], cuda: (u32, u32)| {
+fn a_driver_that_is_too_old_for_the_build_is_a_warning() {
+    let findings_for = |driver_minor: (u32, u32), targets: &[Target], cuda: (u32, u32)| {
         let level = Version::new(driver_minor.0, driver_minor.1, 0);
         let (toolkit, cudnn) = (toolkit(cuda.0, cuda.1), cudnn(9, 14, 0, cuda.0));
         let findings = driver(
@@ -198,7 +198,7 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
     };
     let all = [machine(80)];
     assert_eq!(
-        judged((12, 2), &all, (13, 0)),
+        findings_for((12, 2), &all, (13, 0)),
         [
             "warning: the NVIDIA driver serves CUDA 12.2, and the cuDNN is for CUDA 13  [driver-too-old]\n  \
           = help: install NVIDIA's driver 580.65.06 or a later one, which serves CUDA 13"
@@ -209,7 +209,7 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
         ..machine(80)
     }];
     assert_eq!(
-        judged((12, 4), &ptx, (12, 5)),
+        findings_for((12, 4), &ptx, (12, 5)),
         [
             "warning: the NVIDIA driver takes PTX up to that of CUDA 12.4, and the toolkit writes PTX of CUDA 12.5  \
           [ptx-newer-than-driver]\n  \
@@ -217,18 +217,20 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
           taken by    driver 555.42.02 and later ones"
         ]
     );
-    // With machine code for the GPU it is good to know.
-    assert!(judged((12, 4), &all, (12, 5))[0].starts_with("note: the NVIDIA driver takes PTX"));
-    assert_eq!(judged((12, 5), &ptx, (12, 6)).len(), 0);
-    assert_eq!(judged((12, 10), &ptx, (12, 9)).len(), 0);
-    assert_eq!(judged((13, 0), &ptx, (12, 9)).len(), 0);
+    // If there is machine code for the GPU, it is only a note.
+    assert!(
+        findings_for((12, 4), &all, (12, 5))[0].starts_with("note: the NVIDIA driver takes PTX")
+    );
+    assert_eq!(findings_for((12, 5), &ptx, (12, 6)).len(), 0);
+    assert_eq!(findings_for((12, 10), &ptx, (12, 9)).len(), 0);
+    assert_eq!(findings_for((13, 0), &ptx, (12, 9)).len(), 0);
 }
 
 /// A fault of particular GPUs is a warning for a program that uses the operation on such a GPU.
 #[test]
-fn attention_is_bad_on_the_gpus_that_show_it() {
+fn attention_bugs_are_reported_for_affected_gpus() {
     let rows = compat::known_bad();
-    let told = |cudnn, gpus: &[(u32, u32)], needs: &str| {
+    let messages = |cudnn, gpus: &[(u32, u32)], needs: &str| {
         let gpus: Vec<ComputeCapability> = gpus
             .iter()
             .map(|(major, minor)| ComputeCapability::new(*major, *minor))
@@ -246,7 +248,7 @@ fn attention_is_bad_on_the_gpus_that_show_it() {
         .collect::<Vec<_>>()
     };
     assert_eq!(
-        told("9.20.0", &[(8, 9), (10, 0)], "attention"),
+        messages("9.20.0", &[(8, 9), (10, 0)], "attention"),
         [
             "warning: cuDNN 9.20.0 is known to compute wrong numbers in attention with a single query on GPUs of \
              compute capability 10 and 11, and this program uses attention  [known-bad-release]\n  = help: install cuDNN 9.25.1 \
@@ -257,7 +259,7 @@ fn attention_is_bad_on_the_gpus_that_show_it() {
         ("9.19.0", (10, 3), 1),
         ("9.25.0", (11, 0), 1),
         ("9.20.0", (12, 0), 0),
-        // One fault in attention of FP8, and for 10.7 the missing plan as well.
+        // One bug in attention with FP8, and for 10.7 also the missing plan.
         ("9.24.1", (10, 0), 1),
         ("9.24.1", (8, 9), 0),
         ("9.25.1", (10, 0), 0),
@@ -269,11 +271,11 @@ fn attention_is_bad_on_the_gpus_that_show_it() {
         ("9.26.0", (8, 9), 0),
     ] {
         assert_eq!(
-            told(cudnn, &[gpu], "attention").len(),
+            messages(cudnn, &[gpu], "attention").len(),
             count,
             "{cudnn} {gpu:?}"
         );
-        assert_eq!(told(cudnn, &[gpu], "adv"), [""; 0], "{cudnn} {gpu:?}");
+        assert_eq!(messages(cudnn, &[gpu], "adv"), [""; 0], "{cudnn} {gpu:?}");
     }
-    assert_eq!(told("9.20.0", &[], "attention"), [""; 0]);
+    assert_eq!(messages("9.20.0", &[], "attention"), [""; 0]);
 }

@@ -36,13 +36,13 @@ impl PreflightInput {
             && delayed.is_none_or(|delayed| !delayed.contains(&missing.name))
     }
 
-    /// Returns the alternatives to a cuDNN that Windows finds by none of these names.
+    /// Returns the alternatives to a cuDNN that Windows does not find by any of these names.
     pub(super) fn other_dlls(&self, names: &[&str], missing: &Missing) -> Alternatives<'_> {
         let (mut also_found, mut reach, mut unrequested) = (Vec::new(), None, None);
         let dir = |file: &Path| file.parent().unwrap_or(file).display().to_string();
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
         if missing.unfit.is_some() {
-            // A file in place of the library is the only thing to report.
+            // If an unusable file is in place of the library, only that is reported.
         } else if let Some(quoted) = &self.in_quotes {
             reach = Some(Reach::Unquote(quoted));
         } else if let Some(other) = self.others.iter().find(is_it) {

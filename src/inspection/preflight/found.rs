@@ -1,4 +1,4 @@
-//! The checks of the cuDNN that the program uses: its files, its version, and the support by driver and GPUs.
+//! The checks of the cuDNN that the program uses: its files, its version, and whether driver and GPUs are supported.
 
 use crate::cudnn::consistency;
 use crate::inspection::fault::InspectionFault;
@@ -40,9 +40,9 @@ pub struct RefusedRelease<'a> {
     pub found_via: &'a str,
     /// The reason why the loader uses this library.
     pub via: Option<&'a LoadOrigin>,
-    /// Directories that keep precedence over another cuDNN.
+    /// Directories that would still precede another cuDNN.
     pub lasting: Vec<LastingFolder>,
-    /// A compatible cuDNN before it, under a name that cudarc requests later.
+    /// A compatible cuDNN that comes before it, under a name that cudarc requests later.
     pub hidden: Option<&'a Path>,
     /// A compatible cuDNN in a later directory on Windows.
     pub later: Option<&'a LaterDll>,
@@ -51,21 +51,21 @@ pub struct RefusedRelease<'a> {
 /// The facts about the program for the findings about the files of its cuDNN.
 pub struct LoadedFiles<'a> {
     pub found_via: &'a str,
-    /// The major of a main library that is a copy in a wheel.
+    /// The major of a main library that is a wheel's copy.
     pub bundled: Option<u32>,
     pub missing: MissingFiles<'a>,
-    /// The finding for sub-libraries of other versions from other directories.
+    /// The finding about sub-libraries of other versions in other directories.
     pub foreign: Option<Finding>,
 }
 
-/// The place of missing sub-libraries.
+/// The possible location of missing sub-libraries.
 #[derive(Clone, Copy)]
 pub enum MissingFiles<'a> {
-    /// None. The program fails.
+    /// No location, so the program fails.
     Nowhere,
-    /// On Windows, possibly a directory of an unknown PATH.
+    /// On Windows, possibly a directory in an unknown PATH.
     OnPath,
-    /// An empty file, over which one is mounted later.
+    /// An empty file, over which the real one is mounted later.
     Mounted(&'a Path),
 }
 
@@ -115,7 +115,7 @@ impl PreflightInput {
         let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
         let parts = || self.missing.iter().filter(is_part);
         let later = parts().find_map(|missing| missing.placeholder.as_ref());
-        // An unusable file is not a missing one.
+        // An unusable file does not count as missing.
         let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
         let unfit =
             unfit.map(|one| UnusableFile::new(&one.path, &one.defect, Need::Needed).finding());
@@ -137,8 +137,8 @@ impl PreflightInput {
         };
         for finding in own.chain(found) {
             if finding.id == FindingId::PartsMissing {
-                // If some are from elsewhere, a complete cuDNN is required already. Sub-libraries of the version in the
-                // file name would not help.
+                // If some sub-libraries are from elsewhere, the help already asks for a complete cuDNN. Sub-libraries
+                // of the version in the file name would not help.
                 let promised = cudnn.library.as_deref().and_then(named_major);
                 let own = cudnn.library_version.map(|version| version.major);
                 let is_misnamed = promised.zip(own).is_some_and(|(one, other)| one != other);
@@ -157,7 +157,7 @@ impl PreflightInput {
                     }
                 }
             }
-            // The origin of sub-libraries matters only if the main library is correct.
+            // The origin of sub-libraries matters only if the main library is the right one.
             let is_foreign = finding.id == FindingId::PartsMixed && context.foreign.is_some();
             let refusal = cudnn.library_version.and_then(|it| self.refusal(it));
             if !is_foreign || refusal.is_none() {
@@ -180,7 +180,7 @@ impl PreflightInput {
         guards.find_map(|guard| program_rules::version(guard, version).err())
     }
 
-    /// Returns the finding for sub-libraries of another version from other directories, as the guard reports them.
+    /// Returns the finding about sub-libraries of another version in other directories, which the guard also reports.
     fn foreign_parts(&self, cudnn: &Cudnn) -> Option<Finding> {
         let (library, release) = (cudnn.library.as_ref()?, cudnn.library_version?);
         let folder = library.parent()?;
@@ -209,13 +209,13 @@ impl PreflightInput {
         (!foreign.is_empty()).then(|| fault.finding())
     }
 
-    /// Returns the sub-libraries outside this directory, which is that of the main library.
+    /// Returns the sub-libraries outside the main library's directory, `folder`.
     fn foreign<'a>(&self, cudnn: &'a Cudnn, folder: &Path) -> Vec<Foreign<'a>> {
         let foreign = |part: &'a SubLibraryFile| {
             let has_own = |name| files::is_file(&folder.join(name));
             let has_own = part.path.file_name().is_some_and(has_own);
             let place = |dir: Option<&Path>| {
-                let mut dirs = self.dll_folders.iter();
+                let mut dirs = self.dll_directories.iter();
                 dirs.position(|origin| Some(origin.folder()) == dir)
             };
             let (own, other) = (place(Some(folder)), place(part.path.parent()));
@@ -233,18 +233,18 @@ impl PreflightInput {
     /// Returns the reason why the loader uses this file.
     fn origin(&self, path: &Path) -> LoadOrigin {
         let names = |origin: &&LoadOrigin| Some(origin.folder()) == path.parent();
-        if let Some(origin) = self.dll_folders.iter().find(names) {
+        if let Some(origin) = self.dll_directories.iter().find(names) {
             return origin.clone();
         }
         let object = self.objects.iter().find(|object| object.path == path);
-        let asking = object.and_then(|object| self.objects.get(object.requester?));
+        let opener = object.and_then(|object| self.objects.get(object.requester?));
         let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
-        match (object.and_then(|object| object.via.clone()), asking) {
+        match (object.and_then(|object| object.via.clone()), opener) {
             // The program itself has no name.
-            (Some(_), Some(asking)) if !asking.name.is_empty() && !is_cudnn(asking) => {
+            (Some(_), Some(opener)) if !opener.name.is_empty() && !is_cudnn(opener) => {
                 LoadOrigin::Library(Opener {
-                    path: asking.path.clone(),
-                    preloaded: asking.via == Some(LoadOrigin::Preload),
+                    path: opener.path.clone(),
+                    preloaded: opener.via == Some(LoadOrigin::Preload),
                 })
             }
             (via, _) => via.unwrap_or(LoadOrigin::Elsewhere),

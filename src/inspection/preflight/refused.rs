@@ -19,7 +19,7 @@ use crate::toolkit::dependencies;
 use std::path::Path;
 
 impl Other {
-    /// Returns `true` if one of these names is its SONAME, but not its file name.
+    /// Returns `true` if one of these names is its SONAME but not its file name.
     fn is_unlinked(&self, names: &[&str]) -> bool {
         let soname = self.soname.as_deref().unwrap_or_default();
         names.contains(&soname) && consistency::file_name(&self.path) != soname
@@ -27,7 +27,7 @@ impl Other {
 }
 
 impl PreflightInput {
-    /// Returns the directory of a file, as it is named where the program runs.
+    /// Returns the directory of a file, as it is named on the system that runs the program.
     fn dir(&self, file: &Path) -> String {
         let dir = file.parent().unwrap_or(file);
         let root = self.root.as_deref();
@@ -47,7 +47,7 @@ impl PreflightInput {
         files::dedup(others.map(|other| (other.version, &*other.path)))
     }
 
-    /// Returns the alternatives to a cuDNN that the loader finds by none of these names.
+    /// Returns the alternatives to a cuDNN that the loader does not find by any of these names.
     pub(super) fn other_cudnns(&self, names: &[&str], missing: &Missing) -> Alternatives<'_> {
         let majors = match self.by_cudarc() {
             Some(built) => rules::majors(built),
@@ -58,7 +58,7 @@ impl PreflightInput {
         };
         let unrequested = self.unrequested.as_deref();
         let unrequested = unrequested.filter(|_| self.by_cudarc().is_some());
-        // A version that a guard refuses would not help.
+        // A version that a guard rejects would not help.
         let mismatch = |other: &Other| self.refusal(other.version?);
         let others = self.others_of(names);
         // Its file name or SONAME is one of these.
@@ -83,7 +83,7 @@ impl PreflightInput {
         }
     }
 
-    /// Returns how the loader can find this cuDNN, which is in a directory that it does not search.
+    /// Returns how to make the loader find this cuDNN, which is in a directory that the loader does not search.
     fn reach(&self, other: &Other, names: &[&str]) -> Reach<'_> {
         let (dir, name) = (self.dir(&other.path), consistency::file_name(&other.path));
         let requested = self.by_cudarc().map(library_names::opened_names);
@@ -119,7 +119,7 @@ impl PreflightInput {
         InspectionFault::NoLibrary(missing, also_found, source, &self.platform.cpu)
     }
 
-    /// Adds the findings about files that are truncated or are not libraries. Those of cuDNN are checked with it.
+    /// Adds the findings about files that are truncated or not libraries. Files of cuDNN are checked with cuDNN.
     pub(super) fn damaged(&self, findings: &mut Vec<Finding>) {
         for object in &self.objects {
             let Some(defect) = &object.defect else {
@@ -141,13 +141,13 @@ impl PreflightInput {
         }
     }
 
-    /// Adds the findings about system libraries that lack required symbol versions.
+    /// Adds the findings about system libraries that do not define required symbol versions.
     pub(super) fn too_old(&self, findings: &mut Vec<Finding>) {
         let mut reported: Vec<&Path> = Vec::new();
         let objects = self.objects.iter();
         for object in objects.filter(|object| object.need != LoadPhase::Later) {
             for (from, versions) in &object.linkage.needed_versions {
-                // cuDNN's sub-libraries are compared by their versions, and cuDNN itself by a guard.
+                // cuDNN's sub-libraries are compared by their versions, and a guard checks cuDNN itself.
                 let is_cudnn = from.starts_with("libcudnn");
                 if from.starts_with("libcudnn_") || is_cudnn && !self.guards.is_empty() {
                     continue;
@@ -180,7 +180,7 @@ impl PreflightInput {
     }
 }
 
-/// Returns the CUDA majors that include a library under this number, which need not be CUDA's own: `10, 11, 12 or 13`
+/// Returns the CUDA majors that include a library with this number, which need not be CUDA's own: `10, 11, 12 or 13`
 /// for `libcurand.so.10`.
 ///
 /// Source: NVIDIA's wheels for CUDA 11.8, 12.9 and 13.0 on PyPI, and Debian's packages of CUDA 11.8.

@@ -1,5 +1,5 @@
-//! The cases of `fixtures/cases`, whose form `cases/case.rs` describes: what the search finds in a small file system,
-//! chooses and says, to the byte.
+//! The cases in `fixtures/cases`, compared byte for byte: the installations that are found and chosen in a small file
+//! system, and the findings. `cases/case.rs` describes their format.
 
 mod case;
 mod mend;
@@ -20,7 +20,7 @@ use std::path::Path;
 use truth::World;
 
 #[test]
-fn every_case_is_told_as_expected() {
+fn every_case_has_the_expected_report() {
     let scratch = scratch("cases");
     let mut differing = Vec::new();
     let cases = Case::all();
@@ -41,14 +41,14 @@ fn every_case_is_told_as_expected() {
     );
 }
 
-/// Files in a finding exist, and those that it calls absent do not; versions in a finding are those in the files.
+/// Files that a finding names exist, and those that it calls absent do not. Its versions are in the files.
 #[test]
-fn what_is_told_is_true() {
+fn findings_are_true() {
     let scratch = scratch("truth");
     let mut wrong = Vec::new();
     for case in &Case::all() {
         let root = scratch.join(case.name());
-        let (toolchain, targets) = look(case, &root);
+        let (toolchain, targets) = search_case(case, &root);
         let kinds = case.files.iter().filter_map(|line| line.split_once(" ("));
         let kinds = kinds.map(|(path, kind)| (root.join(path), kind.into()));
         let input = [&case.config[..], &case.env, &case.files].concat();
@@ -69,7 +69,7 @@ fn what_is_told_is_true() {
 
 /// Checks that the test above can fail.
 #[test]
-fn what_is_false_is_found() {
+fn false_findings_are_detected() {
     let scratch = scratch("false");
     let lib = scratch.join("usr/local/cuda/lib64");
     let cases = Case::all();
@@ -144,7 +144,7 @@ fn no_library_is_opened_twice() {
     for name in ["archive-home", "wheels-jit", "requirement-unmet"] {
         let case = cases.iter().find(|case| case.name() == name).unwrap();
         opened::take();
-        let (toolchain, _) = look(case, &scratch.join(name));
+        let (toolchain, _) = search_case(case, &scratch.join(name));
         let mut opened = opened::take();
         opened.retain(|path| path.extension().is_none_or(|end| end != "h"));
         let cudnns = toolchain.candidates.iter().filter_map(Candidate::cudnn);
@@ -161,18 +161,18 @@ fn no_library_is_opened_twice() {
     fs::remove_dir_all(&scratch).unwrap();
 }
 
-/// A case without errors passes.
+/// A case without fixes has no errors or warnings, and a case with fixes has some.
 #[test]
-fn broken_stacks_are_told_and_sound_ones_are_silent() {
+fn only_broken_stacks_have_findings() {
     let scratch = scratch("sound");
     let cases = Case::all();
     let (sound, broken): (Vec<_>, Vec<_>) = cases.iter().partition(|case| case.mends.is_empty());
     assert!(broken.len() >= 60, "{} broken", broken.len());
     assert!(sound.len() >= 40, "{} sound", sound.len());
     for case in &sound {
-        let found = look(case, &scratch.join(case.name()));
+        let found = search_case(case, &scratch.join(case.name()));
         let report = found.0.report();
-        assert_eq!(counting(found), [], "{}", case.name());
+        assert_eq!(errors_and_warnings(found), [], "{}", case.name());
         let text = report.to_string();
         assert!(!text.contains('✗'), "{}: {text}", case.name());
         #[cfg(feature = "cli")]
@@ -183,7 +183,7 @@ fn broken_stacks_are_told_and_sound_ones_are_silent() {
         }
     }
     for case in &broken {
-        let findings = counting(look(case, &scratch.join(case.name())));
+        let findings = errors_and_warnings(search_case(case, &scratch.join(case.name())));
         assert!(!findings.is_empty(), "{}", case.name());
     }
     fs::remove_dir_all(&scratch).unwrap();
@@ -192,13 +192,13 @@ fn broken_stacks_are_told_and_sound_ones_are_silent() {
 /// `cudnn-guard doctor` reports the same as a build: each headline of a case, with its id.
 #[cfg(feature = "cli")]
 #[test]
-fn doctor_tells_what_a_build_tells() {
+fn doctor_reports_the_same_as_a_build() {
     let scratch = scratch("doctor");
     let cases = Case::all();
     let mut compared = 0;
-    for case in cases.iter().filter(|case| !asks(case, "targets")) {
+    for case in cases.iter().filter(|case| !has_option(case, "targets")) {
         let root = scratch.join(case.name());
-        let report = look(case, &root).0.report().to_json();
+        let report = search_case(case, &root).0.report().to_json();
         let report: serde_json::Value = serde_json::from_str(&report).unwrap();
         let text = |finding: &serde_json::Value, key| finding[key].as_str().unwrap().to_string();
         let findings = report["findings"].as_array().unwrap().iter();
@@ -218,9 +218,9 @@ fn doctor_tells_what_a_build_tells() {
     assert!(compared > 100, "{compared}");
 }
 
-/// Returns the title of a case, and the failures of the catalogue that it covers, if any: `CFG-09 LNK-07`.
+/// Each case has a title and optionally a line with the catalogue's failures that it covers: `CFG-09 LNK-07`.
 #[test]
-fn what_a_case_stands_for_is_named_rightly() {
+fn every_case_has_a_title_and_valid_ids() {
     let mut named = 0;
     for case in Case::all() {
         let (lines, about) = (&case.about, case.name());
@@ -237,14 +237,14 @@ fn what_a_case_stands_for_is_named_rightly() {
 }
 
 /// Returns errors and warnings, including those about targets if the case requests these.
-fn counting((toolchain, mut findings): (Toolchain, Vec<Finding>)) -> Vec<Finding> {
+fn errors_and_warnings((toolchain, mut findings): (Toolchain, Vec<Finding>)) -> Vec<Finding> {
     findings.splice(0..0, toolchain.findings);
     findings.retain(|finding| finding.severity != Severity::Note);
     findings
 }
 
 fn report_of(case: &Case, root: &Path) -> String {
-    let (toolchain, selection) = look(case, root);
+    let (toolchain, selection) = search_case(case, root);
     let mut out = toolchain.listing();
     for path in &toolchain.read {
         assert!(
@@ -254,7 +254,7 @@ fn report_of(case: &Case, root: &Path) -> String {
         );
     }
     let settled = toolchain.settle();
-    if let (Ok(toolchain), true) = (&settled, asks(case, "directives")) {
+    if let (Ok(toolchain), true) = (&settled, has_option(case, "directives")) {
         out.push_str(&format!("{}\n", toolchain.directives().join("\n")));
     }
     let mut compiles = true;
@@ -275,19 +275,19 @@ fn report_of(case: &Case, root: &Path) -> String {
     out.replace(root.to_str().unwrap(), "$ROOT")
 }
 
-fn asks(case: &Case, what: &str) -> bool {
+fn has_option(case: &Case, what: &str) -> bool {
     case.config.iter().any(|line| line == what)
 }
 
 /// Returns the result of a search in the file system of a case, and the selection of targets if the case requests it.
-fn look(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
+fn search_case(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
     let triple = configured_at(case, root).target;
     let cpu = triple.map_or("x86_64".into(), |triple| Platform::from_triple(&triple).cpu);
     case.unpack(root, &cpu);
-    look_at(case, root)
+    search_in(case, root)
 }
 
-fn look_at(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
+fn search_in(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
     let config = configured_at(case, root);
     let triple = config
         .target
@@ -309,7 +309,7 @@ fn look_at(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
     let needs = config.needs();
     case.denied(root, || {
         let toolchain = Toolchain::find(config, host, needs);
-        let findings = match asks(case, "targets") {
+        let findings = match has_option(case, "targets") {
             false => Vec::new(),
             true => match toolchain.selection() {
                 Ok(selection) => selection.findings,
@@ -334,7 +334,7 @@ fn configured(config: Config, line: String) -> Config {
         ("link", "static") => config.link(Link::Static),
         ("libs", names) => config.libs(names.split(' ')),
         ("archs", text) => config.archs([text]),
-        // Other findings.
+        // These do not affect the configuration.
         ("directives" | "targets", "") => config,
         ("optional", "") => config.optional(),
         ("allow", id) => config.allow(id),

@@ -24,7 +24,7 @@ fn found(triple: &str, file: &str, env: &[(&str, &str)]) -> Vec<String> {
     let letters: String = file.chars().filter(char::is_ascii_alphanumeric).collect();
     let name = format!("cudnn-guard-orders-{}-{letters}", std::process::id());
     let root: PathBuf = std::env::temp_dir().join(name);
-    // In this order, which is neither that of their text nor that of their age.
+    // The versions are in an order that is neither alphabetical nor by age.
     for release in ["9.0", "12.10", "8.0", "12.0", "10.0", "12.1"] {
         let path = root.join(file.replace("{}", release));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -65,7 +65,7 @@ fn found(triple: &str, file: &str, env: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn no_rule_sorts_releases_as_text() {
+fn no_rule_sorts_versions_as_text() {
     for (triple, file, env) in [
         (LINUX, "usr/local/cuda-{}/include/cuda.h", vec![]),
         (
@@ -144,7 +144,7 @@ fn no_rule_sorts_gpu_targets_as_text() {
         known.iter().max().map(ToString::to_string).as_deref(),
         Some("12.0")
     );
-    // PTX is for the highest, which as text would be 9.0.
+    // PTX is for the highest target, which sorted as text would be 9.0.
     assert!(targets("all").0.ends_with(" compute_120 sm_121"));
 }
 

@@ -67,7 +67,7 @@ fn cudnn_of(wheel: &str) -> Cudnn {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn each_cudnn_is_read_rightly() {
+fn each_cudnn_is_read_correctly() {
     let eight = [
         "adv_infer",
         "adv_train",
@@ -122,7 +122,7 @@ fn each_cudnn_is_read_rightly() {
             cudnn.parts.iter().filter(has_source).count()
         };
         assert!(by("symbol") >= by_symbol, "{wheel}: {:?}", cudnn.parts);
-        // The builds of `ext` stand for several releases each.
+        // Each build of `ext` belongs to several versions.
         let ext = cudnn.parts.iter().filter(|part| part.name == "ext").count();
         let by_file = by("symbol") + by("build-id");
         assert_eq!(by_file + ext, cudnn.parts.len(), "{wheel}");
@@ -138,7 +138,7 @@ fn each_cudnn_is_read_rightly() {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn the_libraries_themselves_tell_their_cuda() {
+fn the_libraries_contain_their_cuda_version() {
     use crate::runtime::binary::elf::Elf;
     for (file, expected) in [
         (
@@ -157,7 +157,7 @@ fn the_libraries_themselves_tell_their_cuda() {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_toolkit_of_wheels_is_whole() {
+fn a_toolkit_of_wheels_is_complete() {
     let root = wheels().join("cuda-cu13/nvidia/cu13");
     let toolkit = found(&[("CUDA_HOME", root.clone())])
         .toolkit()
@@ -171,7 +171,7 @@ fn a_toolkit_of_wheels_is_whole() {
     );
 }
 
-/// CFG-03, LNK-04, LNK-06: Debian spreads its toolkit over `/usr`, with a script for nvcc, and nothing of it need run.
+/// CFG-03, LNK-04, LNK-06: Debian spreads its toolkit over `/usr`, with a script for nvcc. None of it has to be run.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn debians_toolkit_is_found_in_an_image() {
@@ -224,10 +224,10 @@ fn debians_toolkit_is_found_in_an_image() {
     assert!(other.link_dirs.is_empty(), "{other:?}");
 }
 
-/// LNK-03: a library for another CPU is read like one's own, but not used in its place.
+/// LNK-03: a library for another CPU is read but not used.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_cudnn_for_another_processor_is_read() {
+fn a_cudnn_for_another_cpu_is_read() {
     let wheel = wheels().join("cudnn-cu13-9.28-aarch64/nvidia/cudnn");
     let env = || Environment::new([("CUDNN_PATH".to_string(), wheel.clone().into_os_string())]);
     let on = |triple: &str| {
@@ -264,10 +264,10 @@ fn a_cudnn_for_another_processor_is_read() {
     assert_eq!(here.findings[0].id, FindingId::WrongArchitecture);
 }
 
-/// LNK-03: nor are the libraries of this machine's toolkit used.
+/// LNK-03: the libraries of this machine's toolkit are not used for another CPU.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_toolkit_for_this_processor_has_nothing_for_another() {
+fn a_toolkit_for_this_cpu_has_nothing_for_another() {
     let host = Host {
         env: Environment::new([(
             "CUDA_HOME".to_string(),
@@ -288,7 +288,7 @@ fn a_toolkit_for_this_processor_has_nothing_for_another() {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_probe_is_quick() {
+fn a_probe_is_fast() {
     let cuda = wheels().join("cuda-cu13/nvidia/cu13");
     let (linux, windows) = ("x86_64-unknown-linux-gnu", "x86_64-pc-windows-msvc");
     for (wheel, triple) in [
@@ -307,7 +307,7 @@ fn a_probe_is_quick() {
             start.elapsed()
         };
         once();
-        // The fastest of several runs, since other work on the machine only adds time.
+        // The fastest of several runs counts, because other work on the machine only adds time.
         let mut times = (0..100).map(|_| once());
         let quick = times.any(|time| time < Duration::from_millis(30));
         assert!(quick, "{wheel}");

@@ -119,7 +119,7 @@ const BUILDS: [Build; 9] = [
 /// ARC-02, ARC-03, ARC-04: the table matches the device code.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn device_code_is_read_rightly() {
+fn device_code_is_read_correctly() {
     for (wheel, triple, of_most, others) in BUILDS {
         let platform = Platform::from_triple(triple);
         let path = wheels().join(wheel).join("nvidia/cudnn");

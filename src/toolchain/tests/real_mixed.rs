@@ -4,7 +4,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::tests::real::{found, wheels};
 use std::path::{Path, PathBuf};
 
-/// A directory of links to the files of one wheel, and some to those of another.
+/// Creates a directory of links to the files of one wheel, some of them replaced by files of another.
 fn mixed(name: &str, wheel: &str, foreign: &[&str], other: &str) -> PathBuf {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
@@ -43,7 +43,7 @@ fn messages_about(dir: &Path) -> String {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn parts_of_another_release_are_told_by_their_build() {
+fn sub_libraries_of_another_version_are_recognized_by_build_id() {
     // The loader and cuDNN itself do not detect this.
     let foreign = ["_cnn", "_heuristic", "_engines_precompiled"];
     let dir = mixed("near", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
@@ -77,7 +77,7 @@ fn parts_of_another_release_are_told_by_their_build() {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn headers_of_another_release_are_noticed() {
+fn headers_of_another_version_are_detected() {
     let all = ["", "_graph", "_ops", "_cnn", "_adv", "_heuristic"];
     let engines = ["_engines_precompiled", "_engines_runtime_compiled"];
     let foreign = [&all[..], &engines[..]].concat();
@@ -97,7 +97,7 @@ fn headers_of_another_release_are_noticed() {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_part_that_is_cut_off_or_missing_is_named() {
+fn a_truncated_or_missing_sub_library_is_named() {
     let dir = mixed("cut", "cudnn-cu13-9.14", &[], "");
     let cnn = dir.join("lib/libcudnn_cnn.so.9");
     let start = std::fs::read(&cnn).unwrap();
@@ -117,13 +117,13 @@ fn a_part_that_is_cut_off_or_missing_is_named() {
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn parts_of_far_releases_lack_what_they_need_of_each_other() {
+fn sub_libraries_of_distant_versions_have_undefined_functions() {
     use crate::runtime::binary::elf::Elf;
     let open = |wheel: &str, part: &str| {
         let file = format!("nvidia/cudnn/lib/libcudnn_{part}.so.9");
         Elf::read(&wheels().join(wheel).join(file)).unwrap()
     };
-    let lacking = |part: (&str, &str), sibling: (&str, &str)| {
+    let count_undefined = |part: (&str, &str), sibling: (&str, &str)| {
         let imports = open(part.0, part.1).named_imports();
         let file = format!("libcudnn_{}.so.9", sibling.1);
         let required = imports.iter().filter(|(name, _)| *name == file);
@@ -139,18 +139,18 @@ fn parts_of_far_releases_lack_what_they_need_of_each_other() {
     ] {
         for part in ["cnn", "ops", "adv", "heuristic", "engines_precompiled"] {
             assert_eq!(
-                lacking((wheel, part), (wheel, "graph")),
+                count_undefined((wheel, part), (wheel, "graph")),
                 0,
                 "{wheel} {part}"
             );
         }
     }
     let (old, new) = ("cudnn-cu13-9.14", "cudnn-cu13-9.28");
-    assert!(lacking((new, "cnn"), (old, "graph")) > 5);
-    assert!(lacking((new, "engines_precompiled"), (old, "graph")) > 5);
+    assert!(count_undefined((new, "cnn"), (old, "graph")) > 5);
+    assert!(count_undefined((new, "engines_precompiled"), (old, "graph")) > 5);
 }
 
-/// The files in place are those of the wheel that was installed last.
+/// The existing files are from the wheel that was installed last.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn the_wheel_that_overwrote_the_other_is_named_first() {

@@ -12,11 +12,11 @@ const WINDOWS: &str = "x86_64-pc-windows-msvc";
 const EIGHT: &str = "cudnn-win-cu12-8.9.7";
 const NINE: &str = "cudnn-win-cu13-9.28";
 
-/// CFG-10, LNK-07, LNK-08: the wheels for Windows, read on any system.
+/// CFG-10, LNK-07, LNK-08: the wheels for Windows can be read on any system.
 #[test]
 #[cfg(unix)]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn dlls_are_read_rightly() {
+fn dlls_are_read_correctly() {
     for (wheel, version, cuda_major, parts, silent) in [
         (EIGHT, Version::new(8, 9, 7), 12, 7, &[][..]),
         (
@@ -67,7 +67,7 @@ fn dlls_are_read_rightly() {
             if version.major == 8 { 4 } else { 3 },
             "{wheel}"
         );
-        // The wheel of 8.9 has import libraries, that of 9.28 has none.
+        // The wheel of 8.9 contains import libraries, that of 9.28 does not.
         if version.major == 8 {
             assert_eq!(cudnn.link_name, Some(LinkName::Short("cudnn".into())));
             assert!(toolchain.cudnn().is_some());
@@ -86,8 +86,8 @@ fn dlls_are_read_rightly() {
     }
 }
 
-/// A complete cuDNN of links to the files of one wheel, except for these sub-libraries, with an import library as from
-/// NVIDIA's installer, and the library that cuDNN 8 opens.
+/// A complete cuDNN that consists of links to the files of one wheel, with an import library as from NVIDIA's
+/// installer, and with the library that cuDNN 8 opens. Single sub-libraries may differ.
 struct Mixed(PathBuf);
 
 impl Mixed {
@@ -151,7 +151,7 @@ fn link(target: &Path, link: &Path) {
 /// LOD-16, LOD-17, SUB-08
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_sound_cudnn_for_windows_is_told_nothing() {
+fn a_valid_cudnn_for_windows_has_no_findings() {
     assert_eq!(Mixed::of("sound-9", NINE).messages(), "");
     assert_eq!(Mixed::of("sound-8", EIGHT).messages(), "");
     let messages = Mixed::of("zlib", EIGHT).without("zlibwapi.dll").messages();
@@ -169,7 +169,7 @@ fn a_sound_cudnn_for_windows_is_told_nothing() {
 /// LOD-17, SUB-08
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_dll_that_is_cut_off_or_missing_is_named() {
+fn a_truncated_or_missing_dll_is_named() {
     let messages = Mixed::of("missing", NINE)
         .without("cudnn_heuristic64_9.dll")
         .without("cudnn_ext64_9.dll")
@@ -194,10 +194,10 @@ fn a_dll_that_is_cut_off_or_missing_is_named() {
     );
 }
 
-/// LOD-14: error 127 for sub-libraries without a version that do not find each other's functions.
+/// LOD-14: sub-libraries of unknown version that do not define each other's functions cause error 127.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
-fn dlls_of_different_releases_are_noticed() {
+fn dlls_of_different_versions_are_detected() {
     let eight = wheels().join(EIGHT).join("nvidia/cudnn/bin");
     let messages = Mixed::of("swapped", NINE)
         .with("cudnn_ops64_9.dll", &eight.join("cudnn_ops_infer64_8.dll"))

@@ -1,4 +1,4 @@
-//! A build script that takes the CUDA version from nvcc.
+//! A build script that gets the CUDA version from nvcc.
 
 use super::*;
 
@@ -15,7 +15,7 @@ impl World {
 }
 
 #[test]
-fn a_cudarc_that_does_not_know_the_toolkit() {
+fn a_cudarc_without_bindings_for_the_toolkit() {
     let mut world = World::new("old");
     let build_script = format!("\"{CHOICE}\"\n{REFUSES}");
     let features = ["cuda-11040", "cuda-12080", "cuda-12090"];
@@ -37,7 +37,7 @@ fn a_cudarc_that_does_not_know_the_toolkit() {
     };
     let found = |world: &mut World, driver| world.found(&lock("0.16.6"), cuda(13, 5), driver);
     assert_eq!(found(&mut world, None), old(&(choice(12090) + update), all));
-    // Never newer than the driver, like the feature that the report names.
+    // The suggested version is never newer than the driver, like the feature that the report names.
     let driver = Some(cuda(12, 8));
     assert_eq!(
         found(&mut world, driver),
@@ -45,21 +45,21 @@ fn a_cudarc_that_does_not_know_the_toolkit() {
     );
     let alone = update.replace("or require", "require");
     assert_eq!(found(&mut world, Some(cuda(11, 0))), old(&alone, all));
-    // A newer one that supports the toolkit is named, and one that does not is not.
+    // A newer cudarc is suggested only if it supports the toolkit.
     world.cudarc("0.19.0", &["cuda-13010"], &build_script);
     world.cudarc("0.15.0", &["cuda-13050"], &build_script);
     assert_eq!(found(&mut world, None), old(&(choice(12090) + update), all));
     world.cudarc("0.19.20", &["cuda-13050"], &build_script);
     let newer = "  = help: require cudarc 0.19.20, which supports this CUDA\n";
     assert_eq!(found(&mut world, None), old(&(choice(12090) + newer), all));
-    // A version that reads no variable.
+    // A cudarc that reads no variable.
     world.cudarc("0.16.6", &["cuda-12090"], REFUSES);
     let feature = "  = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n";
     assert_eq!(
         found(&mut world, None),
         old(&format!("{feature}{newer}"), "12.9")
     );
-    // A build that only some feature of the package has.
+    // A build that contains cudarc only with a feature of the package.
     world.option = Some("--all-features");
     let condition = "12.9\n  condition   a build with `--all-features`";
     let expected = old(&format!("{feature}{newer}"), condition);
@@ -101,7 +101,7 @@ fn valid_and_unknown_setups_are_silent() {
     assert_eq!(count(&path, cuda(13, 0)), 0, "no path");
     let of_git = own.replace("registry+", "git+");
     assert_eq!(count(&of_git, cuda(13, 0)), 0, "from git");
-    // A build that does not contain it, or of which cargo knows nothing.
+    // A build that does not contain it, or that cargo cannot resolve.
     let env = Environment::default().with_current_dir(world.dir.clone());
     let home = Environment::new([("CARGO_HOME".to_string(), "home/.cargo".into())]);
     let home = home.with_current_dir(world.dir.clone());
@@ -115,7 +115,7 @@ fn valid_and_unknown_setups_are_silent() {
     assert!(locked(&own, &home, &|_| None).is_empty());
 }
 
-/// cudarc runs the nvcc on PATH, which need not be of the toolkit that a build script finds.
+/// cudarc runs the nvcc on PATH, which may not belong to the toolkit that a build script finds.
 #[cfg(unix)]
 #[test]
 fn an_nvcc_of_another_toolkit_on_path() {
@@ -142,7 +142,7 @@ fn an_nvcc_of_another_toolkit_on_path() {
     assert_eq!((found(&world, "other/bin"), found(&world, "none")), (0, 1));
 }
 
-/// No table knows a later cudarc: its own features and messages count.
+/// No table contains a later cudarc, so its own features and messages count.
 #[test]
 fn a_later_cudarc() {
     let mut world = World::new("later");
@@ -153,7 +153,7 @@ fn a_later_cudarc() {
     assert_eq!(count(&mut world, cuda(14, 0)), 0);
     assert_eq!(count(&mut world, cuda(14, 1)), 0);
     assert_eq!(count(&mut world, cuda(14, 2)), 1);
-    // One that accepts any CUDA, as 0.19 accepts any cuDNN.
+    // A cudarc that accepts any CUDA, as 0.19 accepts any cuDNN.
     let any = format!("#[cfg(not(feature = \"{ANY}\"))]\n{}", &REFUSES[6..]);
     world.cudarc("0.99.0", &features, &any);
     let found = world.found(&own, cuda(14, 2), None).concat();
@@ -184,7 +184,7 @@ fn a_version_that_is_chosen_is_silent() {
     assert_eq!(found(&world, &[]), 0, "it does not run nvcc");
 }
 
-/// The help of the message is done already.
+/// The variable that the help suggests is already set.
 #[test]
 fn a_version_that_cargo_sets() {
     let mut world = World::new("configured");

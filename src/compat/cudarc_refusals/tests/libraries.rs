@@ -2,13 +2,13 @@
 
 use super::*;
 
-/// A later version than any that exists: no table knows it.
+/// A version that does not exist and that no table contains.
 const RELEASE: &str = "9.9.9";
 
 const LISTS: &str = "        #[cfg(not(feature = \"fallback-latest\"))]\n        \
     panic!(\"Unsupported cuDNN version {major}.{minor})\");\n";
 
-/// The form of cudarc's list, with names of a made-up cuDNN.
+/// A list in cudarc's form, with the names of a made-up cuDNN.
 const NAMES: &str = "pub fn get_lib_name_candidates(lib_name: &str) -> Vec<String> {\n    [\n        \
     std::format!(\"{DLL_PREFIX}{lib_name}{DLL_SUFFIX}\"),\n        \
     std::format!(\"{DLL_PREFIX}{lib_name}{pointer_width}_{major}{DLL_SUFFIX}\"),\n        \
@@ -32,7 +32,7 @@ const FEATURES: [&str; 11] = [
 ];
 
 impl World {
-    /// A cuDNN of a wheel, and a cudarc that opens libraries.
+    /// Creates a cuDNN from a wheel, and a cudarc that opens libraries.
     fn with_libraries(name: &str) -> Self {
         let mut world = Self::new(name);
         world.cudarc(RELEASE, &FEATURES, LISTS);
@@ -87,14 +87,14 @@ fn a_cudarc_without_bindings_for_the_headers() {
     let alone = alone.replace(ANY, "");
     world.cudarc(RELEASE, &FEATURES, &alone);
     assert_eq!(world.text(), refused(&format!("{replace}{newer}")));
-    // A version that is listed, in any patch.
+    // A listed version, with any patch number.
     world.cudnn.header_version = Some(Version::new(9, 21, 3));
     assert_eq!(world.text(), "");
     world.cudnn.header_version = None;
     assert_eq!(world.text(), "");
     world.cudnn.header_version = Some(Version::new(9, 22, 0));
     assert!(world.text().contains("with `cudnn-09021`"));
-    // Later versions on both sides.
+    // Later versions of both.
     world.cudnn.header_version = Some(Version::new(10, 1, 0));
     world.cudarc(RELEASE, &["cudnn-09021", "cudnn-10000"], LISTS);
     assert!(world.text().contains("with `cudnn-10000`"));
@@ -102,7 +102,7 @@ fn a_cudarc_without_bindings_for_the_headers() {
     assert_eq!(world.text(), "");
     world.cudnn.header_version = Some(Version::new(9, 22, 0));
     assert_ne!(world.text(), "");
-    // A build that does not read the headers, a cudarc with no list, and one that refuses nothing.
+    // A build that does not read the headers, a cudarc without a list, and one that rejects nothing.
     world.features = vec!["cudnn-09021"];
     assert_eq!(world.text(), "");
     world.features = vec![BY_HEADER];
@@ -127,7 +127,7 @@ fn a_cudarc_that_does_not_open_the_name_of_a_wheel() {
     std::os::unix::fs::symlink("libcudnn.so.9", world.dir.join("lib/libcudnn.so")).unwrap();
     assert_eq!(world.text(), "");
     fs::remove_file(world.dir.join("lib/libcudnn.so")).unwrap();
-    // One that the loader finds elsewhere.
+    // A link that the loader finds elsewhere.
     world.file("system/libcudnn.so", "");
     world.searched = vec!["system"];
     assert_eq!(world.text(), "");
@@ -148,10 +148,10 @@ fn a_cudarc_that_does_not_open_the_name_of_a_wheel() {
     world.sources("src/lib.rs", &NAMES.replace("{DLL_PREFIX}", "{PREFIX}"));
     assert_eq!(world.text(), "");
     world.sources("src/lib.rs", NAMES);
-    // The feature of one version of cuDNN.
+    // The feature for one version of cuDNN.
     world.features = vec!["cudnn-09010"];
     assert_eq!(world.text(), unopened);
-    // A program that is linked, and one without cuDNN.
+    // A linked program, and one without cuDNN.
     for features in [
         &["cudnn", "dynamic-linking"][..],
         &["cudnn", "static-linking"],
@@ -175,7 +175,7 @@ fn a_cudarc_opens_cudnn_64_9_on_windows() {
     assert_eq!(world.text(), "");
 }
 
-/// The names of CUDA's libraries have the number of the CUDA version that cudarc is compiled for.
+/// The names of CUDA's libraries contain the number of the CUDA version that cudarc is compiled for.
 #[cfg(unix)]
 #[test]
 fn the_libraries_of_another_cuda() {
@@ -197,7 +197,7 @@ fn the_libraries_of_another_cuda() {
     let newest = "  = help: replace `cuda-12090` with `cuda-13000` for cudarc 9.9.9\n";
     let newer = "  = help: require a newer cudarc, or a newer version of what requires it\n";
     assert_eq!(world.text(), unopened(&format!("{newest}{newer}"), names));
-    // Never newer than the toolkit or the driver.
+    // The suggested version is never newer than the toolkit or the driver.
     world.toolkit.version = Some(Version::new(13, 6, 0));
     assert!(world.text().contains("`cuda-13050`"));
     world.driver = Some(Version::new(13, 4, 0));
@@ -206,7 +206,7 @@ fn the_libraries_of_another_cuda() {
     let alone = newer.replace("or require", "require");
     assert_eq!(world.text(), unopened(&alone, names));
     world.driver = None;
-    // Chosen by the variable, which has precedence.
+    // The version is chosen by the variable, which takes precedence.
     world.cudarc(RELEASE, &FEATURES, &format!("{LISTS}{CHOICE}"));
     let variable: [(&str, &Path); 1] = [(CHOICE, Path::new("12080"))];
     let text = world.found_with(&lock(RELEASE), &variable).concat();
@@ -214,11 +214,11 @@ fn the_libraries_of_another_cuda() {
     assert!(text.contains(replace), "{text}");
     let variable: [(&str, &Path); 1] = [(CHOICE, Path::new("13000"))];
     assert_eq!(world.found_with(&lock(RELEASE), &variable), [""; 0]);
-    // The link for a program that needs the name without a number.
+    // The link is for a program that needs the name without a number.
     world.file("toolkit/libnvrtc.so", "");
     assert_eq!(world.text(), "");
     fs::remove_file(world.dir.join("toolkit/libnvrtc.so")).unwrap();
-    // Compiled for this CUDA, by its feature or by nvcc.
+    // A cudarc that is compiled for this CUDA, by its feature or by nvcc.
     for features in [
         &["nvrtc", "cuda-13000"][..],
         &["nvrtc"],
@@ -227,7 +227,7 @@ fn the_libraries_of_another_cuda() {
         world.features = features.into();
         assert_eq!(world.text(), "", "{features:?}");
     }
-    // Of the default features, nothing is known.
+    // It is unknown which of the default features are used.
     world.file("toolkit/libcurand.so.10", "");
     world.features = vec!["cuda-13000", "curand"];
     let link = world.text();
@@ -237,7 +237,7 @@ fn the_libraries_of_another_cuda() {
     );
     world.features.push("default");
     assert_eq!(world.text(), "");
-    // The number of this library is not that of CUDA.
+    // The number of this library is not the CUDA version.
     world.file("toolkit/libnvrtc.so.12", "");
     fs::remove_file(world.dir.join("toolkit/libnvrtc.so.13")).unwrap();
     world.features = vec!["cuda-13000", "nvrtc"];

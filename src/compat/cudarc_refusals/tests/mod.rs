@@ -1,4 +1,5 @@
-//! A made-up registry with versions of cudarc that do not exist, in the form of the real ones, and a build of its own.
+//! A made-up registry with versions of cudarc that do not exist, in the form of the real ones, and a build that uses
+//! them.
 
 use super::*;
 use crate::compat::cudarc_sources::{Resolved, locked};
@@ -16,7 +17,7 @@ const REFUSES: &str =
 
 const UNPACKED: &str = "home/.cargo/registry/src/index-1";
 
-/// A workspace and a registry in a directory of its own, which ends with this value.
+/// A workspace and a registry in a temporary directory, which is removed with this value.
 struct World {
     dir: PathBuf,
     /// The features of every cudarc in the build.

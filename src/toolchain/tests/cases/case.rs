@@ -1,5 +1,5 @@
-//! A case is one text file, `fixtures/cases/<name>.txt`. Where a file holds several of a kind, each begins with its
-//! name, `[case static-windows]`.
+//! A case is a text file, `fixtures/cases/<name>.txt`. If a file contains several cases, each starts with its name:
+//! `[case static-windows]`.
 //!
 //! ```text
 //! CUDNN_PATH names a directory of libraries without headers
@@ -22,11 +22,11 @@
 //! + NVIDIA's usual directory: CUDA 12.8 at $ROOT/usr/local/cuda
 //! ```
 //!
-//! The first line says what it shows; a second one, if any, numbers the failures of `fixtures/catalogue.txt` that it
-//! stands for. `[config]` is the build script, one call to a line: `cudnn >=9.1`, `link runtime`, `optional`; with
-//! `directives` what cargo is told is shown too, with `targets` what the compiler is asked for them. `[env]` is the
-//! environment. `[expected]` is what is found, what is chosen, what is said, up to the end of the file. `$ROOT` stands
-//! for the small file system, of which `[files]` holds one entry to a line:
+//! The first line is the title. An optional second line lists the failures in `fixtures/catalogue.txt` that the case
+//! covers. `[config]` is the build script, one call per line: `cudnn >=9.1`, `link runtime`, `optional`. The line
+//! `directives` adds the lines for cargo to the report, and `targets` adds the findings about GPU targets. `[env]` is
+//! the environment. `[expected]` is the report, up to the end of the file: the installations that are found and chosen,
+//! and the findings. `$ROOT` stands for the small file system. `[files]` contains its entries, one per line:
 //!
 //! ```text
 //! usr/include/cuda.h                 a text file, whose lines stand below it, each behind four spaces
@@ -44,11 +44,11 @@
 //! opt/nothing/                       an empty directory
 //! ```
 //!
-//! `[denied]` lists files and directories that this user may not open. `[mend ID]` is what the first help of that
-//! finding asks for, see `mend.rs`.
+//! `[denied]` lists files and directories that the user cannot open. `[mend ID]` contains the steps of that finding's
+//! first help, see `mend.rs`.
 //!
-//! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which writes that section of
-//! every case anew, and read what it has written.
+//! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which rewrites that section of
+//! every case, and review the result.
 
 use crate::system::library_file::made_dll::DllSpec;
 use std::fs;
@@ -101,7 +101,7 @@ impl Case {
     }
 
     fn read(file: &Path, name: &str, text: &str) -> Self {
-        let (given, expected) = parted(text);
+        let (given, expected) = split_report(text);
         let mut case = Self {
             file: file.to_path_buf(),
             name: name.to_string(),
@@ -145,10 +145,11 @@ impl Case {
     /// Creates the file system in `root`, with libraries for this CPU.
     pub fn unpack(&self, root: &Path, cpu: &str) {
         fs::create_dir_all(root).unwrap();
-        lay(&self.files, root, cpu);
+        create_entries(&self.files, root, cpu);
     }
 
-    /// Runs `look` as a user who cannot open the denied files. Root can, so the test's thread drops root's rights.
+    /// Runs `look` as a user who cannot open the denied files. Root can open them, so the test's thread drops root's
+    /// privileges.
     #[cfg(target_os = "linux")]
     pub fn denied<T>(&self, root: &Path, look: impl FnOnce() -> T) -> T {
         use std::os::unix::fs::PermissionsExt;
@@ -168,7 +169,7 @@ impl Case {
             }
         };
         modes(Some(0));
-        // SAFETY: it takes a number, and changes the rights of this thread.
+        // SAFETY: `setfsuid` takes a number, and changes the privileges of this thread.
         let user = unsafe { setfsuid(NOBODY) };
         let report = look();
         // SAFETY: as above.
@@ -183,8 +184,8 @@ impl Case {
         look()
     }
 
-    /// Lets the user open this again.
-    pub fn let_open(&mut self, path: &str) {
+    /// Allows the user to open this path again.
+    pub fn allow_opening(&mut self, path: &str) {
         let count = self.denied.len();
         self.denied.retain(|denied| denied != path);
         assert_ne!(self.denied.len(), count, "{path:?} is not denied");
@@ -197,14 +198,14 @@ impl Case {
         let start = text.find(&begin).unwrap_or(0);
         let end = text[start..].find(&format!("\n{BEGIN}"));
         let end = end.map_or(text.len(), |end| start + end);
-        let given = parted(&text[start..end]).0.trim_end();
+        let given = split_report(&text[start..end]).0.trim_end();
         let case = format!("{given}\n\n[expected]\n{report}");
         fs::write(&self.file, [&text[..start], &case, &text[end..]].concat()).unwrap();
     }
 }
 
 /// Creates these entries of a file system in `root`.
-pub fn lay(files: &[String], root: &Path, cpu: &str) {
+pub fn create_entries(files: &[String], root: &Path, cpu: &str) {
     let mut rest = files;
     while let [line, below @ ..] = rest {
         let is_text = |line: &String| line.is_empty() || line.starts_with(INDENT);
@@ -220,7 +221,7 @@ pub fn lay(files: &[String], root: &Path, cpu: &str) {
     }
 }
 
-/// Returns a directory for many small files: in memory if possible, since a disk is slow.
+/// Returns a directory for many small files. It is in memory if possible, because a disk is slow.
 pub fn scratch(name: &str) -> PathBuf {
     let name = format!("cudnn-guard-{name}-{}", std::process::id());
     let memory = Path::new("/dev/shm").join(&name);
@@ -237,7 +238,7 @@ fn directory() -> PathBuf {
 }
 
 /// Splits a case into its input and its expected report.
-fn parted(text: &str) -> (&str, &str) {
+fn split_report(text: &str) -> (&str, &str) {
     text.split_once("\n[expected]\n").unwrap_or((text, ""))
 }
 
@@ -346,8 +347,8 @@ fn named_elf(cpu: &str, name: &str) -> Vec<u8> {
     bytes
 }
 
-/// Written by another process. If this one wrote it, a concurrent test that starts a program could keep it open, and a
-/// file that is open for writing cannot be started.
+/// Another process writes the file, because a file that is open for writing cannot be run. If this process wrote it, a
+/// concurrent test that starts a program could keep it open.
 #[cfg(unix)]
 fn program(text: &str, path: &Path) {
     let status = Command::new("sh")

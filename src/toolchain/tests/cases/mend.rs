@@ -1,4 +1,4 @@
-//! Does what the first help of a finding asks for, in the tree of its case.
+//! Carries out the first help of a finding in the file system of its case.
 //!
 //! ```text
 //! [mend cudnn-headers-missing]
@@ -18,8 +18,8 @@
 //!
 //! A fix that no machine can do has a single line, `none: ` and the reason.
 
-use super::case::{Case, lay};
-use super::{configured_at, counting, look, look_at};
+use super::case::{Case, create_entries};
+use super::{configured_at, errors_and_warnings, search_case, search_in};
 use crate::model::platform::Platform;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::sub_libraries;
@@ -30,12 +30,12 @@ use std::path::Path;
 /// Each error and warning of each case has a help with a fix. After the fix the finding is gone, and there is no new
 /// one.
 #[test]
-fn a_help_that_is_done_mends_what_it_stands_under() {
+fn the_first_help_of_each_finding_fixes_it() {
     let scratch = super::scratch("mends");
     let (mut wrong, mut tried) = (Vec::new(), 0);
     for case in &Case::all() {
         let name = case.name();
-        let before = counting(look(case, &scratch.join(name)));
+        let before = errors_and_warnings(search_case(case, &scratch.join(name)));
         let mut ids: Vec<&str> = before.iter().map(|finding| finding.id.as_str()).collect();
         ids.dedup();
         for (id, _) in case.mends.iter().filter(|(id, _)| !ids.contains(&&**id)) {
@@ -64,12 +64,12 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
             let root = scratch.join(name).display().to_string();
             let same = before.iter().filter(|other| other.id == id);
             let mut helps = same.filter_map(|other| other.help.first());
-            if !helps.any(|help| is_asked(lines, help, &root)) {
+            if !helps.any(|help| matches_help(lines, help, &root)) {
                 wrong.push(format!(
                     "{name}: {lines:?} is not what is asked for: {help}"
                 ));
             }
-            let after = mended(case, lines, &scratch.join(format!("{name}-{id}")));
+            let after = findings_after(case, lines, &scratch.join(format!("{name}-{id}")));
             let is_new = |one: &&Finding| one.id == id || !ids.contains(&one.id.as_str());
             if let Some(left) = after.iter().find(is_new) {
                 wrong.push(format!("{name}: done: {help}\nand then: {left}"));
@@ -88,15 +88,15 @@ fn a_help_that_is_done_mends_what_it_stands_under() {
 }
 
 /// Returns the findings after these lines of the case are carried out.
-fn mended(case: &Case, lines: &[String], root: &Path) -> Vec<Finding> {
+fn findings_after(case: &Case, lines: &[String], root: &Path) -> Vec<Finding> {
     let triple = configured_at(case, root).target;
     let cpu = triple.map_or("x86_64".into(), |triple| Platform::from_triple(&triple).cpu);
     case.unpack(root, &cpu);
-    let case = done(case, lines, root, &cpu);
-    counting(look_at(&case, root))
+    let case = apply(case, lines, root, &cpu);
+    errors_and_warnings(search_in(&case, root))
 }
 
-/// Returns the reason why no machine can do it.
+/// Returns the reason why no machine can carry out the fix.
 pub fn reason(lines: &[String]) -> Option<&str> {
     match lines {
         [one] => one.strip_prefix("none: "),
@@ -104,9 +104,9 @@ pub fn reason(lines: &[String]) -> Option<&str> {
     }
 }
 
-/// Returns `true` if these lines do what the help says: they use a variable or a path of the help, and the help
-/// contains their commands. `$ROOT` is `root`.
-pub fn is_asked(lines: &[String], help: &str, root: &str) -> bool {
+/// Returns `true` if these lines match the help: they use a variable or path in it, and the help contains their
+/// commands. `$ROOT` is `root`.
+pub fn matches_help(lines: &[String], help: &str, root: &str) -> bool {
     let help = help.replace(root, "$ROOT");
     let commands: Vec<&str> = lines
         .iter()
@@ -127,14 +127,14 @@ pub fn is_asked(lines: &[String], help: &str, root: &str) -> bool {
     lines.iter().any(names)
 }
 
-/// Returns a word, and for a path also its directory and its file name.
+/// Returns a word. For a path, also returns its directory and file name.
 fn named(word: &str) -> impl Iterator<Item = &str> {
     let parts = word.rsplit_once('/').map(|(dir, file)| [dir, file]);
     [word].into_iter().chain(parts.into_iter().flatten())
 }
 
 /// Carries out the lines in `root`, and returns the case with its new configuration and environment.
-pub fn done(case: &Case, lines: &[String], root: &Path, cpu: &str) -> Case {
+pub fn apply(case: &Case, lines: &[String], root: &Path, cpu: &str) -> Case {
     let mut case = case.clone();
     let mut entries: Vec<String> = Vec::new();
     for line in lines {
@@ -153,7 +153,7 @@ pub fn done(case: &Case, lines: &[String], root: &Path, cpu: &str) -> Case {
                 assert!(root.join(pair(" to ").0).is_file(), "{line:?}");
                 entries.extend(cudnn("9.14.0", pair(" to ").1));
             }
-            "open" => case.let_open(rest),
+            "open" => case.allow_opening(rest),
             "run" => {}
             "install" => entries.extend(match pair(" in ") {
                 (what, dir) if what.starts_with("CUDA ") => cuda(&what[5..], dir),
@@ -171,7 +171,7 @@ pub fn done(case: &Case, lines: &[String], root: &Path, cpu: &str) -> Case {
             clear(&root.join(path));
         }
     }
-    lay(&entries, root, cpu);
+    create_entries(&entries, root, cpu);
     case
 }
 

@@ -1,4 +1,4 @@
-//! Compares a printed text with the file system that it describes. A named path exists, a path that is called absent
+//! Compares a printed finding with the file system that it describes. A named path exists, a path that is called absent
 //! does not, a version is in the files, and a version beside a path is in the files there.
 
 use std::collections::BTreeSet;
@@ -45,18 +45,18 @@ pub struct World<'a> {
     input: String,
     /// Versions in files that are not text.
     kinds: Vec<(PathBuf, String)>,
-    /// All versions. None: of this machine only pip's records are read.
+    /// All versions. `None` for this machine, where only pip's records are read.
     known: Option<BTreeSet<String>>,
 }
 
-/// A line of a text, with the label of its evidence; none for the headline and for help.
+/// A line of a finding, with the label of its evidence, which is empty for the headline and for help.
 struct Line<'a> {
     label: &'a str,
     text: &'a str,
 }
 
 impl<'a> World<'a> {
-    /// A small file system, which is read completely.
+    /// Creates a world from a small file system, which is read completely.
     #[allow(dead_code, reason = "programs run on this machine")]
     pub fn read(root: &'a Path, input: String, kinds: Vec<(PathBuf, String)>) -> Self {
         let mut world = Self {
@@ -71,7 +71,7 @@ impl<'a> World<'a> {
         world
     }
 
-    /// This machine.
+    /// Creates a world from this machine.
     #[allow(dead_code, reason = "the cases are in a world of their own")]
     pub fn real() -> Self {
         Self {
@@ -134,7 +134,7 @@ impl<'a> World<'a> {
             let path = &behind[..end];
             let after = behind[end..].trim_start_matches(['`', '"']);
             let is_absent = ABSENT.iter().any(|words| after.starts_with(words));
-            // A path in a value with quotation marks or a leading blank is not expected to exist.
+            // A path within a quoted value, or with a leading blank, need not exist.
             let is_value = before.matches('`').count() % 2 == 1 && !before.ends_with('`');
             if is_absent && !is_value && self.exists(path, false) {
                 wrong.push(format!("{path} is there: {}", line.text));
