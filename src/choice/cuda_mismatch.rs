@@ -64,7 +64,7 @@ impl CheckContext<'_> {
         let package = owner(cudnn)
             .and_then(|owner| Some((owner, self.install_command(owner.installer, cuda)?)));
         let library = cudnn.cudnn().and_then(|cudnn| cudnn.library.as_deref());
-        let folder = library.and_then(Path::parent);
+        let dir = library.and_then(Path::parent);
         let fault = CudaMismatch {
             toolkit,
             cudnn,
@@ -73,7 +73,7 @@ impl CheckContext<'_> {
             compatible_toolkit: compatible(Kind::Toolkit),
             compatible_cudnn: compatible(Kind::Cudnn),
             package,
-            overwritten: folder.and_then(|folder| package_owner::keep_help(folder, cuda)),
+            overwritten: dir.and_then(|dir| package_owner::keep_help(dir, cuda)),
         };
         Some(fault.finding())
     }

@@ -88,10 +88,10 @@ impl Requirement {
             Kind::Toolkit => majors::NEWEST_CUDA,
             Kind::Cudnn => majors::NEWEST_CUDNN,
         };
-        let whole_majors = (below.minor, below.patch) == (0, 0);
+        let is_whole_majors = (below.minor, below.patch) == (0, 0);
         match self.from {
-            _ if whole_majors && below.major > newest => None,
-            _ if whole_majors => Some(below.major.saturating_sub(1).to_string()),
+            _ if is_whole_majors && below.major > newest => None,
+            _ if is_whole_majors => Some(below.major.saturating_sub(1).to_string()),
             from if from.major == 0 => None,
             from if from.patch == 0 || kind == Kind::Toolkit => Some(from.short()),
             from => Some(from.to_string()),

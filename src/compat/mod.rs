@@ -76,7 +76,7 @@ pub fn drivers(platform: &Platform) -> Vec<(u32, String)> {
     let (_, majors) = DRIVERS.split_once("\nmajor\n").unwrap_or_default();
     rows(majors, &|line| {
         let [major, _, linux, windows] = columns(line)?;
-        let first = of_system(platform, linux, windows)?;
+        let first = for_system(platform, linux, windows)?;
         Some((major.parse().ok()?, first.to_string()))
     })
 }
@@ -86,7 +86,7 @@ pub fn driver_for(cuda: Version, platform: &Platform) -> Option<&'static str> {
     let releases = releases();
     let is_same = |known: &Version| (known.major, known.minor) == (cuda.major, cuda.minor);
     let row = releases.iter().find(|(known, ..)| is_same(known))?;
-    of_system(platform, row.2, row.3)
+    for_system(platform, row.2, row.3)
 }
 
 /// Returns the first CUDA whose driver supports the PTX of this CUDA's nvcc. A CUDA newer than the table writes PTX
@@ -109,7 +109,7 @@ fn releases() -> Vec<Release> {
     })
 }
 
-fn of_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Option<&'a str> {
+fn for_system<'a>(platform: &Platform, linux: &'a str, windows: &'a str) -> Option<&'a str> {
     let driver = match platform.os {
         Os::Windows => windows,
         _ => linux,

@@ -55,7 +55,7 @@ fn every_known_build_agrees_with_the_rules() {
     assert_eq!(compared, 27 * 18);
 }
 
-/// ARC-02: versions between two builds that were read, and after all of them.
+/// ARC-02: versions between two builds that were read, and versions after all of them.
 #[test]
 fn between_builds_only_common_targets_are_known() {
     let table = gpus("x86_64");

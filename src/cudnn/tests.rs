@@ -29,8 +29,8 @@ fn pair(dir: &Path, graph: &str) -> Cudnn {
             .args(more);
         assert!(cc.status().unwrap().success());
     };
-    let whole = "void one(void) {} void two(void) {} void may(void) {}";
-    cc("_graph", whole, &[]);
+    let complete = "void one(void) {} void two(void) {} void may(void) {}";
+    cc("_graph", complete, &[]);
     // A weak symbol may be undefined.
     let needs = "void one(void); void two(void); void may(void) __attribute__((weak)); \
         void f(void) { one(); two(); if (may) may(); }";
@@ -51,13 +51,13 @@ fn pair(dir: &Path, graph: &str) -> Cudnn {
 #[test]
 fn undefined_functions_of_a_sub_library_are_found() {
     let dir = std::env::temp_dir().join(format!("cudnn-guard-closure-{}", std::process::id()));
-    let whole = pair(
+    let complete = pair(
         &dir,
         "void one(void) {} void two(void) {} void more(void) {}",
     );
-    assert_eq!(whole.files.unresolved, []);
-    assert!(whole.parts.iter().all(|part| part.defect.is_none()));
-    assert!(whole.files.own_first, "a DT_RPATH");
+    assert_eq!(complete.files.unresolved, []);
+    assert!(complete.parts.iter().all(|part| part.defect.is_none()));
+    assert!(complete.files.own_first, "a DT_RPATH");
     let incomplete = pair(&dir, "void one(void) {}");
     assert_eq!(
         incomplete.files.unresolved,

@@ -1,4 +1,4 @@
-//! `$OUT_DIR/cudnn_guard.rs`, which is updated after each compilation of kernels.
+//! The file `$OUT_DIR/cudnn_guard.rs`, which is updated after each compilation of kernels.
 
 use crate::error::Error;
 use crate::guard::InvalidGuard;

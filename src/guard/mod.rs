@@ -88,10 +88,10 @@ impl Guard<'_> {
         self
     }
 
-    /// Adds what the program uses besides convolutions: sub-libraries of cuDNN (`adv`, without which a program may
-    /// silently fall back to the CPU), and operations that some versions compute incorrectly (`attention`,
-    /// `conv3d-bf16`, `conv3d-tf32`). If such a sub-library is missing, the program stops. A version with a known bug in
-    /// the operation stops the build and the program; if only some shapes or GPUs show the bug, it is a warning.
+    /// Declares what the program uses in addition to convolutions: sub-libraries of cuDNN (`adv`, without which a
+    /// program may silently fall back to the CPU), and operations that some versions compute incorrectly (`attention`,
+    /// `conv3d-bf16`, `conv3d-tf32`). If such a sub-library is missing, the program stops. A version with a known bug
+    /// in the operation stops the build and the program. If only some shapes or GPUs are affected, it is a warning.
     pub fn needs<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
         self.built.needs.extend(words.into_iter().map(Into::into));
         self

@@ -25,8 +25,8 @@ fn is_without_noexcept(text: &str, name: &str) -> bool {
     let words = format!("{name}(double x)");
     let mut declared = text.lines().filter_map(|line| {
         let (before, behind) = line.split_once(&words)?;
-        let whole = before.starts_with("extern ") && before.ends_with(' ');
-        whole.then(|| behind.trim())
+        let is_declaration = before.starts_with("extern ") && before.ends_with(' ');
+        is_declaration.then(|| behind.trim())
     });
     declared.next() == Some(";")
 }

@@ -54,7 +54,7 @@ impl fmt::Display for Inspection {
     }
 }
 
-/// Describes a guard: ``app 0.1.0, built with cuDNN 9.14.0 for CUDA 13 and CUDA 13.0, linked, asks for `>=9.1` ``.
+/// Describes a guard for messages, with the package and the versions that it was built with.
 fn built(built: &Built) -> String {
     let mut words = vec![built.package.clone().unwrap_or_else(|| "a crate".into())];
     if built.absent.is_some() {

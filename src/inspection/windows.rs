@@ -29,7 +29,7 @@ impl Inspection {
         let program = self.input.program.clone();
         let own = program.parent().filter(|dir| !dir.as_os_str().is_empty());
         let own = own.unwrap_or(Path::new(".")).to_path_buf();
-        let path = DllSearchPath::of_program(host, own.clone());
+        let path = DllSearchPath::for_program(host, own.clone());
         let mut env = LoaderEnv {
             dll_dirs: path.directories(),
             ..LoaderEnv::default()
@@ -154,8 +154,8 @@ fn later(taken: &Path, major: u32, platform: &Platform, path: &DllSearchPath<'_>
     };
     let later = |file: PathBuf| {
         let cudnn = main_library::dlls(&file, major, platform, &|_| None);
-        let whole = consistency::findings(&cudnn, &[]).is_empty();
-        if !whole || cudnn.main_library_defect().is_some() {
+        let is_consistent = consistency::findings(&cudnn, &[]).is_empty();
+        if !is_consistent || cudnn.main_library_defect().is_some() {
             return None;
         }
         let names = cudnn.parts.iter();

@@ -99,20 +99,20 @@ impl Job {
         self.stamp.parent().unwrap_or(&self.stamp)
     }
 
-    fn command(&self, setup: &Setup, besides: &[String]) -> Invocation {
-        let mut besides = besides.to_vec();
+    fn command(&self, setup: &Setup, extra_args: &[String]) -> Invocation {
+        let mut extra_args = extra_args.to_vec();
         // The names of nvcc's temporary files end up in the objects. They contain the process id unless they are beside
         // the object. This was observed with CUDA 11.8 and later.
         let known = setup.release >= Some(Version::new(11, 8, 0));
         if known && setup.plan.product == Product::Object {
-            besides.push(TEMP_FILES_BESIDE_OBJECT.to_string());
+            extra_args.push(TEMP_FILES_BESIDE_OBJECT.to_string());
         }
         let mut command = nvcc_command::compile(
             &setup.plan,
             &self.targets,
             &self.source,
             &self.output,
-            &besides,
+            &extra_args,
             &setup.host.platform,
             &setup.host.env,
         );
@@ -215,11 +215,11 @@ impl Job {
     ) -> Result<(Invocation, Output), Finding> {
         // A list from an earlier build must not remain if this run writes none.
         out_dir::remove(&self.depfile);
-        let mut besides = lister.args(&self.depfile);
+        let mut extra_args = lister.args(&self.depfile);
         if threads > 1 {
-            besides.extend(["--threads".to_string(), threads.to_string()]);
+            extra_args.extend(["--threads".to_string(), threads.to_string()]);
         }
-        let command = self.command(setup, &besides);
+        let command = self.command(setup, &extra_args);
         let wrapper = setup.wrapper.as_ref();
         let wrapped = wrapper.and_then(|wrapper| Some((wrapper, wrapper.run(&command)?)));
         let failed = match wrapped {

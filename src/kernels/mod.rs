@@ -11,7 +11,7 @@
 //!     answers                    output of nvcc and its host compiler, queried for their versions
 //!     libkernels.stamp
 //!     libkernels/gelu-<hash>.{o,d,stamp}
-//!     ptx/gelu.{d,stamp}         likewise fatbin/, cubin/
+//!     ptx/gelu.{d,stamp}         also fatbin/, cubin/
 //! ```
 
 pub mod cutlass;

@@ -61,7 +61,7 @@ impl<'a> DllSearchPath<'a> {
     /// Returns the search path of a program in the directory `own`. Its current directory may be the one of this
     /// process.
     #[cfg(feature = "cli")]
-    pub fn of_program(host: &'a Host, own: PathBuf) -> Self {
+    pub fn for_program(host: &'a Host, own: PathBuf) -> Self {
         let mut path = Self::from_host(host).unwrap_or(Self {
             sysroot: host.sysroot(),
             system: None,

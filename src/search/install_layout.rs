@@ -102,8 +102,8 @@ pub fn named_toolkit(platform: &Platform, dir: &Path) -> Vec<Tree> {
     if !dir.ends_with(PACKAGES) {
         return vec![named];
     }
-    let whole = toolkit(platform, base, &format!("{PACKAGES}/cu#"));
-    vec![named, whole, split]
+    let unified = toolkit(platform, base, &format!("{PACKAGES}/cu#"));
+    vec![named, unified, split]
 }
 
 /// Returns the parent of the directory of NVIDIA's wheels, which `dir` or its parent is.

@@ -122,7 +122,7 @@ impl Places<'_> {
         let optional = FoundVia::Directory("the distribution's /opt");
         let opt = self.below_root(Path::new("/opt"));
         [
-            self.spread(&system, true, &self.below_root(Path::new("/usr"))),
+            self.system_packages(&system, true, &self.below_root(Path::new("/usr"))),
             self.both(&optional, true, &opt.join("cuda"), ""),
             self.both(&optional, true, &opt, "cuda-#"),
         ]
@@ -143,11 +143,11 @@ impl Places<'_> {
     /// Returns the places of NVIDIA's wheels: one directory since CUDA 13, one for each component before, and cuDNN's
     /// directory.
     fn wheels(&self, via: &FoundVia, fixed: bool, dir: &Path, below: &str) -> Vec<Step> {
-        let whole = install_layout::toolkit(self.platform, dir, &format!("{below}/cu#"));
+        let unified = install_layout::toolkit(self.platform, dir, &format!("{below}/cu#"));
         let split = install_layout::split_toolkit(self.platform, dir, below);
         let cudnn = install_layout::cudnn(self.platform, dir, &format!("{below}/cudnn"));
         vec![
-            context_step(via, fixed, Kind::Toolkit, whole),
+            context_step(via, fixed, Kind::Toolkit, unified),
             context_step(via, fixed, Kind::Toolkit, split),
             context_step(via, fixed, Kind::Cudnn, cudnn),
         ]
@@ -160,7 +160,7 @@ impl Places<'_> {
     }
 
     /// Returns the places of a distribution's toolkit and cuDNN below `usr`.
-    fn spread(&self, via: &FoundVia, fixed: bool, usr: &Path) -> Vec<Step> {
+    fn system_packages(&self, via: &FoundVia, fixed: bool, usr: &Path) -> Vec<Step> {
         let system = |kind| install_layout::system(kind, self.platform, usr);
         context_steps(via, fixed, &system)
     }

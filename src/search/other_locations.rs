@@ -96,7 +96,7 @@ impl Places<'_> {
         let via = &FoundVia::variables(&[Variable::PkgConfigSysroot]);
         let usr = root.join("usr");
         let mut steps = self.both(via, false, &usr.join("local/cuda"), "");
-        steps.extend(self.spread(via, false, &usr));
+        steps.extend(self.system_packages(via, false, &usr));
         steps
     }
 

@@ -64,8 +64,8 @@ fn is_gap(c: char) -> bool {
 fn next(dialect: Dialect, text: &str) -> Result<(Word, usize), &str> {
     if text.starts_with('-') {
         let length = flag::length(text);
-        let whole = text.get(..length).unwrap_or(text);
-        let word = flag::read(whole).ok_or_else(|| whole.trim_end())?;
+        let flag_text = text.get(..length).unwrap_or(text);
+        let word = flag::read(flag_text).ok_or_else(|| flag_text.trim_end())?;
         return Ok((word, length));
     }
     let length = text.find(is_gap).unwrap_or(text.len());

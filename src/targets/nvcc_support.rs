@@ -104,7 +104,7 @@ impl Compiler {
     }
 }
 
-/// Returns the machine code targets of a compiler. Default: those of the newest known version.
+/// Returns the machine code targets of a compiler, or without one those of the newest known version.
 pub fn known(compiler: Option<&Compiler>) -> Vec<Target> {
     let newest = || Compiler::from_table(None, nvcc_table::newest());
     match compiler {

@@ -131,10 +131,12 @@ pub fn select<'a>(
         return Err(fault(RequestProblem::Empty));
     }
     if let Some(compiler) = compiler {
-        let lacks = |target: &Target| compiler.can_compile(*target) == Some(false);
+        let is_unsupported = |target: &Target| compiler.can_compile(*target) == Some(false);
         let mut targets: Vec<Target> = Vec::new();
         for gencode in requested.gencodes() {
-            let first = [gencode.target, gencode.via].into_iter().find(lacks);
+            let first = [gencode.target, gencode.via]
+                .into_iter()
+                .find(is_unsupported);
             targets.extend(first.filter(|target| !targets.contains(target)));
         }
         if !targets.is_empty() {

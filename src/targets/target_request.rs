@@ -27,7 +27,7 @@ pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
             text: value.to_string_lossy().into_owned(),
         })
     };
-    let script = || of_script(ChosenBy::BuildScript, archs);
+    let script = || script_request(ChosenBy::BuildScript, archs);
     variable(Variable::GuardArchs, Dialect::Ours)
         .or_else(script)
         .or_else(|| variable(Variable::CudaArchs, Dialect::CMake))
@@ -37,10 +37,10 @@ pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
 
 /// Returns the list of [`Config::default_archs`](crate::Config::default_archs), unless it is empty.
 pub fn fallback(archs: &[String]) -> Option<TargetRequest> {
-    of_script(ChosenBy::BuildScriptDefault, archs)
+    script_request(ChosenBy::BuildScriptDefault, archs)
 }
 
-fn of_script(from: ChosenBy, archs: &[String]) -> Option<TargetRequest> {
+fn script_request(from: ChosenBy, archs: &[String]) -> Option<TargetRequest> {
     (!archs.is_empty()).then(|| TargetRequest {
         from,
         dialect: Dialect::Ours,

@@ -176,7 +176,7 @@ impl Probe<'_> {
         }
         findings.extend(self.missing_libraries(&scan.candidates));
         findings.extend(self.releases(&scan.candidates));
-        findings.extend(archives.lacking.iter().cloned());
+        findings.extend(archives.missing_findings.iter().cloned());
         (findings, toolkit_fault)
     }
 

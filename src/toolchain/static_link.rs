@@ -61,7 +61,7 @@ pub struct Archives {
     pub directives: Vec<Directive>,
     pub files: Vec<PathBuf>,
     /// Findings about missing archives.
-    pub lacking: Vec<Finding>,
+    pub missing_findings: Vec<Finding>,
     /// Libraries that exist only as shared libraries, such as the driver.
     pub shared: Vec<String>,
 }
@@ -79,7 +79,7 @@ pub fn find(
     let os = host.platform.os;
     if config.cudnn.is_some() && os == Os::Windows {
         let fault = StaticLinkFault::CudnnOnWindows;
-        all.lacking.push(fault.finding());
+        all.missing_findings.push(fault.finding());
         return all;
     }
     let major = cudnn.and_then(|cudnn| Some(cudnn.version()?.major));
@@ -100,7 +100,7 @@ pub fn find(
             needed_by: &first.by,
             source: source(toolkit, &lacking, os),
         };
-        all.lacking.push(fault.finding());
+        all.missing_findings.push(fault.finding());
     }
     if os == Os::Linux {
         // NVIDIA's archives depend on these system libraries; zlib is for cuDNN.
@@ -180,7 +180,7 @@ impl Archives {
             missing,
             installer,
         };
-        self.lacking.push(fault.finding());
+        self.missing_findings.push(fault.finding());
     }
 }
 

@@ -82,7 +82,7 @@ impl Toolchain {
         let fallback = target_request::fallback(&self.config.default_archs);
         let letters = target_request::needs_letters(request.as_ref().or(fallback.as_ref()));
         let compiler = self.compiler(letters, &mut findings);
-        let served = |gpu| match self.cudnn() {
+        let is_supported = |gpu| match self.cudnn() {
             Some(cudnn) => rules::may_support(cudnn, gpu, &self.host.platform),
             None => true,
         };
@@ -90,7 +90,7 @@ impl Toolchain {
             request.as_ref(),
             fallback.as_ref(),
             compiler.as_ref(),
-            &served,
+            &is_supported,
             &self.host,
             &mut findings,
         );
@@ -109,8 +109,8 @@ impl Toolchain {
         }
         if let Some(cudnn) = self.cudnn() {
             let (targets, by) = (selection.list.targets(), selection.chosen_by);
-            let unserved = rules::targets(cudnn, &targets, by, &self.host.platform);
-            selection.findings.extend(unserved);
+            let unsupported_targets = rules::targets(cudnn, &targets, by, &self.host.platform);
+            selection.findings.extend(unsupported_targets);
         }
         Ok(selection)
     }

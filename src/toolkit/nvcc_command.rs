@@ -55,14 +55,14 @@ pub struct Plan {
 }
 
 /// Returns the command that compiles a file for these targets. nvcc accepts only one target for PTX and for a cubin.
-/// `besides` contains options that do not change the output, such as the depfile and the number of threads. `profile`
+/// `extra_args` contains options that do not change the output, such as the depfile and the number of threads. `profile`
 /// is the environment with cargo's profile.
 pub fn compile(
     plan: &Plan,
     targets: &[Gencode],
     source: &Path,
     output: &Path,
-    besides: &[String],
+    extra_args: &[String],
     platform: &Platform,
     profile: &Environment,
 ) -> Invocation {
@@ -72,7 +72,7 @@ pub fn compile(
         code => vec![format!("-{}", code.extension())],
     };
     args.extend([text(source), "-o".to_string(), text(output)]);
-    args.extend_from_slice(besides);
+    args.extend_from_slice(extra_args);
     args.extend(targets.iter().map(Gencode::to_string));
     let given = all_flags(&plan.flags, profile);
     args.extend(plan.optimisation.flags(&given, profile));

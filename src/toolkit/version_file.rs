@@ -30,9 +30,9 @@ mod tests {
 
     #[test]
     fn the_version_in_version_json() {
-        let whole = "{\n   \"cuda\" : {\n      \"name\" : \"CUDA SDK\",\n      \"version\" : \"12.4.1\"\n   },\n   \
+        let complete = "{\n   \"cuda\" : {\n      \"name\" : \"CUDA SDK\",\n      \"version\" : \"12.4.1\"\n   },\n   \
             \"cuda_cudart\" : {\n      \"name\" : \"CUDA Runtime (cudart)\",\n      \"version\" : \"12.4.127\"\n   }\n}\n";
-        assert_eq!(json(whole), Some(Version::new(12, 4, 0)));
+        assert_eq!(json(complete), Some(Version::new(12, 4, 0)));
         let dated =
             "{\"cuda_cccl\":{\"version\":\"1.2.3\"},\"cuda\":{\"version\":\"12.6.20241114\"}}";
         assert_eq!(json(dated), Some(Version::new(12, 6, 0)));

@@ -45,7 +45,7 @@ fn texts(findings: &[Finding]) -> Vec<String> {
         .collect()
 }
 
-fn of_both(toolkit: &Toolkit, cudnn: &Cudnn) -> Vec<String> {
+fn check_both(toolkit: &Toolkit, cudnn: &Cudnn) -> Vec<String> {
     texts(&releases(Some(toolkit), Some(cudnn), &linux()))
 }
 
@@ -53,13 +53,13 @@ fn of_both(toolkit: &Toolkit, cudnn: &Cudnn) -> Vec<String> {
 #[test]
 fn a_version_with_known_bugs_is_named() {
     assert_eq!(
-        of_both(&toolkit(12, 8), &cudnn(9, 10, 2, 12)),
+        check_both(&toolkit(12, 8), &cudnn(9, 10, 2, 12)),
         [
             "note: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions  \
           [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
         ]
     );
-    let enumerations = of_both(&toolkit(12, 9), &cudnn(9, 10, 0, 12));
+    let enumerations = check_both(&toolkit(12, 9), &cudnn(9, 10, 0, 12));
     assert_eq!(enumerations.len(), 3);
     assert!(enumerations[0].starts_with(
         "warning: cuDNN 9.10.0 is known to use other enum values than all other 9.x versions  ["
@@ -68,13 +68,13 @@ fn a_version_with_known_bugs_is_named() {
         enumerations[1]
             .starts_with("note: cuDNN 9.10.0 is known to compute wrong numbers on several")
     );
-    assert_eq!(of_both(&toolkit(12, 8), &cudnn(9, 7, 1, 12)).len(), 0);
+    assert_eq!(check_both(&toolkit(12, 8), &cudnn(9, 7, 1, 12)).len(), 0);
 }
 
 #[test]
 fn versions_newer_than_the_tables_are_a_note() {
     assert_eq!(
-        of_both(&toolkit(14, 1), &cudnn(10, 2, 0, 14)),
+        check_both(&toolkit(14, 1), &cudnn(10, 2, 0, 14)),
         [
             "note: cuDNN 10.2.0 is newer than 9.28.1, the newest that this cudnn-guard knows, and is findings_for as that is  \
              [unknown-newer-version]\n  = help: update cudnn-guard, if something does not work that should",
@@ -83,13 +83,13 @@ fn versions_newer_than_the_tables_are_a_note() {
         ]
     );
     // A new patch version has no finding.
-    assert_eq!(of_both(&toolkit(13, 5), &cudnn(9, 28, 3, 13)).len(), 0);
+    assert_eq!(check_both(&toolkit(13, 5), &cudnn(9, 28, 3, 13)).len(), 0);
     // A later minor of the same CUDA major is compatible, whichever minor the support matrix lists.
     assert_eq!(
-        of_both(&toolkit(12, 8), &cudnn(9, 0, 0, 12)),
+        check_both(&toolkit(12, 8), &cudnn(9, 0, 0, 12)),
         [] as [&str; 0]
     );
-    assert_eq!(of_both(&toolkit(12, 3), &cudnn(9, 0, 0, 12)).len(), 0);
+    assert_eq!(check_both(&toolkit(12, 3), &cudnn(9, 0, 0, 12)).len(), 0);
 }
 
 /// ARC-02, ARC-04: a build compares the targets of kernels with the cuDNN.

@@ -134,12 +134,12 @@ mod tests {
 
     #[test]
     fn a_damaged_fatbin_has_no_targets() {
-        let whole = fatbin("sm_75 compute_90");
-        for length in 1..whole.len() {
-            assert_eq!(targets_in(&whole[..length]), None, "{length}");
+        let valid = fatbin("sm_75 compute_90");
+        for length in 1..valid.len() {
+            assert_eq!(targets_in(&valid[..length]), None, "{length}");
         }
         let bent = |at: usize, bytes: &[u8]| {
-            let mut bent = whole.clone();
+            let mut bent = valid.clone();
             bent[at..at + bytes.len()].copy_from_slice(bytes);
             targets_in(&bent)
         };
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(bent(24, &[0xff; 8]), None);
         assert_eq!(bent(24, &[0, 0, 1]), None); // an entry that ends after its fatbin
         assert_eq!(bent(24, &[1]), None);
-        for at in 0..whole.len() {
+        for at in 0..valid.len() {
             for byte in [0, 1, 0x7f, 0xff] {
                 bent(at, &[byte]);
             }

@@ -59,7 +59,7 @@ pub mod tests {
         [machine, ptx].concat().join(" ")
     }
 
-    fn of(parts: &[&str]) -> String {
+    fn common_targets(parts: &[&str]) -> String {
         let parts: Vec<Vec<Target>> = parts.iter().map(|part| Target::parse_all(part)).collect();
         format_targets(&common(&parts))
     }
@@ -69,13 +69,13 @@ pub mod tests {
         // 9.10.2 for CUDA 12.
         let adv = "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90a sm_100 sm_120 compute_120";
         let ops = "sm_50 sm_60 sm_61 sm_70 sm_80 sm_90a sm_100 sm_120 compute_120";
-        assert_eq!(of(&[adv, ops, adv]), ops);
-        assert_eq!(of(&[ops, ""]), ops);
-        assert_eq!(of(&["", ""]), "");
-        assert_eq!(of(&[]), "");
+        assert_eq!(common_targets(&[adv, ops, adv]), ops);
+        assert_eq!(common_targets(&[ops, ""]), ops);
+        assert_eq!(common_targets(&["", ""]), "");
+        assert_eq!(common_targets(&[]), "");
         // 8.9.7 for Windows has PTX in one sub-library that the others do not have.
         assert_eq!(
-            of(&["sm_80 compute_90", "sm_80 compute_86 compute_90"]),
+            common_targets(&["sm_80 compute_90", "sm_80 compute_86 compute_90"]),
             "sm_80 compute_90"
         );
     }
@@ -93,8 +93,8 @@ pub mod tests {
             ("compute_90", "compute_120", "compute_120"),
             ("compute_90", "sm_90", ""),
         ] {
-            assert_eq!(of(&[one, other]), common, "{one}, {other}");
-            assert_eq!(of(&[other, one]), common, "{other}, {one}");
+            assert_eq!(common_targets(&[one, other]), common, "{one}, {other}");
+            assert_eq!(common_targets(&[other, one]), common, "{other}, {one}");
         }
     }
 

@@ -84,9 +84,9 @@ fn the_core_sub_libraries_determine_the_targets() {
 #[test]
 fn an_unreadable_core_sub_library_makes_the_targets_unknown() {
     let code = fatbin("sm_75 sm_80");
-    let whole = elf(&code);
-    let code_cut = whole[..whole.len() - 10].to_vec();
-    let names_cut = whole[..64 + 3 * 64 + 5].to_vec();
+    let valid = elf(&code);
+    let code_cut = valid[..valid.len() - 10].to_vec();
+    let names_cut = valid[..64 + 3 * 64 + 5].to_vec();
     let bent = elf(&code[..code.len() - 1]);
     for (name, part) in [
         ("code", code_cut),
@@ -94,7 +94,7 @@ fn an_unreadable_core_sub_library_makes_the_targets_unknown() {
         ("bent", bent),
         ("words", b"words".to_vec()),
     ] {
-        let parts = [("ops", whole.clone()), ("cnn", part)];
+        let parts = [("ops", valid.clone()), ("cnn", part)];
         assert_eq!(targets(name, Os::Linux, &parts), "", "{name}");
     }
     let mut cut = dll(code.clone());

@@ -30,7 +30,7 @@ use crate::system::files;
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::path::Path;
 
-/// A loaded cuDNN whose version a guard of the program refuses.
+/// A loaded cuDNN whose version one of the program's guards rejects.
 pub struct RefusedRelease<'a> {
     pub mismatch: ReleaseMismatch,
     pub guard: &'a Built,
@@ -174,7 +174,7 @@ impl PreflightInput {
         }
     }
 
-    /// Returns the reason why a guard refuses this version.
+    /// Returns the reason why a guard rejects this version.
     pub(super) fn refusal(&self, version: Version) -> Option<ReleaseMismatch> {
         let mut guards = self.guards.iter().filter(|guard| guard.absent.is_none());
         guards.find_map(|guard| program_rules::version(guard, version).err())
@@ -251,7 +251,7 @@ impl PreflightInput {
         }
     }
 
-    /// Adds the finding if a guard of the program refuses the version.
+    /// Adds the finding if one of the program's guards rejects the version.
     fn release(&self, cudnn: &Cudnn, guard: &Built, findings: &mut Vec<Finding>) {
         let Some(library) = &cudnn.library else {
             return;

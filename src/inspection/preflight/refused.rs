@@ -158,10 +158,14 @@ impl PreflightInput {
                 let Some(found) = found else {
                     continue;
                 };
-                let lacks = |version: &&String| !found.linkage.defined_versions.contains(version);
-                let lacking: Vec<&str> =
-                    versions.iter().filter(lacks).map(String::as_str).collect();
-                if lacking.is_empty()
+                let is_undefined =
+                    |version: &&String| !found.linkage.defined_versions.contains(version);
+                let undefined: Vec<&str> = versions
+                    .iter()
+                    .filter(is_undefined)
+                    .map(String::as_str)
+                    .collect();
+                if undefined.is_empty()
                     || found.linkage.defined_versions.is_empty()
                     || reported.contains(&&*object.path)
                 {
@@ -172,7 +176,7 @@ impl PreflightInput {
                     user: &object.path,
                     library: &found.path,
                     name: from,
-                    versions: lacking,
+                    versions: undefined,
                 };
                 findings.push(fault.finding());
             }

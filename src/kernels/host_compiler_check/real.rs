@@ -137,14 +137,14 @@ fn a_compatible_pair_has_no_findings() {
         .unwrap();
     let begun = Instant::now();
     std::fs::create_dir_all(package.path("out/cudnn-guard")).unwrap();
-    let noticed =
+    let findings =
         crate::kernels::host_compiler_check::host_compiler(&mut plan, &own, &package.path("out"))
             .unwrap();
     assert!(begun.elapsed() < Duration::from_secs(3), "a moment");
-    assert_eq!(noticed, []);
-    let folder = package.path("out/cudnn-guard");
+    assert_eq!(findings, []);
+    let dir = package.path("out/cudnn-guard");
     let (compiler, program) =
-        crate::kernels::host_compiler_check::query::query(&plan, &own.host, &folder)
+        crate::kernels::host_compiler_check::query::query(&plan, &own.host, &dir)
             .unwrap()
             .unwrap();
     assert!(

@@ -23,14 +23,14 @@ pub fn with_rdc(flags: &[String]) -> Vec<String> {
 
 /// Returns `true` if these flags request relocatable device code.
 pub fn is_requested(flags: &[String]) -> bool {
-    let whole = [
+    let single = [
         "-rdc=true",
         "--relocatable-device-code=true",
         "-dc",
         "--device-c",
     ];
     let pairs = ["-rdc true", "--relocatable-device-code true"];
-    flags.iter().any(|flag| whole.contains(&&**flag))
+    flags.iter().any(|flag| single.contains(&&**flag))
         || flags
             .windows(2)
             .any(|pair| pairs.contains(&&*pair.join(" ")))

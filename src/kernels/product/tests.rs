@@ -289,19 +289,19 @@ fn an_invalid_module_is_rejected() {
 #[test]
 fn another_directory_gets_copies() {
     let package = Package::new(&[("src/a.cu", "1")]);
-    let folder = package.path("shipped/kernels");
-    let (paths, calls) = made(&package, |all| all.out_dir(&folder).ptx());
+    let shipped = package.path("shipped/kernels");
+    let (paths, calls) = made(&package, |all| all.out_dir(&shipped).ptx());
     assert_eq!(
         (&paths[..], calls.len()),
         (&["./shipped/kernels/a.ptx".to_string()][..], 1)
     );
-    let file = folder.join("a.ptx");
+    let file = shipped.join("a.ptx");
     let date = || std::fs::metadata(&file).unwrap().modified().unwrap();
     let (text, old) = (std::fs::read(&file).unwrap(), date());
-    assert_eq!(made(&package, |all| all.out_dir(&folder).ptx()).1, [""; 0]);
+    assert_eq!(made(&package, |all| all.out_dir(&shipped).ptx()).1, [""; 0]);
     assert_eq!(date(), old);
     std::fs::write(&file, "torn").unwrap();
-    assert_eq!(made(&package, |all| all.out_dir(&folder).ptx()).1, [""; 0]);
+    assert_eq!(made(&package, |all| all.out_dir(&shipped).ptx()).1, [""; 0]);
     assert_eq!(std::fs::read(&file).unwrap(), text);
-    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(&shipped).unwrap().count(), 1);
 }

@@ -44,9 +44,9 @@ fn package(out: &'static str) -> Package {
 /// Returns the package's own files in the stamps of `out`: `ptx/k: all.h k.cu`.
 fn listed(package: &Package) -> Vec<String> {
     let mut found = Vec::new();
-    let folder = package.path(package.out).join("cudnn-guard");
+    let stamps_dir = package.path(package.out).join("cudnn-guard");
     for kind in ["cubin", "fatbin", "libk", "ptx"] {
-        for file in std::fs::read_dir(folder.join(kind)).unwrap() {
+        for file in std::fs::read_dir(stamps_dir.join(kind)).unwrap() {
             let file = file.unwrap().path();
             if file.extension() != Some("stamp".as_ref()) {
                 continue;

@@ -105,10 +105,10 @@ fn imports_and_missing_symbols() {
 
 #[test]
 fn a_damaged_file_never_panics() {
-    let whole = dll(0x8664);
-    assert_eq!(open(&whole, |dll| dll.defect()), None);
-    for length in 0..whole.len() {
-        let cut = &whole[..length];
+    let valid = dll(0x8664);
+    assert_eq!(open(&valid, |dll| dll.defect()), None);
+    for length in 0..valid.len() {
+        let cut = &valid[..length];
         let (release, _, cuda_major) = version(cut, "graph");
         assert_eq!((release, cuda_major), (None, None), "{length}");
         let defect = open(cut, |dll| {
@@ -123,8 +123,8 @@ fn a_damaged_file_never_panics() {
             other => panic!("{length}: {other:?}"),
         }
     }
-    for place in 0..whole.len() {
-        let mut bent = whole.clone();
+    for place in 0..valid.len() {
+        let mut bent = valid.clone();
         bent[place] = !bent[place];
         version(&bent, "graph");
         open(&bent, |dll| {
@@ -145,12 +145,12 @@ fn files_that_are_not_dlls() {
     let mut old = vec![0; 256];
     old[..2].copy_from_slice(b"MZ");
     assert_eq!(defect(&old), "is not a DLL");
-    let whole = dll(0x8664);
+    let valid = dll(0x8664);
     assert_eq!(
-        defect(&whole[..600]),
+        defect(&valid[..600]),
         format!(
             "is cut off: it ends at byte 600, and its sections reach to {}",
-            whole.len()
+            valid.len()
         )
     );
 }

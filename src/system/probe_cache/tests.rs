@@ -223,11 +223,11 @@ fn a_broken_file_counts_as_missing() {
         machine.times()
     };
     assert_eq!([runs(), runs()], [1, 0]);
-    let whole = fs::read(&file).unwrap();
-    for end in 0..whole.len() {
-        fs::write(&file, &whole[..end]).unwrap();
+    let valid = fs::read(&file).unwrap();
+    for end in 0..valid.len() {
+        fs::write(&file, &valid[..end]).unwrap();
         assert!(machine.next().read().is_empty(), "cut at {end}");
-        let mut other = whole.clone();
+        let mut other = valid.clone();
         other[end] ^= 1;
         fs::write(&file, other).unwrap();
         assert!(machine.next().read().is_empty(), "changed at {end}");

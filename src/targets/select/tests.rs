@@ -121,9 +121,9 @@ fn without_request_and_gpu_all_majors_are_compiled() {
 #[test]
 fn the_default_is_supported_by_both_nvcc_and_cudnn() {
     let cuda = Compiler::from_table(None, Version::new(12, 9, 0));
-    let default = |is_served: &dyn Fn(ComputeCapability) -> bool| {
+    let default = |is_supported: &dyn Fn(ComputeCapability) -> bool| {
         listed(
-            &default_targets(cuda.as_ref(), &[], is_served)
+            &default_targets(cuda.as_ref(), &[], is_supported)
                 .list
                 .targets(),
         )
@@ -168,8 +168,8 @@ fn the_default_is_supported_by_both_nvcc_and_cudnn() {
             cuda_major: Some(13),
             ..Cudnn::default()
         };
-        let is_served = |gpu| rules::may_support(&cudnn, gpu, &platform);
-        let selection = default_targets(thirteen.as_ref(), &[], &is_served);
+        let is_supported = |gpu| rules::may_support(&cudnn, gpu, &platform);
+        let selection = default_targets(thirteen.as_ref(), &[], &is_supported);
         assert_eq!(listed(&selection.list.targets()), targets, "{triple}");
     }
     assert_eq!(

@@ -91,7 +91,7 @@ fn dlls_are_read_correctly() {
 struct Mixed(PathBuf);
 
 impl Mixed {
-    fn of(name: &str, wheel: &str) -> Self {
+    fn new(name: &str, wheel: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         for leaf in ["bin", "lib/x64"] {
@@ -152,16 +152,18 @@ fn link(target: &Path, link: &Path) {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_valid_cudnn_for_windows_has_no_findings() {
-    assert_eq!(Mixed::of("sound-9", NINE).messages(), "");
-    assert_eq!(Mixed::of("sound-8", EIGHT).messages(), "");
-    let messages = Mixed::of("zlib", EIGHT).without("zlibwapi.dll").messages();
+    assert_eq!(Mixed::new("sound-9", NINE).messages(), "");
+    assert_eq!(Mixed::new("sound-8", EIGHT).messages(), "");
+    let messages = Mixed::new("zlib", EIGHT).without("zlibwapi.dll").messages();
     assert!(
         messages.starts_with("note: cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which does not"),
         "{messages}"
     );
     assert_eq!(messages.matches("note: ").count(), 1, "{messages}");
     assert_eq!(
-        Mixed::of("zlib-9", NINE).without("zlibwapi.dll").messages(),
+        Mixed::new("zlib-9", NINE)
+            .without("zlibwapi.dll")
+            .messages(),
         ""
     );
 }
@@ -170,7 +172,7 @@ fn a_valid_cudnn_for_windows_has_no_findings() {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_truncated_or_missing_dll_is_named() {
-    let messages = Mixed::of("missing", NINE)
+    let messages = Mixed::new("missing", NINE)
         .without("cudnn_heuristic64_9.dll")
         .without("cudnn_ext64_9.dll")
         .messages();
@@ -179,7 +181,7 @@ fn a_truncated_or_missing_dll_is_named() {
         "warning: cuDNN 9.28.0 in `$T/bin` lacks cudnn_heuristic64_9.dll, which a convolution needs  [parts-missing]\n  \
          = help: copy every `cudnn*.dll` file of that release to `$T/bin`, since `cudnn64_9.dll` opens the others\n"
     );
-    let messages = Mixed::of("needed", EIGHT)
+    let messages = Mixed::new("needed", EIGHT)
         .without("cudnn_ops_train64_8.dll")
         .messages();
     assert!(
@@ -187,7 +189,7 @@ fn a_truncated_or_missing_dll_is_named() {
             .starts_with("note: `cudnn_adv_train64_8.dll` needs `cudnn_ops_train64_8.dll`, which"),
         "{messages}"
     );
-    let messages = Mixed::of("cut", NINE).cut("cudnn_cnn64_9.dll").messages();
+    let messages = Mixed::new("cut", NINE).cut("cudnn_cnn64_9.dll").messages();
     assert!(
         messages.starts_with("error: `$T/bin/cudnn_cnn64_9.dll` is cut off: it ends at byte 731192, and its sections reach to "),
         "{messages}"
@@ -199,7 +201,7 @@ fn a_truncated_or_missing_dll_is_named() {
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn dlls_of_different_versions_are_detected() {
     let eight = wheels().join(EIGHT).join("nvidia/cudnn/bin");
-    let messages = Mixed::of("swapped", NINE)
+    let messages = Mixed::new("swapped", NINE)
         .with("cudnn_ops64_9.dll", &eight.join("cudnn_ops_infer64_8.dll"))
         .messages();
     let first = messages.lines().next().unwrap_or_default();
@@ -213,7 +215,7 @@ fn dlls_of_different_versions_are_detected() {
         .join(NINE)
         .join("nvidia/cudnn/bin/cudnn_heuristic64_9.dll");
     std::fs::copy(heuristic, &moved).unwrap();
-    let silent = || Mixed::of("silent", NINE).with("cudnn_heuristic64_9.dll", &moved);
+    let silent = || Mixed::new("silent", NINE).with("cudnn_heuristic64_9.dll", &moved);
     let sound = silent().messages();
     let graph = eight.join("cudnn_ops_infer64_8.dll");
     let strange = silent().with("cudnn_graph64_9.dll", &graph).messages();

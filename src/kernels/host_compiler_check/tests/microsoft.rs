@@ -40,8 +40,8 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     let expected = " -ccbin C:/VC/bin/cl.exe -use-local-env";
     assert!(call.ends_with(expected), "{call}");
     let variables = std::fs::read_to_string(package.path("cuda/variables")).unwrap();
-    let told_so = "PATH=C:/VC/bin:/usr/bin:/bin LIB=C:/VC/lib INCLUDE=C:/SDK/10\n";
-    assert_eq!(variables, told_so);
+    let expected_variables = "PATH=C:/VC/bin:/usr/bin:/bin LIB=C:/VC/lib INCLUDE=C:/SDK/10\n";
+    assert_eq!(variables, expected_variables);
     let fresh = |setup| jobs[0].fresh(setup, &StatCache::default()).is_some();
     assert!(fresh(&one) && !fresh(&other), "another SDK, other headers");
     package.write("src/a.cu", "mistake");

@@ -70,7 +70,7 @@ pub struct Case {
     pub files: Vec<String>,
     denied: Vec<String>,
     /// The fixes of findings, by id.
-    pub mends: Vec<(String, Vec<String>)>,
+    pub fixes: Vec<(String, Vec<String>)>,
     pub expected: String,
 }
 
@@ -109,30 +109,30 @@ impl Case {
             ..Self::default()
         };
         let mut section = &mut case.about;
-        let mend = |line: &str| Some(line.strip_prefix("[mend ")?.strip_suffix(']')?.to_string());
+        let fix_id = |line: &str| Some(line.strip_prefix("[mend ")?.strip_suffix(']')?.to_string());
         for line in given.lines() {
             match line {
                 "[config]" => section = &mut case.config,
                 "[env]" => section = &mut case.env,
                 "[files]" => section = &mut case.files,
                 "[denied]" => section = &mut case.denied,
-                line => match mend(line) {
+                line => match fix_id(line) {
                     Some(id) => {
-                        case.mends.push((id, Vec::new()));
-                        section = &mut case.mends.last_mut().unwrap().1;
+                        case.fixes.push((id, Vec::new()));
+                        section = &mut case.fixes.last_mut().unwrap().1;
                     }
                     None => section.push(line.to_string()),
                 },
             }
         }
-        let mends = case.mends.iter_mut().map(|(_, lines)| lines);
+        let fixes = case.fixes.iter_mut().map(|(_, lines)| lines);
         let short = [
             &mut case.about,
             &mut case.config,
             &mut case.env,
             &mut case.denied,
         ];
-        for section in short.into_iter().chain(mends) {
+        for section in short.into_iter().chain(fixes) {
             section.retain(|line| !line.is_empty());
         }
         case

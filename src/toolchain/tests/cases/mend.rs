@@ -38,7 +38,7 @@ fn the_first_help_of_each_finding_fixes_it() {
         let before = errors_and_warnings(search_case(case, &scratch.join(name)));
         let mut ids: Vec<&str> = before.iter().map(|finding| finding.id.as_str()).collect();
         ids.dedup();
-        for (id, _) in case.mends.iter().filter(|(id, _)| !ids.contains(&&**id)) {
+        for (id, _) in case.fixes.iter().filter(|(id, _)| !ids.contains(&&**id)) {
             wrong.push(format!("{name}: there is no {id} to be mended"));
         }
         let mut seen = Vec::new();
@@ -49,8 +49,8 @@ fn the_first_help_of_each_finding_fixes_it() {
                 wrong.push(format!("{name}: {id} has no help"));
                 continue;
             }
-            let mend = case.mends.iter().find(|(known, _)| known == id.as_str());
-            let Some((_, lines)) = mend.filter(|(_, lines)| !lines.is_empty()) else {
+            let fix = case.fixes.iter().find(|(known, _)| known == id.as_str());
+            let Some((_, lines)) = fix.filter(|(_, lines)| !lines.is_empty()) else {
                 wrong.push(format!("{name}: how is this done for {id}? {help}"));
                 continue;
             };
