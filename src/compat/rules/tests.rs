@@ -76,9 +76,9 @@ fn versions_newer_than_the_tables_are_a_note() {
     assert_eq!(
         check_both(&toolkit(14, 1), &cudnn(10, 2, 0, 14)),
         [
-            "note: cuDNN 10.2.0 is newer than 9.28.1, the newest that this cudnn-guard knows, and is findings_for as that is  \
+            "note: cuDNN 10.2.0 is newer than 9.28.1, the newest that this cudnn-guard knows, and is judged as that is  \
              [unknown-newer-version]\n  = help: update cudnn-guard, if something does not work that should",
-            "note: CUDA 14.1 is newer than 13.5, the newest that this cudnn-guard knows, and is findings_for as that is  \
+            "note: CUDA 14.1 is newer than 13.5, the newest that this cudnn-guard knows, and is judged as that is  \
              [unknown-newer-version]\n  = help: update cudnn-guard, if something does not work that should"
         ]
     );
