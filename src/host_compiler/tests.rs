@@ -112,7 +112,7 @@ fn message(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<Strin
 
 /// CMP-07: nvcc fails with "unsupported Microsoft Visual Studio version!"
 #[test]
-fn a_visual_studio_below_or_above_the_limits() {
+fn a_visual_studio_on_either_side_of_the_limits() {
     let limits = Limits {
         msvc: Some((1910, 1940)),
         ..Limits::default()

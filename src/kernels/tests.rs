@@ -179,7 +179,7 @@ fn a_file_that_may_have_changed_during_compilation_is_compiled_again() {
 }
 
 #[test]
-fn every_file_that_fails_is_named_with_nvccs_output() {
+fn every_file_that_fails_is_named_with_nvccs_own_words() {
     let package = Package::new(&[
         ("src/a.cu", "mistake"),
         ("src/b.cu", ""),

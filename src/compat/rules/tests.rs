@@ -94,7 +94,7 @@ fn versions_newer_than_the_tables_are_a_note() {
 
 /// ARC-02, ARC-04: a build compares the targets of kernels with the cuDNN.
 #[test]
-fn targets_that_cudnn_does_not_support_are_warnings() {
+fn targets_that_the_cudnn_does_not_serve_are_warnings() {
     let ptx = Target {
         code: Code::Ptx,
         ..machine(61)
@@ -182,7 +182,7 @@ fn targets_from_the_files_outrank_the_table() {
 
 /// DRV-01, DRV-03, VER-06: the program may run on a machine with another driver.
 #[test]
-fn a_driver_that_is_too_old_for_the_build_is_a_warning() {
+fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
     let findings_for = |driver_minor: (u32, u32), targets: &[Target], cuda: (u32, u32)| {
         let level = Version::new(driver_minor.0, driver_minor.1, 0);
         let (toolkit, cudnn) = (toolkit(cuda.0, cuda.1), cudnn(9, 14, 0, cuda.0));

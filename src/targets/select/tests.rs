@@ -98,7 +98,7 @@ fn without_a_request_this_machines_gpus_are_selected() {
 
 /// CFG-01: a missing GPU is not an error.
 #[test]
-fn without_request_and_gpu_all_majors_are_compiled() {
+fn without_wish_and_gpu_all_majors_are_compiled() {
     let selection = gives(
         None,
         &[],
@@ -194,7 +194,7 @@ fn native_is_the_machine_code_of_this_machine() {
 
 /// CMP-09: a GPU that is newer than nvcc.
 #[test]
-fn a_gpu_that_is_newer_than_nvcc_gets_the_newest_ptx() {
+fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
     for request in [None, Some("native")] {
         let selection = gives(request, &[130, 130], "compute_121");
         assert_eq!(
@@ -215,7 +215,7 @@ fn a_gpu_that_is_newer_than_nvcc_gets_the_newest_ptx() {
 }
 
 #[test]
-fn a_dropped_gpu_is_an_error_only_if_requested() {
+fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
     let selection = gives(None, &[61, 90], "sm_90 compute_90");
     assert_eq!(selection.findings[0].id, FindingId::ArchUnsupportedByNvcc);
     assert_eq!(
@@ -239,7 +239,7 @@ fn a_dropped_gpu_is_an_error_only_if_requested() {
 
 /// CFG-15: an invalid word, and how targets are written.
 #[test]
-fn names_the_invalid_word() {
+fn says_what_cannot_be_read() {
     refuses(
         &ours("80 8x"),
         &[],

@@ -20,7 +20,7 @@ use std::path::Path;
 use truth::World;
 
 #[test]
-fn every_case_has_the_expected_report() {
+fn every_case_is_told_as_expected() {
     let scratch = scratch("cases");
     let mut differing = Vec::new();
     let cases = Case::all();
@@ -192,7 +192,7 @@ fn only_broken_stacks_have_findings() {
 /// `cudnn-guard doctor` reports the same as a build: each headline of a case, with its id.
 #[cfg(feature = "cli")]
 #[test]
-fn doctor_reports_the_same_as_a_build() {
+fn doctor_tells_what_a_build_tells() {
     let scratch = scratch("doctor");
     let cases = Case::all();
     let mut compared = 0;

@@ -112,7 +112,7 @@ fn a_generation_contains_the_gpus_that_nvcc_supports() {
 
 /// ARC-05: a release build for the GPUs of one machine lists the GPUs that it leaves out.
 #[test]
-fn a_release_build_reports_the_gpus_that_it_leaves_out() {
+fn a_release_build_says_whom_it_leaves_out() {
     let machine = [code(86), ptx(ComputeCapability::new(8, 6))];
     let note = left_out(&machine, Some(&nvcc())).unwrap();
     assert_eq!(
