@@ -14,8 +14,8 @@ use std::io::Write;
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
 const EXIT: i32 = 78;
 
-/// Checks the cuDNN of this program. A pass is silent. Unknown prints at most four lines, and each allowed finding one.
-/// A failure prints its reason and exits with 78, unless `CUDNN_GUARD=warn` is set.
+/// Checks the cuDNN of this program. A pass prints nothing. An unknown verdict prints at most four lines, and
+/// each allowed finding prints one. A failure prints its reason and exits with 78, unless `CUDNN_GUARD=warn` is set.
 pub fn startup(built: &Built) {
     startup_with(built, REAL);
 }
@@ -50,7 +50,7 @@ fn start(built: &Built, functions: Functions) {
                 if let Some(by) = allowed::allowed_by(finding) {
                     let summary = printable(&finding.summary);
                     write_stderr(&format!(
-                        "cudnn-guard: let pass {}: {}  [{}]",
+                        "cudnn-guard: allowed {}: {}  [{}]",
                         by, summary, finding.id
                     ));
                 }
@@ -73,7 +73,7 @@ fn start(built: &Built, functions: Functions) {
         write_stderr(&text);
         std::process::exit(EXIT);
     }
-    let hint = "  = help: set CUDNN_GUARD=warn to start the program all the same";
+    let hint = "  = help: set CUDNN_GUARD=warn to start the program anyway";
     // The hint goes under the cause, before the report.
     match text.split_once("\n\n") {
         Some((cause, rest)) => write_stderr(&format!("{cause}\n{hint}\n\n{rest}")),

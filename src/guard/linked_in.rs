@@ -67,7 +67,7 @@ pub fn linked_in(built: &Built) -> String {
          unsafe extern \"C\" {{\n    \
          #[link_name = {table:?}]\n    static FUNCTIONS: [usize; {count}];\n}}\n\
          static NAMES: [&str; {count}] = {names:?};\n\
-         // SAFETY: the table below contains them in this order, and nothing writes to it.\n\
+         // SAFETY: the table below contains these functions in this order, and nothing writes to it.\n\
          pub static LINKED_IN: LinkedIn = unsafe {{ LinkedIn::new(&NAMES, &FUNCTIONS) }};\n\
          std::arch::global_asm!(\n    \
          \".pushsection .data.rel.ro.cudnn_guard, \\\"aw\\\"\",\n    \".balign 8\",\n    \

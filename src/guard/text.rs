@@ -57,7 +57,7 @@ pub fn text(built: &Built, standalone: bool) -> String {
         let record = "runtime::BuiltRecord";
         let _ = writeln!(
             out,
-            "/// The facts about the build.\n{when}pub static BUILT: {record} = {record}::{made};"
+            "/// The facts of the build.\n{when}pub static BUILT: {record} = {record}::{made};"
         );
     };
     if built.loader == Loader::Static {
@@ -71,7 +71,7 @@ pub fn text(built: &Built, standalone: bool) -> String {
     out
 }
 
-const DEPENDENCY: &str = "// The crate that includes this file must depend on the crate `cudnn-guard`, in its Cargo.toml:\n//\n\
+const DEPENDENCY: &str = "// The crate that includes this file needs `cudnn-guard` in its Cargo.toml:\n//\n\
      //     [dependencies]\n//     cudnn-guard = { path = \"../cudnn-guard\", default-features = false, features = [\"runtime\"] }\n";
 
 /// Formats the record as a byte string, one line per entry.
@@ -90,8 +90,9 @@ fn record_text(record: &[u8]) -> String {
 
 /// Code that keeps `libcudnn` among the program's libraries, even if the linker has not seen a use of it yet.
 const LINKED: &str = "\
-// The program is linked with cuDNN. If cuDNN is missing, the system's loader fails before `main` and no guard runs, unless
-// cuDNN is delay-loaded, as with Microsoft's linker. `cudnn-guard run PROGRAM` then reports what is missing.
+// The program is linked with cuDNN. If cuDNN is missing, the system's loader stops the program before `main` and no guard
+// runs; `cudnn-guard run PROGRAM` then shows what is missing. With Microsoft's linker, cuDNN is loaded at its first call,
+// so the guard runs.
 unsafe extern \"C\" {
     fn cudnnGetVersion() -> usize;
 }
@@ -104,27 +105,27 @@ const INTERFACE: &str = r"
 pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
 
 /// Checks everything, and exits with code 78 if something is incompatible. If something cannot be checked, prints a few
-/// lines to standard error, and the program continues.
+/// lines to standard error and returns.
 pub fn startup() {
     runtime::startup(&BUILT);
 }
 
 /// Checks everything: the files, their versions, the driver, the GPU, and a small convolution in each format. Returns `Ok`
-/// only if everything is compatible. If something cannot be checked, returns a `Failure` with the verdict `Unknown`. Never
-/// panics or exits.
+/// only if everything is compatible. If something cannot be checked, the verdict of the `Failure` is `Unknown`. Never
+/// panics and never exits.
 pub fn check() -> Result<Report, Failure> {
     runtime::check(&BUILT)
 }
 
-/// Like `check`, but runs every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
-/// without TF32, `f16` and `bf16`; in both layouts; with every algorithm that cuDNN offers. Meant for tests and for an
-/// installation's self-check, not for every start.
+/// Like `check`, but with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
+/// without TF32, `f16` and `bf16`; in both layouts; by every algorithm that cuDNN offers. For a test or an installation's
+/// self-check, not for every start.
 pub fn check_thoroughly() -> Result<Report, Failure> {
     runtime::check_thoroughly(&BUILT)
 }
 
-/// Checks the files and their versions without calling CUDA or cuDNN. A statically linked cuDNN has no files, so it is
-/// called for its version.
+/// Checks the files and their versions, without starting CUDA or running code of cuDNN. A cuDNN that is linked into the
+/// program has no files, so it is called for its version.
 pub fn check_version() -> Result<Report, Failure> {
     runtime::check_version(&BUILT)
 }

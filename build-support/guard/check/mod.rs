@@ -49,7 +49,7 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
             report.unknown(NotChecked::UnknownVersion(folder).finding());
         }
         child_verdict::release(&mut report, built, None);
-        report.unchecked("the driver, the GPU and a convolution: only the release was asked for");
+        report.unchecked("driver, GPU and convolution: only a version check was requested");
     }
     report.finish(&env_config)
 }
@@ -249,10 +249,10 @@ fn run_checks(
     if is_fatal(report, env_config) {
         report.set_loaded(main_library, &by_name);
         let alone = match main_library.origin {
-            LoadOrigin::Within => "its release alone does not fit",
-            _ => "the files alone do not fit",
+            LoadOrigin::Within => "its version is incompatible",
+            _ => "the files are incompatible",
         };
-        return report.unchecked(format!("the driver, the GPU and a convolution: {alone}"));
+        return report.unchecked(format!("driver, GPU and convolution: {alone}"));
     }
     let (may_be_here, extent) = match mode {
         CheckMode::Anywhere(extent) => (true, extent),
@@ -288,7 +288,7 @@ fn run_checks(
             outcome
         }
         Err(no_child) => {
-            report.unchecked("the driver, the GPU and a convolution: no child process");
+            report.unchecked("driver, GPU and convolution: no child process");
             report.unknown(no_child.finding());
             return;
         }

@@ -23,20 +23,20 @@ pub struct ChildExit {
 pub fn signal_name(code: i32) -> Option<&'static str> {
     Some(match code as u32 {
         3 => "abort()",
-        0x4000_0015 => "STATUS_FATAL_APP_EXIT (0x40000015)",
-        0x8000_0003 => "STATUS_BREAKPOINT (0x80000003)",
-        0xc000_0005 => "STATUS_ACCESS_VIOLATION (0xC0000005)",
-        0xc000_0006 => "STATUS_IN_PAGE_ERROR (0xC0000006)",
-        0xc000_001d => "STATUS_ILLEGAL_INSTRUCTION (0xC000001D)",
-        0xc000_0025 => "STATUS_NONCONTINUABLE_EXCEPTION (0xC0000025)",
-        0xc000_0094 => "STATUS_INTEGER_DIVIDE_BY_ZERO (0xC0000094)",
-        0xc000_00fd => "STATUS_STACK_OVERFLOW (0xC00000FD)",
-        0xc000_0374 => "STATUS_HEAP_CORRUPTION (0xC0000374)",
+        0x4000_0015 => "STATUS_FATAL_APP_EXIT, 0x40000015",
+        0x8000_0003 => "STATUS_BREAKPOINT, 0x80000003",
+        0xc000_0005 => "STATUS_ACCESS_VIOLATION, 0xC0000005",
+        0xc000_0006 => "STATUS_IN_PAGE_ERROR, 0xC0000006",
+        0xc000_001d => "STATUS_ILLEGAL_INSTRUCTION, 0xC000001D",
+        0xc000_0025 => "STATUS_NONCONTINUABLE_EXCEPTION, 0xC0000025",
+        0xc000_0094 => "STATUS_INTEGER_DIVIDE_BY_ZERO, 0xC0000094",
+        0xc000_00fd => "STATUS_STACK_OVERFLOW, 0xC00000FD",
+        0xc000_0374 => "STATUS_HEAP_CORRUPTION, 0xC0000374",
         // abort() in most of today's C runtimes.
-        0xc000_0409 => "STATUS_STACK_BUFFER_OVERRUN (0xC0000409: abort())",
-        0xc06d_007e => "a DLL that was not found when it was first called (0xC06D007E)",
-        0xc06d_007f => "a function that its DLL does not have (0xC06D007F)",
-        0xe06d_7363 => "an exception of C++ (0xE06D7363)",
+        0xc000_0409 => "STATUS_STACK_BUFFER_OVERRUN, 0xC0000409: abort()",
+        0xc06d_007e => "missing DLL, 0xC06D007E",
+        0xc06d_007f => "missing function in a DLL, 0xC06D007F",
+        0xe06d_7363 => "C++ exception, 0xE06D7363",
         _ => return None,
     })
 }

@@ -15,5 +15,5 @@ pub fn in_child(
     _token: &str,
     _work: &dyn Fn(Sink<'_>),
 ) -> Result<ChildExit, String> {
-    Err("no child can be made on this system".to_string())
+    Err("child processes are not supported on this system".to_string())
 }

@@ -111,7 +111,9 @@ pub fn in_child(
     _work: &dyn Fn(Sink<'_>),
 ) -> Result<ChildExit, String> {
     if !platform::is_program() {
-        return Err("this code is in a DLL, and only a program can be started again".to_string());
+        return Err(
+            "this code is in a DLL, and only a program can start a copy of itself".to_string(),
+        );
     }
     entry::end_if_child();
     let until = Instant::now() + deadline;

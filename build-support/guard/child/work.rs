@@ -189,7 +189,10 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
             }
         }
     }
-    stage(sink, Stage::Cudnn("looking at what is mapped".to_string()));
+    stage(
+        sink,
+        Stage::Cudnn("listing the mapped libraries".to_string()),
+    );
     for path in platform::mapped() {
         if file_name::parse(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
             emit(sink, "map", &path);

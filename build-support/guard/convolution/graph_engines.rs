@@ -23,7 +23,7 @@ impl CaseRunner<'_> {
         let refused = |status| self.refused(status, None);
         let what = case.title();
         emit(SuiteEvent::cudnn(format!(
-            "asking for engines for the {what}"
+            "requesting engines for the {what}"
         )));
         let graph = Graph::open(self.cudnn.main_library).map_err(refused)?;
         let with = graph.describe(self.handle, case).map_err(refused)?;
@@ -47,7 +47,7 @@ impl CaseRunner<'_> {
                 }
                 let algorithm = engine.algorithm;
                 emit(SuiteEvent::cudnn(format!(
-                    "making {algorithm} ready for the {what}"
+                    "preparing {algorithm} for the {what}"
                 )));
                 let plan = match self.plan(&graph, &engine) {
                     Ok(plan) => plan,

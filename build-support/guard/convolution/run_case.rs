@@ -53,7 +53,7 @@ impl CaseRunner<'_> {
         }
         let what = case.title();
         emit(SuiteEvent::cudnn(format!(
-            "asking for algorithms for the {what}"
+            "requesting algorithms for the {what}"
         )));
         let with = self.describe(case).ok();
         let offers = with.and_then(|with| self.cudnn.heuristic_algorithms(&with).ok());

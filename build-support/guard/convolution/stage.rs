@@ -37,8 +37,8 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stage::Starting => f.write_str("starting"),
-            Stage::AskingDriver => f.write_str("asking the driver"),
-            Stage::MakingContext => f.write_str("making the GPU's context"),
+            Stage::AskingDriver => f.write_str("querying the driver"),
+            Stage::MakingContext => f.write_str("creating the GPU context"),
             Stage::Opening(file) => write!(f, "opening {file}"),
             Stage::Cudnn(words) => f.write_str(words),
         }

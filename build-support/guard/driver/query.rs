@@ -191,7 +191,7 @@ fn open_complete(name: &str) -> Result<Library, (String, Option<Defect>)> {
     let Some((path, defect)) = truncated_file(name) else {
         return Library::open(name).map_err(|message| (message, None));
     };
-    let message = format!("not asked: `{}` {}", path.display(), defect);
+    let message = format!("not opened: `{}` {}", path.display(), defect);
     Err((message, Some(defect)))
 }
 

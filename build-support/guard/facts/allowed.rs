@@ -4,7 +4,7 @@ use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 
 /// The label of the evidence that names what allows a finding.
-const LABEL: &str = "let pass";
+const LABEL: &str = "allowed";
 
 /// Returns what allows a finding, if it is allowed.
 pub fn allowed_by(finding: &Finding) -> Option<&str> {

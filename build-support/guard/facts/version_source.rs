@@ -30,7 +30,7 @@ impl VersionSource {
         }
     }
 
-    /// Returns the words that follow "by" in a sentence.
+    /// Returns the words that follow "from" in a sentence.
     pub fn with_article(self) -> String {
         match self {
             VersionSource::PackageRecord | VersionSource::Neighbor => self.to_string(),
@@ -47,7 +47,7 @@ impl fmt::Display for VersionSource {
             VersionSource::BuildId => "build-id",
             VersionSource::FileName => "file name",
             VersionSource::PackageRecord => "the record of its wheel",
-            VersionSource::Neighbor => "the part that lies beside it",
+            VersionSource::Neighbor => "the sub-library next to it",
             VersionSource::Answer => "cudnnGetVersion",
         })
     }

@@ -51,7 +51,7 @@ impl SubLibraryFile {
         let (version, path) = (self.version?, self.path.display());
         Some(match self.told_by {
             None | Some(VersionSource::Symbol(_)) => format!("{version}  {path}"),
-            Some(by) => format!("{version}  {path}, by {}", by.with_article()),
+            Some(by) => format!("{version}  {path}, version from {}", by.with_article()),
         })
     }
 }

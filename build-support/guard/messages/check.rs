@@ -21,9 +21,9 @@ impl NotChecked<'_> {
                 Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason)
             }
             NotChecked::StaticLibc => unsupported(
-                "cuDNN is not checked in a program that holds its C library (crt-static)".to_string(),
+                "cuDNN cannot be checked in a program with a statically linked C library (crt-static)".to_string(),
             )
-            .help("build it without `-C target-feature=+crt-static`: CUDA and cuDNN are not made for such a program"),
+            .help("build the program without `-C target-feature=+crt-static`: CUDA and cuDNN require a dynamic C library"),
             NotChecked::UnsupportedPlatform => {
                 let (system, arch) = (std::env::consts::OS, std::env::consts::ARCH);
                 let is_musl = cfg!(target_env = "musl");
@@ -31,21 +31,21 @@ impl NotChecked<'_> {
                 unsupported(format!("cuDNN is not checked on {arch} {system}{libc}"))
             }
             NotChecked::UnknownRule(written_by, rule) => unknown(
-                "what this program may load is written in a way that this cudnn-guard does not know".to_string(),
+                "this program was built with a rule that this version of cudnn-guard does not know".to_string(),
             )
             .with("written by", format!("cudnn-guard {written_by}"))
-            .with("written", rule)
-            .help("use the same release of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml"),
+            .with("rule", rule)
+            .help("use the same version of cudnn-guard in [dependencies] and [build-dependencies] of Cargo.toml"),
             NotChecked::UnknownVersion(folder) => unknown(format!(
-                "the files of the cuDNN at `{}` do not tell their release",
+                "the files of the cuDNN at `{}` do not contain their version",
                 folder.display()
             )),
             NotChecked::GraphJitNotEnabled => untested(
-                "this cuDNN only compiles graphs at run time, and is not told so, so no convolution was tried",
+                "this cuDNN only compiles graphs at run time and is not configured for it, so no convolution was tested",
             )
-            .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts"),
+            .help("set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, which NVIDIA requires for a cuDNN without the other sub-libraries"),
             NotChecked::NoConvolution(reasons) => {
-                untested("no convolution could be tried").with_lines("not tried", *reasons)
+                untested("no convolution could be tested").with_lines("not tested", *reasons)
             }
         }
     }
@@ -56,23 +56,26 @@ impl Disagreement<'_> {
         let folder = self.main_library.folder().display();
         let mut finding = Finding::error(
             FindingId::PartsMixed,
-            format!("the parts of cuDNN at `{folder}` do not belong together"),
+            format!("the sub-libraries of cuDNN at `{folder}` do not match"),
         );
         finding.evidence = self.main_library.evidence();
         if let (Some(files), Some(called)) = (self.files, self.called) {
             if files != called {
-                finding = finding.with("answers", format!("{called}, and its files are {files}"));
+                finding = finding.with(
+                    "versions",
+                    format!("cuDNN reports {called}, but its files are {files}"),
+                );
             }
         }
         if !self.failed_checks.is_empty() {
-            finding = finding.with("refused by", self.failed_checks.join(", "));
+            finding = finding.with("mismatch", self.failed_checks.join(", "));
         }
         let is_unknown = |part: &&SubLibraryFile| part.needed && part.version.is_none();
         let unknown = self.parts.list.iter().filter(is_unknown);
         finding
-            .with_lines("no release", unknown.map(|part| part.path.display()))
+            .with_lines("no version", unknown.map(|part| part.path.display()))
             .help(format!(
-                "remove all `{}` files from `{folder}` and install one cuDNN there, whole",
+                "remove all `{}` files from `{folder}` and reinstall cuDNN",
                 file_name::ALL
             ))
     }
@@ -82,11 +85,11 @@ impl ChangedFile<'_> {
     pub fn finding(&self) -> Finding {
         Finding::error(
             FindingId::PartsMixed,
-            "cuDNN's files changed while they were checked",
+            "cuDNN's files changed during the check",
         )
         .with("checked", self.checked.display())
         .with("loaded", printable(&self.loaded.to_string_lossy()))
-        .help("start the program again when nothing is being installed")
+        .help("restart the program when no installation is running")
     }
 }
 
@@ -94,7 +97,7 @@ impl MainLibrary {
     /// Adds the foreign sub-libraries that were mapped to the finding about their versions.
     pub fn add_foreign(&self, finding: Finding, foreign: &[SubLibraryFile]) -> Finding {
         let foreign = foreign.iter().map(|part| part.path.display());
-        let mut finding = finding.with_lines("and also", foreign);
+        let mut finding = finding.with_lines("also", foreign);
         self.add_evidence(&mut finding);
         finding
     }
@@ -120,7 +123,7 @@ impl Finding {
 
     /// Turns the finding into a warning about this program without the guard.
     pub fn but_for_this_guard(mut self) -> Self {
-        self.summary = format!("but for this guard, {}", self.summary);
+        self.summary = format!("without this guard, {}", self.summary);
         self.into_warning()
     }
 }

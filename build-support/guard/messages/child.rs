@@ -11,24 +11,24 @@ use crate::runtime::system::by_system;
 impl ChildNotStarted {
     pub fn finding(&self) -> Finding {
         let summary = if self.is_unprotected {
-            "cuDNN was tried in this process itself, unprotected, for want of a child"
+            "cuDNN was tested in this process, without protection, because no child process could be created"
         } else {
-            "no child process can be made, in which cuDNN could be tried without risk"
+            "cannot create a child process to test cuDNN safely"
         };
         let finding = Finding::warning(FindingId::ChildNotStarted, summary);
         match &self.obstacle {
             ForkObstacle::CudaStarted => finding
                 .with(
                     "reason",
-                    "CUDA is started in this process already, and a child made by `fork` cannot use it then",
+                    "CUDA is already in use in this process, and a child created by `fork` cannot use it",
                 )
-                .help("call `startup()` before anything uses CUDA: as the first line of `main`"),
+                .help("call `startup()` before anything uses CUDA, as the first line of `main`"),
             ForkObstacle::RdmaMemory => finding
                 .with(
                     "reason",
-                    "memory is registered with an RDMA device in this process, and libibverbs was not told to allow `fork`",
+                    "this process has registered memory with an RDMA device, and libibverbs is not configured to allow `fork`",
                 )
-                .help("call `startup()` before MPI, NCCL or UCX starts: as the first line of `main`")
+                .help("call `startup()` before MPI, NCCL or UCX starts, as the first line of `main`")
                 .help("set RDMAV_FORK_SAFE=1"),
             ForkObstacle::TooManyFiles(words) => finding
                 .with("reason", words)
@@ -37,7 +37,7 @@ impl ChildNotStarted {
                 .with("reason", words)
                 .help(by_system!(
                     "raise the limit on processes (`ulimit -u`), or allow `fork`",
-                    "call `startup()` in the program itself, and let it start itself once more"
+                    "call `startup()` in the program itself, and allow it to start a copy of itself"
                 )),
         }
     }
@@ -45,9 +45,9 @@ impl ChildNotStarted {
 
 impl ConfidentialGpu {
     pub fn finding(&self) -> Finding {
-        let summary = "the GPU is used in confidential computing, where it may not start again after a test, so it was not tried";
+        let summary = "the GPU is in confidential computing mode and may not start again after a test, so it was not tested";
         Finding::warning(FindingId::DeviceBusy, summary)
-            .help("set CUDNN_GUARD_DEVICES=0 to try it all the same")
+            .help("set CUDNN_GUARD_DEVICES=0 to test it anyway")
     }
 }
 
@@ -55,50 +55,49 @@ impl InterruptedTest<'_> {
     pub fn finding(&self) -> Finding {
         let (outcome, stage) = (self.outcome, &self.outcome.answer.stage);
         let who = if outcome.unprotected.is_some() {
-            "the thread"
+            "the test thread"
         } else {
-            "the child process"
+            "the test process"
         };
         let not_started = |summary| Finding::warning(FindingId::ChildNotStarted, summary);
         let aborted = |summary| Finding::error(FindingId::CudnnAborted, summary);
-        let crash =
-            |signal| format!("cuDNN ended the process that tried it with {signal} while {stage}");
+        let crash = |signal| format!("cuDNN crashed the test process ({signal}) while {stage}");
         let late = || {
             Finding::warning(
                 FindingId::ConvolutionTimeout,
-                format!("{who} that tries cuDNN was still {stage} when its time was over"),
+                format!("{who} timed out while {stage}"),
             )
         };
         let mut finding = match &self.cause {
             Interruption::MissingFunction(words) => aborted(format!(
-                "the loader ended the process that tried cuDNN while {stage}, for lack of a function"
+                "the loader stopped the test process while {stage}: a function is missing"
             ))
             .with("loader", words)
-            .help("install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release"),
+            .help("reinstall cuDNN and the CUDA libraries that it is linked against, each in one version"),
             Interruption::Unknown => not_started(format!(
-                "{who} that tries cuDNN ended without a word while {stage}"
+                "{who} ended silently while {stage}"
             )),
             // The first start on such a GPU takes minutes. Later starts use the compiled code from the cache.
             Interruption::CompilingPtx(cache) => late().help(format!(
-                "set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, whose PTX the driver compiles and keeps in `{cache}` (CUDA_CACHE_PATH), which must be writable"
+                "set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, so the driver compiles its PTX and caches the result in `{cache}` (CUDA_CACHE_PATH), which must be writable"
             )),
             Interruption::Deadline => late().help(if stage.is_in_cudnn() {
-                "set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"
+                "set CUDNN_GUARD_DEADLINE to more seconds if this machine is slow"
             } else {
-                "set CUDNN_GUARD_DEADLINE=300: other processes may be starting CUDA too, and take turns in the driver"
+                "set CUDNN_GUARD_DEADLINE=300: other processes may be starting CUDA too, and the driver handles them one at a time"
             }),
             Interruption::NoMemory => not_started(format!(
-                "{who} that tries cuDNN found no memory while {stage}"
+                "{who} ran out of memory while {stage}"
             ))
             .help(by_system!(
-                "raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left",
-                "close other programs, or let Windows' page file grow"
+                "raise the memory limit (`ulimit -v`), or check with `free -m` whether memory is left",
+                "close other programs, or let the Windows page file grow"
             )),
             Interruption::NoThread => not_started(format!(
-                "{who} that tries cuDNN could start no thread while {stage}"
+                "{who} could not start a thread while {stage}"
             ))
             .help(by_system!(
-                "raise the limit on processes and threads: `ulimit -u`, or the container's limit on pids",
+                "raise the limit on processes and threads: `ulimit -u`, or the container's pids limit",
                 "close other programs"
             )),
             Interruption::UnderTool(signal, tool) => {
@@ -124,33 +123,33 @@ impl InterruptedTest<'_> {
                 missing.with_help(aborted(format!("{}: {}", crash(signal), missing.reason())))
             }
             Interruption::LinkedInCrash(signal) => aborted(crash(signal))
-                .help("build the program again, with the archives of another release of cuDNN"),
+                .help("rebuild the program with the archives of another cuDNN version"),
             Interruption::Crash(signal) => aborted(crash(signal))
-                .help("install the same release of cuDNN again, whole, or another one"),
+                .help("reinstall this version of cuDNN, or install another version"),
             Interruption::DriverCrash(signal, set) => {
                 let summary = if *stage == Stage::MakingContext {
                     format!(
-                        "the process that tries cuDNN was ended with {signal} while {stage}, before cuDNN was asked for anything"
+                        "the test process crashed ({signal}) while {stage}, before it called cuDNN"
                     )
                 } else {
-                    format!("NVIDIA's driver ended the process that asked it with {signal}")
+                    format!("NVIDIA's driver crashed the test process ({signal})")
                 };
                 let mut finding = Finding::warning(FindingId::DriverError, summary);
                 for (name, value) in set {
-                    finding = finding.with("set", format!("{name}={value}")).help(format!(
-                        "unset {name}, which brings a library into the process"
+                    finding = finding.with("variable", format!("{name}={value}")).help(format!(
+                        "unset {name}, which loads a library into the process"
                     ));
                 }
-                finding.help("see whether `nvidia-smi` runs, and install the driver again if it does not")
+                finding.help("run `nvidia-smi`, and reinstall the driver if that fails")
             }
             Interruption::Killed(number) => not_started(format!(
-                "the child process that tries cuDNN was killed by signal {number} while {stage}"
+                "the test process was killed by signal {number} while {stage}"
             ))
-            .help("see with `dmesg` whether the system ended it for want of memory"),
+            .help("check with `dmesg` whether the system killed it because memory ran out"),
         };
         let output = outcome.output.trim();
         if !output.is_empty() && !matches!(self.cause, Interruption::MissingFunction(_)) {
-            finding = finding.with("it printed", output);
+            finding = finding.with("output", output);
         }
         if let (Severity::Error, Some(second)) = (finding.severity, &outcome.second_try) {
             second.lower(&mut finding);
@@ -163,34 +162,34 @@ impl SecondTry {
     /// Turns the finding of the first child into a warning: a fault that does not recur does not stop the program.
     pub fn lower(&self, finding: &mut Finding) {
         let help = by_system!(
-            "start the program again; if it comes and goes, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`",
-            "start the program again; if it comes and goes, see Windows' event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`"
+            "restart the program; if the failure comes and goes, check `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`",
+            "restart the program; if the failure comes and goes, check the Windows event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`"
         );
         finding.severity = Severity::Warning;
         finding.help = vec![help.to_string()];
-        finding.evidence.insert(0, ("second try", self.words()));
+        finding.evidence.insert(0, ("retry", self.words()));
     }
 
     fn words(&self) -> String {
         let Some(outcome) = &self.0 else {
-            return "no second child could be made".to_string();
+            return "no second test process could be created".to_string();
         };
         let stage = &outcome.answer.stage;
         match outcome.end {
             ExitStatus::Signal(number) => match signal_name(number) {
-                Some(name) => format!("it ended with {name} while {stage}"),
-                None => format!("it was killed by signal {number} while {stage}"),
+                Some(name) => format!("crashed ({name}) while {stage}"),
+                None => format!("killed by signal {number} while {stage}"),
             },
-            ExitStatus::Late => format!("it was still {stage} when its time was over"),
+            ExitStatus::Late => format!("timed out while {stage}"),
             ExitStatus::Itself if !outcome.answer.is_complete => {
-                format!("it ended without a word while {stage}")
+                format!("ended silently while {stage}")
             }
             ExitStatus::Itself => {
                 let rows = outcome.answer.outcomes.iter();
                 let mut findings = rows.filter_map(|row| row.finding.as_ref());
                 match findings.find(|finding| finding.severity != Severity::Note) {
                     Some(finding) => finding.summary.clone(),
-                    None => "nothing went wrong".to_string(),
+                    None => "passed".to_string(),
                 }
             }
         }

@@ -16,10 +16,10 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::messages::cuda_status;
 use crate::runtime::system::by_system;
 
-const BELONG: &str = "install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here";
+const BELONG: &str = "install compatible versions of cuDNN, CUDA and the driver: `cudnn-guard doctor` shows the installed ones";
 /// The driver's function that returns the status of cuDNN's work on the GPU.
 const WAIT: &str = "cuCtxSynchronize";
-const UPDATE: &str = "update cudnn-guard: it does not know this release";
+const UPDATE: &str = "update cudnn-guard: it does not know this version";
 
 impl FailedCase<'_> {
     pub fn finding(&self) -> Finding {
@@ -30,21 +30,21 @@ impl FailedCase<'_> {
             |summary| self.start(FindingId::ConvolutionFailed, Severity::Warning, summary);
         match self.failure {
             CaseFailure::Unserved(reason) => {
-                untried(format!("no {words} was tried: {}", reason.words()))
+                untried(format!("no {words} was tested: {}", reason.words()))
             }
             CaseFailure::MissingFunction(name) => untried(format!(
-                "{cudnn} has no `{name}`, so no convolution was tried"
+                "{cudnn} does not contain `{name}`, so no convolution was tested"
             ))
             .help(UPDATE),
             CaseFailure::Workspace { bytes, .. } => untried(format!(
-                "{cudnn} wants {} MiB to work in for a small convolution, so none was tried",
+                "{cudnn} requires {} MiB of workspace for a small convolution, so none was tested",
                 bytes / MIB
             ))
             .help(UPDATE),
             CaseFailure::Full { free } => self.memory_low(
                 Some(*free),
                 "cuDNN",
-                "it was not asked: CUDA takes memory by pieces of 2 MiB",
+                "not called: CUDA allocates memory in blocks of 2 MiB",
             ),
             CaseFailure::Gpu(status) => self.refused_by_gpu(status.call, status.code),
             CaseFailure::Cudnn(error) => self.refused_by_cudnn(error),
@@ -53,7 +53,7 @@ impl FailedCase<'_> {
             }
             CaseFailure::Crashed { code, .. } => {
                 let named = cuda_status::status_name(*code);
-                let summary = format!("a {words} of {cudnn} on {device} ended with {named}");
+                let summary = format!("{cudnn} failed to compute a {words} on {device}: {named}");
                 self.of_case(FindingId::ConvolutionFailed, Severity::Error, summary)
                     .with("meaning", cuda_status::explain(*code).words)
                     .help(BELONG)
@@ -61,7 +61,7 @@ impl FailedCase<'_> {
             CaseFailure::Dimensions(reported) => {
                 let (reported, right) = (dimensions(*reported), dimensions(case.shape.y()));
                 let summary = format!(
-                    "{cudnn} says that a convolution gives {reported} numbers, where {right} is right"
+                    "{cudnn} reports {reported} as the output size of a convolution, but {right} is correct"
                 );
                 self.of_case(FindingId::ConvolutionWrong, Severity::Error, summary)
                     .help(BELONG)
@@ -89,14 +89,14 @@ impl FailedCase<'_> {
                 ..
             } => {
                 let (severity, reason) = if *is_asked {
-                    (Severity::Note, format!("as {OVERRIDE}=1 asks it to"))
+                    (Severity::Note, format!("as {OVERRIDE}=1 requests"))
                 } else {
-                    (Severity::Warning, "though told not to".to_string())
+                    (Severity::Warning, "although TF32 is disabled".to_string())
                 };
                 let summary =
                     format!("{cudnn} rounds single precision to TF32 on {device}, {reason}");
                 let largest = format!(
-                    "off by {:.1e}, where about {:.1e} is allowed",
+                    "error {:.1e} exceeds the limit of about {:.1e}",
                     comparison.largest_error, allowed
                 );
                 let finding = self.of_case(FindingId::ConvolutionWrong, severity, summary);
@@ -104,7 +104,7 @@ impl FailedCase<'_> {
                 if *is_asked {
                     return finding;
                 }
-                finding.help(format!("set {OVERRIDE}=0 to have full single precision"))
+                finding.help(format!("set {OVERRIDE}=0 for full single precision"))
             }
             CaseFailure::Wrong {
                 comparison,
@@ -122,7 +122,7 @@ impl FailedCase<'_> {
                         "every number is rounded to the 8 bits of bf16".to_string()
                     }
                     None if there.is_finite() => format!(
-                        "off by {:.1e}, where {:.1e} is allowed",
+                        "error {:.1e} exceeds the limit of {:.1e}",
                         (f64::from(*there) - expected).abs(),
                         allowed
                     ),
@@ -132,20 +132,20 @@ impl FailedCase<'_> {
                 let [a, b, c, d] = indices(case.result(), comparison.worst.unwrap_or(0));
                 let result = case.operation.result();
                 let place =
-                    format!("{result}[{a}][{b}][{c}][{d}] is {there}, and {expected:.7} is right");
+                    format!("{result}[{a}][{b}][{c}][{d}] is {there}, but should be {expected:.7}");
                 let wrong = format!("{} of {} numbers", comparison.wrong, comparison.of);
                 let other = other.map(|(by, verdict)| match verdict {
-                    Verdict::Pass => format!("{by} computes rightly"),
+                    Verdict::Pass => format!("{by} computes correctly"),
                     Verdict::Fail => format!("{by} is wrong too"),
                     Verdict::Unknown => format!("{by} fails"),
                 });
                 self.of_case(FindingId::ConvolutionWrong, Severity::Error, summary)
-                    .with("where", place)
+                    .with("element", place)
                     .with("wrong", wrong)
-                    .with_lines("beside it", other)
+                    .with_lines("comparison", other)
                     .help(BELONG)
                     .help(
-                    "run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory",
+                    "run the program on another GPU if these versions are compatible: `nvidia-smi -q -d ECC` shows memory errors of this GPU",
                 )
             }
         }
@@ -157,8 +157,8 @@ impl FailedCase<'_> {
             return Finding::new(id, severity, summary);
         }
         Finding::warning(id, summary).with(
-            "where",
-            "in the context of this program, whose own work may have failed",
+            "context",
+            "shared with this program, whose own work may have failed",
         )
     }
 
@@ -194,11 +194,12 @@ impl FailedCase<'_> {
         let device = self.device;
         let refused = |id, summary| self.start(id, Severity::Warning, summary);
         let Some(code) = code else {
-            let summary = format!("NVIDIA's driver has no `{call}`, so no convolution was tried");
+            let summary =
+                format!("NVIDIA's driver does not contain `{call}`, so no convolution was tested");
             return refused(FindingId::DriverError, summary).help("update NVIDIA's driver");
         };
         let error = cuda_status::explain(code);
-        let answered = format!("`{call}` answered {}", cuda_status::status_name(code));
+        let answered = format!("`{call}` returned {}", cuda_status::status_name(code));
         if is_memory(code) {
             return self.memory_low(None, "driver", &answered);
         }
@@ -219,18 +220,18 @@ impl FailedCase<'_> {
         let device = self.device;
         let summary = match free {
             Some(free) if free >= LOW_MEMORY => format!(
-                "{device} has {} MiB of free memory, which may be too little to try a convolution",
+                "{device} has {} MiB of free memory, which may be too little to test a convolution",
                 free / MIB
             ),
             Some(free) => format!(
-                "{device} has too little free memory to try a convolution: {} MiB",
+                "{device} has too little free memory to test a convolution: {} MiB",
                 free / MIB
             ),
-            None => format!("{device} has too little free memory to try a convolution"),
+            None => format!("{device} has too little free memory to test a convolution"),
         };
         self.start(FindingId::DeviceMemoryLow, Severity::Warning, summary)
             .with(label, reason)
-            .help("free memory on the GPU: `nvidia-smi` shows who holds it")
+            .help("free memory on the GPU: `nvidia-smi` shows which processes use it")
     }
 
     fn refused_by_cudnn(&self, error: &CudnnError) -> Finding {
@@ -256,7 +257,7 @@ impl FailedCase<'_> {
         let fails = error.gpu.is_some() || error.is_mismatch(major) || self.counts && is_fault;
         let severity = Severity::error_if(fails);
         let summary = format!(
-            "`{}` of cuDNN {version} answered {} on {device}",
+            "`{}` of cuDNN {version} returned {} on {device}",
             error.call,
             status::status_name(error.status, major)
         );
@@ -273,7 +274,7 @@ impl FailedCase<'_> {
 
 fn answered(error: &CudnnError, major: u32) -> String {
     let named = status::status_name(error.status, major);
-    format!("`{}` answered {}", error.call, named)
+    format!("`{}` returned {}", error.call, named)
 }
 
 impl CaseFailure {
@@ -283,9 +284,11 @@ impl CaseFailure {
     pub fn left_out(&self, version: Version, counts: bool) -> Option<String> {
         match self {
             CaseFailure::Unserved(reason) => Some(reason.words()),
-            CaseFailure::MissingFunction(name) => Some(format!("this cuDNN has no `{name}`")),
+            CaseFailure::MissingFunction(name) => {
+                Some(format!("this cuDNN does not contain `{name}`"))
+            }
             CaseFailure::Workspace { bytes, .. } => {
-                Some(format!("cuDNN wants {} MiB to work in", bytes / MIB))
+                Some(format!("cuDNN requires {} MiB of workspace", bytes / MIB))
             }
             CaseFailure::Cudnn(error) if error.is_excused(version.major, counts) => {
                 Some(answered(error, version.major))
@@ -299,16 +302,16 @@ impl Unserved {
     fn words(&self) -> String {
         match self {
             Unserved::Capability(capability, data_type) => format!(
-                "the GPU is of compute capability {capability}, and {} begins with {}",
+                "{} requires compute capability {}, but the GPU has {capability}",
                 data_type.name(),
                 data_type.since()
             ),
             Unserved::Release(data_type) => format!(
-                "{} begins with cuDNN {}",
+                "{} requires cuDNN {} or later",
                 data_type.name(),
                 data_type.first_release().short()
             ),
-            Unserved::MissingPart(part) => format!("{part} is not here"),
+            Unserved::MissingPart(part) => format!("{part} is missing"),
             Unserved::NoEngine => "cuDNN offers no engine for it".to_string(),
             Unserved::Rounds(by) => format!("{by} rounds single precision"),
         }
@@ -321,7 +324,7 @@ impl CaseResult {
         self.verdict = Verdict::Unknown;
         if let Some(finding) = &mut self.finding {
             finding.severity = Severity::Warning;
-            let words = format!("it computes in {format} on this GPU");
+            let words = format!("computes in {format} on this GPU");
             finding.evidence.push(("graph API", words));
         }
     }
@@ -332,30 +335,28 @@ fn help(code: i32, major: u32) -> &'static str {
     match status::name(code, major) {
         "VERSION_MISMATCH" | "SUBLIBRARY_VERSION_MISMATCH" => {
             by_system!(
-                "put the parts of one cuDNN release into one directory, and no other before it in LD_LIBRARY_PATH",
-                "put the parts of one cuDNN release into one directory, and no other before it in PATH"
+                "install all sub-libraries of one cuDNN version in one directory, with no other cuDNN before it in LD_LIBRARY_PATH",
+                "install all sub-libraries of one cuDNN version in one directory, with no other cuDNN before it in PATH"
             )
         }
         "SUBLIBRARY_LOADING_FAILED" | "NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE" => {
             by_system!(
-                "put every part of that cuDNN release beside its `libcudnn.so`",
-                "put every part of that cuDNN release beside its `cudnn64_9.dll`, and that directory into PATH"
+                "install every sub-library of that cuDNN version next to its `libcudnn.so`",
+                "install every sub-library of that cuDNN version next to its `cudnn64_9.dll`, and add that directory to PATH"
             )
         }
         "ARCH_MISMATCH" | "NOT_SUPPORTED_ARCH_MISMATCH" => {
-            "install a cuDNN release that serves this GPU"
+            "install a cuDNN version that supports this GPU"
         }
         "NOT_SUPPORTED_INCOMPATIBLE_CUDA_DRIVER" => {
-            "update NVIDIA's driver, or install a cuDNN for the CUDA that this driver serves"
+            "update NVIDIA's driver, or install a cuDNN for the CUDA version that this driver supports"
         }
         "NOT_SUPPORTED_INCOMPATIBLE_CUDART" => {
-            "install the CUDA libraries of the CUDA that this cuDNN was built for"
+            "install the CUDA libraries of the CUDA version that this cuDNN was built for"
         }
         "RUNTIME_PREREQUISITE_MISSING" | "NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING" => {
-            "install the libraries that cuDNN opens by itself (cuBLAS, NVRTC), of the CUDA that it was built for"
+            "install the libraries that cuDNN opens at run time (cuBLAS, NVRTC), of the CUDA version that it was built for"
         }
-        _ => {
-            "set CUDNN_LOGLEVEL_DBG=3 and CUDNN_LOGDEST_DBG=stderr to see what cuDNN itself has to say"
-        }
+        _ => "set CUDNN_LOGLEVEL_DBG=3 and CUDNN_LOGDEST_DBG=stderr to see cuDNN's own log",
     }
 }

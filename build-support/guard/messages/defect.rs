@@ -13,37 +13,37 @@ impl fmt::Display for Defect {
         let own = std::env::consts::ARCH;
         match self {
             Defect::Unreadable(words) => write!(f, "cannot be read: {words}"),
-            Defect::Forbidden => f.write_str("may not be read by this user"),
-            Defect::Locked => f.write_str("is held open by another program (os error 32)"),
+            Defect::Forbidden => f.write_str("cannot be read: permission denied"),
+            Defect::Locked => f.write_str("is in use by another program (os error 32)"),
             Defect::Closed(dir) => {
                 let dir = dir.display();
-                write!(f, "cannot be reached: this user may not enter `{dir}`")
+                write!(f, "cannot be reached: no permission to enter `{dir}`")
             }
             Defect::Dangling(target) => {
                 let target = target.display();
-                write!(f, "is a link that leads to `{target}`, where nothing is")
+                write!(f, "is a broken link to `{target}`")
             }
-            Defect::SymlinkLoop => f.write_str("is a link that leads in a circle"),
+            Defect::SymlinkLoop => f.write_str("is a symlink loop"),
             Defect::Directory => f.write_str("is a directory, not a file"),
             Defect::Special => f.write_str("is a pipe or a device, not a file"),
-            Defect::Unlinked(name) => write!(f, "has no link `{name}` beside it"),
+            Defect::Unlinked(name) => write!(f, "has no link `{name}` next to it"),
             Defect::Alone(name) => {
                 write!(
                     f,
-                    "has no `{name}` beside it, which programs use it through"
+                    "has no `{name}` next to it, through which programs use it"
                 )
             }
             Defect::Empty => f.write_str("is empty"),
             Defect::Foreign(kind, words) if words.is_empty() => write!(f, "is not {kind}"),
             Defect::Foreign(kind, _) if self.is_lfs_pointer() => {
-                write!(f, "is not {kind}, but a pointer of Git LFS to one")
+                write!(f, "is not {kind} but a Git LFS pointer")
             }
             Defect::Foreign(kind, words) => {
-                write!(f, "is not {kind}, but a text that begins with {words:?}")
+                write!(f, "is not {kind} but text that begins with {words:?}")
             }
             Defect::Truncated(what, reach, end) => write!(
                 f,
-                "is cut off: it ends at byte {end}, and its {what} reach to {reach}"
+                "is truncated: its size is {end} bytes, but its {what} extend to byte {reach}"
             ),
             Defect::Cpu(cpu) => write!(f, "is for {cpu}"),
             Defect::Machine(number, own) => {
@@ -54,13 +54,10 @@ impl fmt::Display for Defect {
                     Some(name) => f.write_str(name)?,
                     None => write!(f, "the CPU with ELF number {number}")?,
                 }
-                write!(f, ", and this program is for {own}")
+                write!(f, ", but this program is for {own}")
             }
-            Defect::Class => write!(
-                f,
-                "is for programs of another word size or byte order than {own}"
-            ),
-            Defect::Garbled => f.write_str("has ELF tables that contradict themselves"),
+            Defect::Class => write!(f, "has a different word size or byte order than {own}"),
+            Defect::Garbled => f.write_str("has inconsistent ELF tables"),
         }
     }
 }
@@ -89,53 +86,53 @@ impl Defect {
             ),
             Defect::Unreadable(_) | Defect::Forbidden | Defect::Closed(_) if cfg!(windows) => {
                 format!(
-                    "let the user who runs this program read it: the tab Security in the properties of `{dir}`"
+                    "let the user who runs this program read it: use the Security tab in the properties of `{dir}`"
                 )
             }
             Defect::Locked => {
-                "close the program that holds it open, such as an installer, and start this one again".to_string()
+                "close the program that uses it, such as an installer, and restart this program".to_string()
             }
             Defect::Unreadable(_) => {
                 let path = word(path);
                 format!(
-                    "let the user who runs this program read it: `ls -lL {path}` shows its rights"
+                    "let the user who runs this program read it: `ls -lL {path}` shows its permissions"
                 )
             }
             Defect::Forbidden => {
-                format!("let everybody open it: `sudo chmod -R a+rX {}`", word(path))
+                format!("make it readable: `sudo chmod -R a+rX {}`", word(path))
             }
             // It may be a user's home, so the help only makes it enterable.
             Defect::Closed(closed) => {
-                format!("let this user enter it: `sudo chmod a+x {}`", word(closed))
+                format!("make that directory accessible: `sudo chmod a+x {}`", word(closed))
             }
             Defect::Empty | Defect::Directory if cfg!(windows) => {
-                format!("remove it, and install cuDNN in `{dir}` again")
+                format!("remove it, and reinstall cuDNN in `{dir}`")
             }
             Defect::Empty => format!(
-                "install cuDNN in `{dir}`: a container image may hold an empty file where the real one is mounted \
-                 when it runs"
+                "reinstall cuDNN in `{dir}`: a container image may contain an empty file where the real one is mounted \
+                 at run time"
             ),
             Defect::Dangling(_) | Defect::SymlinkLoop => {
                 match package_owner::reinstall_command(folder) {
-                    Some(command) => format!("install its package again: `{command}`"),
-                    None => format!("remove that link, and install cuDNN in `{dir}` again"),
+                    Some(command) => format!("reinstall its package: `{command}`"),
+                    None => format!("remove that link, and reinstall cuDNN in `{dir}`"),
                 }
             }
             Defect::Directory => format!(
-                "remove that directory, and install cuDNN in `{dir}`: docker makes one where it is to mount a file \
-                 that the host does not have"
+                "remove that directory, and reinstall cuDNN in `{dir}`: Docker creates a directory if a file to mount \
+                 does not exist on the host"
             ),
             _ if self.is_lfs_pointer() => {
-                "run `git lfs pull` in the repository that the file is from: the file is a pointer to the library"
+                "run `git lfs pull` in the repository that contains the file: the file is only a pointer to the library"
                     .to_string()
             }
-            Defect::Special => format!("remove it, and install cuDNN in `{dir}` again"),
+            Defect::Special => format!("remove it, and reinstall cuDNN in `{dir}`"),
             Defect::Unlinked(_) => {
-                format!("make its links: `sudo ldconfig -n {}`", word(folder))
+                format!("create its links: `sudo ldconfig -n {}`", word(folder))
             }
-            Defect::Alone(_) => format!("install that cuDNN again in `{dir}`, whole"),
-            Defect::Foreign(..) => format!("install cuDNN in `{dir}` again"),
-            _ => format!("install that cuDNN again in `{dir}`, and see that the disk is not full"),
+            Defect::Alone(_) => format!("reinstall that cuDNN in `{dir}`"),
+            Defect::Foreign(..) => format!("reinstall cuDNN in `{dir}`"),
+            _ => format!("reinstall that cuDNN in `{dir}`, and check that the disk is not full"),
         }
     }
 }

@@ -21,12 +21,12 @@ impl BusyDevice {
                 number,
             } => {
                 let (name, words) = match mode {
-                    1 => ("EXCLUSIVE", "one process at a time may use it"),
-                    2 => ("PROHIBITED", "no process may use it"),
-                    _ => ("EXCLUSIVE_PROCESS", "one process at a time may use it"),
+                    1 => ("EXCLUSIVE", "only one process at a time can use it"),
+                    2 => ("PROHIBITED", "no process can use it"),
+                    _ => ("EXCLUSIVE_PROCESS", "only one process at a time can use it"),
                 };
                 let finding = busy(format!(
-                    "{device} is in a compute mode in which {words}, so it was not tried"
+                    "{device} is in a compute mode in which {words}, so it was not tested"
                 ));
                 finding.with("mode", name).help(match mode {
                     2 => by_system!(
@@ -34,19 +34,19 @@ impl BusyDevice {
                         "share the GPU again: `nvidia-smi -c DEFAULT` as administrator"
                     )
                     .to_string(),
-                    _ => format!("set CUDNN_GUARD_DEVICES={number} to try it all the same"),
+                    _ => format!("set CUDNN_GUARD_DEVICES={number} to test it anyway"),
                 })
             }
             BusyDevice::Capturing(device) => busy(format!(
-                "this program is capturing work on {device} into a graph, which a convolution would break, so none was tried"
+                "this program is capturing work on {device} into a graph, which a convolution would break, so none was tested"
             ))
-            .help("check cuDNN before the capture begins, or after its end"),
+            .help("check cuDNN before the capture begins or after it ends"),
             BusyDevice::SharedByMps(control) => busy(
-                "other programs may share the GPU through MPS, and a fault while cuDNN is tried would end them too"
+                "other programs may share the GPU through MPS, and a crash during the test would stop them too"
                     .to_string(),
             )
             .with("shared by", control.display())
-            .help("set CUDNN_GUARD_DEVICES=0 to try it all the same"),
+            .help("set CUDNN_GUARD_DEVICES=0 to test it anyway"),
         }
     }
 }

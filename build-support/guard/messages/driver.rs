@@ -33,43 +33,43 @@ impl DriverProblem {
             DriverProblem::Stub(driver) => Finding::warning(
                 FindingId::DriverStub,
                 format!(
-                    "`{}` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
+                    "`{}` is a link-time stub, not NVIDIA's driver, so no GPU is available",
                     driver.library
                 ),
             )
             .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is only for linking")
-            .help("install NVIDIA's driver, if `nvidia-smi` does not run either"),
+            .help("install NVIDIA's driver if `nvidia-smi` does not run either"),
             DriverProblem::NoDevice { driver, visibility } => {
                 with_driver(visibility.finding(), driver)
             }
             DriverProblem::NotADriver { driver, function } => Finding::warning(
                 FindingId::DriverError,
                 format!(
-                    "`{}` has no `{}`, so it is not NVIDIA's driver",
+                    "`{}` does not contain `{}`, so it is not NVIDIA's driver",
                     driver.library, function
                 ),
             )
-            .help("remove that file from the library path, or install NVIDIA's driver again"),
+            .help("remove that file from the library path, or reinstall NVIDIA's driver"),
             DriverProblem::Failed { driver, call, code, uvm } => {
                 let error = cuda_status::explain(*code);
                 let name = cuda_status::status_name(*code);
-                let summary = format!("{}: `{call}` answered {name}", error.words);
+                let summary = format!("{}: `{call}` returned {name}", error.words);
                 let finding = Finding::warning(FindingId::DriverError, summary);
                 let finding = with_driver(finding, driver);
                 // The driver's version is that of the module. The library's version is in its file name.
                 let finding = match (*code, release_in_name(&driver.library), &driver.version) {
                     (MISMATCH, Some(library), Some(module)) if library != *module => finding.with(
-                        "releases",
-                        format!("the module is {module}, the library {library}"),
+                        "versions",
+                        format!("kernel module {module}, library {library}"),
                     ),
                     _ => finding,
                 };
                 match uvm {
                     Some(MissingUvm::NotGiven(runtime)) => finding
-                        .with("not there", UVM)
+                        .with("missing", UVM)
                         .help(format!("{}, which adds `{UVM}`", runtime.help())),
-                    Some(MissingUvm::NotLoaded) => finding.with("not there", UVM).help(
-                        "load the module that makes `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`",
+                    Some(MissingUvm::NotLoaded) => finding.with("missing", UVM).help(
+                        "load the module that creates `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`",
                     ),
                     None => finding.help(error.help),
                 }
@@ -81,7 +81,7 @@ impl DriverProblem {
 fn with_driver(finding: Finding, driver: &Driver) -> Finding {
     let cuda = driver
         .cuda
-        .map(|cuda| format!("for CUDA up to {}", cuda.short()));
+        .map(|cuda| format!("supports CUDA {}", cuda.short()));
     let facts: Vec<String> = driver.version.clone().into_iter().chain(cuda).collect();
     let facts = Some(facts.join(", ")).filter(|facts| !facts.is_empty());
     finding
@@ -113,24 +113,24 @@ fn not_in_container(container: Container, missing: &MissingDriver) -> (String, V
             // `--gpus all` also replaces single devices and `--gpus` with a list of capabilities.
             _ => format!("start the container with `--gpus all -e {CAPABILITIES}=compute,utility`"),
         };
-        let headline = format!("{CAPABILITIES}=`{value}` leaves `{DRIVER}` out of this container");
+        let headline = format!("{CAPABILITIES}=`{value}` excludes `{DRIVER}` from this container");
         return (headline, vec![help]);
     }
     let module = missing.module.as_ref();
-    let host = module.map_or("", |_| ", and its host has the driver");
+    let host = module.map_or("", |_| ", but its host has the driver");
     let alone = match container.has_device {
-        true => ": `/dev/nvidiactl` alone is not enough",
+        true => ": `/dev/nvidiactl` is not enough",
         false => "",
     };
     let mut help = vec![format!("{}{alone}", container.runtime.help())];
     if container.runtime == ContainerRuntime::Docker {
         help.push(
-            "install NVIDIA's container toolkit on the host, if that is refused; an image never contains the driver"
+            "install NVIDIA's container toolkit on the host if that is refused; images never contain the driver"
                 .to_string(),
         );
     }
     let headline =
-        format!("this container has no `{DRIVER}`, the library of NVIDIA's driver{host}");
+        format!("`{DRIVER}`, the library of NVIDIA's driver, is missing from this container{host}");
     (headline, help)
 }
 
@@ -146,26 +146,26 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
     let (headline, help) = match (missing.container, &missing.module, missing.unsearched) {
         (_, _, Some(dir)) if absent => (
             format!(
-                "`{DRIVER}`, the library of NVIDIA's driver, is in `{dir}`, where this {} does not look",
+                "`{DRIVER}`, the library of NVIDIA's driver, is in `{dir}`, which this {} does not search",
                 if missing.is_appimage { "AppImage" } else { "program" }
             ),
             searched_help(dir),
         ),
         _ if absent && missing.wsl => (
-            format!("WSL shows a GPU, and `{DRIVER}`, the library of NVIDIA's driver, is not found"),
+            format!("WSL provides a GPU, but `{DRIVER}`, the library of NVIDIA's driver, was not found"),
             vec![
-                "install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows".to_string(),
-                format!("put `{WSL_LIBRARIES}` into LD_LIBRARY_PATH, if `{DRIVER}` is in there"),
+                "install NVIDIA's driver in Windows, not in WSL, and then run `wsl --shutdown` in Windows".to_string(),
+                format!("add `{WSL_LIBRARIES}` to LD_LIBRARY_PATH if it contains `{DRIVER}`"),
             ],
         ),
         (Some(container), ..) if absent => not_in_container(container, missing),
         (None, Some(_), _) if absent => (
-            format!("NVIDIA's kernel module is loaded, and `{DRIVER}`, the driver's library, is not found"),
+            format!("NVIDIA's kernel module is loaded, but `{DRIVER}`, the driver's library, was not found"),
             vec![
-                "install the libraries of that very release: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
+                "install the libraries of the same driver version: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
                  `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
                     .to_string(),
-                "run `sudo ldconfig`, if they are installed".to_string(),
+                "run `sudo ldconfig` if they are installed".to_string(),
             ],
         ),
         _ => (
@@ -173,9 +173,9 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
             vec![
                 "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
                 by_system!(
-                    "start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's \
-                     libraries in",
-                    "restart Windows, if it was installed just now"
+                    "start a container with NVIDIA's container toolkit (`--gpus all`), which provides the driver's \
+                     libraries",
+                    "restart Windows if the driver was just installed"
                 )
                 .to_string(),
             ],
@@ -195,7 +195,7 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
 /// Returns the help that makes the loader search this directory of the driver's library.
 fn searched_help(dir: &str) -> Vec<String> {
     let other = match dir {
-        NIXOS => "build it with `addDriverRunpath`, if it is a package of Nix".to_string(),
+        NIXOS => "build the program with `addDriverRunpath` if it is a Nix package".to_string(),
         WSL_LIBRARIES => format!(
             "make the loader search it: `echo {dir} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
         ),
@@ -208,7 +208,7 @@ fn searched_help(dir: &str) -> Vec<String> {
         }
     };
     vec![
-        format!("put `{dir}` into LD_LIBRARY_PATH where the program runs"),
+        format!("add `{dir}` to LD_LIBRARY_PATH where the program runs"),
         other,
     ]
 }
@@ -236,8 +236,8 @@ impl LocatedProblem<'_> {
                 let mut finding = finding.with("found via", origin);
                 match (behind, problem) {
                     (Some((driver, release)), _) => {
-                        let driver = format!("{}, of {}", driver.display(), release);
-                        finding = finding.with("there is", driver).help(remove);
+                        let driver = format!("{}, version {}", driver.display(), release);
+                        finding = finding.with("available", driver).help(remove);
                         finding.help.extend(unlocated.help);
                     }
                     (None, DriverProblem::Stub(_)) => {
@@ -275,7 +275,7 @@ impl UnusableDriver {
             ),
             Some((own, module)) => (
                 FindingId::DriverError,
-                format!("`{path}` of {own}, which is older than the kernel module {module}"),
+                format!("`{path}` {own}, which is older than kernel module {module}"),
                 format!("{remove}, and install the libraries of NVIDIA's driver {module}"),
             ),
         };
@@ -283,7 +283,7 @@ impl UnusableDriver {
         let driver = self.driver.as_ref();
         Finding::warning(id, summary)
             .with("found via", &self.origin)
-            .with_lines("there is", driver.map(|driver| driver.existing.display()))
+            .with_lines("available", driver.map(|driver| driver.existing.display()))
             .help(match driver {
                 None => instead,
                 Some(MissingLink {
@@ -311,16 +311,16 @@ impl Unfit {
         finding.evidence.extend(missing.evidence);
         let mut finding = match &self.defect {
             Defect::Machine(number, own) => {
-                let other = cpu_name(*number).unwrap_or("that processor");
+                let other = cpu_name(*number).unwrap_or("that CPU");
                 finding.help(format!(
                     "install NVIDIA's driver for {own}, or use a build of this program for {other}"
                 ))
             }
             Defect::Forbidden => finding.help(self.defect.help(&self.path)),
             Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..) => {
-                return finding.help("install NVIDIA's driver again");
+                return finding.help("reinstall NVIDIA's driver");
             }
-            Defect::Empty if cfg!(windows) => return finding.help("install NVIDIA's driver again"),
+            Defect::Empty if cfg!(windows) => return finding.help("reinstall NVIDIA's driver"),
             // A container image has an empty file, over which the driver's library is mounted.
             _ => finding,
         };
@@ -338,26 +338,28 @@ impl GpuVisibility {
             }
             (Some(entry), ..) => {
                 format!(
-                    "`{entry}` in {VISIBLE} names no GPU, which hides every GPU from this program"
+                    "`{entry}` in {VISIBLE} matches no GPU, which hides every GPU from this program"
                 )
             }
             (None, Some(node), _) => {
-                format!("this process may not open `{node}`, so NVIDIA's driver shows it no GPU")
+                format!(
+                    "this process has no permission to open `{node}`, so NVIDIA's driver reports no GPU"
+                )
             }
             (None, None, Some(_)) => "this container was started without a GPU".to_string(),
-            (None, None, None) => "NVIDIA's driver shows no GPU".to_string(),
+            (None, None, None) => "NVIDIA's driver reports no GPU".to_string(),
         };
         let mut finding = Finding::warning(FindingId::NoGpu, headline);
         if let Some(value) = &self.visible {
             finding = match value.as_str() {
-                "" => finding.with("set", format!("{VISIBLE} is set, and empty")),
-                value => finding.with("set", format!("{VISIBLE}={value}")),
+                "" => finding.with("variable", format!("{VISIBLE} is set but empty")),
+                value => finding.with("variable", format!("{VISIBLE}={value}")),
             };
             let entries = value.split(',');
             let instances = entries.filter(|entry| entry.trim().starts_with("MIG-"));
             finding = finding.help(match instances.count() {
                 0 | 1 => format!("unset {VISIBLE}"),
-                _ => format!("set {VISIBLE} to one MIG instance: a process can use no more"),
+                _ => format!("set {VISIBLE} to one MIG instance: a process can use only one"),
             });
         }
         if hiding.is_some() {
@@ -368,14 +370,14 @@ impl GpuVisibility {
         }
         let finding = match self.closed {
             Some(node) => finding.help(format!(
-                "add this user to the group that `ls -l {node}` shows, or give the container the GPU with its rights"
+                "add this user to the group that `ls -l {node}` shows, or give the container permission to use the GPU"
             )),
             None => finding.help(OTHER_MACHINE),
         };
         finding.help(if cfg!(windows) {
-            "see in Windows' device manager whether the GPU is enabled, and its driver NVIDIA's"
+            "check in Device Manager that the GPU is enabled and uses NVIDIA's driver"
         } else if self.is_jetson {
-            "start a container with `--runtime nvidia`, as a Jetson needs it"
+            "start a container with `--runtime nvidia`, which a Jetson requires"
         } else {
             "start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` \
              lists GPUs outside it"

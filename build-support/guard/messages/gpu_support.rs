@@ -10,7 +10,7 @@ impl NewerPtx {
     pub fn finding(&self, severity: Severity, what: &str) -> Finding {
         let (cuda, driver) = (self.cuda.short(), self.driver.short());
         let headline = format!(
-            "the NVIDIA driver takes PTX up to that of CUDA {driver}, and {what} PTX of CUDA {cuda}"
+            "the NVIDIA driver supports PTX up to CUDA {driver}, but {what} PTX of CUDA {cuda}"
         );
         Finding::new(FindingId::PtxNewerThanDriver, severity, headline).help(format!(
             "update the NVIDIA driver, or build with a CUDA toolkit up to {driver}"
@@ -23,9 +23,9 @@ impl UnsupportedGpu<'_> {
     pub fn finding(&self) -> Finding {
         let Cudnn { version, cuda } = self.cudnn;
         let verb = match self.gap {
-            SupportGap::Dropped(_) => "no longer serves",
-            SupportGap::Missing { by_ptx: false, .. } => "has no code for",
-            SupportGap::Missing { .. } => "has only PTX, which the driver has to compile, for",
+            SupportGap::Dropped(_) => "no longer supports",
+            SupportGap::Missing { by_ptx: false, .. } => "contains no code for",
+            SupportGap::Missing { .. } => "contains only PTX, which the driver must compile, for",
         };
         let (what, is_required) = match self.gpu {
             JudgedGpu::Device(gpu) => (gpu.words(), gpu.is_required),
@@ -40,12 +40,12 @@ impl UnsupportedGpu<'_> {
                 let severity = Severity::error_if(is_required);
                 Finding::new(FindingId::ArchDroppedByCudnn, severity, headline).help(match last {
                     Some((last, same)) if same == cuda => format!(
-                        "install cuDNN {last} for CUDA {cuda}, the last that is known to serve it"
+                        "install cuDNN {last} for CUDA {cuda}, the last version known to support it"
                     ),
                     Some((last, older)) => format!(
-                        "install a toolkit of CUDA {older} and cuDNN {last} for CUDA {older}, the last that is known to serve it"
+                        "install the CUDA {older} toolkit and cuDNN {last} for CUDA {older}, the last version known to support it"
                     ),
-                    None => "use a newer GPU, or an older cuDNN that serves this one".to_string(),
+                    None => "use a newer GPU, or an older cuDNN that supports this one".to_string(),
                 })
             }
             SupportGap::Missing {
@@ -56,10 +56,10 @@ impl UnsupportedGpu<'_> {
                 let severity = Severity::error_if(is_required && !by_ptx);
                 let newest = newest.map(|gpu| format!("compute capabilities up to {gpu}"));
                 Finding::new(FindingId::GpuNewerThanCudnn, severity, headline)
-                    .with_lines("serves", newest)
+                    .with_lines("supports", newest)
                     .help(match first {
                         Some((first, cuda)) => {
-                            format!("install cuDNN {first} or a later one, for CUDA {cuda}")
+                            format!("install cuDNN {first} or later for CUDA {cuda}")
                         }
                         None => "install a newer cuDNN".to_string(),
                     })
@@ -68,7 +68,7 @@ impl UnsupportedGpu<'_> {
         match self.gpu {
             JudgedGpu::Device(_) => finding,
             JudgedGpu::Target(gpu, chosen_by) => finding.with("chosen by", chosen_by).help(
-                format!("leave {gpu} out of the targets, if no program with cuDNN is to run there"),
+                format!("remove {gpu} from the targets if no program with cuDNN will run there"),
             ),
         }
     }
@@ -76,9 +76,6 @@ impl UnsupportedGpu<'_> {
 
 impl Gpu<'_> {
     pub fn words(&self) -> String {
-        format!(
-            "{}, whose compute capability is {}",
-            self.name, self.capability
-        )
+        format!("{} (compute capability {})", self.name, self.capability)
     }
 }

@@ -32,7 +32,7 @@ impl fmt::Display for LoadOrigin {
             LoadOrigin::Cache => f.write_str(CACHE),
             LoadOrigin::System(_) => write!(f, "{system}, `{dir}`"),
             LoadOrigin::Application(_) => write!(f, "the program's own directory, `{dir}`"),
-            LoadOrigin::DllDirectory(_) => write!(f, "SetDllDirectory, its `{dir}`"),
+            LoadOrigin::DllDirectory(_) => write!(f, "SetDllDirectory, `{dir}`"),
             LoadOrigin::AddedDirectory(_) => {
                 write!(f, "a directory added by AddDllDirectory, `{dir}`")
             }
@@ -40,19 +40,14 @@ impl fmt::Display for LoadOrigin {
             LoadOrigin::Library(Opener { path, preloaded }) => {
                 let path = printable(&path.to_string_lossy());
                 match preloaded {
-                    true => write!(f, "LD_PRELOAD, its `{path}`, which brings it in"),
-                    false => write!(
-                        f,
-                        "`{path}`, a library of this process, which looks for it there"
-                    ),
+                    true => write!(f, "LD_PRELOAD: `{path}`, which loads it"),
+                    false => write!(f, "`{path}`, a library in this process that searches there"),
                 }
             }
             LoadOrigin::Elsewhere => {
-                f.write_str("something in this process, which opened it by its path")
+                f.write_str("something in this process that opened it by its path")
             }
-            LoadOrigin::Within => {
-                f.write_str("its archives, which are linked into the program itself")
-            }
+            LoadOrigin::Within => f.write_str("its archives, which are linked into the program"),
         }
     }
 }
@@ -62,12 +57,12 @@ impl LoadOrigin {
     pub fn removal(&self, file: &Path) -> String {
         let (file, dir) = (file.display(), self.folder().display());
         match self {
-            LoadOrigin::LibraryPath(_) => format!("take `{dir}` out of {LIBRARY_PATH}"),
+            LoadOrigin::LibraryPath(_) => format!("remove `{dir}` from {LIBRARY_PATH}"),
             LoadOrigin::Rpath(_) | LoadOrigin::Runpath(_) => {
                 format!("build the program without `{dir}` in its rpath")
             }
-            LoadOrigin::Preload => "take it out of LD_PRELOAD".into(),
-            LoadOrigin::Preloads => format!("take it out of {PRELOADS}"),
+            LoadOrigin::Preload => "remove it from LD_PRELOAD".into(),
+            LoadOrigin::Preloads => format!("remove it from {PRELOADS}"),
             LoadOrigin::Cache => format!("remove `{file}` and run `sudo ldconfig`"),
             _ => format!("remove `{file}`"),
         }
@@ -79,47 +74,47 @@ impl LoadOrigin {
         let (folder, dir) = (folder.display(), self.folder().display());
         match self {
             LoadOrigin::LibraryPath(_) => {
-                format!("{removal}, or put the directory of {required} before it")
+                format!("{removal}, or add the directory of {required} before it")
             }
             LoadOrigin::Application(_)
             | LoadOrigin::DllDirectory(_)
             | LoadOrigin::AddedDirectory(_) => format!(
-                "install {required} in `{dir}`, in the place of the one there: Windows looks there before PATH"
+                "replace the cuDNN in `{dir}` with {required}: Windows searches that directory before PATH"
             ),
             LoadOrigin::WorkingDirectory(_) => format!(
-                "start the program in another directory than `{dir}`, and put that of {required} into PATH"
+                "start the program in a directory other than `{dir}`, and add the directory of {required} to PATH"
             ),
             LoadOrigin::System(_) if cfg!(windows) => format!(
-                "remove the `{ALL}` files from `{dir}`, and put the directory of {required} into PATH"
+                "remove the `{ALL}` files from `{dir}`, and add the directory of {required} to PATH"
             ),
             LoadOrigin::Rpath(_) | LoadOrigin::LibraryRpath(..) => {
                 format!("install {required} in `{dir}`")
             }
             LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {
-                format!("install {required} in `{dir}`, or put its directory into LD_LIBRARY_PATH")
+                format!("install {required} in `{dir}`, or add its directory to LD_LIBRARY_PATH")
             }
             LoadOrigin::Preload | LoadOrigin::Preloads => {
-                format!("{removal}, or put {required} there")
+                format!("{removal}, or replace it with {required}")
             }
             LoadOrigin::Cache | LoadOrigin::System(_) => {
-                format!("install {required}, or put its directory into {LIBRARY_PATH}")
+                format!("install {required}, or add its directory to {LIBRARY_PATH}")
             }
             LoadOrigin::Library(Opener { path, preloaded }) => {
                 let path = path.display();
                 match preloaded {
                     true => format!(
-                        "take `{path}` out of LD_PRELOAD, or let it use {required}: the first one loaded serves everybody"
+                        "remove `{path}` from LD_PRELOAD, or make it use {required}: the whole process uses the first cuDNN that is loaded"
                     ),
                     false => format!(
-                        "install {required} in `{folder}`, where `{path}` looks for it: the first one loaded serves everybody"
+                        "install {required} in `{folder}`, which `{path}` searches: the whole process uses the first cuDNN that is loaded"
                     ),
                 }
             }
             LoadOrigin::Elsewhere => format!(
-                "let whatever opened the one in `{folder}` use {required}, as the first one loaded serves everybody"
+                "make the code that opened the cuDNN in `{folder}` use {required}: the whole process uses the first cuDNN that is loaded"
             ),
             LoadOrigin::Within => {
-                format!("build the program again, with the archives of {required}")
+                format!("rebuild the program with the archives of {required}")
             }
         }
     }
@@ -131,14 +126,14 @@ impl Finding {
         let mut is_meant = false;
         for help in &mut self.help {
             let other = help.replace(
-                "into LD_LIBRARY_PATH",
-                "into /etc/ld.so.conf and run `ldconfig`",
+                " to LD_LIBRARY_PATH",
+                " to /etc/ld.so.conf and run `ldconfig`",
             );
             is_meant |= other != *help;
             *help = other;
         }
         if is_meant {
-            let reason = "this program has more rights than its user (setuid, capabilities): the loader ignores \
+            let reason = "this program runs with elevated privileges (setuid, capabilities): the loader ignores \
                           LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath";
             self.evidence.insert(0, ("setuid", reason.to_string()));
         }

@@ -37,7 +37,7 @@ impl UnusableFile<'_> {
             _ => finding,
         };
         finding.help(match &self.reinstall {
-            Some(command) => format!("bring its file back: `{command}`"),
+            Some(command) => format!("reinstall the package: `{command}`"),
             None => self.defect.help(self.path),
         })
     }
@@ -51,33 +51,33 @@ impl RefusedLibrary<'_> {
         match &self.reason {
             Refusal::OtherCudnn(path) => {
                 let path = path.display();
-                let summary = format!("`{path}` does not belong to the other parts of this cuDNN");
-                error(FindingId::PartsMixed, summary).help("install one cuDNN there, whole")
+                let summary = format!("`{path}` does not match the other sub-libraries of this cuDNN");
+                error(FindingId::PartsMixed, summary).help("reinstall cuDNN in that directory")
             }
             Refusal::MissingVersion { version, by, of } => {
-                let summary = format!("`{by}` needs {version} of `{of}`, which has no such version");
+                let summary = format!("`{by}` requires {version} from `{of}`, which does not define it");
                 error(id, summary).help(
                     if version.starts_with("GLIBC") || version.starts_with("CXXABI") {
                         "run the program on a newer system or in a newer container, or install an older cuDNN".to_string()
                     } else {
-                        format!("install the release of `{of}` that belongs to it")
+                        format!("install the version of `{of}` that it was built with")
                     },
                 )
             }
             Refusal::OtherBuild(by, name, function) => {
                 let (by, function) = (by.display(), function.as_ref());
-                let release = by_system!("CUDA release", "release");
-                let summary = format!("`{by}` does not fit the {name} that {LOADER} finds for it");
+                let release = by_system!("CUDA version", "version");
+                let summary = format!("`{by}` is incompatible with the {name} that {LOADER} finds for it");
                 error(id, summary)
-                    .with_lines("it lacks", function.map(|(_, function)| function))
-                    .with_lines("there is", function.map(|(file, _)| file.display()))
+                    .with_lines("missing", function.map(|(_, function)| function))
+                    .with_lines("available", function.map(|(file, _)| file.display()))
                     .help(format!(
-                        "take directories with another {name} out of {LIBRARY_PATH}, or install both libraries of one {release}"
+                        "remove directories with another {name} from {LIBRARY_PATH}, or install both libraries of the same {release}"
                     ))
             }
             Refusal::MissingLibrary(by, name) => {
                 let by = by.display();
-                let summary = format!("`{by}` needs {name}, which {LOADER} does not find");
+                let summary = format!("`{by}` requires {name}, which {LOADER} does not find");
                 error(id, summary).help(install(name))
             }
             Refusal::ExecutableStack(file) => {
@@ -92,14 +92,14 @@ impl RefusedLibrary<'_> {
             }
             Refusal::TooManyFiles => Finding::warning(
                 FindingId::IoError,
-                "this process has as many files open as it may, so that cuDNN could not be checked",
+                "this process has reached its limit on open files, so cuDNN could not be checked",
             )
             .with("reason", &self.words)
             .help("raise the limit: `ulimit -n 4096`"),
             Refusal::NoExec(file, mounted) => {
                 let mounted = mounted.display();
                 let summary =
-                    format!("`{file}` lies on a file system from which nothing can be run");
+                    format!("`{file}` is on a file system that does not allow execution");
                 error(id, summary)
                     .with("mounted", format!("`{mounted}`, with `noexec`"))
                     .help(format!(
@@ -107,7 +107,7 @@ impl RefusedLibrary<'_> {
                     ))
             }
             Refusal::MemoryLimit(file, mebibytes, by) => {
-                let limit = format!("{mebibytes} MiB for this process, by `{by}`");
+                let limit = format!("{mebibytes} MiB for this process, set by `{by}`");
                 warning(format!("there is not enough memory to load `{file}`"))
                     .with("limit", limit)
                     .help(format!("raise the limit: `{by} unlimited`"))
@@ -115,40 +115,40 @@ impl RefusedLibrary<'_> {
             Refusal::Unmapped(file) => {
                 warning(format!("the system refuses to map `{file}` into this process"))
                     .help(by_system!(
-                        "see with `free -m` whether memory is left",
-                        "close other programs, or let Windows' page file grow: the library needs memory for all of itself"
+                        "check with `free -m` whether memory is left",
+                        "close other programs, or let the Windows page file grow: the whole library must fit in memory"
                     ))
             }
             Refusal::Unknown(path) => {
                 error(id, format!("`{}` cannot be loaded", path.display()))
-                    .help("install that cuDNN again")
+                    .help("reinstall that cuDNN")
             }
         }
     }
 }
 
 fn install(name: &str) -> String {
-    format!("install {name}, or put its directory into {LIBRARY_PATH}")
+    format!("install {name}, or add its directory to {LIBRARY_PATH}")
 }
 
 impl MissingDlopen {
     /// Returns the clause that follows a headline.
     pub fn reason(&self) -> String {
-        format!("{LOADER} did not find {} for it", self.name)
+        format!("{LOADER} did not find {}", self.name)
     }
 
     /// Returns the finding for a cuDNN that continued and then failed.
     pub fn finding(&self, output: &str) -> Finding {
         let summary = format!("cuDNN opens {}, which {LOADER} does not find", self.name);
         let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
-        self.with_help(finding.with("it printed", output.trim()))
+        self.with_help(finding.with("output", output.trim()))
     }
 
     pub fn with_help(&self, finding: Finding) -> Finding {
         match &self.link {
             Some(link) => link.explain(finding),
             None if self.name == PLAIN_DRIVER => finding.help(format!(
-                "make `{PLAIN_DRIVER}` a link to the driver's {DRIVER_SO}, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub"
+                "create a link `{PLAIN_DRIVER}` to the driver's {DRIVER_SO} (not to the toolkit's stub) in a directory of LD_LIBRARY_PATH"
             )),
             None => finding.help(install(&self.name)),
         }
@@ -164,12 +164,12 @@ impl MissingLink {
     /// Adds the existing file, and the help that makes the loader find it.
     pub fn explain(&self, finding: Finding) -> Finding {
         let existing = &self.existing;
-        let finding = finding.with("there is", existing.display());
+        let finding = finding.with("available", existing.display());
         finding.help(match &self.link {
-            Some(link) => format!("make a link of that name: {}", new_link(existing, link)),
+            Some(link) => format!("create a link with that name: {}", new_link(existing, link)),
             None => {
                 let dir = existing.parent().unwrap_or(existing);
-                format!("put `{}` into LD_LIBRARY_PATH", dir.display())
+                format!("add `{}` to LD_LIBRARY_PATH", dir.display())
             }
         })
     }
@@ -186,10 +186,10 @@ impl SuspectLibrary {
                 link,
             } => {
                 let summary = format!(
-                    "`{}` opens {name} when it comes to use it, and {LOADER} does not find that",
+                    "`{}` opens {name} when it needs it, but {LOADER} does not find it",
                     part.display()
                 );
-                let finding = Finding::warning(id, summary).with("looked at", looked_at.join("\n"));
+                let finding = Finding::warning(id, summary).with("searched", looked_at.join("\n"));
                 match link {
                     Some(link) => link.explain(finding),
                     None => finding.help(install(name)),
@@ -197,12 +197,12 @@ impl SuspectLibrary {
             }
             SuspectLibrary::WithoutBuiltins(nvrtc, cuda) => {
                 let summary = format!(
-                    "`{}` has no {} of CUDA {cuda} beside it, which it opens when it compiles",
+                    "`{}` has no {} of CUDA {cuda} next to it, which it needs to compile",
                     nvrtc.display(),
                     by_system!("libnvrtc-builtins", "nvrtc-builtins64")
                 );
                 Finding::warning(id, summary)
-                    .help("install NVRTC again, both files in one directory")
+                    .help("reinstall NVRTC with both files in one directory")
             }
             SuspectLibrary::UnlikeCublas(blas, lt) => Finding::warning(
                 FindingId::CudaLibrariesMixed,
@@ -214,7 +214,7 @@ impl SuspectLibrary {
             .with(by_system!("libcublas", "cublas64"), blas.display())
             .with(by_system!("libcublasLt", "cublasLt64"), lt.display())
             .help(format!(
-                "take the directory of one of them out of {LIBRARY_PATH}"
+                "remove the directory of one of them from {LIBRARY_PATH}"
             )),
         }
     }
@@ -231,23 +231,23 @@ impl EagerLookup {
     ) -> Option<Finding> {
         let (first, others) = missing.split_first()?;
         let whose = match program {
-            Some(program) => format!("of `{}`", program.display()),
+            Some(program) => format!("in `{}`", program.display()),
             None => "in this program".to_string(),
         };
         let finding = Finding::error(
             FindingId::DriverTooOld,
             format!(
-                "the cudarc {whose} looks up {first}, which NVIDIA's driver at `{library}` does not have, and panics when it first uses \
-                 the driver"
+                "the cudarc {whose} will panic when it first uses the driver: it looks up {first}, which is missing from \
+                 `{library}`"
             ),
         )
-        .with("made for", format!("CUDA {}", self.cuda.short()));
+        .with("built for", format!("CUDA {}", self.cuda.short()));
         Some(
             finding
                 .with_lines("also", others)
                 .help("update NVIDIA's driver")
-                .help("build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver")
-                .help("build it with cudarc 0.19 or later, which looks up what is called alone"),
+                .help("build the program with the `cuda-` feature of cudarc for the CUDA version that `nvidia-smi` shows")
+                .help("build the program with cudarc 0.19 or later, which looks up only the functions that are called"),
         )
     }
 }

@@ -21,18 +21,18 @@ impl UnsuitableMainLibrary<'_> {
         let mut help = vec![self.replacement.help(&self.mismatch.required_cudnn())];
         match &self.remedy {
             Some(Remedy::Hidden(hidden)) => {
-                evidence.push(("there is", hidden.path.display().to_string()));
+                evidence.push(("available", hidden.path.display().to_string()));
                 help = hidden.help(&help.concat());
             }
             #[cfg(windows)]
             Some(Remedy::Later(later)) => {
-                evidence.push(("there is", later.words()));
+                evidence.push(("available", later.words()));
                 if let Some(other) = later.help(&self.library.origin) {
                     help = vec![other];
                 }
             }
             Some(Remedy::Upgrade(command)) => help.push(format!(
-                "run `{command}`: a Python package has put the one there"
+                "run `{command}`: the loaded cuDNN is from a Python package"
             )),
             None => {}
         }
@@ -46,12 +46,12 @@ impl NotLoadedYet {
     pub fn finding(&self) -> Finding {
         let (summary, help) = match self {
             NotLoadedYet::LeftOut => (
-                "this program is linked to cuDNN, but none is in its process",
-                "use a function of cuDNN in this program: linkers leave out libraries that nothing is used of",
+                "this program is linked against cuDNN, but cuDNN is not loaded",
+                "call a function of cuDNN in this program: linkers drop libraries that are not used",
             ),
             NotLoadedYet::Unopened => (
-                "no cuDNN is in this process yet, and a library that is itself loaded into it opens none to judge it",
-                "call `check()` after the first use of cuDNN: what is in the process is judged",
+                "no cuDNN is loaded in this process yet, and the guard of a library does not load one",
+                "call `check()` after the first use of cuDNN, to check the loaded one",
             ),
         };
         Finding::warning(FindingId::NotLoadedYet, summary).help(help)
@@ -62,7 +62,7 @@ impl MainLibrary {
     /// Returns the finding for other cuDNNs in the process.
     pub fn others_finding(&self, others: &[PathBuf]) -> Finding {
         let judged = self.path.display();
-        let summary = format!("more than one cuDNN is in this process; `{judged}` is judged");
+        let summary = format!("more than one cuDNN is loaded in this process; checking `{judged}`");
         Finding::warning(FindingId::DuplicateCudnn, summary)
             .with_lines("also", others.iter().map(|other| other.display()))
     }
@@ -104,7 +104,7 @@ impl Replacement<'_> {
             return help;
         }
         let entries = entries.join(" and ");
-        format!("take {entries} out of {LIBRARY_PATH}, and {help}")
+        format!("remove {entries} from {LIBRARY_PATH}, and {help}")
     }
 }
 
@@ -113,7 +113,10 @@ impl LaterDll {
     /// Returns the evidence.
     pub fn words(&self) -> String {
         let path = self.path.display();
-        format!("{}, of {}, where Windows looks later", path, self.release)
+        format!(
+            "{} (version {}), which Windows searches later",
+            path, self.release
+        )
     }
 
     /// Returns the help that makes Windows load it instead of the cuDNN that it finds through `loaded`.
@@ -123,7 +126,7 @@ impl LaterDll {
         let remove = match loaded {
             LoadOrigin::LibraryPath(_) if self.can_lead => {
                 return Some(format!(
-                    "put `{dir}`, where cuDNN {release} is, before `{other}` in PATH"
+                    "move `{dir}`, which contains cuDNN {release}, before `{other}` in PATH"
                 ));
             }
             LoadOrigin::Application(_) | LoadOrigin::DllDirectory(_) | LoadOrigin::System(_)
@@ -132,12 +135,12 @@ impl LaterDll {
                 format!("remove the `cudnn*.dll` files from `{other}`")
             }
             LoadOrigin::WorkingDirectory(_) if self.is_next => {
-                format!("start the program in another directory than `{other}`")
+                format!("start the program in a directory other than `{other}`")
             }
             _ => return None,
         };
         Some(format!(
-            "{remove}: Windows takes cuDNN {release} from `{dir}` then"
+            "{remove}: Windows then uses cuDNN {release} from `{dir}`"
         ))
     }
 }

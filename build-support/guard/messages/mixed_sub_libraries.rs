@@ -12,9 +12,10 @@ impl MixedFolder<'_> {
         let named = odd.iter().filter(|file| file.version == Some(other));
         let named: Vec<&Path> = named.map(|file| file.path.as_path()).collect();
         let summary = format!(
-            "cuDNN {most} at `{}` is mixed with {} of {other}",
+            "{} in `{}` {} version {other}, but the rest of cuDNN is {most}",
+            names(&named),
             self.dir,
-            names(&named)
+            if named.len() == 1 { "is" } else { "are" }
         );
         let mut help = Self::replace_all(self.all, &self.dir);
         if let Some(command) = &self.reinstall {
@@ -26,7 +27,7 @@ impl MixedFolder<'_> {
 
     /// Returns the help that replaces all files of a cuDNN. `all` is the pattern of their names.
     pub fn replace_all(all: &str, dir: &str) -> String {
-        format!("remove all `{all}` files from `{dir}` and install one cuDNN there, whole")
+        format!("remove all `{all}` files from `{dir}` and reinstall cuDNN")
     }
 }
 
@@ -34,13 +35,13 @@ impl MixedVersions<'_> {
     /// Adds the version of each file to an error, which becomes a warning unless a convolution uses such a file.
     pub fn with_files(&self, finding: Finding) -> Finding {
         let lines = self.files.iter().filter_map(|file| file.line());
-        let mut finding = finding.with_lines("parts", lines);
+        let mut finding = finding.with_lines("sub-libs", lines);
         if !self.matters() {
             finding.severity = Severity::Warning;
-            finding.summary += ", which no convolution uses";
+            finding.summary += "; no convolution uses these files";
         }
         if let Some(main_library) = self.preloaded.map(Path::display) {
-            let first = format!("take `{main_library}` out of LD_PRELOAD");
+            let first = format!("remove `{main_library}` from LD_PRELOAD");
             finding.help.insert(0, first);
         }
         finding
@@ -59,7 +60,8 @@ pub fn names(files: &[&Path]) -> String {
             1 => " and ",
             _ => ", ",
         };
-        names += &file.file_name().unwrap_or_default().to_string_lossy();
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        names += &format!("`{name}`");
     }
     names
 }

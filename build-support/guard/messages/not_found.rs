@@ -21,15 +21,15 @@ impl MissingCudnn<'_> {
         let mut summary = if cudarc {
             let release = self.built.cudarc;
             let release = release.map_or(String::new(), |cudarc| format!(" {cudarc}"));
-            format!("{first} cannot be loaded, nor by any other name that cudarc{release} tries")
+            format!("cannot load `{first}` or any other name that cudarc{release} tries")
         } else {
-            format!("{} cannot be loaded", self.names.join(" or "))
+            format!("cannot load `{}`", self.names.join("` or `"))
         };
         // Most of cudarc's many names belong to no cuDNN.
         let messages = match self.messages.first() {
             Some(first) if cudarc => {
                 let more = self.names.len().saturating_sub(1);
-                format!("{first}\n(and so for {more} names more)")
+                format!("{first}\n(and {more} more names)")
             }
             _ => self.messages.join("\n"),
         };
@@ -38,7 +38,7 @@ impl MissingCudnn<'_> {
             match &misplaced.file {
                 Some(file) => {
                     let file = file.display();
-                    summary += &format!("; `{file}` lies where {LOADER} does not look");
+                    summary += &format!("; `{file}` exists, but {LOADER} does not search there");
                     elsewhere.push(misplaced.help());
                 }
                 None => install.push(misplaced.help()),
@@ -47,23 +47,23 @@ impl MissingCudnn<'_> {
         if let Some(major) = installable(self.majors) {
             let file = file_name::of_main(major);
             install.push(format!(
-                "install cuDNN {major}, or put the directory of its {file} into {LIBRARY_PATH}"
+                "install cuDNN {major}, or add the directory of its {file} to {LIBRARY_PATH}"
             ));
         }
         if let Some((major, _)) = &self.other {
-            summary += &format!("; there is only {}", file_name::of_main(*major));
+            summary += &format!("; only `{}` was found", file_name::of_main(*major));
             install.push(format!(
-                "use a build of this program for cuDNN {major}; a link from one name to the other does not help"
+                "use a build of this program for cuDNN {major}; linking one name to the other does not help"
             ));
         }
         let finding = Finding::error(FindingId::CudnnNotLoadable, summary)
             .with_lines("reason", self.misplaced.map(|misplaced| misplaced.reason()))
             .with("loader", messages)
             .with_lines(
-                "there is",
+                "available",
                 self.other.map(|(_, path)| path.display().to_string()),
             )
-            .with("looked at", self.looked_at.join("\n"));
+            .with("searched", self.looked_at.join("\n"));
         self.not_found.explain(finding, elsewhere, install)
     }
 }
@@ -104,15 +104,15 @@ const RENAMED: [&str; 2] = by_system!(["link", "to"], ["copy", "of"]);
 
 /// Returns the help for a cuDNN in this directory whose name cudarc does not try.
 fn by_another_name(major: u32, dir: &str) -> Vec<String> {
-    let habit = by_system!(", as the -dev packages have it", "");
+    let habit = by_system!(", as the -dev packages do", "");
     let [link, to] = RENAMED;
-    let link = format!("put a {link} `{FIRST}` {to} it into `{dir}`{habit}");
+    let link = format!("create a {link} `{FIRST}` {to} it in `{dir}`{habit}");
     if major != 9 {
         return vec![link];
     }
     let name = file_name::of_main(9);
     let newer = format!(
-        "build the program with cudarc {FIRST_CUDARC_WITH_9} or later, which asks for {name} too"
+        "build the program with cudarc {FIRST_CUDARC_WITH_9} or later, which also searches for {name}"
     );
     vec![newer, link]
 }
@@ -124,7 +124,7 @@ impl HiddenCudnn {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let [link, to] = RENAMED;
         let mut help = vec![format!(
-            "put a {link} `{FIRST}` {to} `{name}` into `{dir}`: cudarc asks for that name everywhere before it asks for another"
+            "create a {link} `{FIRST}` {to} `{name}` in `{dir}`: cudarc searches all directories for that name before any other"
         )];
         if self.is_tried {
             help.push(otherwise.to_string());
@@ -141,28 +141,28 @@ impl Misplaced {
                 format!("the entry `{entry}` of LD_LIBRARY_PATH {}", fault.words())
             }
             Unsearched::Uncached(conf) => format!(
-                "`{}` names its directory, and {CACHE} does not have it yet",
+                "`{}` lists its directory, but {CACHE} does not contain it yet",
                 conf.display()
             ),
             Unsearched::Variable(variable, value) => format!(
-                "{variable} is `{}`, and {LOADER} does not follow that variable",
+                "{variable} is `{}`, but {LOADER} ignores that variable",
                 value.display()
             ),
             Unsearched::Path if cfg!(windows) => {
-                "PATH names its directory, but this program does not search PATH: it called SetDefaultDllDirectories"
+                "PATH contains its directory, but this program does not search PATH: it called SetDefaultDllDirectories"
                     .to_string()
             }
             Unsearched::Path => {
-                "PATH names its directory, but the loader reads LD_LIBRARY_PATH instead".to_string()
+                "PATH contains its directory, but the loader reads LD_LIBRARY_PATH instead".to_string()
             }
             Unsearched::Fetched => {
-                format!("`cudnn-guard fetch` installed it, and {LOADER} does not look there")
+                format!("`cudnn-guard fetch` installed it, but {LOADER} does not search there")
             }
-            Unsearched::Unnamed if cfg!(windows) => "PATH does not name its directory".to_string(),
+            Unsearched::Unnamed if cfg!(windows) => "PATH does not contain its directory".to_string(),
             Unsearched::Unnamed => {
-                format!("neither LD_LIBRARY_PATH nor {CACHE} names its directory")
+                format!("neither LD_LIBRARY_PATH nor {CACHE} contains its directory")
             }
-            Unsearched::Quoted(entry) => format!("PATH has {entry}, with the quotation marks"),
+            Unsearched::Quoted(entry) => format!("PATH contains {entry}, including the quotation marks"),
         }
     }
 
@@ -171,16 +171,15 @@ impl Misplaced {
         let dir = file.parent().unwrap_or(file).display();
         match (&self.cause, &self.library_path) {
             (Unsearched::Entry(..), _) if self.file.is_none() => {
-                "write each directory of LD_LIBRARY_PATH out in full, with colons between them"
-                    .to_string()
+                "write full paths in LD_LIBRARY_PATH, separated by colons".to_string()
             }
             (Unsearched::Uncached(_), _) => "run `ldconfig` as root".to_string(),
             (Unsearched::Quoted(entry), _) => format!(
-                "put `{}` into PATH without quotation marks: it needs none",
+                "add `{}` to PATH without quotation marks",
                 entry.replace('"', "")
             ),
             (_, Some((value, Starter::Shell))) => format!(
-                "run `export LD_LIBRARY_PATH={}` before the program",
+                "run `export LD_LIBRARY_PATH={}` before you start the program",
                 quoted(value)
             ),
             (_, Some((value, Starter::Sudo))) => format!(
@@ -194,8 +193,8 @@ impl Misplaced {
             (_, None) if self.ignores_path => {
                 format!("call `AddDllDirectory` with `{dir}` in this program before it opens cuDNN")
             }
-            (_, None) if cfg!(windows) => format!("put `{dir}` into PATH where the program runs"),
-            (_, None) => format!("name `{dir}` in /etc/ld.so.conf, and run `ldconfig` as root"),
+            (_, None) if cfg!(windows) => format!("add `{dir}` to PATH where the program runs"),
+            (_, None) => format!("add `{dir}` to /etc/ld.so.conf, and run `ldconfig` as root"),
         }
     }
 }
@@ -210,23 +209,25 @@ impl EntryFault {
     fn words(&self) -> String {
         let words = match self {
             EntryFault::Ignored => {
-                "is that directory, and the loader ignores the variable for a program with more rights than its user (setuid)"
+                "is that directory, but the loader ignores the variable for a program with elevated privileges (setuid)"
             }
-            EntryFault::File => "is the file, and the loader looks into directories alone",
-            EntryFault::Above => "is a directory above it, and the loader looks no deeper",
-            EntryFault::Beside => "is another directory beside it",
-            EntryFault::Absent => "is not there",
-            EntryFault::Relative => "is relative, and the working directory has no such directory",
+            EntryFault::File => "is the file itself, but the loader only searches directories",
+            EntryFault::Above => {
+                "is a parent directory, and the loader does not search subdirectories"
+            }
+            EntryFault::Beside => "is a different directory next to it",
+            EntryFault::Absent => "does not exist",
+            EntryFault::Relative => "is relative and does not exist in the working directory",
             EntryFault::Quoted => {
-                "has quotation marks, which the loader takes for a part of the name"
+                "has quotation marks, which the loader treats as part of the name"
             }
             EntryFault::Unexpanded(token) => {
                 return format!(
-                    "begins with `{token}`, which a shell fills in and the loader does not"
+                    "begins with `{token}`, which a shell expands but the loader does not"
                 );
             }
             EntryFault::Joined => {
-                "is one directory to the loader: between two it wants a colon, and no blank"
+                "is a single directory to the loader: separate directories with a colon and no space"
             }
         };
         words.to_string()

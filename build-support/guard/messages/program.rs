@@ -19,13 +19,13 @@ impl ReleaseMismatch {
         let (headline, allowed) = match &self.accepted {
             AcceptedReleases::Requirement(text) => (
                 format!(
-                    "loaded cuDNN {name} does not meet the `{text}` that this program asks for"
+                    "loaded cuDNN {name} does not meet the requirement `{text}` of this program"
                 ),
                 format!("the requirement `{text}`"),
             ),
             AcceptedReleases::BuiltWith(with, policy) => {
                 let relation = if self.loaded.major != with.major {
-                    "is of another major release than"
+                    "has a different major version than"
                 } else if self.loaded < *with {
                     "is older than"
                 } else {
@@ -34,13 +34,13 @@ impl ReleaseMismatch {
                 let range = match policy {
                     Policy::Compatible | Policy::Requirement => or_later(*with),
                     Policy::SameMinor => format!("any {}", with.short()),
-                    Policy::Exact => format!("{with} alone"),
+                    Policy::Exact => format!("only {with}"),
                 };
                 (
                     format!(
-                        "loaded cuDNN {name} {relation} the {with} that this program was built with"
+                        "loaded cuDNN {name} {relation} {with}, which this program was built with"
                     ),
-                    format!("{with}, so {range} may be loaded"),
+                    format!("{with} (compatible: {range})"),
                 )
             }
         };
@@ -49,7 +49,7 @@ impl ReleaseMismatch {
         finding.with("built with", allowed)
     }
 
-    /// Returns the cuDNN to install: "cuDNN 9.28 or a later 9.x".
+    /// Returns the cuDNN to install: "cuDNN 9.28 or later 9.x".
     pub fn required_cudnn(&self) -> String {
         match &self.accepted {
             AcceptedReleases::Requirement(text) => format!("a cuDNN that meets `{text}`"),
@@ -63,7 +63,7 @@ impl ReleaseMismatch {
 }
 
 fn or_later(with: Version) -> String {
-    format!("{} or a later {}.x", with.short(), with.major)
+    format!("{} or later {}.x", with.short(), with.major)
 }
 
 impl CudaMajorMismatch {
@@ -71,7 +71,7 @@ impl CudaMajorMismatch {
     pub fn finding(&self) -> Finding {
         let (loaded, built_with) = (self.loaded, self.built_with);
         let headline = format!(
-            "loaded cuDNN is for CUDA {loaded}, and this program was built with one for CUDA {built_with}"
+            "loaded cuDNN was built for CUDA {loaded}, but this program was built with cuDNN for CUDA {built_with}"
         );
         Finding::warning(FindingId::CudaFlavourMismatch, headline).help(match &self.keep {
             Some(keep) => keep.clone(),
@@ -84,28 +84,30 @@ impl DriverTooOld {
     /// Returns the finding, an error only if a program with a GPU needs the driver.
     pub fn finding(&self) -> Finding {
         let (what, is_program) = match self.needed_by {
-            DriverUser::LoadedCudnn => ("the loaded cuDNN is", true),
-            DriverUser::Program => ("this program is", true),
-            DriverUser::ChosenCudnn => ("the cuDNN is", false),
-            DriverUser::ChosenToolkit => ("the toolkit is", false),
+            DriverUser::LoadedCudnn => ("the loaded cuDNN requires", true),
+            DriverUser::Program => ("this program requires", true),
+            DriverUser::ChosenCudnn => ("cuDNN requires", false),
+            DriverUser::ChosenToolkit => ("the toolkit requires", false),
         };
         let (driver, needed) = (self.driver.short(), self.needed);
         let headline =
-            format!("the NVIDIA driver serves CUDA {driver}, and {what} for CUDA {needed}");
+            format!("the NVIDIA driver supports CUDA {driver}, but {what} CUDA {needed}");
         let severity = Severity::error_if(is_program && self.has_gpu);
         let finding = Finding::new(FindingId::DriverTooOld, severity, headline).help(
             match &self.first_driver {
                 Some(first) => format!(
-                    "install NVIDIA's driver {first} or a later one, which serves CUDA {needed}"
+                    "upgrade the NVIDIA driver to {first} or later, which supports CUDA {needed}"
                 ),
-                None => format!("install an NVIDIA driver for CUDA {needed} or later"),
+                None => {
+                    format!("upgrade the NVIDIA driver to a version that supports CUDA {needed}")
+                }
             },
         );
         if !is_program {
             return finding;
         }
         finding.help(format!(
-            "use a program and a cuDNN that are built for CUDA {}",
+            "use a program and a cuDNN that were built for CUDA {}",
             self.driver.major
         ))
     }
@@ -122,11 +124,14 @@ impl UncoveredGpu<'_> {
                 severity,
                 format!("no kernel of this program runs on {gpu}"),
             ),
-            Some(ptx) => ptx.finding(severity, &format!("all that could run on {gpu}, is")),
+            Some(ptx) => ptx.finding(
+                severity,
+                &format!("the only code that could run on {gpu} is"),
+            ),
         };
         let targets: Vec<String> = self.targets.iter().map(ToString::to_string).collect();
         finding.with("compiled", targets.join(", ")).help(format!(
-            "build the program with CUDNN_GUARD_ARCHS={} set",
+            "rebuild the program with CUDNN_GUARD_ARCHS={}",
             self.gpu.capability
         ))
     }

@@ -19,8 +19,8 @@ impl KnownBadRelease<'_> {
         };
         let headline = format!("cuDNN {} is known to {}{used}", self.cudnn, self.row.what);
         let help = match self.row.good {
-            Some(good) => format!("install cuDNN {good} or a later one"),
-            None => "check the results: no version is known to be without this fault".to_string(),
+            Some(good) => format!("upgrade to cuDNN {good} or later"),
+            None => "check the results: no version without this bug is known".to_string(),
         };
         Finding::new(FindingId::KnownBadRelease, severity, headline).help(help)
     }
@@ -34,9 +34,9 @@ impl NewerRelease {
             Self::Cudnn(found, known) => ("cuDNN", found.to_string(), known.to_string()),
         };
         let headline = format!(
-            "{product} {found} is newer than {known}, the newest that this cudnn-guard knows, and is judged as that is"
+            "{product} {found} is newer than cudnn-guard knows; using the rules for {known}"
         );
         Finding::note(FindingId::UnknownNewerVersion, headline)
-            .help("update cudnn-guard, if something does not work that should")
+            .help("update cudnn-guard if you see problems")
     }
 }

@@ -27,29 +27,28 @@ impl MissingSubLibraries<'_> {
             .release
             .map_or_else(String::new, |release| format!(" {release}"));
         let summary = format!(
-            "cuDNN{release} at `{here}` lacks {}, which {} needs{}",
+            "cuDNN{release} at `{here}` is missing {}, which {}",
             self.files.join(", "),
             if self.is_declared {
-                "this program"
+                "this program needs"
             } else {
-                "a convolution"
-            },
-            if self.files.len() == 1 { "" } else { " all" }
+                "convolutions need"
+            }
         );
         let help = match &self.reinstall {
             _ if self.jit_only => {
-                "install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time"
+                "replace it with a complete cuDNN: this one only compiles graphs at run time"
                     .to_string()
             }
-            Some(command) => format!("bring its files back: `{command}`"),
+            Some(command) => format!("reinstall the package: `{command}`"),
             None => format!(
-                "install cuDNN{release} again in `{here}`, whole, since the first library opens the others from there"
+                "reinstall cuDNN{release} in `{here}`: the main library opens the others from there"
             ),
         };
         let others = self.looked_at.iter().filter(|place| **place != here);
         let severity = Severity::error_if(!self.is_newer);
         Finding::new(FindingId::PartsMissing, severity, summary)
-            .with_lines("looked at", [&here].into_iter().chain(others))
+            .with_lines("searched", [&here].into_iter().chain(others))
             .help(help)
     }
 }
@@ -65,7 +64,7 @@ impl SubLibraries {
             "Windows does not find {files} of cuDNN{release} at `{here}`, which cuDNN opens by name"
         );
         Finding::warning(FindingId::PartsMissing, summary).help(format!(
-            "put `{here}` into PATH, or open these files by their paths too before you call cuDNN"
+            "add `{here}` to PATH, or open these files by path before you call cuDNN"
         ))
     }
 }
@@ -74,16 +73,20 @@ impl StraySubLibrary<'_> {
     pub fn finding(&self) -> Finding {
         let (version, by) = self.version;
         let summary = format!(
-            "cuDNN {} at `{}` comes without {}, and finds that of {version} elsewhere",
+            "cuDNN {} at `{}` does not include `{}` and loads version {version} from elsewhere",
             self.release,
             self.folder.display(),
             self.path.file_name().unwrap_or_default().to_string_lossy()
         );
-        let file = format!("{}, by {}", self.path.display(), by.with_article());
+        let file = format!(
+            "{}, version from {}",
+            self.path.display(),
+            by.with_article()
+        );
         let finding = Finding::warning(FindingId::PartsMixed, summary)
-            .with("elsewhere", file)
-            .with("by way of", &self.origin)
-            .help("install cuDNN 9.21 or a later one, which brings its own");
+            .with("other file", file)
+            .with("origin", &self.origin)
+            .help("install cuDNN 9.21 or later, which includes this file");
         let folder = self.path.parent().unwrap_or(self.path);
         let package = || package_owner::debian_package(folder, &Path::new("/").join(LISTS));
         match &self.origin {
@@ -100,14 +103,14 @@ impl StraySubLibrary<'_> {
 }
 
 fn remove_entry(entry: &Path) -> String {
-    format!("take `{}` out of {LIBRARY_PATH}", entry.display())
+    format!("remove `{}` from {LIBRARY_PATH}", entry.display())
 }
 
 impl ForeignSubLibraries<'_> {
     pub fn finding(&self) -> Finding {
         let (version, complete) = match self.release {
             Some(release) => (format!(" {release}"), format!("cuDNN {release}")),
-            None => (String::new(), "one cuDNN".to_string()),
+            None => (String::new(), "cuDNN".to_string()),
         };
         let (mut summary, mut ways, mut helps) = (String::new(), Vec::new(), Vec::new());
         for part in self.foreign {
@@ -119,15 +122,14 @@ impl ForeignSubLibraries<'_> {
                 let same = self.foreign.iter().filter(is_same);
                 let same: Vec<&Path> = same.map(|other| other.path).collect();
                 summary = format!(
-                    "cuDNN{version} at `{}` gets {} from `{}`, where {} of {}",
+                    "cuDNN{version} at `{}` loads {} ({}) from `{}`",
                     self.folder.display(),
                     names(&same),
-                    dir.display(),
-                    if same.len() == 1 { "it is" } else { "they are" },
                     match part.version {
-                        Some(version) => version.to_string(),
-                        None => "another release".to_string(),
-                    }
+                        Some(version) => format!("version {version}"),
+                        None => "another version".to_string(),
+                    },
+                    dir.display()
                 );
             }
             let (way, help) = (part.origin.to_string(), part.help(self.folder, &complete));
@@ -138,8 +140,7 @@ impl ForeignSubLibraries<'_> {
                 helps.push(help);
             }
         }
-        let mut finding =
-            Finding::error(FindingId::PartsMixed, summary).with_lines("by way of", ways);
+        let mut finding = Finding::error(FindingId::PartsMixed, summary).with_lines("origin", ways);
         finding.help = helps;
         match &self.mixed {
             Some(mixed) => mixed.with_files(finding),
@@ -153,7 +154,7 @@ impl Foreign<'_> {
     /// directory of the main library.
     pub fn help(&self, folder: &Path, complete: &str) -> String {
         let folder = folder.display();
-        let install = format!("install {complete} in `{folder}`, whole");
+        let install = format!("install a complete {complete} in `{folder}`");
         let is_dll = self.path.extension().is_some_and(|end| end == "dll");
         match &self.origin {
             // Linux searches these directories last, Windows before PATH.
@@ -161,7 +162,7 @@ impl Foreign<'_> {
             LoadOrigin::LibraryPath(entry) => {
                 let remove = remove_entry(entry);
                 match (self.has_own, self.yields) {
-                    (true, true) => format!("{remove}, or put `{folder}` before it"),
+                    (true, true) => format!("{remove}, or add `{folder}` before it"),
                     (true, false) => remove,
                     (false, true) => install,
                     (false, false) => format!("{install}, and {remove}"),
@@ -175,7 +176,7 @@ impl Foreign<'_> {
                 if self.has_own || !self.yields =>
             {
                 let remove = format!(
-                    "remove the `cudnn*.dll` files from `{}`, where Windows looks before it looks into `{}`",
+                    "remove the `cudnn*.dll` files from `{}`, which Windows searches before `{}`",
                     dir.display(),
                     folder
                 );
@@ -202,20 +203,20 @@ impl MissingZlib<'_> {
             MissingZlib::OtherCpu(file, cpu) => {
                 let file = file.display();
                 let summary = format!(
-                    "`{file}`, which cuDNN {release} opens, is for {cpu}: Windows calls that error 193"
+                    "`{file}`, which cuDNN {release} opens, is for {cpu}: Windows reports this as error 193"
                 );
                 Finding::warning(FindingId::WrongArchitecture, summary).help(format!(
-                    "put the `{ZLIB}` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{file}`"
+                    "replace `{file}` with the 64-bit `{ZLIB}` that NVIDIA's installation guide for cuDNN 8 links to"
                 ))
             }
             MissingZlib::NotFound(folder, looked_at) => {
                 let summary = format!(
-                    "cuDNN {release} for Windows opens `{ZLIB}`, which does not come with it, and Windows does not find one"
+                    "cuDNN {release} for Windows opens `{ZLIB}`, which cuDNN does not include and Windows does not find"
                 );
                 Finding::warning(FindingId::CudnnNotLoadable, summary)
-                    .with("looked at", looked_at.join("\n"))
+                    .with("searched", looked_at.join("\n"))
                     .help(format!(
-                        "put the `{ZLIB}` that NVIDIA's installation guide for cuDNN 8 leads to into `{}`, or move to cuDNN 9, which does without",
+                        "copy the `{ZLIB}` that NVIDIA's installation guide for cuDNN 8 links to into `{}`, or upgrade to cuDNN 9, which does not need it",
                         folder.display()
                     ))
             }

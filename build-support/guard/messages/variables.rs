@@ -14,11 +14,11 @@ impl VariableFault {
                 expected,
                 default,
             } => finding(format!(
-                "{name}={value:?} is not {expected}; {default} it is"
+                "{name}={value:?} is not {expected}; using {default}"
             )),
-            VariableFault::UnknownId(id) => finding(format!(
-                "CUDNN_GUARD_ALLOW: {id:?} names no finding; ids stand in brackets behind the headlines"
-            )),
+            VariableFault::UnknownId(id) => {
+                finding(format!("CUDNN_GUARD_ALLOW: unknown finding id {id:?}"))
+            }
             VariableFault::UnwrittenReport(path, error) => Finding::warning(
                 FindingId::IoError,
                 format!(
@@ -27,14 +27,18 @@ impl VariableFault {
                 ),
             ),
             VariableFault::Privileged(names) => finding(format!(
-                "{} not followed: this program has more rights than its user (setuid, capabilities)",
+                "ignoring {}: this program runs with elevated privileges (setuid, capabilities)",
                 names.join(", ")
             )),
             VariableFault::DevicesOutOfRange(numbers, count) => {
                 let numbers: Vec<_> = numbers.iter().map(|number| number.to_string()).collect();
                 let numbers = numbers.join(", ");
+                let visible = match count {
+                    1 => "GPU 0 is".to_string(),
+                    _ => format!("GPUs 0 to {} are", count.saturating_sub(1)),
+                };
                 finding(format!(
-                    "CUDNN_GUARD_DEVICES asks for GPU {numbers}, and {count} are visible, counted from 0"
+                    "CUDNN_GUARD_DEVICES requests GPU {numbers}, but only {visible} visible"
                 ))
                 .help(format!(
                     "set CUDNN_GUARD_DEVICES to numbers below {count}, or to all"
@@ -49,13 +53,13 @@ impl RequireGpu {
     pub fn request(self, by_program: bool) -> Option<&'static str> {
         match self {
             RequireGpu::Strict => {
-                Some("CUDNN_GUARD_REQUIRE_GPU=strict asks for a check that passes")
+                Some("CUDNN_GUARD_REQUIRE_GPU=strict requires a check that passes")
             }
             RequireGpu::Present => {
-                Some("CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU, its driver and cuDNN")
+                Some("CUDNN_GUARD_REQUIRE_GPU=1 requires a GPU, its driver and cuDNN")
             }
             RequireGpu::No if by_program => {
-                Some("this program asks for a GPU, its driver and cuDNN")
+                Some("this program requires a GPU, its driver and cuDNN")
             }
             RequireGpu::No => None,
         }

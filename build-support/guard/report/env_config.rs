@@ -116,7 +116,7 @@ impl EnvConfig {
     pub fn parse(get: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let variable = |name: &str| get(name).map(|value| value.to_string_lossy().into_owned());
         let mut complaints = Vec::new();
-        let mode = ["CUDNN_GUARD", "deny, warn or off", "deny"];
+        let mode = ["CUDNN_GUARD", "one of deny, warn, off", "deny"];
         let mode = read(&variable, mode, &mut complaints, Mode::decode);
         let deadline = ["CUDNN_GUARD_DEADLINE", "a number of seconds above 0", "60"];
         let deadline = read(&variable, deadline, &mut complaints, |value| {
@@ -124,12 +124,12 @@ impl EnvConfig {
             // A day is long enough, and overflows no clock.
             Some(Duration::from_secs_f64(seconds.min(86_400.0)))
         });
-        let require_gpu = ["CUDNN_GUARD_REQUIRE_GPU", "0, 1 or strict", "0"];
+        let require_gpu = ["CUDNN_GUARD_REQUIRE_GPU", "one of 0, 1, strict", "0"];
         let require_gpu = read(&variable, require_gpu, &mut complaints, RequireGpu::decode);
         let rank = RANKS.iter().find_map(|name| variable(name)?.parse().ok());
         let devices = [
             "CUDNN_GUARD_DEVICES",
-            "all, or numbers with commas between them",
+            "all or a comma-separated list of numbers",
             "the first visible GPU",
         ];
         let devices = read(&variable, devices, &mut complaints, Devices::parse);

@@ -71,7 +71,7 @@ fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
         return platform::write_in_place(&path, text);
     }
     if text.len() as u64 > platform::most_in_a_file() {
-        let reason = "`ulimit -f` does not let a file be so large";
+        let reason = "the file would exceed the limit of `ulimit -f`";
         return Err(std::io::Error::other(reason));
     }
     match replace(&path, text) {

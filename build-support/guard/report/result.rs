@@ -149,7 +149,7 @@ impl Report {
         if loader_words::wants_driver(path, message) {
             // Without a driver nothing is wrong with this cuDNN.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
-            return self.unchecked(format!("{file}: it is linked to {DRIVER}"));
+            return self.unchecked(format!("{file}: requires {DRIVER}"));
         }
         let finding = refusal::finding(path, message);
         // Replaces the same finding from before the loader's refusal, such as that the file cannot be read.

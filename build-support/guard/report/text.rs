@@ -35,11 +35,11 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(loaded) = &report.loaded {
         let version = match loaded.version {
             Some((version, _)) => version.to_string(),
-            None => "an unknown release".to_string(),
+            None => "an unknown version".to_string(),
         };
         let cuda = loaded
             .cuda_major
-            .map_or_else(String::new, |major| format!(", for CUDA {major}"));
+            .map_or_else(String::new, |major| format!(", built for CUDA {major}"));
         write_row(
             f,
             "loaded",
@@ -54,7 +54,7 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             .as_ref()
             .map_or_else(String::new, |version| format!(" {version}"));
         let cuda = driver.cuda.map_or_else(String::new, |cuda| {
-            format!(", serves CUDA {}", cuda.short())
+            format!(", supports CUDA {}", cuda.short())
         });
         write_row(
             f,
@@ -70,10 +70,10 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
     }
     for tried in ResultGroup::group(&report.outcomes) {
-        write_row(f, "tried", tried.text())?;
+        write_row(f, "tested", tried.text())?;
     }
     for line in &report.unchecked {
-        write_row(f, "not tried", line)?;
+        write_row(f, "not tested", line)?;
     }
     Ok(())
 }
@@ -153,13 +153,13 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let width = beside.map(|part| length(&part.path)).max().unwrap_or(0);
     match (loaded.parts.is_empty(), width) {
         (true, _) => {}
-        (false, 0) => write_row(f, "parts", "none from beside the first library")?,
-        (false, _) => write_row(f, "parts in", directory.display())?,
+        (false, 0) => write_row(f, "sub-libs", "none next to the main library")?,
+        (false, _) => write_row(f, "sub-libs", directory.display())?,
     }
     for part in &loaded.parts {
         let version = match (part.version, part.told_by) {
-            (Some(version), Some(by)) => format!("{} by {}", version, by.with_article()),
-            _ => "release unknown".to_string(),
+            (Some(version), Some(by)) => format!("{} from {}", version, by.with_article()),
+            _ => "version unknown".to_string(),
         };
         if inside(&part.path) {
             write!(f, "\n    {}", file(&part.path))?;
