@@ -159,10 +159,11 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
     with(&[&old], &["first"]).uses(&old.join("libcudnn.so"), "9.10.2", &mismatch);
 
     // Nothing there: on a machine with a GPU that is a fault, without one it is unknown.
-    let nothing = "libcudnn.so cannot be loaded, nor by any other name that cudarc 0.";
+    let nothing = "cannot load `libcudnn.so` or any other name that cudarc 0.";
     with(&[], &[]).finds_none(nothing);
     CaseResult::of(&[], &[]).finds_none(nothing);
-    with(&[&eight], &[]).finds_none(" tries; there is only libcudnn.so.8  [cudnn-not-loadable]\n");
+    with(&[&eight], &[])
+        .finds_none(" tries; only `libcudnn.so.8` was found  [cudnn-not-loadable]\n");
     let denied = run(program(built("with-cudarc")).env("LD_LIBRARY_PATH", driver));
     let denied = denied.exits_with(78).says(nothing);
     assert_eq!(denied.stdout, "");

@@ -212,10 +212,9 @@ fn a_cudarc_that_looks_up_what_an_older_driver_does_not_have() {
     assert_eq!(finding["severity"], "warning");
     assert_eq!(
         finding["summary"],
-        "the cudarc of `$M/eager` looks up cuLogsCurrent, which NVIDIA's driver at `$M/driver/libcuda.so.1` does not \
-         have, and panics when it first uses the driver"
+        "the cudarc of `$M/eager` will panic when it first uses the driver: it looks up cuLogsCurrent, which is missing from `$M/driver/libcuda.so.1`"
     );
-    assert_eq!(finding["evidence"]["made for"], "CUDA 12.9");
+    assert_eq!(finding["evidence"]["built for"], "CUDA 12.9");
     for (app, driver) in [("eager", "newer"), ("lazy", "driver")] {
         let (_, findings) = machine.inspected(app, driver);
         let has = findings.iter().any(|one| one["id"] == "driver-too-old");
@@ -276,7 +275,7 @@ fn a_libcudart_that_is_not_there_by_its_name() {
     let finding = said(Path::new("lib64"));
     assert_eq!(
         finding["summary"],
-        "`$M/app` needs libcudart.so.12, which the loader does not find"
+        "`$M/app` requires libcudart.so.12, which the loader does not find"
     );
     assert_eq!(
         finding["help"][0],

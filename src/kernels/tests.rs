@@ -307,7 +307,7 @@ fn targets_are_compared_with_cudnns() {
     assert_eq!(
         warned.collect::<Vec<_>>(),
         [
-            "cargo::warning=cuDNN 8.5.0 for CUDA 11 has only PTX, which the driver has to compile, for GPUs of compute \
+            "cargo::warning=cuDNN 8.5.0 for CUDA 11 contains only PTX, which the driver must compile, for GPUs of compute \
              capability 9.0, which kernels are compiled for  [gpu-newer-than-cudnn]"
         ]
     );

@@ -39,12 +39,12 @@ fn a_sound_cudnn_passes() {
 fn one_wrong_number_is_found() {
     fault(V9_14, "wrong").must_be(
         "\"Simulated GPU\" fail Some(0.25000001220845935)
-error: cuDNN 9.14.0 computed a wrong forward convolution in f32 on Simulated GPU: off by 2.5e-1, where 1.2e-4 is allowed  [convolution-wrong]
-  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
-  = help: run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory
+error: cuDNN 9.14.0 computed a wrong forward convolution in f32 on Simulated GPU: error 2.5e-1 exceeds the limit of 1.2e-4  [convolution-wrong]
+  = help: install compatible versions of cuDNN, CUDA and the driver: `cudnn-guard doctor` shows the installed ones
+  = help: run the program on another GPU if these versions are compatible: `nvidia-smi -q -d ECC` shows memory errors of this GPU
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
-  where       y[1][0][0][0] is 0.43657643, and 0.1865764 is right
+  where       y[1][0][0][0] is 0.43657643, but should be 0.1865764
   wrong       1 of 3136 numbers
 ",
     );
@@ -85,7 +85,7 @@ fn writing_past_the_end_is_found_though_the_numbers_are_right() {
     fault(V9_14, "overrun").must_be(
         "\"Simulated GPU\" fail None
 error: cuDNN 9.14.0 wrote past the end of its output buffer in a forward convolution in f32 on Simulated GPU  [convolution-wrong]
-  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
+  = help: install compatible versions of cuDNN, CUDA and the driver: `cudnn-guard doctor` shows the installed ones
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
 ",
@@ -96,8 +96,8 @@ error: cuDNN 9.14.0 wrote past the end of its output buffer in a forward convolu
 fn a_refusal_is_named_as_its_release_names_it() {
     fault(V9_14, "status:cudnnConvolutionForward:3007").must_be(
         "\"Simulated GPU\" fail None
-error: `cudnnConvolutionForward` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH (3007) on Simulated GPU  [convolution-failed]
-  = help: install a cuDNN release that serves this GPU
+error: `cudnnConvolutionForward` of cuDNN 9.14.0 returned CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH (3007) on Simulated GPU  [convolution-failed]
+  = help: install a cuDNN version that supports this GPU
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
   last error  simulated: the convolution was told to fail
@@ -117,8 +117,8 @@ error: `cudnnConvolutionForward` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_SUPPO
 fn a_handle_that_is_refused_is_told_from_a_convolution() {
     fault(V9_14, "status:cudnnCreate:1001").must_be(
         "\"Simulated GPU\" fail None
-error: `cudnnCreate` of cuDNN 9.14.0 answered CUDNN_STATUS_NOT_INITIALIZED (1001) on Simulated GPU  [cudnn-create-failed]
-  = help: set CUDNN_LOGLEVEL_DBG=3 and CUDNN_LOGDEST_DBG=stderr to see what cuDNN itself has to say
+error: `cudnnCreate` of cuDNN 9.14.0 returned CUDNN_STATUS_NOT_INITIALIZED (1001) on Simulated GPU  [cudnn-create-failed]
+  = help: set CUDNN_LOGLEVEL_DBG=3 and CUDNN_LOGDEST_DBG=stderr to see cuDNN's own log
 ",
     );
     fault(V8_9, "status:cudnnCreate:1").must_have("CUDNN_STATUS_NOT_INITIALIZED (1)");
@@ -150,7 +150,7 @@ warning: cuDNN 9.14.0 wrote within 512 bytes past the end of its output buffer i
     );
     // Wrong numbers are reported anyway.
     fault(V9_14, "wrong-tile")
-        .must_have(": off by 2.5e-1, where 1.2e-4 is allowed  [convolution-wrong]");
+        .must_have(": error 2.5e-1 exceeds the limit of 1.2e-4  [convolution-wrong]");
 }
 
 /// DRV-15
@@ -164,9 +164,9 @@ fn a_full_gpu_is_unknown() {
         ];
         convolve(version, &full).must_be(
             "\"Simulated GPU\" unknown None
-warning: Simulated GPU has too little free memory to try a convolution: 1 MiB  [device-memory-low]
-  = help: free memory on the GPU: `nvidia-smi` shows who holds it
-  cuDNN       it was not asked: CUDA takes memory by pieces of 2 MiB
+warning: Simulated GPU has too little free memory to test a convolution: 1 MiB  [device-memory-low]
+  = help: free memory on the GPU: `nvidia-smi` shows which processes use it
+  cuDNN       not called: CUDA allocates memory in blocks of 2 MiB
 ",
         );
     }
@@ -176,8 +176,8 @@ warning: Simulated GPU has too little free memory to try a convolution: 1 MiB  [
     fault(V9_14, "status:cuMemAlloc_v2:2").must_be(
         "\"Simulated GPU\" unknown None
 warning: Simulated GPU has too little free memory to try a convolution  [device-memory-low]
-  = help: free memory on the GPU: `nvidia-smi` shows who holds it
-  driver      `cuMemAlloc` answered CUDA_ERROR_OUT_OF_MEMORY (2)
+  = help: free memory on the GPU: `nvidia-smi` shows which processes use it
+  driver      `cuMemAlloc` returned CUDA_ERROR_OUT_OF_MEMORY (2)
 ",
     );
     // cuDNN's status does not name the lack of memory.
@@ -187,9 +187,9 @@ warning: Simulated GPU has too little free memory to try a convolution  [device-
     ];
     convolve(V9_14, &low).must_be(
         "\"Simulated GPU\" unknown None
-warning: Simulated GPU has too little free memory to try a convolution: 100 MiB  [device-memory-low]
-  = help: free memory on the GPU: `nvidia-smi` shows who holds it
-  cuDNN       `cudnnCreate` answered CUDNN_STATUS_INTERNAL_ERROR (4000)
+warning: Simulated GPU has too little free memory to test a convolution: 100 MiB  [device-memory-low]
+  = help: free memory on the GPU: `nvidia-smi` shows which processes use it
+  cuDNN       `cudnnCreate` returned CUDNN_STATUS_INTERNAL_ERROR (4000)
 ",
     );
     fault(V9_14, "status:cudnnConvolutionForward:4004").must_have("unknown None");
@@ -204,7 +204,7 @@ fn a_busy_gpu_is_unknown() {
         "\"Simulated GPU\" unknown None
 warning: Simulated GPU could not be used for a convolution: the GPU is in exclusive use or unavailable  [device-busy]
   = help: wait for the other program, or see `nvidia-smi -q -d COMPUTE` for the compute mode
-  driver      `cuDevicePrimaryCtxRetain` answered CUDA_ERROR_DEVICE_UNAVAILABLE (46)
+  driver      `cuDevicePrimaryCtxRetain` returned CUDA_ERROR_DEVICE_UNAVAILABLE (46)
 ",
     );
     for (code, name) in [
@@ -230,7 +230,7 @@ fn an_error_of_the_hardware_is_not_cudnns() {
             "220",
             "an NVLink of the GPU has an error that cannot be corrected",
         ),
-        ("226", "the GPU has an error that it keeps to this process"),
+        ("226", "the GPU has an error that affects only this process"),
         ("304", "the system refused a request of NVIDIA's driver"),
     ] {
         fault(V9_14, &format!("status:cuCtxSynchronize:{code}"))
@@ -243,8 +243,8 @@ fn an_error_of_the_hardware_is_not_cudnns() {
 #[test]
 fn a_crash_on_the_gpu_is_cudnns() {
     fault(V9_14, "status:cuCtxSynchronize:700")
-        .must_have("error: a forward convolution in f32 of cuDNN 9.14.0 on Simulated GPU ended with CUDA_ERROR_ILLEGAL_ADDRESS (700)  [convolution-failed]")
-        .must_have("meaning     code on the GPU touched memory that it may not touch");
+        .must_have("error: cuDNN 9.14.0 failed to compute a forward convolution in f32 on Simulated GPU: CUDA_ERROR_ILLEGAL_ADDRESS (700)  [convolution-failed]")
+        .must_have("meaning     code on the GPU accessed invalid memory");
 }
 
 #[test]

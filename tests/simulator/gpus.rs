@@ -24,7 +24,7 @@ fn what_the_driver_answers_is_explained() {
         (
             "3",
             "driver-error",
-            "CUDA cannot be used in this process: `cuInit` answered CUDA_ERROR_NOT_INITIALIZED (3)",
+            "CUDA cannot be used in this process: `cuInit` returned CUDA_ERROR_NOT_INITIALIZED (3)",
         ),
         (
             "34",
@@ -36,12 +36,12 @@ fn what_the_driver_answers_is_explained() {
         (
             "802",
             "driver-error",
-            "the system is not ready for CUDA yet: `cuInit` answered CUDA_ERROR_SYSTEM_NOT_READY (802)",
+            "the system is not ready for CUDA yet: `cuInit` returned CUDA_ERROR_SYSTEM_NOT_READY (802)",
         ),
         (
             "803",
             "driver-error",
-            "the driver's library and its kernel module are of different releases: `cuInit`",
+            "the driver's library and its kernel module have different versions: `cuInit`",
         ),
         (
             "804",
@@ -51,12 +51,12 @@ fn what_the_driver_answers_is_explained() {
         (
             "999",
             "driver-error",
-            "NVIDIA's driver cannot start, and does not know why: `cuInit` answered CUDA_ERROR_UNKNOWN (999)",
+            "NVIDIA's driver cannot start, for an unknown reason: `cuInit` returned CUDA_ERROR_UNKNOWN (999)",
         ),
         (
             "4711",
             "driver-error",
-            "NVIDIA's driver failed: `cuInit` answered CUDA error 4711",
+            "NVIDIA's driver failed: `cuInit` returned CUDA error 4711",
         ),
     ] {
         let ended = ask(&[("SIM_CUINIT", code)]);
@@ -66,7 +66,7 @@ fn what_the_driver_answers_is_explained() {
         ended.must_have(&format!("known: {DRIVER} for CUDA {cuda}"));
     }
     ask(&[("SIM_FAULT", "status:cuDeviceGetName:101")])
-        .must_have("`cuDeviceGetName` answered CUDA_ERROR_INVALID_DEVICE (101)");
+        .must_have("`cuDeviceGetName` returned CUDA_ERROR_INVALID_DEVICE (101)");
 }
 
 /// DRV-10
@@ -74,9 +74,9 @@ fn what_the_driver_answers_is_explained() {
 fn what_hides_the_gpus_is_named() {
     ask(&[("CUDA_VISIBLE_DEVICES", "")])
         .must_have("CUDA_VISIBLE_DEVICES hides every GPU from this program  [no-gpu]\n")
-        .must_have("  set         CUDA_VISIBLE_DEVICES is set, and empty\n")
+        .must_have("  variable    CUDA_VISIBLE_DEVICES is set, and empty\n")
         .must_have("  = help: unset CUDA_VISIBLE_DEVICES");
-    ask(&[("CUDA_VISIBLE_DEVICES", "-1")]).must_have("  set         CUDA_VISIBLE_DEVICES=-1\n");
+    ask(&[("CUDA_VISIBLE_DEVICES", "-1")]).must_have("  variable    CUDA_VISIBLE_DEVICES=-1\n");
     convolve(V9_14, &[("CUDA_VISIBLE_DEVICES", "")])
         .must_have("\"\" unknown None\nwarning: CUDA_VISIBLE_DEVICES hides every GPU");
 }

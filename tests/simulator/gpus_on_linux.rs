@@ -29,9 +29,9 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
     };
     assert_eq!(
         visible("$0,1"),
-        "`$0` in CUDA_VISIBLE_DEVICES names no GPU, which hides every GPU from this program  [no-gpu]
+        "`$0` in CUDA_VISIBLE_DEVICES matches no GPU, which hides every GPU from this program  [no-gpu]
   = help: unset CUDA_VISIBLE_DEVICES
-  set         CUDA_VISIBLE_DEVICES=$0,1"
+  variable    CUDA_VISIBLE_DEVICES=$0,1"
     );
     for hiding in ["", " ", "-1", "-1,0", ",0"] {
         assert!(
@@ -43,7 +43,7 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
     for other in ["7", "0,x", "GPU-8932f937", "MIG-1"] {
         let told = visible(other);
         assert!(
-            told.starts_with("NVIDIA's driver shows no GPU  [no-gpu]"),
+            told.starts_with("NVIDIA's driver reports no GPU  [no-gpu]"),
             "{told}"
         );
         assert!(
@@ -52,7 +52,7 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
         );
     }
     assert!(visible("MIG-1,MIG-2").contains(
-        "  = help: set CUDA_VISIBLE_DEVICES to one MIG instance: a process can use no more\n"
+        "  = help: set CUDA_VISIBLE_DEVICES to one MIG instance: a process can use only one\n"
     ));
     let closed = GpuVisibility {
         closed: Some("/dev/nvidia0"),
@@ -60,8 +60,8 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
     };
     assert_eq!(
         told(&closed),
-        "this process may not open `/dev/nvidia0`, so NVIDIA's driver shows it no GPU  [no-gpu]
-  = help: add this user to the group that `ls -l /dev/nvidia0` shows, or give the container the GPU with its rights
+        "this process has no permission to open `/dev/nvidia0`, so NVIDIA's driver reports no GPU  [no-gpu]
+  = help: add this user to the group that `ls -l /dev/nvidia0` shows, or give the container permission to use the GPU
   = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
     );
     let container = |runtime| {
@@ -118,17 +118,17 @@ fn every_problem_is_worded() {
     };
     assert_eq!(
         none.finding().to_string(),
-        "NVIDIA's driver shows no GPU  [no-gpu]
+        "NVIDIA's driver reports no GPU  [no-gpu]
   = help: run on a machine that has a GPU, or ask the scheduler for one
   = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it
   library     /usr/lib/libcuda.so.535.183.01
-  driver      535.183.01, for CUDA up to 12.2"
+  driver      535.183.01, supports CUDA 12.2"
     );
     assert_eq!(
         DriverProblem::Stub(driver()).finding().to_string(),
-        "`/usr/lib/libcuda.so.535.183.01` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used  [driver-stub]
+        "`/usr/lib/libcuda.so.535.183.01` is a link-time stub, not NVIDIA's driver, so no GPU is available  [driver-stub]
   = help: remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is only for linking
-  = help: install NVIDIA's driver, if `nvidia-smi` does not run either"
+  = help: install NVIDIA's driver if `nvidia-smi` does not run either"
     );
     let failed = DriverProblem::Failed {
         driver: driver(),
@@ -138,10 +138,10 @@ fn every_problem_is_worded() {
     };
     assert_eq!(
         failed.finding().to_string(),
-        "the driver's library and its kernel module are of different releases: `cuInit` answered CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
-  = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries
+        "the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
+  = help: reboot to load the new kernel module; in a container, use the driver libraries of the host
   library     /usr/lib/libcuda.so.535.183.01
-  driver      535.183.01, for CUDA up to 12.2"
+  driver      535.183.01, supports CUDA 12.2"
     );
     let updated = DriverProblem::Failed {
         driver: Driver {
@@ -156,7 +156,7 @@ fn every_problem_is_worded() {
         updated
             .finding()
             .to_string()
-            .contains("\n  releases    the module is 550.120, the library 535.183.01")
+            .contains("\n  versions    kernel module 550.120, library 535.183.01")
     );
     let other = DriverProblem::NotADriver {
         driver: driver(),
@@ -164,8 +164,8 @@ fn every_problem_is_worded() {
     };
     assert_eq!(
         other.finding().to_string(),
-        "`/usr/lib/libcuda.so.535.183.01` has no `cuInit`, so it is not NVIDIA's driver  [driver-error]
-  = help: remove that file from the library path, or install NVIDIA's driver again"
+        "`/usr/lib/libcuda.so.535.183.01` does not contain `cuInit`, so it is not NVIDIA's driver  [driver-error]
+  = help: remove that file from the library path, or reinstall NVIDIA's driver"
     );
 }
 
@@ -213,9 +213,7 @@ fn a_jetsons_devices_are_known() {
         visible: None,
         ..given
     };
-    assert!(
-        given.finding().to_string().ends_with(
-            "\n  = help: start a container with `--runtime nvidia`, as a Jetson needs it"
-        )
-    );
+    assert!(given.finding().to_string().ends_with(
+        "\n  = help: start a container with `--runtime nvidia`, which a Jetson requires"
+    ));
 }

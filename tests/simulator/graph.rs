@@ -31,12 +31,12 @@ fn two_formats_are_tried_through_the_graph_at_once() {
                 "convolution forward, bf16, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 None
 convolution forward through the graph API, f16, NHWC, engine 38: pass, tf32 None
 convolution forward through the graph API, f32, NHWC, engine 1: pass, tf32 Some(false)
-then making the GPU's context
+then creating the GPU context
 then creating",
             )
             .must_have(
-                "then asking for engines for the forward convolution in f16 through the graph API (NHWC)
-then making engine 38 ready for the forward convolution in f16 through the graph API (NHWC)
+                "then requesting engines for the forward convolution in f16 through the graph API (NHWC)
+then preparing engine 38 for the forward convolution in f16 through the graph API (NHWC)
 then running the forward convolution in f16 through the graph API (NHWC, engine 38)
 ",
             );
@@ -104,21 +104,21 @@ fn every_fault_is_found_in_every_operation_and_format() {
         }
     }
     fault("wrong", "graph forward f16").must_have(
-        "error: cuDNN 9.14.0 computed a wrong forward convolution in f16 through the graph API on Simulated GPU: off by 3.0e0, where 2.5e-1 is allowed  [convolution-wrong]
-  = help: install cuDNN, CUDA and driver releases that belong together: `cudnn-guard doctor` shows what is here
-  = help: run the same on another GPU, if all of that fits: `nvidia-smi -q -d ECC` shows errors of this one's memory
+        "error: cuDNN 9.14.0 computed a wrong forward convolution in f16 through the graph API on Simulated GPU: error 3.0e0 exceeds the limit of 2.5e-1  [convolution-wrong]
+  = help: install compatible versions of cuDNN, CUDA and the driver: `cudnn-guard doctor` shows the installed ones
+  = help: run the program on another GPU if these versions are compatible: `nvidia-smi -q -d ECC` shows memory errors of this GPU
   operation   convolution forward, f16, NHWC, engine 38
   shape       x 2x8x8x8, w 8x8x3x3, padding 1, stride 1
 ",
     );
 }
 
-/// Errors of the graph API are reported even if the legacy API computes correctly.
+/// What only the graph shows is found, though the legacy interface computes correctly.
 #[test]
 fn what_only_the_graph_refuses_is_found() {
     let ended = plans("38=1002 1=1002 0=1002");
     ended.must_have(&format!(
-        "error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002) on Simulated GPU  [convolution-failed]
+        "error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002) on Simulated GPU  [convolution-failed]
   = help: put the parts of one cuDNN release into one directory, and no other before it in {}
   operation   convolution forward, f16, NHWC, engine 38
   shape       x 2x8x8x8, w 8x8x3x3, padding 1, stride 1
@@ -191,11 +191,11 @@ fn wrong_numbers_name_the_engines() {
     let by = |engine| format!("  operation   convolution forward, f16, NHWC, engine {engine}\n");
     wrong("38=1")
         .must_have(&by(38))
-        .must_have("\n  beside it   engine 1 computes rightly\n");
+        .must_have("\n  comparison  engine 1 computes correctly\n");
     wrong("38=1 1=1")
         .must_have(&by(38))
-        .must_have("\n  beside it   engine 1 is wrong too\n");
-    wrong("38=1 1=3000").must_have("\n  beside it   engine 0 computes rightly\n");
+        .must_have("\n  comparison  engine 1 is wrong too\n");
+    wrong("38=1 1=3000").must_have("\n  comparison  engine 0 computes correctly\n");
     wrong("38=4000 1=1").must_have(&by(1));
     let alone = wrong("38=1 1=3000 0=3000");
     alone.must_have(&by(38));
@@ -225,10 +225,10 @@ fn an_engine_that_refuses_is_passed_over() {
 fn what_every_engine_refuses_is_left_out() {
     let ended = plans("38=3000 1=3000 0=3000");
     ended.must_have(
-        "graph API, f16, NHWC, engine 38: left out, `cudnnBackendFinalize(EXECUTION_PLAN)` answered CUDNN_STATUS_NOT_SUPPORTED (3000)\n",
+        "graph API, f16, NHWC, engine 38: left out, `cudnnBackendFinalize(EXECUTION_PLAN)` returned CUDNN_STATUS_NOT_SUPPORTED (3000)\n",
     );
     assert_eq!(rows(&ended, ": pass").len(), 4, "{}", ended.report);
-    plans("38=1 1=1 0=1").must_have("engine 38: left out, cuDNN wants 1024 MiB to work in\n");
+    plans("38=1 1=1 0=1").must_have("engine 38: left out, cuDNN requires 1024 MiB of workspace\n");
     tried("quick", V9_14, &[("SIM_ENGINES", "none")])
         .must_have("graph API, f16, NHWC, : left out, cuDNN offers no engine for it\n");
     let rounded = tried("quick", V9_14, &[("SIM_TF32", "always")]);
@@ -295,7 +295,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
                 let ended = fault(&format!("status:cudnnBackendExecute:{status}"), &only);
                 ended
                     .must_have(&format!(
-                        "`cudnnBackendExecute` of cuDNN 9.14.0 answered {named} on Simulated GPU  [convolution-failed]"
+                        "`cudnnBackendExecute` of cuDNN 9.14.0 returned {named} on Simulated GPU  [convolution-failed]"
                     ))
                     .must_have(&format!(
                         "  operation   convolution {words}, {data_type}, NHWC, engine "

@@ -91,7 +91,7 @@ fn one_shape_in_each_format_is_tried_at_once() {
 convolution forward, tf32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(true)
 convolution forward, f16, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 None
 convolution forward, bf16, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 None
-then making the GPU's context
+then creating the GPU context
 then creating a handle
 then setting up the forward convolution in f32 (NCHW)
 then running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)
@@ -191,12 +191,12 @@ fn every_refusal_is_named_in_every_operation_and_format() {
                 if only == "forward f32" {
                     ended
                         .must_have(&format!(
-                            "`{call}` of cuDNN {release} answered {named} on Simulated GPU  [convolution-failed]"
+                            "`{call}` of cuDNN {release} returned {named} on Simulated GPU  [convolution-failed]"
                         ))
                         .must_have(&format!("  operation   {name}, {data_type}, NCHW, "));
                     assert_eq!(rows(&ended, ": fail").len(), 3, "{}", ended.report);
                 } else {
-                    let left_out = format!("left out, `{call}` answered {named}");
+                    let left_out = format!("left out, `{call}` returned {named}");
                     let what = format!("{name}, {data_type}, ");
                     let all = rows(&ended, &left_out);
                     assert!(all.len() >= 2 && all.iter().all(|row| row.starts_with(&what)));
@@ -227,7 +227,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
                 let ended = tried(&format!("some {only}"), version, &set);
                 ended
                     .must_have("Simulated GPU has too little free memory to try a convolution  [device-memory-low]")
-                    .must_have(&format!("  cuDNN       `{call}` answered {named}\n"));
+                    .must_have(&format!("  cuDNN       `{call}` returned {named}\n"));
                 assert_eq!(rows(&ended, ": fail").len(), 0);
                 let unknown = rows(&ended, ": unknown");
                 assert_eq!(unknown.len(), 1);
@@ -266,7 +266,7 @@ fn a_format_that_is_not_served_is_left_out() {
     let old = [("SIM_CAPABILITY", "7.5")];
     let ended = tried("quick", V9_14, &old);
     ended.must_have(
-        "convolution forward, bf16, NCHW, : left out, the GPU is of compute capability 7.5, and bf16 begins with 8.0\n",
+        "convolution forward, bf16, NCHW, : left out, bf16 requires compute capability 8.0, but the GPU has 7.5\n",
     );
     assert_eq!(rows(&ended, ": pass").len(), 3 + 2);
     tried("quick", V9_14, &[("SIM_CAPABILITY", "5.2")])
@@ -274,7 +274,7 @@ fn a_format_that_is_not_served_is_left_out() {
     // cuDNN itself may report a format as unsupported, in any of its functions.
     let ended = tried("quick", V8_9, &[("SIM_LACKS", "f16 tf32")]);
     ended.must_have(
-        "f16, NCHW, IMPLICIT_PRECOMP_GEMM: left out, `cudnnGetConvolutionForwardWorkspaceSize` answered CUDNN_STATUS_NOT_SUPPORTED (9)\n",
+        "f16, NCHW, IMPLICIT_PRECOMP_GEMM: left out, `cudnnGetConvolutionForwardWorkspaceSize` returned CUDNN_STATUS_NOT_SUPPORTED (9)\n",
     );
     assert_eq!(rows(&ended, ": pass").len(), 2);
     for (status, version) in [("3007", V9_28), ("6", V8_9), ("3", V8_9), ("2000", V9_28)] {
@@ -298,7 +298,7 @@ fn a_format_that_is_not_served_is_left_out() {
 #[test]
 fn training_parts_may_be_missing() {
     let ended = tried_in(&without(V8_9, &["cnn_train"]), "thorough", V8_9, &[]);
-    let words = format!("left out, {} is not here", of_part("cnn_train", 8));
+    let words = format!("left out, {} is missing", of_part("cnn_train", 8));
     let left_out = rows(&ended, &words);
     assert_eq!(left_out.len(), 4 * (2 + 6), "{}", ended.report);
     assert!(
@@ -309,8 +309,8 @@ fn training_parts_may_be_missing() {
     assert_eq!(rows(&ended, ": fail").len(), 0);
 }
 
-/// NUM-01: TF32 is reported, and passes if it is allowed. If it is not allowed, it does not stop the program either, because
-/// the user may have requested it.
+/// NUM-01: TF32 where it is allowed passes and is told; using where not allowed it is told too, and stops nothing,
+/// since whoever runs the program may have asked for it.
 #[test]
 fn tf32_is_told() {
     let off = tried("quick", V9_14, &[("SIM_TF32", "never")]);
@@ -318,18 +318,18 @@ fn tf32_is_told() {
     let always = tried("quick", V9_14, &[("SIM_TF32", "always")]);
     always
         .must_have("convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: unknown, tf32 Some(true)")
-        .must_have("warning: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, though told not to  [convolution-wrong]\n  = help: set NVIDIA_TF32_OVERRIDE=0 to have full single precision\n")
+        .must_have("warning: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, although TF32 is disabled  [convolution-wrong]\n  = help: set NVIDIA_TF32_OVERRIDE=0 for full single precision\n")
         .must_have("  largest     off by ");
     assert_eq!(rows(&always, ": pass").len(), 3 + 1);
     // An engine may round only part of its work.
     tried("quick", V9_14, &[("SIM_TF32", "some")])
-        .must_have("rounds single precision to TF32 on Simulated GPU, though told not to");
-    // The user's choice is not a fault of cuDNN.
+        .must_have("rounds single precision to TF32 on Simulated GPU, although TF32 is disabled");
+    // The operator's choice is none of cuDNN's faults.
     let set = [("SIM_TF32", "always"), ("NVIDIA_TF32_OVERRIDE", "1")];
     let chosen = tried("quick", V9_14, &set);
     chosen
         .must_have("convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(true)")
-        .must_have("note: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, as NVIDIA_TF32_OVERRIDE=1 asks it to  [convolution-wrong]\n");
+        .must_have("note: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, as NVIDIA_TF32_OVERRIDE=1 requests  [convolution-wrong]\n");
     assert_eq!(rows(&chosen, ": pass").len(), 4 + 1);
     // A single wrong number is not rounding, however small the error is.
     fault(V9_14, "wrong").must_have("fail");
@@ -366,6 +366,6 @@ fn an_error_of_the_gpu_is_not_left_out() {
     assert_eq!(refused(Some(700)).left_out(version, false), None);
     assert_eq!(
         refused(None).left_out(version, true).as_deref(),
-        Some("`cudnnConvolutionForward` answered CUDNN_STATUS_NOT_SUPPORTED (3000)")
+        Some("`cudnnConvolutionForward` returned CUDNN_STATUS_NOT_SUPPORTED (3000)")
     );
 }

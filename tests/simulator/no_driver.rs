@@ -34,7 +34,7 @@ fn in_container(files: &[&str], mark: &str, help: &str) {
     assert_eq!(
         on(files, WORDS, None),
         format!(
-            "this container has no `libcuda.so.1`, the library of NVIDIA's driver  [driver-missing]
+            "`libcuda.so.1`, the library of NVIDIA's driver, is missing from this container  [driver-missing]
   = help: {help}
   loader      {WORDS}
   container   {mark}"
@@ -57,7 +57,7 @@ fn each_container_runtime_has_its_own_help() {
     in_container(
         &[podman, device],
         "/run/.containerenv",
-        &format!("{option}: `/dev/nvidiactl` alone is not enough"),
+        &format!("{option}: `/dev/nvidiactl` is not enough"),
     );
     let resource = "request the resource `nvidia.com/gpu` for the pod";
     let mark = "/var/run/secrets/kubernetes.io";
@@ -66,7 +66,7 @@ fn each_container_runtime_has_its_own_help() {
     let device = on(&[docker, device], WORDS, None);
     assert!(
         device.contains(
-            "  = help: start the container with `--gpus all`: `/dev/nvidiactl` alone is not enough\n  \
+            "  = help: start the container with `--gpus all`: `/dev/nvidiactl` is not enough\n  \
              = help: install NVIDIA's container toolkit on the host"
         ),
         "{device}"
@@ -114,7 +114,7 @@ fn capabilities_leave_the_library_out() {
     assert_eq!(
         without(ContainerRuntime::Docker),
         format!(
-            "NVIDIA_DRIVER_CAPABILITIES=`utility` leaves `libcuda.so.1` out of this container  [driver-missing]
+            "NVIDIA_DRIVER_CAPABILITIES=`utility` excludes `libcuda.so.1` from this container  [driver-missing]
   = help: start the container with `--gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility`
   loader      {WORDS}
   container   /.dockerenv"
@@ -152,9 +152,9 @@ fn a_container_and_its_host_are_told_apart() {
     assert_eq!(
         on(&[container], WORDS, Some("535.183.01")),
         format!(
-            "this container has no `libcuda.so.1`, the library of NVIDIA's driver, and its host has the driver  [driver-missing]
+            "`libcuda.so.1`, the library of NVIDIA's driver, is missing from this container, but its host has the driver  [driver-missing]
   = help: start the container with `--gpus all`
-  = help: install NVIDIA's container toolkit on the host, if that is refused; an image never contains the driver
+  = help: install NVIDIA's container toolkit on the host if that is refused; images never contain the driver
   loader      {WORDS}
   module      535.183.01 is loaded (/proc/driver/nvidia/version)
   container   /.dockerenv"
@@ -174,7 +174,7 @@ fn a_module_without_its_libraries_is_told_what_to_install() {
     let told = on(&[], WORDS, Some("580.65.06"));
     assert!(
         told.starts_with(
-            "NVIDIA's kernel module is loaded, and `libcuda.so.1`, the driver's library, is not found  [driver-missing]\n"
+            "NVIDIA's kernel module is loaded, but `libcuda.so.1`, the driver's library, was not found  [driver-missing]\n"
         ) && told.contains("install the libraries of that very release"),
         "{told}"
     );
@@ -186,9 +186,9 @@ fn nixos_keeps_the_driver_in_a_directory_of_its_own() {
     assert_eq!(
         on(&["run/opengl-driver/lib/libcuda.so.1"], WORDS, Some("580.65.06")),
         format!(
-            "`libcuda.so.1`, the library of NVIDIA's driver, is in `/run/opengl-driver/lib`, where this program does not look  [driver-missing]
-  = help: put `/run/opengl-driver/lib` into LD_LIBRARY_PATH where the program runs
-  = help: build it with `addDriverRunpath`, if it is a package of Nix
+            "`libcuda.so.1`, the library of NVIDIA's driver, is in `/run/opengl-driver/lib`, which this program does not search  [driver-missing]
+  = help: add `/run/opengl-driver/lib` to LD_LIBRARY_PATH where the program runs
+  = help: build the program with `addDriverRunpath` if it is a Nix package
   loader      {WORDS}
   module      580.65.06 is loaded (/proc/driver/nvidia/version)"
         )
@@ -200,9 +200,9 @@ fn wsl_takes_the_driver_of_windows() {
     assert_eq!(
         on(&["dev/dxg"], WORDS, None),
         format!(
-            "WSL shows a GPU, and `libcuda.so.1`, the library of NVIDIA's driver, is not found  [driver-missing]
-  = help: install NVIDIA's driver in Windows, and none inside WSL; then run `wsl --shutdown` in Windows
-  = help: put `/usr/lib/wsl/lib` into LD_LIBRARY_PATH, if `libcuda.so.1` is in there
+            "WSL provides a GPU, but `libcuda.so.1`, the library of NVIDIA's driver, was not found  [driver-missing]
+  = help: install NVIDIA's driver in Windows, not in WSL, and then run `wsl --shutdown` in Windows
+  = help: add `/usr/lib/wsl/lib` to LD_LIBRARY_PATH if it contains `libcuda.so.1`
   loader      {WORDS}"
         )
     );

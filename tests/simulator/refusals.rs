@@ -78,8 +78,8 @@ const GIB: &str = "1073741824";
 #[test]
 fn a_lack_of_memory_before_or_after_is_told_by_any_status_that_it_has() {
     let low = "unknown None
-warning: Simulated GPU has 1024 MiB of free memory, which may be too little to try a convolution  [device-memory-low]
-  = help: free memory on the GPU: `nvidia-smi` shows who holds it
+warning: Simulated GPU has 1024 MiB of free memory, which may be too little to test a convolution  [device-memory-low]
+  = help: free memory on the GPU: `nvidia-smi` shows which processes use it
 ";
     for version in ALL {
         let statuses: &[u32] = match version.0 {
@@ -95,7 +95,7 @@ warning: Simulated GPU has 1024 MiB of free memory, which may be too little to t
                     &[fault, ("SIM_MEMORY", GIB), ("SIM_MEMORY_LATER", GIB)],
                 )
                 .must_have(low)
-                .must_have(&format!("  cuDNN       `{call}` answered "));
+                .must_have(&format!("  cuDNN       `{call}` returned "));
                 convolve(version, &[fault, ("SIM_MEMORY_LATER", GIB)]).must_have(low);
                 convolve(version, &[fault]).must_have("fail None");
             }

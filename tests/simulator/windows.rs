@@ -67,11 +67,11 @@ fn a_function_that_another_dll_does_not_export_is_named() {
     };
     let (part, blas) = (part.display(), blas.display());
     let expected = format!(
-        "`{part}` does not fit the cublas64_13.dll that Windows finds for it  [cudnn-not-loadable]\n  \
-         = help: take directories with another cublas64_13.dll out of PATH, or install both libraries of one release\n  \
+        "`{part}` is incompatible with the cublas64_13.dll that Windows finds for it  [cudnn-not-loadable]\n  \
+         = help: remove directories with another cublas64_13.dll from PATH, or install both libraries of the same release\n  \
          loader      cudnn_cnn64_9.dll: Procedure not found. (os error 127)\n  \
-         it lacks    two\n  \
-         there is    {blas}"
+         missing     two\n  \
+         available   {blas}"
     );
     assert_eq!(told(127), expected);
     // Error 126 is about a file, and all of them exist.

@@ -56,7 +56,7 @@ fn a_version_with_known_bugs_is_named() {
         check_both(&toolkit(12, 8), &cudnn(9, 10, 2, 12)),
         [
             "note: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions  \
-          [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
+          [known-bad-release]\n  = help: upgrade to cuDNN 9.15.0 or later"
         ]
     );
     let enumerations = check_both(&toolkit(12, 9), &cudnn(9, 10, 0, 12));
@@ -76,10 +76,10 @@ fn versions_newer_than_the_tables_are_a_note() {
     assert_eq!(
         check_both(&toolkit(14, 1), &cudnn(10, 2, 0, 14)),
         [
-            "note: cuDNN 10.2.0 is newer than 9.28.1, the newest that this cudnn-guard knows, and is judged as that is  \
-             [unknown-newer-version]\n  = help: update cudnn-guard, if something does not work that should",
-            "note: CUDA 14.1 is newer than 13.5, the newest that this cudnn-guard knows, and is judged as that is  \
-             [unknown-newer-version]\n  = help: update cudnn-guard, if something does not work that should"
+            "note: cuDNN 10.2.0 is newer than cudnn-guard knows; using the rules for 9.28.1  \
+             [unknown-newer-version]\n  = help: update cudnn-guard if you see problems",
+            "note: CUDA 14.1 is newer than cudnn-guard knows; using the rules for 13.5  \
+             [unknown-newer-version]\n  = help: update cudnn-guard if you see problems"
         ]
     );
     // A new patch version has no finding.
@@ -104,10 +104,10 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
     assert_eq!(
         texts(&targets(&cudnn(9, 14, 0, 12), &list, by, &linux())),
         [
-            "warning: cuDNN 9.14.0 for CUDA 12 no longer serves GPUs of compute capability 6.1, which kernels are compiled for  \
+            "warning: cuDNN 9.14.0 for CUDA 12 no longer supports GPUs of compute capability 6.1, which kernels are compiled for  \
           [arch-dropped-by-cudnn]\n  \
           = help: install cuDNN 9.10.2 for CUDA 12, the last that is known to serve it\n  \
-          = help: leave 6.1 out of the targets, if no program with cuDNN is to run there\n  \
+          = help: remove 6.1 from the targets if no program with cuDNN will run there\n  \
           chosen by   CUDNN_GUARD_ARCHS"
         ]
     );
@@ -115,10 +115,10 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
     assert_eq!(
         texts(&blackwell),
         [
-            "warning: cuDNN 9.10.2 for CUDA 11 has no code for GPUs of compute capability 10.0, which kernels are compiled for  \
+            "warning: cuDNN 9.10.2 for CUDA 11 contains no code for GPUs of compute capability 10.0, which kernels are compiled for  \
           [gpu-newer-than-cudnn]\n  \
-          = help: install cuDNN 9.7.0 or a later one, for CUDA 12\n  \
-          = help: leave 10.0 out of the targets, if no program with cuDNN is to run there\n  \
+          = help: install cuDNN 9.7.0 or later for CUDA 12\n  \
+          = help: remove 10.0 from the targets if no program with cuDNN will run there\n  \
           serves      compute capabilities up to 9.0\n  \
           chosen by   CUDNN_GUARD_ARCHS"
         ]
@@ -150,7 +150,7 @@ fn targets_from_the_files_outrank_the_table() {
         assert_eq!(
             texts_for(&pruned, 86),
             [format!(
-                "warning: cuDNN 9.{release}.0 for CUDA 12 no longer serves NVIDIA X, whose compute capability is 8.6  \
+                "warning: cuDNN 9.{release}.0 for CUDA 12 no longer supports NVIDIA X (compute capability 8.6)  \
                  [arch-dropped-by-cudnn]\n  = help: install cuDNN 9.12.0 for CUDA 12, the last that is known to serve it"
             )]
         );
@@ -172,7 +172,7 @@ fn targets_from_the_files_outrank_the_table() {
     assert_eq!(
         texts_for(&newer, 130),
         [
-            "warning: cuDNN 9.99.0 for CUDA 13 has no code for NVIDIA X, whose compute capability is 13.0  \
+            "warning: cuDNN 9.99.0 for CUDA 13 contains no code for NVIDIA X (compute capability 13.0)  \
              [gpu-newer-than-cudnn]\n  = help: install a newer cuDNN\n  serves      compute capabilities up to 10.0"
         ]
     );
@@ -200,8 +200,8 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
     assert_eq!(
         findings_for((12, 2), &all, (13, 0)),
         [
-            "warning: the NVIDIA driver serves CUDA 12.2, and the cuDNN is for CUDA 13  [driver-too-old]\n  \
-          = help: install NVIDIA's driver 580.65.06 or a later one, which serves CUDA 13"
+            "warning: the NVIDIA driver supports CUDA 12.2, but cuDNN requires CUDA 13  [driver-too-old]\n  \
+          = help: upgrade the NVIDIA driver to 580.65.06 or later, which supports CUDA 13"
         ]
     );
     let ptx = [Target {
@@ -211,7 +211,7 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
     assert_eq!(
         findings_for((12, 4), &ptx, (12, 5)),
         [
-            "warning: the NVIDIA driver takes PTX up to that of CUDA 12.4, and the toolkit writes PTX of CUDA 12.5  \
+            "warning: the NVIDIA driver supports PTX up to CUDA 12.4, but the toolkit writes PTX of CUDA 12.5  \
           [ptx-newer-than-driver]\n  \
           = help: update the NVIDIA driver, or build with a CUDA toolkit up to 12.4\n  \
           taken by    driver 555.42.02 and later ones"
@@ -250,9 +250,8 @@ fn attention_bugs_are_reported_for_affected_gpus() {
     assert_eq!(
         messages("9.20.0", &[(8, 9), (10, 0)], "attention"),
         [
-            "warning: cuDNN 9.20.0 is known to compute wrong numbers in attention with a single query on GPUs of \
-             compute capability 10 and 11, and this program uses attention  [known-bad-release]\n  = help: install cuDNN 9.25.1 \
-             or a later one"
+            "warning: cuDNN 9.20.0 is known to compute wrong numbers in attention of a single query on GPUs of compute \
+             capability 10 and 11, and this program uses attention  [known-bad-release]\n  = help: upgrade to cuDNN 9.25.1 or later"
         ]
     );
     for (cudnn, gpu, count) in [

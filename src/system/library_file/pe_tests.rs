@@ -140,7 +140,7 @@ fn files_that_are_not_dlls() {
     let defect = |bytes: &[u8]| open(bytes, |dll| dll.defect().unwrap().to_string());
     assert_eq!(
         defect(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
-        "is not a DLL, but a pointer of Git LFS to one"
+        "is not a DLL but a Git LFS pointer"
     );
     let mut old = vec![0; 256];
     old[..2].copy_from_slice(b"MZ");
@@ -149,8 +149,8 @@ fn files_that_are_not_dlls() {
     assert_eq!(
         defect(&valid[..600]),
         format!(
-            "is cut off: it ends at byte 600, and its sections reach to {}",
-            valid.len()
+            "is truncated: its size is 600 bytes, but its sections extend to byte {}",
+            whole.len()
         )
     );
 }

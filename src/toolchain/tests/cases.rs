@@ -113,9 +113,9 @@ fn false_findings_are_detected() {
             "`LIB/libcudnn.so.9`, which is not there",
             "LIB/libcudnn.so.9 is there",
         ),
-        ("x\n  = help: install cuDNN 9.15.0 or a later one", ""),
+        ("x\n  = help: upgrade to cuDNN 9.15.0 or later", ""),
         (
-            "x\n  = help: install cuDNN 9.13.9 or a later one",
+            "x\n  = help: upgrade to cuDNN 9.13.9 or later",
             "9.13.9 is in no table",
         ),
         ("x\n  = help: copy them into `LIB/new`", ""),

@@ -49,9 +49,8 @@ fn sub_libraries_of_another_version_are_recognized_by_build_id() {
     let dir = mixed("near", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
     assert_eq!(
         messages_about(&dir),
-        "error: cuDNN 9.14.0 at `$T/lib` is mixed with libcudnn_cnn.so.9, libcudnn_engines_precompiled.so.9 and \
-         libcudnn_heuristic.so.9 of 9.10.2  [parts-mixed]\n  \
-         = help: remove all `libcudnn*` files from `$T/lib` and install one cuDNN there, whole\n  \
+        "error: `libcudnn_cnn.so.9`, `libcudnn_engines_precompiled.so.9` and `libcudnn_heuristic.so.9` in `$T/lib` are version 9.10.2, but the rest of cuDNN is 9.14.0  [parts-mixed]\n  \
+         = help: remove all `libcudnn*` files from `$T/lib` and reinstall cuDNN\n  \
          parts       9.14.0  $T/lib/libcudnn.so.9, by its build-id\n              \
          9.14.0  $T/lib/libcudnn_adv.so.9\n              \
          9.10.2  $T/lib/libcudnn_cnn.so.9, by its build-id\n              \
@@ -70,7 +69,7 @@ fn sub_libraries_of_another_version_are_recognized_by_build_id() {
     let dir = mixed("adv", "cudnn-cu13-9.14", &["_adv"], "cudnn-cu13-9.28");
     let messages = messages_about(&dir);
     assert!(
-        messages.starts_with("warning: cuDNN 9.14.0 at `$T/lib` is mixed with libcudnn_adv.so.9 of 9.28.0, which no convolution uses"),
+        messages.starts_with("warning: `libcudnn_adv.so.9` in `$T/lib` is version 9.28.0, but the rest of cuDNN is 9.14.0; no convolution uses these files"),
         "{messages}"
     );
 }
@@ -91,7 +90,7 @@ fn headers_of_another_version_are_detected() {
          library     $T/lib/libcudnn.so.9\n              \
          9.10.2 in libcudnn_graph.so.9, by its cudnn_graph_version\n\
          note: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions  [known-bad-release]\n  \
-         = help: install cuDNN 9.15.0 or a later one\n"
+         = help: upgrade to cuDNN 9.15.0 or later\n"
     );
 }
 

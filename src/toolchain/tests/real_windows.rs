@@ -191,7 +191,7 @@ fn a_truncated_or_missing_dll_is_named() {
     );
     let messages = Mixed::new("cut", NINE).cut("cudnn_cnn64_9.dll").messages();
     assert!(
-        messages.starts_with("error: `$T/bin/cudnn_cnn64_9.dll` is cut off: it ends at byte 731192, and its sections reach to "),
+        messages.starts_with("error: `$T/bin/cudnn_cnn64_9.dll` is truncated: its size is 731192 bytes, but its sections extend to byte "),
         "{messages}"
     );
 }
@@ -207,7 +207,7 @@ fn dlls_of_different_versions_are_detected() {
     let first = messages.lines().next().unwrap_or_default();
     assert_eq!(
         first,
-        "error: cuDNN 9.28.0 at `$T/bin` is mixed with cudnn_ops64_9.dll of 8.9.7  [parts-mixed]"
+        "error: `cudnn_ops64_9.dll` in `$T/bin` is version 8.9.7, but the rest of cuDNN is 9.28.0  [parts-mixed]"
     );
     // Without its record, the version of `cudnn_heuristic64_9.dll` is unknown.
     let moved = std::env::temp_dir().join(format!("cudnn-guard-silent-{}.dll", std::process::id()));

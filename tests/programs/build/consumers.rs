@@ -73,9 +73,9 @@ fn a_program_that_holds_its_c_library_is_told_that_it_is_not_checked() {
     let ran = run(program(built).env("LD_LIBRARY_PATH", dirs)).exits_with(0);
     assert_eq!(
         ran.stderr,
-        "cudnn-guard: unknown: cuDNN is not checked in a program that holds its C library (crt-static)  \
+        "cudnn-guard: unknown: cuDNN cannot be checked in a program with a statically linked C library (crt-static)  \
          [platform-unsupported]\n  \
-         = help: build it without `-C target-feature=+crt-static`: CUDA and cuDNN are not made for such a program\n"
+         = help: build the program without `-C target-feature=+crt-static`: CUDA and cuDNN require a dynamic C library\n"
     );
 }
 
@@ -145,7 +145,7 @@ fn a_linked_program_without_its_library_or_a_function_ends_before_main() {
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
     start("application", &[home.join("lib64"), home.join("driver")])
         .exits_with(78)
-        .says("libcudnn.so.8 cannot be loaded  [cudnn-not-loadable]");
+        .says("cannot load `libcudnn.so.8`  [cudnn-not-loadable]");
     start("application", &[home.join("lib64")])
         .exits_with(0)
         .says("[cudnn-not-loadable]");
@@ -229,7 +229,7 @@ fn what_only_the_graph_shows_is_told_at_the_start() {
         .says(
             "CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008) on Simulated GPU  [convolution-failed]",
         )
-        .says("help: put every part of that cuDNN release beside its `libcudnn.so`");
+        .says("help: install every sub-library of that cuDNN version next to its `libcudnn.so`");
     with("SIM_FAULT", "abort:cudnnBackendExecute")
         .exits_with(78)
         .says("with SIGABRT while running the forward convolution in f16 through the graph API (NHWC, engine 38)  [cudnn-aborted]");

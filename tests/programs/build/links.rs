@@ -244,15 +244,15 @@ fn a_guard_judges_the_cudnn_within_its_program() {
         .exits_with(0)
         .says("loaded      ")
         .says(&format!("{name}: 9.14.0\n"))
-        .says("found via   its archives, which are linked into the program itself\n")
-        .says("not tried   the driver, the GPU and a convolution: only the release was asked for\npass\n")
-        .says(&format!("{name}: 9.14.0, for CUDA 13\n"))
+        .says("found via   its archives, which are linked into the program\n")
+        .says("not tried   driver, GPU and convolution: only a version check was requested\npass\n")
+        .says(&format!("{name}: 9.14.0, built for CUDA 13\n"))
         .says("tried       f32 convolution forward on Simulated GPU: pass")
         .does_not_say("  [");
     program("wrong").says("[convolution-wrong]");
     program("abort:cudnnConvolutionForward")
-        .says("cuDNN ended the process that tried it with SIGABRT while running the forward convolution")
-        .says("= help: build the program again, with the archives of another release of cuDNN");
+        .says("cuDNN crashed the test process (SIGABRT) while running the forward convolution")
+        .says("= help: rebuild the program with the archives of another cuDNN version");
     // Headers of a later release than the archives.
     write(&header, &text.replace("CUDNN_MINOR 14", "CUDNN_MINOR 15"));
     build(&dir, "", &cuda, &cudnn).exits_with(0);
@@ -261,13 +261,13 @@ fn a_guard_judges_the_cudnn_within_its_program() {
         .says(
             "Fail\nloaded cuDNN 9.14.0 is older than the 9.15.0 that this program was built with  \
              [cudnn-version-mismatch]\n  \
-             = help: build the program again, with the archives of cuDNN 9.15 or a later 9.x\n",
+             = help: rebuild the program with the archives of cuDNN 9.15 or later 9.x\n",
         )
         .says(
-            "  found via   its archives, which are linked into the program itself\n  \
-             built with  9.15.0, so 9.15 or a later 9.x may be loaded\n",
+            "  found via   its archives, which are linked into the program\n  \
+             built with  9.15.0 (compatible: 9.15 or later 9.x)\n",
         )
-        .says("not tried   the driver, the GPU and a convolution: its release alone does not fit");
+        .says("not tried   driver, GPU and convolution: its version is incompatible");
     fs::remove_dir_all(&test).unwrap();
 }
 

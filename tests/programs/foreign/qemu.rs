@@ -84,9 +84,9 @@ fn a_program_for_aarch64_knows_its_cudnn() {
         .says("[driver-missing]\n")
         .says("\ncuDNN: unknown\n  built with  cuDNN 9.28.0, CUDA 13.")
         .says(&format!(
-            "  loaded      {0}/libcudnn.so.9: 9.28.0, for CUDA 13\n  \
+            "  loaded      {0}/libcudnn.so.9: 9.28.0, built for CUDA 13\n  \
              found via   the program's RUNPATH, its entry `{0}`\n  \
-             parts in    {0}\n",
+             sub-libs    {0}\n",
             lib.display()
         ));
     for part in ["graph", "ops", "cnn", "heuristic", "engines_precompiled"] {
@@ -139,7 +139,7 @@ fn a_cudnn_for_another_processor_is_passed_over() {
     // Without a GPU that is unknown, and the program goes on.
     start(&application, &[other], &[])
         .exits_with(0)
-        .says("is for x86_64, and this program is for aarch64  [cudnn-not-loadable]\n");
+        .says("is for x86_64, but this program is for aarch64  [cudnn-not-loadable]\n");
 }
 
 #[test]

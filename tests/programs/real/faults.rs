@@ -21,9 +21,9 @@ fn a_wheel_in_an_active_environment_is_named() {
     let cause = venv.cause("9.28.0", &active);
     let wanted = format!(
         "\
-libcudnn.so.9 cannot be loaded; `{lib}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
-  = help: run `export LD_LIBRARY_PATH={lib}` before the program
-  reason      VIRTUAL_ENV is `HERE`, and the loader does not follow that variable
+cannot load `libcudnn.so.9`; `{lib}/libcudnn.so.9` exists, but the loader does not search there  [cudnn-not-loadable]
+  = help: run `export LD_LIBRARY_PATH={lib}` before you start the program
+  reason      VIRTUAL_ENV is `HERE`, but the loader ignores that variable
 "
     );
     assert!(cause.starts_with(&wanted), "{cause}");
@@ -41,7 +41,7 @@ fn a_link_that_leads_nowhere_is_called_that() {
     for (file, begins, id) in [
         (
             "libcudnn.so.9",
-            "libcudnn.so.9 cannot be loaded; ",
+            "cannot load `libcudnn.so.9`; ",
             "cudnn-not-loadable",
         ),
         ("libcudnn_cnn.so.9", "", "library-damaged"),
@@ -50,8 +50,8 @@ fn a_link_that_leads_nowhere_is_called_that() {
         let cause = gone.cause("9.14.0", &[]);
         let wanted = format!(
             "\
-{begins}`HERE/{file}` is a link that leads to `HERE/gone`, where nothing is  [{id}]
-  = help: remove that link, and install cuDNN in `HERE` again
+{begins}`HERE/{file}` is a broken link to `HERE/gone`  [{id}]
+  = help: remove that link, and reinstall cuDNN in `HERE`
 "
         );
         assert!(cause.starts_with(&wanted), "{cause}");
@@ -66,11 +66,11 @@ fn a_cudnn_for_another_cuda_is_told_beside_what_is_not_known() {
     let ran = other.run("startup", "9.10.2", &[("TEST_GPU", "none")]);
     ran.must_end_with(0).must_say(&format!(
         "\
-cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
+cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
   = help: run on a machine that has a GPU, or ask the scheduler for one
   library     /drv/libcuda.so.1
-  also        loaded cuDNN is for CUDA 12, and this program was built with one for CUDA 13  [cuda-flavour-mismatch]; \
-        help: take `{0}` out of LD_LIBRARY_PATH, or put the directory of the cuDNN for CUDA 13 before it
+  also        loaded cuDNN was built for CUDA 12, but this program was built with cuDNN for CUDA 13  [cuda-flavour-mismatch]; \
+        help: remove `{0}` from LD_LIBRARY_PATH, or add the directory of the cuDNN for CUDA 13 before it
 ",
         other.text()
     ));
@@ -99,11 +99,11 @@ fn a_first_library_alone_lacks_its_parts() {
         let cause = Farm::of(set).alone(shim).cause(built, &[]);
         let wanted = format!(
             "\
-cuDNN {built} at `HERE` lacks {lacks}, which a convolution needs all  [parts-missing]
-  = help: install cuDNN {built} again in `HERE`, whole, since the first library opens the others from there
+cuDNN {built} at `HERE` is missing {lacks}, which convolutions need  [parts-missing]
+  = help: reinstall cuDNN {built} in `HERE`: the main library opens the others from there
   loaded      HERE/{shim}
   found via   LD_LIBRARY_PATH, its entry `HERE`
-  looked at   HERE
+  searched    HERE
               LD_LIBRARY_PATH, its entry `HERE`
 "
         );
@@ -154,7 +154,7 @@ fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
         let [finding] = &found[..] else {
             panic!("{found:?}")
         };
-        let help = "bring its files back: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.28.0.42`";
+        let help = "reinstall the package: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.28.0.42`";
         assert_eq!(finding["help"][0], help);
         must_be_true(finding["summary"].as_str().unwrap());
     }
@@ -172,7 +172,7 @@ fn every_engine_is_missed() {
             .without(&file)
             .cause("9.28.0", &[]);
         let lacks = format!(
-            "cuDNN 9.28.0 at `HERE` lacks {file}, which a convolution needs  [parts-missing]\n"
+            "cuDNN 9.28.0 at `HERE` is missing {file}, which convolutions need  [parts-missing]\n"
         );
         assert!(cause.starts_with(&lacks), "{cause}");
     }
@@ -189,17 +189,17 @@ fn a_first_library_of_another_release_is_found() {
     assert_eq!(
         farm.cause("9.10.2", &[]),
         "\
-cuDNN 9.10.2 at `HERE` is mixed with libcudnn.so.9 of 9.28.0  [parts-mixed]
-  = help: remove all `libcudnn*` files from `HERE` and install one cuDNN there, whole
+`libcudnn.so.9` in `HERE` is version 9.28.0, but the rest of cuDNN is 9.10.2  [parts-mixed]
+  = help: remove all `libcudnn*` files from `HERE` and reinstall cuDNN
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
-  parts       9.28.0  HERE/libcudnn.so.9, by its build-id
+  sub-libs    9.28.0  HERE/libcudnn.so.9, version from its build-id
               9.10.2  HERE/libcudnn_graph.so.9
               9.10.2  HERE/libcudnn_ops.so.9
-              9.10.2  HERE/libcudnn_cnn.so.9, by its build-id
-              9.10.2  HERE/libcudnn_heuristic.so.9, by its build-id
-              9.10.2  HERE/libcudnn_engines_precompiled.so.9, by its build-id
-              9.10.2  HERE/libcudnn_engines_runtime_compiled.so.9, by its build-id
+              9.10.2  HERE/libcudnn_cnn.so.9, version from its build-id
+              9.10.2  HERE/libcudnn_heuristic.so.9, version from its build-id
+              9.10.2  HERE/libcudnn_engines_precompiled.so.9, version from its build-id
+              9.10.2  HERE/libcudnn_engines_runtime_compiled.so.9, version from its build-id
               9.10.2  HERE/libcudnn_adv.so.9"
     );
 }
@@ -222,8 +222,9 @@ fn a_part_of_a_near_release_is_found() {
             cause.contains(&format!("\n              9.10.2  HERE/{file}")),
             "{cause}"
         );
-        let headline =
-            format!("cuDNN 9.14.0 at `HERE` is mixed with {file} of 9.10.2  [parts-mixed]\n");
+        let headline = format!(
+            "`{file}` in `HERE` is version 9.10.2, but the rest of cuDNN is 9.14.0  [parts-mixed]\n"
+        );
         assert!(cause.starts_with(&headline), "{cause}");
     }
     let farm = Farm::of("cudnn-cu12-8.9.7").from("cudnn-cu11-8.5", "libcudnn_cnn_infer.so.8");
@@ -243,8 +244,7 @@ fn a_part_of_a_near_release_is_found() {
         .cut(file, u64::MAX);
     let farm = Farm::of("cudnn-cu12-9.10").with(file, &odd.0.join(file));
     let cause = farm.cause("9.10.2", &[]);
-    let headline =
-        "cuDNN 9.10.2 at `HERE` is mixed with libcudnn_heuristic.so.9 of 9.1.0  [parts-mixed]\n";
+    let headline = "`libcudnn_heuristic.so.9` in `HERE` is version 9.1.0, but the rest of cuDNN is 9.10.2  [parts-mixed]\n";
     assert!(cause.starts_with(headline), "{cause}");
 }
 
@@ -257,8 +257,8 @@ fn files_that_cannot_be_opened_are_named() {
         Farm::of("cudnn-cu13-9.14").cut("libcudnn_ops.so.9", 1_000_000),
         "9.14.0",
         "\
-`HERE/libcudnn_ops.so.9` is cut off: it ends at byte 1000000, and its segments reach to 37758664  [library-damaged]
-  = help: install that cuDNN again in `HERE`, and see that the disk is not full
+`HERE/libcudnn_ops.so.9` is truncated: its size is 1000000 bytes, but its segments extend to byte 37758664  [library-damaged]
+  = help: reinstall that cuDNN in `HERE`, and check that the disk is not full
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );
@@ -266,21 +266,21 @@ fn files_that_cannot_be_opened_are_named() {
         Farm::of("cudnn-cu13-9.14").cut("libcudnn.so.9", 50_000),
         "9.14.0",
         "\
-`HERE/libcudnn.so.9` is cut off: it ends at byte 50000, and its segments reach to 123032  [library-damaged]
-  = help: install that cuDNN again in `HERE`, and see that the disk is not full
+`HERE/libcudnn.so.9` is truncated: its size is 50000 bytes, but its segments extend to byte 123032  [library-damaged]
+  = help: reinstall that cuDNN in `HERE`, and check that the disk is not full
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );
     told(
         Farm::of("cudnn-cu13-9.28").from("cudnn-cu13-9.28-aarch64", "libcudnn_cnn.so.9"),
         "9.28.0",
         "\
-`HERE/libcudnn_cnn.so.9` is for aarch64, and this program is for x86_64  [wrong-architecture]
+`HERE/libcudnn_cnn.so.9` is for aarch64, but this program is for x86_64  [wrong-architecture]
   = help: install the cuDNN for x86_64 in `HERE`
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );
     let cause = Farm::of("cudnn-cu13-9.28-aarch64").cause("9.28.0", &[]);
-    let wanted = "libcudnn.so.9 cannot be loaded; `HERE/libcudnn.so.9` is for aarch64, and this program is for x86_64  \
+    let wanted = "cannot load `libcudnn.so.9`; `HERE/libcudnn.so.9` is for aarch64, but this program is for x86_64  \
                   [cudnn-not-loadable]\n";
     assert!(cause.starts_with(wanted), "{cause}");
 }
@@ -294,12 +294,12 @@ fn eight_under_the_name_of_nine_is_eight() {
     assert_eq!(
         farm.cause("9.14.0", &[]),
         "\
-loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
+loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x before it
   loaded      HERE/libcudnn.so.9
   own name    libcudnn.so.8
   found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  9.14.0, so 9.14 or a later 9.x may be loaded"
+  built with  9.14.0 (compatible: 9.14 or later 9.x)"
     );
 }
 
@@ -315,11 +315,11 @@ fn the_one_that_something_else_opened_is_judged() {
         Farm::of("cudnn-cu13-9.28").cause("9.28.0", &[open]),
         format!(
             "\
-loaded cuDNN 9.1.0 is older than the 9.28.0 that this program was built with  [cudnn-version-mismatch]
-  = help: let whatever opened the one in `{first}` use cuDNN 9.28.0, as the first one loaded serves everybody
+loaded cuDNN 9.1.0 is older than 9.28.0, which this program was built with  [cudnn-version-mismatch]
+  = help: make the code that opened the cuDNN in `{first}` use cuDNN 9.28.0: the whole process uses the first cuDNN that is loaded
   loaded      {first}/libcudnn.so.9
-  found via   something in this process, which opened it by its path
-  built with  9.28.0, so 9.28 or a later 9.x may be loaded"
+  found via   something in this process that opened it by its path
+  built with  9.28.0 (compatible: 9.28 or later 9.x)"
         )
     );
 }
@@ -331,8 +331,8 @@ fn the_library_that_a_part_is_linked_to_is_named() {
     assert_eq!(
         Farm::of("cudnn-cu11-8.5").cause("8.5.0", &[]),
         "\
-`HERE/libcudnn_ops_infer.so.8` needs libcublas.so.11, which the loader does not find  [cudnn-not-loadable]
-  = help: install libcublas.so.11, or put its directory into LD_LIBRARY_PATH
+`HERE/libcudnn_ops_infer.so.8` requires libcublas.so.11, which the loader does not find  [cudnn-not-loadable]
+  = help: install libcublas.so.11, or add its directory to LD_LIBRARY_PATH
   loader      libcublas.so.11: cannot open shared object file: No such file or directory"
     );
 }
@@ -346,7 +346,7 @@ fn the_build_for_another_cuda_is_a_warning() {
     assert_eq!(ran.json["loaded"]["cuda_major"], 12);
     assert_eq!(
         ran.json["findings"][0]["summary"],
-        "loaded cuDNN is for CUDA 12, and this program was built with one for CUDA 13"
+        "loaded cuDNN was built for CUDA 12, but this program was built with cuDNN for CUDA 13"
     );
 }
 
@@ -357,8 +357,7 @@ fn a_part_that_wants_the_driver_is_no_fault() {
     let farm = Farm::of("cudnn-cu13-9.28");
     let ran = run("check", &farm.0, &[("TEST_BUILT", "9.28.0")]);
     ran.must_be("unknown", &["driver-missing"]);
-    let line =
-        "\n  not tried   libcudnn_engines_runtime_compiled.so.9: it is linked to libcuda.so.1\n";
+    let line = "\n  not tested  libcudnn_engines_runtime_compiled.so.9: requires libcuda.so.1\n";
     assert!(ran.text.contains(line), "{}", ran.text);
 }
 

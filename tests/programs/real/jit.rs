@@ -85,20 +85,19 @@ fn the_guard_takes_it_for_what_it_is() {
         );
         assert_eq!(sound.json["convolution"][0]["api"], "graph");
         run("startup", &folder, &[]).must_end_with(0).must_begin(
-            "cudnn-guard: unknown: this cuDNN only compiles graphs at run time, and is not told so, \
-             so no convolution was tried  [convolution-failed]\n  \
-             = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts\n",
+            "cudnn-guard: unknown: this cuDNN only compiles graphs at run time and is not configured for it, so no convolution was tested  [convolution-failed]\n  \
+             = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, which NVIDIA requires for a cuDNN without the other sub-libraries\n",
         );
         // What the program says it needs is in no such cuDNN, and to install the same again would not bring it.
         run("startup", &folder, &[TOLD, ("TEST_NEEDS", "1")])
             .must_end_with(78)
             .must_begin(&format!(
                 "\
-cuDNN 9.27.0 at `{at}` lacks libcudnn_adv.so.9, which this program needs  [parts-missing]
-  = help: install a whole cuDNN in its place: this one brings nothing but what compiles graphs at run time
+cuDNN 9.27.0 at `{at}` is missing libcudnn_adv.so.9, which this program needs  [parts-missing]
+  = help: replace it with a complete cuDNN: this one only compiles graphs at run time
   loaded      {at}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{at}`
-  looked at   {at}
+  searched    {at}
 "
             ));
         // One of the two is needed all the same.
@@ -108,7 +107,7 @@ cuDNN 9.27.0 at `{at}` lacks libcudnn_adv.so.9, which this program needs  [parts
         run("startup", &farm, &[TOLD])
             .must_end_with(78)
             .must_begin(&format!(
-                "cuDNN 9.27.0 at `{at}` lacks {part}, which a convolution needs  [parts-missing]\n"
+                "cuDNN 9.27.0 at `{at}` is missing {part}, which convolutions need  [parts-missing]\n"
             ));
     }
 }
@@ -126,7 +125,7 @@ fn a_program_is_linked_with_it() {
         )
         .exits_with(0);
         let told = format!(
-            "{}/libcudnn.so.9: 9.27.0, for CUDA {cuda}\n",
+            "{}/libcudnn.so.9: 9.27.0, built for CUDA {cuda}\n",
             library(name).display()
         );
         for variables in [&[][..], &[TOLD]] {

@@ -177,11 +177,11 @@ fn each_kind_of_mismatch_is_told_to_the_byte() {
         "cudnn-cu13-9.14",
         false,
         "\
-loaded cuDNN 9.14.0 is older than the 9.28.0 that this program was built with  [cudnn-version-mismatch]
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.28 or a later 9.x before it
+loaded cuDNN 9.14.0 is older than 9.28.0, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.28 or later 9.x before it
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  9.28.0, so 9.28 or a later 9.x may be loaded
+  built with  9.28.0 (compatible: 9.28 or later 9.x)
 ",
     );
     told(
@@ -190,11 +190,11 @@ loaded cuDNN 9.14.0 is older than the 9.28.0 that this program was built with  [
         "cudnn-cu13-9.28",
         false,
         "\
-loaded cuDNN 9.28.0 is newer than the 9.10.2 that this program was built with  [cudnn-version-mismatch]
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.10 before it
+loaded cuDNN 9.28.0 is newer than 9.10.2, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.10 before it
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  9.10.2, so any 9.10 may be loaded
+  built with  9.10.2 (compatible: any 9.10)
 ",
     );
     told(
@@ -203,11 +203,11 @@ loaded cuDNN 9.28.0 is newer than the 9.10.2 that this program was built with  [
         "cudnn-cu12-9.10",
         true,
         "\
-loaded cuDNN 9.10.2 is older than the 9.10.9 that this program was built with  [cudnn-version-mismatch]
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.10.9 before it
+loaded cuDNN 9.10.2 is older than 9.10.9, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.10.9 before it
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  9.10.9, so 9.10.9 alone may be loaded
+  built with  9.10.9 (compatible: only 9.10.9)
 ",
     );
     told(
@@ -216,11 +216,11 @@ loaded cuDNN 9.10.2 is older than the 9.10.9 that this program was built with  [
         "cudnn-cu12-8.9.7",
         true,
         "\
-loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
+loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x before it
   loaded      HERE/libcudnn.so.8
   found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  9.14.0, so 9.14 or a later 9.x may be loaded
+  built with  9.14.0 (compatible: 9.14 or later 9.x)
 ",
     );
     told(
@@ -229,8 +229,8 @@ loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program
         "cudnn-cu13-9.28",
         false,
         "\
-loaded cuDNN 9.28.0 does not meet the `>=9.10.2, <9.28` that this program asks for  [cudnn-version-mismatch]
-  = help: take `HERE` out of LD_LIBRARY_PATH, or put the directory of a cuDNN that meets `>=9.10.2, <9.28` before it
+loaded cuDNN 9.28.0 does not meet the requirement `>=9.10.2, <9.28` of this program  [cudnn-version-mismatch]
+  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of a cuDNN that meets `>=9.10.2, <9.28` before it
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
   built with  the requirement `>=9.10.2, <9.28`
@@ -248,11 +248,11 @@ loaded cuDNN 9.28.0 does not meet the `>=9.10.2, <9.28` that this program asks f
     assert_eq!(
         head,
         "\
-libcudnn.so.9 cannot be loaded; there is only libcudnn.so.8  [cudnn-not-loadable]
-  = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
-  = help: use a build of this program for cuDNN 8; a link from one name to the other does not help
+cannot load `libcudnn.so.9`; only `libcudnn.so.8` was found  [cudnn-not-loadable]
+  = help: install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH
+  = help: use a build of this program for cuDNN 8; linking one name to the other does not help
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
-  there is    HERE/libcudnn.so.8
-  looked at   LD_LIBRARY_PATH, its entry `HERE`"
+  available   HERE/libcudnn.so.8
+  searched    LD_LIBRARY_PATH, its entry `HERE`"
     );
 }

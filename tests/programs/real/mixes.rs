@@ -29,18 +29,18 @@ fn two_parts_of_the_library_path_are_named_until_they_are_pinned() {
     let shim = good.0.join("libcudnn.so.9");
     let names = [(&stale, "STALE"), (&good, "GOOD")];
     let wanted = "\
-cuDNN 9.14.0 at `GOOD` gets libcudnn_ops.so.9 and libcudnn_cnn.so.9 from `STALE`, where they are of 9.10.2  [parts-mixed]
-  = help: take `STALE` out of LD_LIBRARY_PATH, or put `GOOD` before it
+cuDNN 9.14.0 at `GOOD` loads `libcudnn_ops.so.9` and `libcudnn_cnn.so.9` (version 9.10.2) from `STALE`  [parts-mixed]
+  = help: remove `STALE` from LD_LIBRARY_PATH, or add `GOOD` before it
   loaded      GOOD/libcudnn.so.9
-  found via   something in this process, which opened it by its path
-  by way of   LD_LIBRARY_PATH, its entry `STALE`
-  parts       9.14.0  GOOD/libcudnn.so.9, by its build-id
+  found via   something in this process that opened it by its path
+  origin      LD_LIBRARY_PATH, its entry `STALE`
+  sub-libs    9.14.0  GOOD/libcudnn.so.9, version from its build-id
               9.14.0  GOOD/libcudnn_graph.so.9
               9.10.2  STALE/libcudnn_ops.so.9
-              9.10.2  STALE/libcudnn_cnn.so.9, by its build-id
-              9.14.0  GOOD/libcudnn_heuristic.so.9, by its build-id
-              9.14.0  GOOD/libcudnn_engines_precompiled.so.9, by its build-id
-              9.14.0  GOOD/libcudnn_engines_runtime_compiled.so.9, by its build-id
+              9.10.2  STALE/libcudnn_cnn.so.9, version from its build-id
+              9.14.0  GOOD/libcudnn_heuristic.so.9, version from its build-id
+              9.14.0  GOOD/libcudnn_engines_precompiled.so.9, version from its build-id
+              9.14.0  GOOD/libcudnn_engines_runtime_compiled.so.9, version from its build-id
               9.14.0  GOOD/libcudnn_adv.so.9";
     // Nothing is pinned by `check_version`, nor where no GPU says that it works.
     let ran = stale.run("version", "9.14.0", &[opened(&shim)]);
@@ -62,7 +62,7 @@ cuDNN 9.14.0 at `GOOD` gets libcudnn_ops.so.9 and libcudnn_cnn.so.9 from `STALE`
     assert_eq!(finding["severity"], "warning");
     let summary = finding["summary"].as_str().unwrap();
     assert!(
-        summary.starts_with("but for this guard, cuDNN 9.14.0 at"),
+        summary.starts_with("without this guard, cuDNN 9.14.0 at"),
         "{summary}"
     );
     let shim = library("cudnn-cu13-9.28").join("libcudnn.so.9");
@@ -81,10 +81,12 @@ fn all_parts_of_the_library_path_are_named() {
     ran.must_be("fail", &["parts-mixed"]);
     let text = cause(&ran, &[(&old, "OLD"), (&good, "GOOD")]);
     assert!(
-        text.starts_with("cuDNN 9.14.0 at `GOOD` gets 7 libraries from `OLD`, where they are of 9.1.0  [parts-mixed]\n"),
+        text.starts_with(
+            "cuDNN 9.14.0 at `GOOD` loads 7 libraries (version 9.1.0) from `OLD`  [parts-mixed]\n"
+        ),
         "{text}"
     );
-    let help = "\n  = help: take `OLD` out of LD_LIBRARY_PATH, or put `GOOD` before it\n";
+    let help = "\n  = help: remove `OLD` from LD_LIBRARY_PATH, or add `GOOD` before it\n";
     assert!(text.contains(help), "{text}");
     // A cuDNN of the same release serves as well as its own.
     let same = Farm::of("cudnn-cu13-9.14").without("libcudnn.so.9");
@@ -104,12 +106,11 @@ fn parts_of_a_third_release_go_with_the_wrong_cudnn() {
     assert_eq!(
         cause(&ran, &[(&stale, "STALE"), (&old, "OLD")]),
         "\
-loaded cuDNN 9.1.0 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
-  = help: take `STALE` out of LD_LIBRARY_PATH, and take `OLD` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or \
-a later 9.x before it
+loaded cuDNN 9.1.0 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `STALE` from LD_LIBRARY_PATH, and remove `OLD` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x before it
   loaded      OLD/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `OLD`
-  built with  9.14.0, so 9.14 or a later 9.x may be loaded"
+  built with  9.14.0 (compatible: 9.14 or later 9.x)"
     );
     // What it asks for, done; and done by half.
     let path = format!("{}:{}", good.text(), old.text());
@@ -132,12 +133,12 @@ fn a_first_library_that_gets_its_parts_from_the_next_folder() {
         let text = cause(&ran, &[(&first, "FIRST"), (&second, "SECOND")]);
         assert!(
             text.starts_with(
-                "cuDNN 9.14.0 at `FIRST` gets 6 libraries from `SECOND`, where they are of 9.1.0  [parts-mixed]\n"
+                "cuDNN 9.14.0 at `FIRST` loads 6 libraries (version 9.1.0) from `SECOND`  [parts-mixed]\n"
             ),
             "{text}"
         );
         assert!(
-            text.contains("\n  = help: install cuDNN 9.14.0 in `FIRST`, whole\n"),
+            text.contains("\n  = help: install a complete cuDNN 9.14.0 in `FIRST`\n"),
             "{text}"
         );
         assert_eq!(ran.json["loaded"]["version"], "9.14.0");
@@ -192,15 +193,13 @@ fn what_brought_another_cudnn_first_is_named() {
     for (how, help, way) in [
         (
             "LD_PRELOAD",
-            "take `OWN/libplugin.so` out of LD_PRELOAD, or let it use cuDNN 9.14 or a later 9.x: the first one loaded serves \
-             everybody",
-            "LD_PRELOAD, its `OWN/libplugin.so`, which brings it in",
+            "remove `OWN/libplugin.so` from LD_PRELOAD, or make it use cuDNN 9.14 or later 9.x: the whole process uses the first cuDNN that is loaded",
+            "LD_PRELOAD: `OWN/libplugin.so`, which loads it",
         ),
         (
             "TEST_OPEN",
-            "install cuDNN 9.14 or a later 9.x in `OWN`, where `OWN/libplugin.so` looks for it: the first one loaded serves \
-             everybody",
-            "`OWN/libplugin.so`, a library of this process, which looks for it there",
+            "install cuDNN 9.14 or later 9.x in `OWN`, which `OWN/libplugin.so` searches: the whole process uses the first cuDNN that is loaded",
+            "`OWN/libplugin.so`, a library in this process that searches there",
         ),
     ] {
         let ran = here.run("check", "9.14.0", &[none, (how, &plugin)]);
@@ -209,11 +208,11 @@ fn what_brought_another_cudnn_first_is_named() {
             cause(&ran, &[(&own, "OWN")]),
             format!(
                 "\
-loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
   = help: {help}
   loaded      OWN/libcudnn.so.9
   found via   {way}
-  built with  9.14.0, so 9.14 or a later 9.x may be loaded"
+  built with  9.14.0 (compatible: 9.14 or later 9.x)"
             )
         );
     }
@@ -241,8 +240,8 @@ fn parts_that_a_preloaded_library_brought_are_not_taken_for_those_of_the_folder(
         ran.must_be("fail", &["parts-mixed"]);
         let text = cause(&ran, &[(&own, "OWN"), (&good, "GOOD")]);
         let wanted = "\
-cuDNN 9.14.0 at `GOOD` gets libcudnn_graph.so.9 and libcudnn_ops.so.9 from `OWN`, where they are of 9.10.2  [parts-mixed]
-  = help: take `OWN/libplugin.so` out of LD_PRELOAD, or let it use cuDNN 9.14.0: the first one loaded serves everybody
+cuDNN 9.14.0 at `GOOD` loads `libcudnn_graph.so.9` and `libcudnn_ops.so.9` (version 9.10.2) from `OWN`  [parts-mixed]
+  = help: remove `OWN/libplugin.so` from LD_PRELOAD, or make it use cuDNN 9.14.0: the whole process uses the first cuDNN that is loaded
   loaded      GOOD/libcudnn.so.9
 ";
         assert!(text.starts_with(wanted), "{text}");
@@ -303,20 +302,20 @@ fn inspect_names_the_way_of_foreign_parts() {
         (
             "LD_LIBRARY_PATH",
             stale.text(),
-            "cuDNN 9.14.0 at `GOOD` gets libcudnn_ops.so.9 and libcudnn_cnn.so.9 from `STALE`, where they are of 9.10.2\n\
-             take `STALE` out of LD_LIBRARY_PATH, or put `GOOD` before it",
+            "cuDNN 9.14.0 at `GOOD` loads `libcudnn_ops.so.9` and `libcudnn_cnn.so.9` (version 9.10.2) from `STALE`\n\
+             remove `STALE` from LD_LIBRARY_PATH, or add `GOOD` before it",
         ),
         (
             "LD_LIBRARY_PATH",
             old.text(),
-            "cuDNN 9.14.0 at `GOOD` gets 6 libraries from `OLD`, where they are of 9.1.0\n\
-             take `OLD` out of LD_LIBRARY_PATH, or put `GOOD` before it",
+            "cuDNN 9.14.0 at `GOOD` loads 6 libraries (version 9.1.0) from `OLD`\n\
+             remove `OLD` from LD_LIBRARY_PATH, or add `GOOD` before it",
         ),
         (
             "LD_PRELOAD",
             &plugin,
-            "cuDNN 9.14.0 at `GOOD` gets libcudnn_graph.so.9 and libcudnn_ops.so.9 from `OWN`, where they are of 9.10.2\n\
-             take `OWN/libplugin.so` out of LD_PRELOAD, or let it use cuDNN 9.14.0: the first one loaded serves everybody",
+            "cuDNN 9.14.0 at `GOOD` loads `libcudnn_graph.so.9` and `libcudnn_ops.so.9` (version 9.10.2) from `OWN`\n\
+             remove `OWN/libplugin.so` from LD_PRELOAD, or make it use cuDNN 9.14.0: the whole process uses the first cuDNN that is loaded",
         ),
     ] {
         let (code, mut text) = inspected(&good, &[(variable, value)]);
@@ -349,11 +348,11 @@ fn a_part_of_an_unknown_build_is_named_where_cudnn_refuses() {
     assert_eq!(
         cause,
         "\
-the parts of cuDNN at `HERE` do not belong together  [parts-mixed]
-  = help: remove all `libcudnn*` files from `HERE` and install one cuDNN there, whole
+the sub-libraries of cuDNN at `HERE` do not match  [parts-mixed]
+  = help: remove all `libcudnn*` files from `HERE` and reinstall cuDNN
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
-  refused by  cudnnCnnVersionCheck
-  no release  HERE/libcudnn_cnn.so.9"
+  mismatch    cudnnCnnVersionCheck
+  no version  HERE/libcudnn_cnn.so.9"
     );
 }

@@ -95,7 +95,7 @@ fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
     let none = PathBuf::from("/nowhere");
     let ran = start(&none, "0")
         .exits_with(0)
-        .says("libcudnn.so.9 cannot be loaded  [cudnn-not-loadable]");
+        .says("cannot load `libcudnn.so.9`  [cudnn-not-loadable]");
     assert_eq!(ran.stdout, "loaded none\n");
     let ran = start(&none, "1")
         .exits_with(78)

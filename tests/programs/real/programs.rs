@@ -52,7 +52,7 @@ fn the_guard_on_real_cudnn() {
     let sound = start("linked", None)
         .exits_with(0)
         .says("cudnnGetVersion() = 92800")
-        .says(&format!("\n  parts in    {}\n", lib.display()));
+        .says(&format!("\n  sub-libs    {}\n", lib.display()));
     for part in [
         "graph",
         "ops",
@@ -117,7 +117,7 @@ fn the_guard_on_real_cudnn() {
             stale.display()
         ))
         .says(&format!(
-            "take `{}` out of LD_LIBRARY_PATH, or put `{}` before it",
+            "remove `{}` from LD_LIBRARY_PATH, or add `{}` before it",
             stale.display(),
             lib.display()
         ))
@@ -154,7 +154,7 @@ fn nvidias_own_driver_without_a_gpu_is_unknown_and_named() {
     run(program(built("application")).env("LD_LIBRARY_PATH", path))
         .exits_with(0)
         .says("[no-gpu]")
-        .says("for CUDA up to 12.2")
+        .says("supports CUDA 12.2")
         .says("9.28.0");
 }
 

@@ -182,7 +182,7 @@ fn every_pair_of_releases_gets_its_verdict() {
             );
         } else {
             let headline = format!(
-                "loaded cuDNN {found} is older than the {with} that this program was built with"
+                "loaded cuDNN {found} is older than {with}, which this program was built with"
             );
             assert_eq!(code, Some(78), "{with} {found}: {text}");
             assert!(text.contains(&headline), "{with} {found}: {text}");
@@ -218,7 +218,7 @@ fn a_part_taken_away_is_named_and_nothing_aborts() {
             let (code, text) = start(release, farm.to_str().unwrap());
             std::fs::remove_dir_all(&farm).unwrap();
             let lacks = format!(
-                "lacks libcudnn_{part}.so.{}, which a convolution needs  [parts-missing]",
+                "is missing libcudnn_{part}.so.{}, which convolutions need  [parts-missing]",
                 release.major
             );
             assert_eq!(code, Some(78), "{release} without {part}: {text}");

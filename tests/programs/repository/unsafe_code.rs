@@ -94,7 +94,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "build-support/guard/system/linux/stack.rs",
-        "asks the C library for the thread's stack",
+        "asks the C library for the test thread's stack",
     ),
     ("build-support/guard/system/windows.rs", "asks the loader"),
     (

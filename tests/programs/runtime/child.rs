@@ -91,10 +91,10 @@ fn where_cuda_is_started_startup_stops_before_it_calls_cudnn() {
         assert_eq!(ran.stdout, "went on\n");
         assert_eq!(
             ran.stderr,
-            "cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  \
+            "cudnn-guard: unknown: cannot create a child process to test cuDNN safely  \
              [child-not-started]\n  \
-             = help: call `startup()` before anything uses CUDA: as the first line of `main`\n  \
-             reason      CUDA is started in this process already, and a child made by `fork` cannot use it then\n"
+             = help: call `startup()` before anything uses CUDA, as the first line of `main`\n  \
+             reason      CUDA is already in use in this process, and a child created by `fork` cannot use it\n"
         );
     }
     // What the files say is judged all the same.
@@ -232,9 +232,7 @@ fn a_child_that_somebody_kills_or_stops_proves_nothing() {
     assert!(parent.wait().unwrap().success());
     let text = said("child-killed");
     assert!(
-        text.starts_with(
-            "cudnn-guard: unknown: the child process that tries cuDNN was killed by signal 9 while "
-        ),
+        text.starts_with("cudnn-guard: unknown: the test process was killed by signal 9 while "),
         "{text}"
     );
     let (mut parent, child) = hanging("child-stopped", "2");
@@ -312,8 +310,7 @@ fn a_setuid_program_follows_no_variable() {
     assert_eq!(
         ran.stderr.lines().next(),
         Some(
-            "cudnn-guard: CUDNN_GUARD, CUDNN_GUARD_REPORT not followed: this program has more rights than its user \
-             (setuid, capabilities)"
+            "ignoring cudnn-guard: CUDNN_GUARD, CUDNN_GUARD_REPORT: this program runs with elevated privileges (setuid, capabilities)"
         )
     );
     ran.says("cudnn-guard: unknown: ");
@@ -329,15 +326,15 @@ fn a_setuid_program_is_not_sent_to_ld_library_path() {
     let json = json(&ran.stdout);
     let finding = &json["findings"][0];
     assert_eq!(finding["id"], "cudnn-not-loadable");
-    let looked_at = finding["evidence"]["looked at"].as_str().unwrap();
+    let looked_at = finding["evidence"]["searched"].as_str().unwrap();
     assert!(!looked_at.contains("LD_LIBRARY_PATH"), "{looked_at}");
     assert_eq!(
         finding["help"][0],
-        "install cuDNN 9, or put the directory of its libcudnn.so.9 into /etc/ld.so.conf and run `ldconfig`"
+        "install cuDNN 9, or add the directory of its libcudnn.so.9 to /etc/ld.so.conf and run `ldconfig`"
     );
     assert_eq!(
         finding["evidence"]["setuid"],
-        "this program has more rights than its user (setuid, capabilities): the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath"
+        "this program runs with elevated privileges (setuid, capabilities): the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath"
     );
 }
 
@@ -362,7 +359,7 @@ fn a_cudnn_where_nothing_can_be_run_is_told_so() {
         .exits_with(78)
         .says(&format!(
             "\
-`{path}/libcudnn.so.9` lies on a file system from which nothing can be run  [cudnn-not-loadable]
+`{path}/libcudnn.so.9` is on a file system that does not allow execution  [cudnn-not-loadable]
   = help: install it on another file system, or mount `{path}` without `noexec`
   loader      libcudnn.so.9: failed to map segment from shared object
   mounted     `{path}`, with `noexec`

@@ -59,7 +59,7 @@ fn engines_that_do_not_fit_are_told_without_a_gpu() {
         let findings = json["findings"].as_array().unwrap();
         let found = findings.iter().find(|it| it["id"] == id);
         let found = found.unwrap_or_else(|| panic!("{}", ran.text()));
-        let refused = &found["evidence"]["refused by"];
+        let refused = &found["evidence"]["mismatch"];
         assert_eq!(refused.as_str().is_some(), verdict == "fail", "{found}");
         if verdict == "fail" {
             assert_eq!(refused, "cudnnBackendFinalize(TENSOR)");
@@ -67,7 +67,7 @@ fn engines_that_do_not_fit_are_told_without_a_gpu() {
     }
 }
 
-const AGAIN: &str = "start the program again; if it comes and goes, see `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`";
+const AGAIN: &str = "restart the program; if the failure comes and goes, check `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`";
 
 /// What is told of a program whose first child meets the one fault, and whose second one the other: the verdict, and
 /// the first finding.
@@ -101,17 +101,17 @@ fn what_happens_once_stops_nothing_and_both_outcomes_are_told() {
         json!({
             "id": "cudnn-aborted",
             "severity": "warning",
-            "summary": format!("cuDNN ended the process that tried it with SIGABRT while {doing}"),
+            "summary": format!("cuDNN crashed the test process (SIGABRT) while {doing}"),
             "evidence": {
-                "it printed": "simulated: giving up in cudnnConvolutionForward",
-                "second try": "nothing went wrong",
+                "output": "simulated: giving up in cudnnConvolutionForward",
+                "retry": "passed",
             },
             "help": [AGAIN],
         })
     );
     let told = |name, first, then| {
         let (verdict, finding) = twice(name, first, then);
-        let second = &finding["evidence"]["second try"];
+        let second = &finding["evidence"]["retry"];
         // What stops nothing sends nobody to install anything.
         let is_installed = verdict == "fail";
         assert_eq!(
@@ -124,15 +124,15 @@ fn what_happens_once_stops_nothing_and_both_outcomes_are_told() {
     };
     assert_eq!(
         told("once-refused", refuse, ""),
-        "unknown convolution-failed: nothing went wrong"
+        "unknown convolution-failed: passed"
     );
     assert_eq!(
         told("once-wrong", "wrong", ""),
-        "unknown convolution-wrong: nothing went wrong"
+        "unknown convolution-wrong: passed"
     );
     assert_eq!(
         told("once-both", "wrong", abort),
-        format!("unknown convolution-wrong: it ended with SIGABRT while {doing}")
+        format!("unknown convolution-wrong: crashed (SIGABRT) while {doing}")
     );
     let other = "unknown cudnn-aborted: `cudnnConvolutionForward` of cuDNN 9.14.0 answered";
     assert!(told("once-other", abort, refuse).starts_with(other));
@@ -156,9 +156,9 @@ fn startup_goes_on_after_what_happened_once() {
     assert_eq!(ran.stdout, "went on\n");
     assert!(
         ran.stderr.starts_with(
-            "cudnn-guard: unknown: `cudnnCreate` of cuDNN 9.14.0 answered CUDNN_STATUS_INTERNAL_ERROR (4000) on Simulated GPU  [cudnn-create-failed]\n  \
+            "cudnn-guard: unknown: `cudnnCreate` of cuDNN 9.14.0 returned CUDNN_STATUS_INTERNAL_ERROR (4000) on Simulated GPU  [cudnn-create-failed]\n  \
              = help: start the program again; if it comes and goes"
-        ) && ran.stderr.contains("\n  second try  nothing went wrong\n"),
+        ) && ran.stderr.contains("\n  retry       passed\n"),
         "{}",
         ran.stderr
     );
@@ -173,11 +173,11 @@ fn a_crash_while_the_context_is_made_is_not_cudnns() {
     for (call, summary) in [
         (
             "cuDevicePrimaryCtxRetain",
-            "the process that tries cuDNN was ended with SIGSEGV while making the GPU's context, before cuDNN was asked for anything",
+            "the test process crashed (SIGSEGV) while creating the GPU context, before it called cuDNN",
         ),
         (
             "cuInit",
-            "NVIDIA's driver ended the process that asked it with SIGSEGV",
+            "NVIDIA's driver crashed the test process (SIGSEGV)",
         ),
     ] {
         let fault = format!("segv:{call}");
@@ -188,7 +188,7 @@ fn a_crash_while_the_context_is_made_is_not_cudnns() {
             ),
             (
                 vec![("SIM_FAULT", &fault[..]), tool],
-                "unset CUDA_INJECTION64_PATH, which brings a library into the process",
+                "unset CUDA_INJECTION64_PATH, which loads a library into the process",
             ),
         ] {
             let ran = do_all(&["check"], &variables).exits_with(0);

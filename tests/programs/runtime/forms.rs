@@ -80,7 +80,7 @@ fn a_program_that_opens_cudnn() {
 
     let (code, stderr, _) = same(&programs, &[old.join("lib64"), driver.clone()], &[]);
     assert_eq!(code, Some(78));
-    let first = "loaded cuDNN 9.10.2 does not meet the `>=9.12, <10` that this program asks for  [cudnn-version-mismatch]\n";
+    let first = "loaded cuDNN 9.10.2 does not meet the requirement `>=9.12, <10` of this program  [cudnn-version-mismatch]\n";
     assert!(stderr.starts_with(first), "{stderr}");
 
     let wrong = [("SIM_FAULT", "wrong"), ("CUDNN_GUARD", "warn")];
@@ -113,7 +113,7 @@ fn a_program_that_is_linked_with_cudnn() {
 
     let (code, stderr, _) = same(&programs, &[old.join("lib64"), driver], &[]);
     assert_eq!(code, Some(78));
-    let first = "loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]\n";
+    let first = "loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n";
     assert!(stderr.starts_with(first), "{stderr}");
     inspected(&programs);
 }

@@ -212,7 +212,7 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
         "{finding}"
     );
     let help = format!(
-        "run `export LD_LIBRARY_PATH={}` before the program",
+        "run `export LD_LIBRARY_PATH={}` before you start the program",
         site.join(nvrtc).display()
     );
     assert_eq!(finding["help"][0], help);
@@ -237,7 +237,7 @@ fn a_driver_that_is_cut_short_is_told() {
     let finding = findings.find(|one| one["id"] == "driver-missing");
     let headline = finding.expect("a finding")["summary"].as_str().unwrap();
     let begin = format!(
-        "`{}/libcuda.so.1` is cut off: it ends at byte 100000, and its segments reach to ",
+        "`{}/libcuda.so.1` is truncated: its size is 100000 bytes, but its segments extend to byte ",
         root.display()
     );
     assert!(headline.starts_with(&begin), "{headline}");

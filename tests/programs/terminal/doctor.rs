@@ -268,9 +268,9 @@ fn the_doctor_reads_which_gpus_a_cudnn_serves() {
     );
     assert!(
         shown.contains(
-            "cuDNN 9.14.0 for CUDA 13 has only PTX, which the driver has to compile, for\n    \
-             Simulated GPU, whose compute capability is 9.0  [gpu-newer-than-cudnn]\n      \
-             = help: install cuDNN 9.28.0 or a later one, for CUDA 13\n      \
+            "cuDNN 9.14.0 for CUDA 13 contains only PTX, which the driver must compile, for\n    \
+             Simulated GPU (compute capability 9.0)  [gpu-newer-than-cudnn]\n      \
+             = help: install cuDNN 9.28.0 or later for CUDA 13\n      \
              serves      compute capabilities up to 7.5\n"
         ),
         "{shown}"
@@ -517,7 +517,7 @@ fn what_this_user_may_not_read_is_not_missing() {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         plain(&unread).contains(
-            "at `$ROOT/usr/local/cuda` may not be read by this user [cudnn-headers-missing] \
+            "at `$ROOT/usr/local/cuda` cannot be read: permission denied [cudnn-headers-missing] \
              = help: let everybody read them: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
              = help: set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read \
              found via NVIDIA's usual directory: $ROOT/usr/local/cuda/include/cudnn_version.h"
@@ -526,9 +526,8 @@ fn what_this_user_may_not_read_is_not_missing() {
     );
     assert!(
         plain(&private).contains(
-            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, and `$ROOT/private/cudnn` cannot be reached: this user may \
-             not enter `$ROOT/private` [variable-unusable] \
-             = help: let this user enter it: `sudo chmod a+x $ROOT/private` \
+            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, and `$ROOT/private/cudnn` cannot be reached: no permission to enter `$ROOT/private` [variable-unusable] \
+             = help: make that directory accessible: `sudo chmod a+x $ROOT/private` \
              = help: unset CUDNN_PATH, so that the usual places are searched"
         ),
         "{private}"
@@ -604,9 +603,9 @@ fn doctor_finds_the_absent_sub_library_of_9_20_elsewhere() {
     let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let (lib, other) = (root.join("20/lib"), root.join("other"));
     let told = format!(
-        "cuDNN 9.20.0 at `{}` comes without {part}, and finds that of 9.23.2 elsewhere [parts-mixed] \
-         = help: install cuDNN 9.21 or a later one, which brings its own \
-         = help: take `{}` out of LD_LIBRARY_PATH",
+        "cuDNN 9.20.0 at `{}` does not include `{part}` and loads version 9.23.2 from elsewhere [parts-mixed] \
+         = help: install cuDNN 9.21 or later, which includes this file \
+         = help: remove `{}` from LD_LIBRARY_PATH",
         lib.display(),
         other.display()
     );

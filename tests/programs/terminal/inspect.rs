@@ -37,12 +37,12 @@ fn every_guard_of_a_program_is_heard() {
         &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
     );
     let ran = image.inspect(&[]).exits_with(1);
-    let wanted = "  ✗ loaded cuDNN 9.14.0 is older than the 9.20.0 that this program was built with  [cudnn-version-mismatch]\n      \
-         = help: install cuDNN 9.20 or a later 9.x in `/opt/lib`, or put its directory into LD_LIBRARY_PATH\n      \
+    let wanted = "  ✗ loaded cuDNN 9.14.0 is older than 9.20.0, which this program was built with  [cudnn-version-mismatch]\n      \
+         = help: install cuDNN 9.20 or later 9.x in `/opt/lib`, or add its directory to LD_LIBRARY_PATH\n      \
          loaded      /opt/lib/libcudnn.so.9\n      \
          found via   the program's RUNPATH, its entry `/opt/lib`\n      \
          crate       other 2.0.0\n      \
-         built with  9.20.0, so 9.20 or a later 9.x may be loaded\n";
+         built with  9.20.0 (compatible: 9.20 or later 9.x)\n";
     let said = image.said(&ran);
     assert!(said.starts_with(wanted), "{said}");
     let json = image.json();
@@ -186,7 +186,7 @@ fn a_program_that_opens_cudnn_itself() {
         .flat(&[])
         .exits_with(0)
         .says("this program opens libcudnn.so.10 or libcudnn.so.9 or libcudnn.so.8, and the loader finds none")
-        .says("= help: install cuDNN 9, or put its directory into LD_LIBRARY_PATH");
+        .says("= help: install cuDNN 9, or add its directory to LD_LIBRARY_PATH");
     image.cudnn("opt/lib", 14);
     // A program that is linked with nothing has no search path of its own either: it is the loader's that counts.
     let json = image.json();

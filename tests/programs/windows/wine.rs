@@ -258,8 +258,8 @@ fn a_program_for_windows_starts() {
     let application = built(consumers(), &["-p", "application"], "application");
     let dir = r"C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64";
     let said = format!(
-        "; `{dir}\\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]\n  \
-         = help: put `{dir}` into PATH where the program runs\n"
+        "; `{dir}\\cudnn64_9.dll` exists, but Windows does not search there  [cudnn-not-loadable]\n  \
+         = help: add `{dir}` to PATH where the program runs\n"
     );
     let ran = windows.start(&application, &[], &[]).exits_with(0);
     assert!(ran.stderr.contains(&said), "{}", ran.stderr);

@@ -160,7 +160,7 @@ fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
     on(&mut cargo(&dir, &["build"]), &bad)
         .exits_with(101)
         .says("error: needs@0.1.0: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions, which this program uses  [known-bad-release]")
-        .says("error: needs@0.1.0:   = help: install cuDNN 9.15.0 or a later one");
+        .says("error: needs@0.1.0:   = help: upgrade to cuDNN 9.15.0 or later");
     let allowed = on(
         cargo(&dir, &["check", "--message-format=json"])
             .env("CUDNN_GUARD_ALLOW", "known-bad-release"),

@@ -71,7 +71,7 @@ fn a_required_gpu_may_be_shared_or_fail_once() {
     let shared = started(&[mps], "1").exits_with(0);
     assert!(shared.stderr.contains("[device-busy]"), "{}", shared.stderr);
     let crashed = started(&once, "1").exits_with(0);
-    let told = "\n  second try  nothing went wrong\n";
+    let told = "\n  retry       passed\n";
     assert!(crashed.stderr.contains(told), "{}", crashed.stderr);
     started(&[mps], "strict").exits_with(78);
     started(&[abort], "1").exits_with(78);
@@ -132,8 +132,8 @@ fn a_gpu_in_exclusive_mode_is_tried_only_when_asked() {
         assert_eq!(
             ran.stderr,
             format!(
-                "cudnn-guard: unknown: Simulated GPU is in a compute mode in which one process at a time may use it, so it was not tried  [device-busy]
-  = help: set CUDNN_GUARD_DEVICES=0 to try it all the same
+                "cudnn-guard: unknown: Simulated GPU is in a compute mode in which one process at a time may use it, so it was not tested  [device-busy]
+  = help: set CUDNN_GUARD_DEVICES=0 to test it anyway
   mode        {name}
 "
             )
@@ -142,7 +142,7 @@ fn a_gpu_in_exclusive_mode_is_tried_only_when_asked() {
         assert_eq!(tried(&[mode, asked]), "pass : Simulated GPU");
     }
     let ran = do_all(&["startup"], &[("SIM_MODE", "2"), retain]).exits_with(0);
-    ran.says("no process may use it, so it was not tried  [device-busy]\n  = help: share the GPU again: `sudo nvidia-smi -c DEFAULT`\n");
+    ran.says("no process can use it, so it was not tried  [device-busy]\n  = help: share the GPU again: `sudo nvidia-smi -c DEFAULT`\n");
     // One that says nothing of it is tried.
     let silent = ("SIM_FAULT", "status:cuDeviceGetAttribute(20):1");
     assert_eq!(tried(&[("SIM_MODE", "3"), silent]), "pass : Simulated GPU");
@@ -226,7 +226,7 @@ fn what_only_the_legacy_api_declines_is_unknown() {
         );
         assert_eq!(
             finding["evidence"]["graph API"],
-            "it computes in f32 on this GPU"
+            "computes in f32 on this GPU"
         );
         let required = ("CUDNN_GUARD_REQUIRE_GPU", "1");
         do_all(&["startup"], &[fault, required]).exits_with(0);
@@ -313,8 +313,8 @@ fn tf32_by_the_operators_choice_passes_with_a_note() {
 fn a_deadline_met_while_the_driver_starts_names_contention() {
     let deadline = ("CUDNN_GUARD_DEADLINE", "1");
     for (call, stage) in [
-        ("cuInit", "asking the driver"),
-        ("cuDevicePrimaryCtxRetain", "making the GPU's context"),
+        ("cuInit", "querying the driver"),
+        ("cuDevicePrimaryCtxRetain", "creating the GPU context"),
     ] {
         let fault = format!("hang:{call}");
         let late = [deadline, ("SIM_FAULT", &fault)];
@@ -323,8 +323,8 @@ fn a_deadline_met_while_the_driver_starts_names_contention() {
             assert_eq!(
                 ran.stderr,
                 format!(
-                    "cudnn-guard: unknown: the child process that tries cuDNN was still {stage} when its time was over  [convolution-timeout]
-  = help: set CUDNN_GUARD_DEADLINE=300: other processes may be starting CUDA too, and take turns in the driver
+                    "cudnn-guard: unknown: the test process timed out while {stage}  [convolution-timeout]
+  = help: set CUDNN_GUARD_DEADLINE=300: other processes may be starting CUDA too, and the driver handles them one at a time
 "
                 )
             );
@@ -349,12 +349,11 @@ fn a_deadline_met_while_ptx_is_compiled_says_so() {
     };
     assert_eq!(
         help(&set),
-        "  = help: set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, whose PTX the driver \
-         compiles and keeps in `/scratch/cache` (CUDA_CACHE_PATH), which must be writable"
+        "  = help: set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, so the driver compiles its PTX and caches the result in `/scratch/cache` (CUDA_CACHE_PATH), which must be writable"
     );
     assert!(help(&set[..3]).contains("keeps in `~/.nv/ComputeCache`"));
     assert_eq!(
         help(&set[1..3]),
-        "  = help: set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"
+        "  = help: set CUDNN_GUARD_DEADLINE to more seconds if this machine is slow"
     );
 }

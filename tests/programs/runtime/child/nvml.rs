@@ -163,9 +163,8 @@ fn in_confidential_computing_nothing_is_tried_unasked() {
     let required = ("CUDNN_GUARD_REQUIRE_GPU", "1");
     assert_eq!(
         tried(&[required]).stderr,
-        "cudnn-guard: unknown: the GPU is used in confidential computing, where it may not start again after a test, \
-         so it was not tried  [device-busy]
-  = help: set CUDNN_GUARD_DEVICES=0 to try it all the same
+        "cudnn-guard: unknown: the GPU is in confidential computing mode and may not start again after a test, so it was not tested  [device-busy]
+  = help: set CUDNN_GUARD_DEVICES=0 to test it anyway
 "
     );
     assert!(!calls.exists());

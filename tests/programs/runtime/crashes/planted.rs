@@ -98,7 +98,7 @@ impl Planted {
 
     fn late(&self) -> String {
         let doing = &self.doing;
-        format!("the child process that tries cuDNN was still {doing} when its time was over")
+        format!("the test process timed out while {doing}")
     }
 
     fn must_be_told(&self, system: &System<'_>) {
@@ -108,15 +108,15 @@ impl Planted {
             json!({
                 "id": "cudnn-aborted",
                 "severity": "error",
-                "summary": format!("cuDNN ended the process that tried it with {signal} while {doing}"),
+                "summary": format!("cuDNN crashed the test process ({signal}) while {doing}"),
                 "evidence": evidence,
-                "help": ["install the same release of cuDNN again, whole, or another one"],
+                "help": ["reinstall this version of cuDNN, or install another version"],
             })
         };
         let call = call.split('(').next().unwrap();
         let (verdict, finding) = match how {
             "abort" => {
-                let said = json!({ "it printed": format!("simulated: giving up in {call}") });
+                let said = json!({ "output": format!("simulated: giving up in {call}") });
                 ("fail", aborted(system.abort, said))
             }
             "segv" => ("fail", aborted(system.segv, json!({}))),
@@ -127,7 +127,7 @@ impl Planted {
                     "severity": "warning",
                     "summary": self.late(),
                     "evidence": {},
-                    "help": ["set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow"],
+                    "help": ["set CUDNN_GUARD_DEADLINE to more seconds if this machine is slow"],
                 }),
             ),
         };
@@ -224,13 +224,13 @@ pub fn on_the_way() -> Vec<Planted> {
             "segv",
             "cudnnGetConvolutionForwardAlgorithm_v7",
             "",
-            &format!("asking for algorithms for the forward convolution in f32 {f32}"),
+            &format!("requesting algorithms for the forward convolution in f32 {f32}"),
         ),
         Planted::new(
             "hang",
             "cudnnBackendFinalize(ENGINEHEUR)",
             "",
-            &format!("asking for engines for the forward convolution in {f16}"),
+            &format!("requesting engines for the forward convolution in {f16}"),
         ),
     ]
 }

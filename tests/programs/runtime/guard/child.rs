@@ -8,14 +8,18 @@ use std::process::Stdio;
 fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
     let cudnn = sound();
     let few = ("TEST_FILES", "6");
-    run("startup", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "abort"), few])
-        .must_end_with(0)
-        .must_say(
-            "cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  \
+    run(
+        "startup",
+        &cudnn.0,
+        &[GPU, ("TEST_CONVOLUTION", "abort"), few],
+    )
+    .must_end_with(0)
+    .must_say(
+        "cudnn-guard: unknown: cannot create a child process to test cuDNN safely  \
              [child-not-started]\n  \
              = help: raise the limit on open files: `ulimit -n 4096`\n  \
              reason      pipe: Too many open files (os error 24)\n",
-        );
+    );
     let ran = run("check", &cudnn.0, &[GPU, few]);
     ran.must_be("pass", &["child-not-started"]);
     assert_eq!(
@@ -23,7 +27,7 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
         serde_json::json!({
             "id": "child-not-started",
             "severity": "warning",
-            "summary": "cuDNN was tried in this process itself, unprotected, for want of a child",
+            "summary": "cuDNN was tested in this process, without protection, because no child process could be created",
             "evidence": { "reason": "pipe: Too many open files (os error 24)" },
             "help": ["raise the limit on open files: `ulimit -n 4096`"],
         })
@@ -39,7 +43,7 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
     ran.must_be("unknown", &["child-not-started", "convolution-timeout"]);
     assert_eq!(
         ran.json["findings"][1]["summary"],
-        "the thread that tries cuDNN was still running the convolution when its time was over"
+        "the test thread timed out while running the convolution"
     );
 }
 
@@ -61,7 +65,7 @@ fn a_process_that_may_open_no_more_files_has_no_broken_cudnn() {
                 ran.must_be("unknown", &["io-error"]);
                 assert!(
                     ran.text.starts_with(
-                        "this process has as many files open as it may, so that cuDNN could not be checked  [io-error]\n  \
+                        "this process has reached its limit on open files, so cuDNN could not be checked  [io-error]\n  \
                          = help: raise the limit: `ulimit -n 4096`\n  \
                          reason      Too many open files (os error 24)\n"
                     ),
@@ -78,9 +82,9 @@ fn what_dies_in_the_child_does_not_take_the_program_along() {
     let cudnn = sound();
     let abort = ("TEST_CONVOLUTION", "abort");
     let text = "\
-cuDNN ended the process that tried it with SIGABRT while running the convolution  [cudnn-aborted]
-  = help: install the same release of cuDNN again, whole, or another one
-  it printed  cuDNN says: \\u{1b}[2Jno
+cuDNN crashed the test process (SIGABRT) while running the convolution  [cudnn-aborted]
+  = help: reinstall this version of cuDNN, or install another version
+  output      cuDNN says: \\u{1b}[2Jno
 ";
     run("startup", &cudnn.0, &[GPU, abort])
         .must_end_with(78)
@@ -106,13 +110,12 @@ fn a_child_that_finds_no_memory_proves_nothing() {
         let summary = json["findings"][0]["summary"].as_str().unwrap();
         format!("{}: {summary}", json["verdict"].as_str().unwrap())
     };
-    let none =
-        "unknown: the child process that tries cuDNN found no memory while running the convolution";
+    let none = "unknown: the test process ran out of memory while running the convolution";
     assert_eq!(cause("want-memory", &[]), none);
     assert_eq!(cause("throw", &[("TEST_MEBIBYTES", "4000")]), none);
     assert_eq!(
         cause("throw", &[]),
-        "fail: cuDNN ended the process that tried it with SIGABRT while running the convolution"
+        "fail: cuDNN crashed the test process (SIGABRT) while running the convolution"
     );
 }
 
@@ -135,10 +138,10 @@ fn a_library_that_is_opened_without_memory_or_threads_proves_nothing() {
             first.replace(&cudnn.0.display().to_string(), "TREE"),
         )
     };
-    let memory = "cudnn-guard: unknown: the child process that tries cuDNN found no memory while opening TREE/libcudnn_ops.so.9  [child-not-started]
-  = help: raise the limit on memory (`ulimit -v`), or see with `free -m` whether any is left";
-    let threads = "cudnn-guard: unknown: the child process that tries cuDNN could start no thread while opening TREE/libcudnn_ops.so.9  [child-not-started]
-  = help: raise the limit on processes and threads: `ulimit -u`, or the container's limit on pids";
+    let memory = "cudnn-guard: unknown: the test process ran out of memory while opening TREE/libcudnn_ops.so.9  [child-not-started]
+  = help: raise the memory limit (`ulimit -v`), or check with `free -m` whether memory is left";
+    let threads = "cudnn-guard: unknown: the test process could not start a thread while opening TREE/libcudnn_ops.so.9  [child-not-started]
+  = help: raise the limit on processes and threads: `ulimit -u`, or the container's pids limit";
     for (words, told) in [
         (
             "terminate called after throwing an instance of 'std::bad_alloc'",
@@ -165,7 +168,7 @@ fn a_cudnn_that_dies_when_asked_for_its_release_is_told_of() {
         &[],
     );
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(
-        "cuDNN ended the process that tried it with SIGABRT while calling cudnnGetVersion  [cudnn-aborted]\n",
+        "cuDNN crashed the test process (SIGABRT) while calling cudnnGetVersion  [cudnn-aborted]\n",
     );
     // Nothing of cuDNN's is called for its release alone.
     run("version", &cudnn.0, &[]).must_be("pass", &[]);
@@ -178,9 +181,8 @@ fn a_child_that_hangs_is_left_behind() {
     run("startup", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "hang"), ("CUDNN_GUARD_DEADLINE", "0.4")])
         .must_end_with(0)
         .must_say(
-            "cudnn-guard: unknown: the child process that tries cuDNN was still running the convolution when \
-             its time was over  [convolution-timeout]\n  \
-             = help: set CUDNN_GUARD_DEADLINE to more seconds, if this machine is only slow\n",
+            "cudnn-guard: unknown: the test process timed out while running the convolution  [convolution-timeout]\n  \
+             = help: set CUDNN_GUARD_DEADLINE to more seconds if this machine is slow\n",
         );
     assert!(began.elapsed().as_secs() < 20);
 }
@@ -255,8 +257,8 @@ fn a_process_with_memory_that_is_registered_with_an_rdma_device_is_not_forked() 
         stderr
     };
     let refused = "\
-cudnn-guard: unknown: no child process can be made, in which cuDNN could be tried without risk  [child-not-started]
-  = help: call `startup()` before MPI, NCCL or UCX starts: as the first line of `main`
+cudnn-guard: unknown: cannot create a child process to test cuDNN safely  [child-not-started]
+  = help: call `startup()` before MPI, NCCL or UCX starts, as the first line of `main`
 ";
     let device = "uverbs0";
     let with_status = |status: u32| {

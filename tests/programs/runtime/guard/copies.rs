@@ -15,7 +15,7 @@ fn the_one_in_the_process_is_judged() {
         &[GPU, ("TEST_OPEN", open.to_str().unwrap())],
     );
     assert_eq!(ran.json["loaded"]["path"], open.to_str().unwrap());
-    let via = "something in this process, which opened it by its path";
+    let via = "something in this process that opened it by its path";
     assert_eq!(ran.json["loaded"]["found_via"], via);
     ran.must_be("fail", &["cudnn-version-mismatch"]);
     // Eight and nine side by side are sound.
@@ -41,7 +41,7 @@ fn a_second_copy_is_a_warning() {
     assert_eq!(
         ran.json["findings"][0]["summary"],
         format!(
-            "more than one cuDNN is in this process; `{}` is judged",
+            "more than one cuDNN is loaded in this process; checking `{}`",
             both[0]
         )
     );
@@ -67,7 +67,7 @@ fn a_part_of_another_release_that_was_mapped_from_elsewhere_fails() {
     std::os::unix::fs::symlink(&release, &part).unwrap();
     let (ran, part) = opens(&old.without("libcudnn.so.9"));
     ran.must_be("fail", &["parts-mixed"]);
-    let also = &ran.json["findings"][0]["evidence"]["and also"];
+    let also = &ran.json["findings"][0]["evidence"]["also"];
     assert_eq!(also, part.to_str().unwrap());
     // One of the same release does no harm.
     let same = sound().without("libcudnn.so.9");
@@ -93,10 +93,7 @@ fn a_part_that_is_overwritten_while_it_is_checked_fails() {
         ran.must_be(verdict, ids);
         if verdict == "fail" {
             let finding = &ran.json["findings"][0];
-            assert_eq!(
-                finding["summary"],
-                "cuDNN's files changed while they were checked"
-            );
+            assert_eq!(finding["summary"], "cuDNN's files changed during the check");
             assert_eq!(finding["evidence"]["loaded"], file.to_str().unwrap());
         }
     }
@@ -117,8 +114,8 @@ fn pinning_keeps_the_library_path_from_swapping_parts() {
     assert_eq!(
         finding["summary"],
         format!(
-            "but for this guard, cuDNN 9.14.0 at `{}` gets libcudnn_graph.so.9, libcudnn_ops.so.9 and \
-             libcudnn_adv.so.9 from `{}`, where they are of 9.10.2",
+            "without this guard, cuDNN 9.14.0 at `{}` loads `libcudnn_graph.so.9`, `libcudnn_ops.so.9` and \
+             `libcudnn_adv.so.9` (version 9.10.2) from `{}`",
             own.text(),
             foreign.text()
         )
@@ -134,7 +131,7 @@ fn pinning_keeps_the_library_path_from_swapping_parts() {
         .as_str()
         .unwrap();
     let shim = format!(
-        "9.14.0  {}/libcudnn.so.9, by the part that lies beside it\n",
+        "9.14.0  {}/libcudnn.so.9, version from the sub-library next to it\n",
         own.text()
     );
     assert!(told.starts_with(&shim), "{told}");
@@ -158,12 +155,12 @@ fn a_part_that_slips_in_by_its_full_name_is_found() {
         .must_end_with(78)
         .must_begin(&format!(
             "\
-cuDNN 9.14.0 at `{path}` gets libcudnn_graph.so.9.14.0 from `{other}`, where it is of 9.10.2  [parts-mixed]
-  = help: take `{other}` out of LD_LIBRARY_PATH
+cuDNN 9.14.0 at `{path}` loads `libcudnn_graph.so.9.14.0` (version 9.10.2) from `{other}`  [parts-mixed]
+  = help: remove `{other}` from LD_LIBRARY_PATH
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
-  by way of   LD_LIBRARY_PATH, its entry `{other}`
-  and also    {}
+  origin      LD_LIBRARY_PATH, its entry `{other}`
+  also        {}
 ",
             slipped.display()
         ));
@@ -181,6 +178,6 @@ fn a_part_of_another_release_beside_the_first_library_fails() {
     std::fs::copy(old.file("libcudnn_graph.so.9"), &slipped).unwrap();
     let ran = run("check", &cudnn.0, &[GPU]);
     ran.must_be("fail", &["parts-mixed"]);
-    let also = &ran.json["findings"][0]["evidence"]["and also"];
+    let also = &ran.json["findings"][0]["evidence"]["also"];
     assert_eq!(also, slipped.to_str().unwrap());
 }

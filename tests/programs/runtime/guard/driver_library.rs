@@ -68,7 +68,7 @@ fn a_library_for_another_processor() {
         &[&foreign],
         &format!(
             "\
-`{path}/libcuda.so.1` is for {other}, and this program is for {own}, so no GPU can be used  [driver-missing]
+`{path}/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver for {own}, or use a build of this program for {other}
   found via   LD_LIBRARY_PATH, its entry `{path}`
   loader      libcuda.so.1: cannot open shared object file: No such file or directory
@@ -89,7 +89,7 @@ fn a_library_of_another_word_size() {
     };
     let ran = started(format!("{path}:{}", cudnn.text()));
     ran.must_begin(&format!(
-        "cudnn-guard: unknown: `{path}/libcuda.so.1` is for programs of another word size or byte order than {}, so no \
+        "cudnn-guard: unknown: `{path}/libcuda.so.1` has a different word size or byte order than {}, so no \
          GPU can be used  [driver-missing]\n",
         std::env::consts::ARCH
     ));
@@ -107,8 +107,7 @@ fn a_link_to_a_driver_that_is_not_there() {
     let real = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
     let path = left.text();
     run("startup", &cudnn.0, &real).must_begin(&format!(
-        "cudnn-guard: unknown: `{path}/libcuda.so.1` is a link that leads to `{path}/libcuda.so.535.183.01`, where \
-         nothing is, so no GPU can be used  [driver-missing]\n"
+        "cudnn-guard: unknown: `{path}/libcuda.so.1` is a broken link to `{path}/libcuda.so.535.183.01`, so no GPU can be used  [driver-missing]\n"
     ));
     std::fs::remove_file(left.file("libcuda.so.1")).unwrap();
     std::fs::write(left.file("libcuda.so.1"), "").unwrap();
@@ -129,7 +128,7 @@ fn a_driver_that_is_cut_short() {
         &format!(
             "\
 `{path}/libcuda.so.1` {defect}, so no GPU can be used  [driver-missing]
-  = help: install NVIDIA's driver again
+  = help: reinstall NVIDIA's driver
   found via   LD_LIBRARY_PATH, its entry `{path}`
 "
         ),
@@ -169,7 +168,7 @@ fn a_stub_and_the_driver_behind_it() {
     );
     let (stubs, path) = (stub.text(), real.text());
     let headline = format!(
-        "`{stubs}/libcuda.so` is the toolkit's stub, not NVIDIA's driver, so no GPU can be used  [driver-stub]"
+        "`{stubs}/libcuda.so` is a link-time stub, not NVIDIA's driver, so no GPU is available  [driver-stub]"
     );
     let found = format!("  found via   LD_LIBRARY_PATH, its entry `{stubs}`");
     says(
@@ -177,9 +176,9 @@ fn a_stub_and_the_driver_behind_it() {
         &format!(
             "\
 {headline}
-  = help: take `{stubs}` out of LD_LIBRARY_PATH
+  = help: remove `{stubs}` from LD_LIBRARY_PATH
 {found}
-  there is    {path}/libcuda.so.1, of 580.65.06
+  available   {path}/libcuda.so.1, of 580.65.06
 "
         ),
     );
@@ -188,7 +187,7 @@ fn a_stub_and_the_driver_behind_it() {
         &format!(
             "\
 {headline}
-  = help: install NVIDIA's driver, and take `{stubs}` out of LD_LIBRARY_PATH: a stub is only for linking
+  = help: install NVIDIA's driver, and remove `{stubs}` from LD_LIBRARY_PATH: a stub is only for linking
 {found}
 "
         ),
@@ -200,7 +199,7 @@ fn a_stub_and_the_driver_behind_it() {
             "\
 {}
   library     {path}/libcuda.so.580.65.06
-  driver      580.65.06, for CUDA up to 13.0
+  driver      580.65.06, supports CUDA 13.0
 ",
             without_gpu()
         ),
@@ -214,13 +213,11 @@ fn two_drivers_of_different_releases() {
     for (answer, words) in [
         (
             803,
-            "the driver's library and its kernel module are of different releases: `cuInit` answered \
-             CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
+            "the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
         ),
         (
             804,
-            "the forward-compatibility library does not support this GPU: `cuInit` answered \
-             CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804)",
+            "the forward-compatibility library does not support this GPU: `cuInit` returned CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804)",
         ),
     ] {
         let first = driver("libcuda.so.590.10.01", answer);
@@ -230,9 +227,9 @@ fn two_drivers_of_different_releases() {
             &format!(
                 "\
 {words}  [driver-error]
-  = help: take `{compat}` out of LD_LIBRARY_PATH
+  = help: remove `{compat}` from LD_LIBRARY_PATH
   found via   LD_LIBRARY_PATH, its entry `{compat}`
-  there is    {}/libcuda.so.1, of 580.65.06
+  available   {}/libcuda.so.1, of 580.65.06
 ",
                 real.text()
             ),
@@ -245,9 +242,8 @@ fn two_drivers_of_different_releases() {
         &[&first, &real],
         &format!(
             "\
-the driver's library and its kernel module are of different releases: `cuInit` answered \
-             CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
-  = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries
+the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
+  = help: reboot to load the new kernel module; in a container, use the driver libraries of the host
   found via   LD_LIBRARY_PATH, its entry `{path}`
   library     {path}/libcuda.so.580.65.06
 "
@@ -275,7 +271,7 @@ fn a_compat_directory_alone() {
         ran
     };
     let remove = format!(
-        "\n  = help: take `{}/compat` out of LD_LIBRARY_PATH\n",
+        "\n  = help: remove `{}/compat` from LD_LIBRARY_PATH\n",
         library.text()
     );
     let said = dirs("compat");
@@ -307,7 +303,7 @@ fn a_machine_without_the_module_for_cuda_is_told_so() {
     let missing = told(999);
     assert!(
         missing.contains(
-            "= help: load the module that makes `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`\n"
+            "= help: load the module that creates `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`\n"
         ) && missing.contains("not there   /dev/nvidia-uvm"),
         "{missing}"
     );
@@ -369,9 +365,9 @@ fn a_stub_that_only_cudarc_gets() {
             "\
 cudnn-guard: unknown: this program opens libcuda.so and gets the toolkit's stub `{stubs}/libcuda.so`, not NVIDIA's \
 driver, so it cannot use a GPU  [driver-stub]
-  = help: take `{stubs}` out of LD_LIBRARY_PATH{help}
+  = help: remove `{stubs}` from LD_LIBRARY_PATH{help}
   found via   LD_LIBRARY_PATH, its entry `{stubs}`
-  there is    {path}/libcuda.so.1
+  available   {path}/libcuda.so.1
 "
         )
     };
@@ -419,8 +415,8 @@ fn a_driver_that_only_its_path_leads_to() {
             .unwrap()
             .finding()
             .to_string(),
-        "`libcuda.so.1`, the library of NVIDIA's driver, is in `/usr/lib/wsl/lib`, where this program does not look  [driver-missing]\n  \
-         = help: put `/usr/lib/wsl/lib` into LD_LIBRARY_PATH where the program runs\n  \
+        "`libcuda.so.1`, the library of NVIDIA's driver, is in `/usr/lib/wsl/lib`, which this program does not search  [driver-missing]\n  \
+         = help: add `/usr/lib/wsl/lib` to LD_LIBRARY_PATH where the program runs\n  \
          = help: make the loader search it: `echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`\n  \
          loader      libcuda.so.1: cannot open shared object file: No such file or directory"
     );
@@ -458,7 +454,7 @@ fn a_driver_that_only_the_loader_of_the_system_searches() {
     };
     let summary = |whose: &str| {
         format!(
-            "`libcuda.so.1`, the library of NVIDIA's driver, is in `/usr/lib64`, where this {whose} does not look"
+            "`libcuda.so.1`, the library of NVIDIA's driver, is in `/usr/lib64`, which this {whose} does not search"
         )
     };
     assert_eq!(said(true).summary, summary("AppImage"));

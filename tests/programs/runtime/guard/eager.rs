@@ -35,12 +35,11 @@ fn a_cudarc_that_panics_with_this_driver_is_told_before() {
         .must_end_with(78)
         .must_begin(&format!(
             "\
-the cudarc in this program looks up cuLogsCurrent, which NVIDIA's driver at `{}` does not have, and panics when it \
-first uses the driver  [driver-too-old]
+the cudarc in this program will panic when it first uses the driver: it looks up cuLogsCurrent, which is missing from `{}`  [driver-too-old]
   = help: update NVIDIA's driver
-  = help: build the program with the `cuda-` feature of cudarc that `nvidia-smi` shows for the driver
-  = help: build it with cudarc 0.19 or later, which looks up what is called alone
-  made for    CUDA 12.9
+  = help: build the program with the `cuda-` feature of cudarc for the CUDA version that `nvidia-smi` shows
+  = help: build the program with cudarc 0.19 or later, which looks up only the functions that are called
+  built for   CUDA 12.9
 ",
             older.display()
         ));

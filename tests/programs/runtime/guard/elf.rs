@@ -136,32 +136,32 @@ fn a_defect_says_what_it_is() {
         (foreign(b""), "is not an ELF library".to_string()),
         (
             foreign(b"INPUT(libcudnn.so.9)\nrest"),
-            "is not an ELF library, but a text that begins with \"INPUT(libcudnn.so.9)\"".into(),
+            "is not an ELF library but text that begins with \"INPUT(libcudnn.so.9)\"".into(),
         ),
         (
             Defect::Truncated("segments", 4096, 64).to_string(),
-            "is cut off: it ends at byte 64, and its segments reach to 4096".into(),
+            "is truncated: its size is 64 bytes, but its segments extend to byte 4096".into(),
         ),
         (
             Defect::Machine(3, std::env::consts::ARCH).to_string(),
-            format!("is for x86, and this program is for {own}"),
+            format!("is for x86, but this program is for {own}"),
         ),
         (
             Defect::Machine(21, std::env::consts::ARCH).to_string(),
-            format!("is for powerpc64, and this program is for {own}"),
+            format!("is for powerpc64, but this program is for {own}"),
         ),
         (
             Defect::Machine(8, std::env::consts::ARCH).to_string(),
-            format!("is for the CPU with ELF number 8, and this program is for {own}"),
+            format!("is for the CPU with ELF number 8, but this program is for {own}"),
         ),
         (Defect::Cpu("i686").to_string(), "is for i686".into()),
         (
             Defect::Class.to_string(),
-            format!("is for programs of another word size or byte order than {own}"),
+            format!("has a different word size or byte order than {own}"),
         ),
         (
             Defect::Garbled.to_string(),
-            "has ELF tables that contradict themselves".into(),
+            "has inconsistent ELF tables".into(),
         ),
     ] {
         assert_eq!(said, wanted);

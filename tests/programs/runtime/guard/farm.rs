@@ -112,7 +112,7 @@ impl Farm {
         let (cause, end) = cause
             .split_once("\n  see         cudnn-guard explain ")
             .unwrap();
-        let hint = "\n  = help: set CUDNN_GUARD=warn to start the program all the same";
+        let hint = "\n  = help: set CUDNN_GUARD=warn to start the program anyway";
         assert!(end.ends_with(hint), "{end}");
         cause.replace(self.text(), "HERE")
     }

@@ -36,7 +36,7 @@ fn what_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
     ran.must_be("fail", &ids);
     let told = |part: &str, name: &str| {
         format!(
-            "`{path}/libcudnn_{part}.so.9` opens {name} when it comes to use it, and the loader does not find that"
+            "`{path}/libcudnn_{part}.so.9` opens {name} when it needs it, but the loader does not find it"
         )
     };
     assert_eq!(
@@ -48,7 +48,7 @@ fn what_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
     );
     assert_eq!(
         ran.json["findings"][2]["help"][0],
-        "install libcublasLt.so.13, or put its directory into LD_LIBRARY_PATH"
+        "install libcublasLt.so.13, or add its directory to LD_LIBRARY_PATH"
     );
     // Those of another CUDA do not serve.
     with(&cudnn, "libcublasLt.so.12");
@@ -75,7 +75,7 @@ fn nvrtc_without_its_builtins_is_named() {
     assert_eq!(
         suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
         [format!(
-            "`{}/libnvrtc.so.13` has no libnvrtc-builtins of CUDA 13 beside it, which it opens when it compiles",
+            "`{}/libnvrtc.so.13` has no libnvrtc-builtins of CUDA 13 next to it, which it needs to compile",
             cudnn.text()
         )]
     );
@@ -128,8 +128,7 @@ fn a_libcudart_that_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
     }
     run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
     let told = format!(
-        "`{}/libcudnn_engines_tensor_ir.so.9` opens libcudart.so.13 when it comes to use it, and the loader does not \
-         find that",
+        "`{}/libcudnn_engines_tensor_ir.so.9` opens libcudart.so.13 when it needs it, but the loader does not find it",
         cudnn.text()
     );
     assert_eq!(
@@ -173,16 +172,15 @@ fn a_plain_name_of_the_driver_that_is_not_there() {
     that_opens(&cudnn, "libcuda.so", "abort()");
     with(&cudnn, "libcuda.so.1");
     let path = cudnn.text();
-    let ended = "cuDNN ended the process that tried it with SIGABRT while calling cudnnGetVersion: the loader did not \
-        find libcuda.so for it  [cudnn-aborted]";
+    let ended = "cuDNN crashed the test process (SIGABRT) while calling cudnnGetVersion: the loader did not find libcuda.so  [cudnn-aborted]";
     let printed = "it printed  Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared \
         object file: No such file or directory";
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(78)
         .must_begin(&format!(
             "{ended}
-  = help: make a link of that name: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`
-  there is    {path}/libcuda.so.1
+  = help: create a link with that name: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`
+  available   {path}/libcuda.so.1
   {printed}
 "
         ));
@@ -195,7 +193,7 @@ fn a_plain_name_of_the_driver_that_is_not_there() {
     }
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "{ended}
-  = help: make `libcuda.so` a link to the driver's libcuda.so.1, in a directory of LD_LIBRARY_PATH, and never to the toolkit's stub
+  = help: create a link `libcuda.so` to the driver's libcuda.so.1 (not to the toolkit's stub) in a directory of LD_LIBRARY_PATH
   {printed}
 "
     ));
@@ -221,12 +219,12 @@ fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
     );
     assert_eq!(finding["severity"], "warning");
     assert_eq!(
-        finding["evidence"]["there is"],
+        finding["evidence"]["available"],
         format!("{path}/libcudart.so.12")
     );
     assert_eq!(
         finding["help"][0],
-        format!("make a link of that name: `ln -s {path}/libcudart.so.12 {path}/libcudart.so`")
+        format!("create a link with that name: `ln -s {path}/libcudart.so.12 {path}/libcudart.so`")
     );
     // WSL has both names in a directory that the loader does not look through.
     let wsl = Folder::new();
@@ -240,7 +238,7 @@ fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
         &nothing,
     );
     let finding = unopened.unwrap().finding("");
-    let help = format!("put `{}` into LD_LIBRARY_PATH", wsl.text());
+    let help = format!("add `{}` to LD_LIBRARY_PATH", wsl.text());
     assert_eq!(finding.help, [help]);
     let name = cudnn_guard::runtime::install::missing_dlopen::name_in;
     for (said, wanted) in [
@@ -283,23 +281,23 @@ fn names_without_a_number_in_the_files_of_cudnn_8() {
             if let Some((_, name)) = summary.split_once("libcudnn_cnn_infer.so.8` opens ") {
                 let name = name.split(' ').next().unwrap();
                 told.push(format!("{name}: {}", finding["help"][0].as_str().unwrap()));
-                let places = finding["evidence"]["looked at"].to_string();
+                let places = finding["evidence"]["searched"].to_string();
                 assert!(places.contains("LD_LIBRARY_PATH"), "{places}");
             }
         }
         told
     };
     let driver = format!(
-        "libcuda.so: make a link of that name: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`"
+        "libcuda.so: create a link with that name: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`"
     );
     let install =
-        |name: &str| format!("{name}: install {name}, or put its directory into LD_LIBRARY_PATH");
+        |name: &str| format!("{name}: install {name}, or add its directory to LD_LIBRARY_PATH");
     part(r"libnvrtc.so\0libcuda.so");
     assert_eq!(missing(), [install("libnvrtc.so"), driver.clone()]);
     with(&cudnn, "libnvrtc.so.13");
     with(&cudnn, "libnvrtc-builtins.so.13.0");
     let nvrtc = format!(
-        "libnvrtc.so: make a link of that name: `ln -s {path}/libnvrtc.so.13 {path}/libnvrtc.so`"
+        "libnvrtc.so: create a link with that name: `ln -s {path}/libnvrtc.so.13 {path}/libnvrtc.so`"
     );
     assert_eq!(missing(), [nvrtc, driver.clone()]);
     part(r"libnvrtc.so.%d\0libnvrtc.so\0libcuda.so");

@@ -93,12 +93,12 @@ fn a_gpu_that_was_left_behind_is_named_with_the_last_release_that_served_it() {
     assert_eq!(finding.severity, Severity::Error);
     assert_eq!(
         finding.to_string(),
-        "cuDNN 9.14.0 for CUDA 13 no longer serves NVIDIA X, whose compute capability is 6.1  [arch-dropped-by-cudnn]\n  \
+        "cuDNN 9.14.0 for CUDA 13 no longer supports NVIDIA X (compute capability 6.1)  [arch-dropped-by-cudnn]\n  \
          = help: install cuDNN 9.10.2 for CUDA 13, the last that is known to serve it"
     );
     assert_eq!(
         on("9.14.0", 2, 1).unwrap().help,
-        ["use a newer GPU, or an older cuDNN that serves this one"]
+        ["use a newer GPU, or an older cuDNN that supports this one"]
     );
     assert_eq!(on("9.10.2", 6, 1), None);
     assert_eq!(on("9.12.0", 7, 0), None);
@@ -112,16 +112,15 @@ fn a_gpu_that_is_newer_is_named_with_the_first_release_that_serves_it() {
     assert_eq!(finding.severity, Severity::Error);
     assert_eq!(
         finding.to_string(),
-        "cuDNN 9.14.0 for CUDA 13 has no code for NVIDIA X, whose compute capability is 12.0  [gpu-newer-than-cudnn]\n  \
-         = help: install cuDNN 9.28.0 or a later one, for CUDA 13\n  \
-         serves      compute capabilities up to 10.0"
+        "cuDNN 9.14.0 for CUDA 13 contains no code for NVIDIA X (compute capability 12.0)  [gpu-newer-than-cudnn]\n  \
+         = help: install cuDNN 9.28.0 or later for CUDA 13\n  \
+         supports    compute capabilities up to 10.0"
     );
     let finding = on("9.10.2", 12, 0).unwrap();
     assert_eq!(finding.severity, Severity::Warning);
     assert_eq!(
         finding.summary,
-        "cuDNN 9.10.2 for CUDA 13 has only PTX, which the driver has to compile, for NVIDIA X, whose compute capability \
-         is 12.0"
+        "cuDNN 9.10.2 for CUDA 13 contains only PTX, which the driver must compile, for NVIDIA X (compute capability 12.0)"
     );
     assert_eq!(on("9.14.0", 10, 3), None);
     assert_eq!(on("9.99.0", 13, 0), None);
@@ -176,9 +175,9 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
             .unwrap()
             .finding()
             .to_string(),
-        "the NVIDIA driver serves CUDA 12.2, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
-         = help: install NVIDIA's driver 580.65.06 or a later one, which serves CUDA 13\n  \
-         = help: use a program and a cuDNN that are built for CUDA 12"
+        "the NVIDIA driver supports CUDA 12.2, but the loaded cuDNN requires CUDA 13  [driver-too-old]\n  \
+         = help: upgrade the NVIDIA driver to 580.65.06 or later, which supports CUDA 13\n  \
+         = help: use a program and a cuDNN that were built for CUDA 12"
     );
     let old = Built {
         cuda: Some(Version::new(12, 4, 0)),
@@ -189,7 +188,7 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
             .unwrap()
             .finding()
             .help[0],
-        "install NVIDIA's driver 525.60.13 or a later one, which serves CUDA 12"
+        "upgrade the NVIDIA driver to 525.60.13 or later, which supports CUDA 12"
     );
     // Minor-version compatibility.
     assert_eq!(
@@ -224,10 +223,9 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
     let old = Some(Version::new(13, 1, 0));
     assert_eq!(
         judged(old, 9, 0).unwrap(),
-        "the NVIDIA driver takes PTX up to that of CUDA 13.1, and all that could run on NVIDIA X, whose compute capability \
-         is 9.0, is PTX of CUDA 13.2  [ptx-newer-than-driver]\n  \
+        "the NVIDIA driver supports PTX up to CUDA 13.1, but the only code that could run on NVIDIA X (compute capability 9.0) is PTX of CUDA 13.2  [ptx-newer-than-driver]\n  \
          = help: update the NVIDIA driver, or build with a CUDA toolkit up to 13.1\n  \
-         = help: build the program with CUDNN_GUARD_ARCHS=9.0 set\n  \
+         = help: rebuild the program with CUDNN_GUARD_ARCHS=9.0\n  \
          compiled    sm_80, compute_80"
     );
     assert_eq!(judged(Some(Version::new(13, 2, 0)), 9, 0), None);
@@ -236,8 +234,8 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
     assert_eq!(judged(old, 8, 6), None);
     assert_eq!(
         judged(old, 7, 5).unwrap(),
-        "no kernel of this program runs on NVIDIA X, whose compute capability is 7.5  [kernels-not-covering-gpu]\n  \
-         = help: build the program with CUDNN_GUARD_ARCHS=7.5 set\n  \
+        "no kernel of this program runs on NVIDIA X (compute capability 7.5)  [kernels-not-covering-gpu]\n  \
+         = help: rebuild the program with CUDNN_GUARD_ARCHS=7.5\n  \
          compiled    sm_80, compute_80"
     );
 }
@@ -280,7 +278,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
     let bad = rules::known_bad(&known, release("9.14.0"), None, None, &[]);
     assert_eq!(
         bad[0].finding().to_string(),
-        "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: install cuDNN 9.15.0 or a later one"
+        "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: upgrade to cuDNN 9.15.0 or later"
     );
     let one = [KnownBad {
         cublas: None,

@@ -15,15 +15,15 @@ fn another_major_is_named_and_not_opened() {
     let finding = &ran.json["findings"][0];
     assert_eq!(
         finding["summary"],
-        "libcudnn.so.9 cannot be loaded; there is only libcudnn.so.8"
+        "cannot load `libcudnn.so.9`; only `libcudnn.so.8` was found"
     );
     assert_eq!(
-        finding["evidence"]["there is"],
+        finding["evidence"]["available"],
         old.file("libcudnn.so.8").to_str().unwrap()
     );
     assert_eq!(
         finding["help"][1],
-        "use a build of this program for cuDNN 8; a link from one name to the other does not help"
+        "use a build of this program for cuDNN 8; linking one name to the other does not help"
     );
     // Nor is it one under the name of the other, which is what people do first.
     let linked = old.with_file_of("8.9.7", "libcudnn.so.8");
@@ -33,12 +33,12 @@ fn another_major_is_named_and_not_opened() {
     let path = linked.text();
     let cause = format!(
         "\
-loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
-  = help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
+loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `{path}` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x before it
   loaded      {path}/libcudnn.so.9
   own name    libcudnn.so.8
   found via   LD_LIBRARY_PATH, its entry `{path}`
-  built with  9.14.0, so 9.14 or a later 9.x may be loaded
+  built with  9.14.0 (compatible: 9.14 or later 9.x)
 "
     );
     assert!(ran.text.starts_with(&cause), "{}", ran.text);
@@ -71,7 +71,7 @@ fn a_library_that_does_not_fit_a_part_is_named() {
     let path = cudnn.text();
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "\
-`{path}/libcudnn_cnn.so.9` needs GLIBC_2.99 of `{path}/libold.so.6`, which has no such version  [cudnn-not-loadable]
+`{path}/libcudnn_cnn.so.9` requires GLIBC_2.99 from `{path}/libold.so.6`, which does not define it  [cudnn-not-loadable]
   = help: run the program on a newer system or in a newer container, or install an older cuDNN
   loader      {path}/libold.so.6: version `GLIBC_2.99' not found (required by {path}/libcudnn_cnn.so.9)
 "
@@ -98,8 +98,8 @@ fn a_library_that_does_not_fit_a_part_is_named() {
     let path = cudnn.text();
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "\
-`{path}/libcublas.so.13` does not fit the libcublasLt.so.13 that the loader finds for it  [cudnn-not-loadable]
-  = help: take directories with another libcublasLt.so.13 out of LD_LIBRARY_PATH, or install both libraries of one CUDA release
+`{path}/libcublas.so.13` is incompatible with the libcublasLt.so.13 that the loader finds for it  [cudnn-not-loadable]
+  = help: remove directories with another libcublasLt.so.13 from LD_LIBRARY_PATH, or install both libraries of the same CUDA release
   loader      {path}/libcublas.so.13: undefined symbol: g, version libcublasLt.so.13
 "
     ));
@@ -117,19 +117,19 @@ fn the_words_of_other_loaders_are_understood() {
         (
             "/b/libcublas.so.11: symbol cublasLtHSHMatmulAlgoInit version libcublasLt.so.11 not defined in file \
              libcublasLt.so.11 with link time reference",
-            "`/b/libcublas.so.11` does not fit the libcublasLt.so.11 that the loader finds for it  [cudnn-not-loadable]",
+            "`/b/libcublas.so.11` is incompatible with the libcublasLt.so.11 that the loader finds for it  [cudnn-not-loadable]",
         ),
         (
             "/p/libcudnn_cnn_train.so.8: undefined symbol: _ZN5cudnn3cnn34layerNormFwd, version libcudnn_cnn_infer.so.8",
-            "`/p/libcudnn_cnn.so.9` does not belong to the other parts of this cuDNN  [parts-mixed]",
+            "`/p/libcudnn_cnn.so.9` does not match the other sub-libraries of this cuDNN  [parts-mixed]",
         ),
         (
             "/lib64/libm.so.6: version `GLIBC_2.27' not found (required by /p/libcudnn_cnn.so.9)",
-            "`/p/libcudnn_cnn.so.9` needs GLIBC_2.27 of `/lib64/libm.so.6`, which has no such version  [cudnn-not-loadable]",
+            "`/p/libcudnn_cnn.so.9` requires GLIBC_2.27 from `/lib64/libm.so.6`, which does not define it  [cudnn-not-loadable]",
         ),
         (
             "libnvrtc.so.12: cannot open shared object file: No such file or directory",
-            "`/p/libcudnn_cnn.so.9` needs libnvrtc.so.12, which the loader does not find  [cudnn-not-loadable]",
+            "`/p/libcudnn_cnn.so.9` requires libnvrtc.so.12, which the loader does not find  [cudnn-not-loadable]",
         ),
         (
             "/p/libcublas.so.12: cannot enable executable stack as shared object requires: Invalid argument",
@@ -153,8 +153,8 @@ fn a_function_that_is_missed_when_it_is_called_is_named() {
     let path = cudnn.text();
     run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
         "\
-the loader ended the process that tried cuDNN while calling cudnnGetVersion, for lack of a function  [cudnn-aborted]
-  = help: install cuDNN, and the CUDA libraries that it is linked to, each whole and of one release
+the loader stopped the test process while calling cudnnGetVersion: a function is missing  [cudnn-aborted]
+  = help: reinstall cuDNN and the CUDA libraries that it is linked against, each in one version
   loader      {path}/libcudnn.so.9: undefined symbol: gone
 "
     ));
@@ -173,7 +173,7 @@ fn the_part_that_came_later_is_missed_where_it_belongs() {
         assert_eq!(
             ran.json["findings"][0]["summary"],
             format!(
-                "cuDNN {release} at `{}` lacks {file}, which a convolution needs",
+                "cuDNN {release} at `{}` is missing {file}, which convolutions need",
                 new.text()
             )
         );
@@ -192,13 +192,13 @@ fn the_part_that_came_later_is_missed_where_it_belongs() {
     let (here, there) = (old.text(), other.text());
     let told = format!(
         "
-warning: cuDNN 9.20.0 at `{here}` comes without {file}, and finds that of 9.23.2 elsewhere  [parts-mixed]
-  = help: install cuDNN 9.21 or a later one, which brings its own
-  = help: take `{there}` out of LD_LIBRARY_PATH
+warning: cuDNN 9.20.0 at `{here}` does not include `{file}` and loads version 9.23.2 from elsewhere  [parts-mixed]
+  = help: install cuDNN 9.21 or later, which includes this file
+  = help: remove `{there}` from LD_LIBRARY_PATH
   loaded      {here}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{here}`
-  elsewhere   {there}/{file}, by its file name
-  by way of   LD_LIBRARY_PATH, its entry `{there}`"
+  other file  {there}/{file}, version from its file name
+  origin      LD_LIBRARY_PATH, its entry `{there}`"
     );
     assert!(ran.text.ends_with(&told), "{}", ran.text);
     // 9.14 does not ask for it.

@@ -28,8 +28,8 @@ fn copy(from: &Path, to: &Path) {
 fn is_mended(folder: &Folder, variables: &[(&str, &str)], file: &str, export: &str, reason: &str) {
     let here = |text: &str| text.replace("HERE", folder.text());
     let text = here(&format!(
-        "libcudnn.so.9 cannot be loaded; `HERE/{file}` lies where the loader does not look  [cudnn-not-loadable]
-  = help: run `export LD_LIBRARY_PATH={export}` before the program
+        "cannot load `libcudnn.so.9`; `HERE/{file}` exists, but the loader does not search there  [cudnn-not-loadable]
+  = help: run `export LD_LIBRARY_PATH={export}` before you start the program
   reason      {reason}
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
 "
@@ -68,39 +68,37 @@ fn an_entry_that_the_loader_reads_in_another_way() {
         (
             "~/dnn/lib:/usr/lib",
             "HERE/opt/dnn/lib:/usr/lib",
-            "`~/dnn/lib` of LD_LIBRARY_PATH begins with `~`, which a shell fills in and the loader does not",
+            "`~/dnn/lib` of LD_LIBRARY_PATH begins with `~`, which a shell expands but the loader does not",
         ),
         (
             "/usr/lib:$HOME/dnn/lib",
             "/usr/lib:HERE/opt/dnn/lib",
-            "`$HOME/dnn/lib` of LD_LIBRARY_PATH begins with `$HOME`, which a shell fills in and the loader does not",
+            "`$HOME/dnn/lib` of LD_LIBRARY_PATH begins with `$HOME`, which a shell expands but the loader does not",
         ),
         (
             "\"HERE/opt/dnn/lib\"",
             "HERE/opt/dnn/lib",
-            "`\"HERE/opt/dnn/lib\"` of LD_LIBRARY_PATH has quotation marks, which the loader takes for a part of the name",
+            "`\"HERE/opt/dnn/lib\"` of LD_LIBRARY_PATH has quotation marks, which the loader treats as part of the name",
         ),
         (
             "/usr/lib,HERE/opt/dnn/lib",
             "/usr/lib:HERE/opt/dnn/lib",
-            "`/usr/lib,HERE/opt/dnn/lib` of LD_LIBRARY_PATH is one directory to the loader: between two it wants a \
-             colon, and no blank",
+            "`/usr/lib,HERE/opt/dnn/lib` of LD_LIBRARY_PATH is a single directory to the loader: separate directories with a colon and no space",
         ),
         (
             "/usr/lib: HERE/opt/dnn/lib",
             "/usr/lib:HERE/opt/dnn/lib",
-            "` HERE/opt/dnn/lib` of LD_LIBRARY_PATH is one directory to the loader: between two it wants a colon, \
-             and no blank",
+            "` HERE/opt/dnn/lib` of LD_LIBRARY_PATH is a single directory to the loader: separate directories with a colon and no space",
         ),
         (
             "HERE/opt/dnn",
             "HERE/opt/dnn/lib",
-            "`HERE/opt/dnn` of LD_LIBRARY_PATH is a directory above it, and the loader looks no deeper",
+            "`HERE/opt/dnn` of LD_LIBRARY_PATH is a parent directory, and the loader does not search subdirectories",
         ),
         (
             "HERE/opt:/usr/lib",
             "HERE/opt/dnn/lib:/usr/lib",
-            "`HERE/opt` of LD_LIBRARY_PATH is a directory above it, and the loader looks no deeper",
+            "`HERE/opt` of LD_LIBRARY_PATH is a parent directory, and the loader does not search subdirectories",
         ),
         (
             "HERE/opt/dnn/lib64",
@@ -110,8 +108,7 @@ fn an_entry_that_the_loader_reads_in_another_way() {
         (
             "HERE/opt/dnn/lib/libcudnn.so.9",
             "HERE/opt/dnn/lib",
-            "`HERE/opt/dnn/lib/libcudnn.so.9` of LD_LIBRARY_PATH is the file, and the loader looks into directories \
-             alone",
+            "`HERE/opt/dnn/lib/libcudnn.so.9` of LD_LIBRARY_PATH is the file itself, but the loader only searches directories",
         ),
     ] {
         let variables = [home, ("LD_LIBRARY_PATH", &*at(value))];
@@ -127,7 +124,7 @@ fn a_directory_with_a_blank_in_its_name_is_one() {
         &[("LD_LIBRARY_PATH", odd.file("o'dd one").to_str().unwrap())],
         "o'dd one/lib/libcudnn.so.9",
         "'HERE/o'\\''dd one/lib'",
-        "the entry `HERE/o'dd one` of LD_LIBRARY_PATH is a directory above it, and the loader looks no deeper",
+        "the entry `HERE/o'dd one` of LD_LIBRARY_PATH is a parent directory, and the loader does not search subdirectories",
     );
     let whole = odd.file("o'dd one/lib");
     run(
@@ -151,7 +148,7 @@ fn an_environment_that_is_active() {
         ],
         &format!("{lib}/libcudnn.so.9"),
         &format!("HERE/{lib}:/usr/lib"),
-        "VIRTUAL_ENV is `HERE/venv`, and the loader does not follow that variable",
+        "VIRTUAL_ENV is `HERE/venv`, but the loader ignores that variable",
     );
     let conda = cudnn_in("conda/lib");
     let named = conda.file("conda");
@@ -163,7 +160,7 @@ fn an_environment_that_is_active() {
         ],
         "conda/lib/libcudnn.so.9",
         "HERE/conda/lib",
-        "CONDA_PREFIX is `HERE/conda`, and the loader does not follow that variable",
+        "CONDA_PREFIX is `HERE/conda`, but the loader ignores that variable",
     );
 }
 
@@ -177,7 +174,7 @@ fn a_directory_in_path() {
         &[("LD_LIBRARY_PATH", ""), ("PATH", &path)],
         "opt/lib/libcudnn.so.9",
         "HERE/opt/lib",
-        "PATH names its directory, but the loader reads LD_LIBRARY_PATH instead",
+        "PATH contains its directory, but the loader reads LD_LIBRARY_PATH instead",
     );
     // An entry without the library, and a relative one.
     let path = format!("/usr/bin:{}:opt/lib", folder.text());
@@ -229,7 +226,7 @@ fn the_variable_is_set_where_the_program_is_started() {
         "add `Environment=\"LD_LIBRARY_PATH=HERE/conda/lib:/opt/50%%/lib\"` to `[Service]` in the unit, run `systemctl daemon-reload`, and restart the service"
     );
     // A shell of sudo's, and a terminal that systemd started.
-    let export = "run `export LD_LIBRARY_PATH=HERE/conda/lib` before the program";
+    let export = "run `export LD_LIBRARY_PATH=HERE/conda/lib` before you start the program";
     let shell = [("SUDO_COMMAND", "/bin/bash"), ("INVOCATION_ID", "0a1b")];
     assert_eq!(help("exec \"$@\"", &shell), export);
     let terminal = [("SYSTEMD_EXEC_PID", "1"), ("SUDO_COMMAND", "")];
@@ -244,17 +241,17 @@ fn what_was_fetched() {
         (
             "guard",
             ("CUDNN_GUARD_HOME", "guard"),
-            "CUDNN_GUARD_HOME is `HERE/guard`, and the loader does not follow that variable",
+            "CUDNN_GUARD_HOME is `HERE/guard`, but the loader ignores that variable",
         ),
         (
             "data/cudnn-guard",
             ("XDG_DATA_HOME", "data"),
-            "`cudnn-guard fetch` installed it, and the loader does not look there",
+            "`cudnn-guard fetch` installed it, but the loader does not search there",
         ),
         (
             "home/.local/share/cudnn-guard",
             ("HOME", "home"),
-            "`cudnn-guard fetch` installed it, and the loader does not look there",
+            "`cudnn-guard fetch` installed it, but the loader does not search there",
         ),
     ] {
         let lib = format!("{dir}/{lib}");
@@ -291,9 +288,9 @@ fn what_could_not_be_loaded_there_either_is_not_named() {
     ];
     run("startup", &venv.0, &variables).must_say(
         "\
-cudnn-guard: unknown: libcudnn.so.9 cannot be loaded  [cudnn-not-loadable]
-  = help: write each directory of LD_LIBRARY_PATH out in full, with colons between them
-  reason      the entry `~/x` of LD_LIBRARY_PATH begins with `~`, which a shell fills in and the loader does not
+cudnn-guard: unknown: cannot load `libcudnn.so.9`  [cudnn-not-loadable]
+  = help: write full paths in LD_LIBRARY_PATH, separated by colons
+  reason      the entry `~/x` of LD_LIBRARY_PATH begins with `~`, which a shell expands but the loader does not
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
 ",
     );
@@ -309,12 +306,10 @@ fn a_relative_entry() {
     };
     let said = start("opt").stderr;
     assert!(
-        said.contains(
-            "  = help: write each directory of LD_LIBRARY_PATH out in full, with colons between them\n"
-        ),
+        said.contains("  = help: write full paths in LD_LIBRARY_PATH, separated by colons\n"),
         "{said}"
     );
-    let reason = "\n  reason      the entry `opt/lib` of LD_LIBRARY_PATH is relative, and the working directory has no such directory\n";
+    let reason = "\n  reason      the entry `opt/lib` of LD_LIBRARY_PATH is relative and does not exist in the working directory\n";
     assert!(said.contains(reason), "{said}");
     assert_eq!(start("").stderr, "");
 }
@@ -337,7 +332,7 @@ fn a_directory_that_ldconfig_does_not_know_yet() {
     assert_eq!(
         found.reason(),
         format!(
-            "`{path}/ld.so.conf.d/b.conf` names its directory, and /etc/ld.so.cache does not have it yet"
+            "`{path}/ld.so.conf.d/b.conf` lists its directory, but /etc/ld.so.cache does not contain it yet"
         )
     );
     assert_eq!(found.help(), "run `ldconfig` as root");
@@ -368,12 +363,11 @@ fn ldconfig_is_asked_for_and_mends_it() {
     let path = cudnn.text();
     let said = format!(
         "\
-libcudnn.so.9 cannot be loaded; `{path}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
+cannot load `libcudnn.so.9`; `{path}/libcudnn.so.9` exists, but the loader does not search there  [cudnn-not-loadable]
   = help: run `ldconfig` as root
 "
     );
-    let reason = "  reason      `/etc/ld.so.conf.d/zz-cudnn.conf` names its directory, and /etc/ld.so.cache does not have \
-         it yet\n";
+    let reason = "  reason      `/etc/ld.so.conf.d/zz-cudnn.conf` lists its directory, but /etc/ld.so.cache does not contain it yet\n";
     assert!(text.starts_with(&said) && text.contains(reason), "{text}");
     assert!(text.ends_with("\n78\n"), "{text}");
     assert_eq!(ran.status.code(), Some(0));
@@ -404,9 +398,9 @@ fn a_setuid_program_is_told_what_its_loader_ignores() {
         String::from_utf8(output.stderr).unwrap(),
         format!(
             "\
-cudnn-guard: unknown: libcudnn.so.9 cannot be loaded; `{path}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
-  = help: name `{path}` in /etc/ld.so.conf, and run `ldconfig` as root
-  reason      the entry `{path}` of LD_LIBRARY_PATH is that directory, and the loader ignores the variable for a program with more rights than its user (setuid)
+cudnn-guard: unknown: cannot load `libcudnn.so.9`; `{path}/libcudnn.so.9` exists, but the loader does not search there  [cudnn-not-loadable]
+  = help: add `{path}` to /etc/ld.so.conf, and run `ldconfig` as root
+  reason      the entry `{path}` of LD_LIBRARY_PATH is that directory, but the loader ignores the variable for a program with elevated privileges (setuid)
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
 "
         )

@@ -17,34 +17,33 @@ type Fault = (fn(&Path), &'static str, &'static str);
 const FAULTS: [Fault; 6] = [
     (
         |file| symlink(file.file_name().unwrap(), file).unwrap(),
-        "is a link that leads in a circle",
-        "remove that link, and install cuDNN in `HERE` again",
+        "is a symlink loop",
+        "remove that link, and reinstall cuDNN in `HERE`",
     ),
     (
         |file| symlink("gone.so.9.14.0", file).unwrap(),
-        "is a link that leads to `HERE/gone.so.9.14.0`, where nothing is",
-        "remove that link, and install cuDNN in `HERE` again",
+        "is a broken link to `HERE/gone.so.9.14.0`",
+        "remove that link, and reinstall cuDNN in `HERE`",
     ),
     (
         |file| fs::write(file, "").unwrap(),
         "is empty",
-        "install cuDNN in `HERE`: a container image may hold an empty file where the real one is mounted when it runs",
+        "reinstall cuDNN in `HERE`: a container image may contain an empty file where the real one is mounted at run time",
     ),
     (
         |file| fs::write(file, "version https://git-lfs.github.com/spec/v1\noid 1\n").unwrap(),
-        "is not an ELF library, but a pointer of Git LFS to one",
-        "run `git lfs pull` in the repository that the file is from: the file is a pointer to the library",
+        "is not an ELF library but a Git LFS pointer",
+        "run `git lfs pull` in the repository that contains the file: the file is only a pointer to the library",
     ),
     (
         |file| fs::write(file, "404: Not Found\n").unwrap(),
-        "is not an ELF library, but a text that begins with \"404: Not Found\"",
-        "install cuDNN in `HERE` again",
+        "is not an ELF library but text that begins with \"404: Not Found\"",
+        "reinstall cuDNN in `HERE`",
     ),
     (
         |file| fs::create_dir(file).unwrap(),
         "is a directory, not a file",
-        "remove that directory, and install cuDNN in `HERE`: docker makes one where it is to mount a file that the \
-         host does not have",
+        "remove that directory, and reinstall cuDNN in `HERE`: Docker creates a directory if a file to mount does not exist on the host",
     ),
 ];
 
@@ -57,7 +56,7 @@ fn a_first_library_that_is_none() {
         let (what, help) = (what.replace("HERE", path), help.replace("HERE", path));
         let text = format!(
             "\
-{SHIM} cannot be loaded; `{path}/{SHIM}` {what}  [cudnn-not-loadable]
+cannot load `{SHIM}`; `{path}/{SHIM}` {what}  [cudnn-not-loadable]
   = help: {help}
   found via   LD_LIBRARY_PATH, its entry `{path}`
   loader      "
@@ -112,7 +111,7 @@ fn a_pipe_is_told_and_not_opened() {
         ran.must_end_with(78).must_begin(&format!(
             "\
 `{path}/{file}` is a pipe or a device, not a file  [library-damaged]
-  = help: remove it, and install cuDNN in `{path}` again
+  = help: remove it, and reinstall cuDNN in `{path}`
   {}found via   LD_LIBRARY_PATH, its entry `{path}`
 ",
             also.replace("HERE", path)
@@ -136,8 +135,8 @@ fn a_first_library_without_its_link() {
     let ran = run("startup", &cudnn.0, &[GPU]);
     ran.must_end_with(78).must_begin(&format!(
         "\
-{SHIM} cannot be loaded; `{path}/libcudnn.so.9.14.0` has no link `{SHIM}` beside it  [cudnn-not-loadable]
-  = help: make its links: `sudo ldconfig -n {path}`
+cannot load `{SHIM}`; `{path}/libcudnn.so.9.14.0` has no link `{SHIM}` next to it  [cudnn-not-loadable]
+  = help: create its links: `sudo ldconfig -n {path}`
   found via   LD_LIBRARY_PATH, its entry `{path}`
 "
     ));
@@ -162,7 +161,7 @@ fn a_sound_one_behind_is_taken_where_the_loader_takes_it() {
             ran.must_end_with(0).must_say("");
         } else {
             ran.must_end_with(78).must_begin(&format!(
-                "{SHIM} cannot be loaded; `{}/{SHIM}` {what}  [cudnn-not-loadable]\n",
+                "cannot load `{SHIM}`; `{}/{SHIM}` {what}  [cudnn-not-loadable]\n",
                 first.text()
             ));
         }
@@ -205,8 +204,8 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
     let text = as_another(&cudnn, &cudnn.0);
     let wanted = format!(
         "\
-{SHIM} cannot be loaded; `{path}/{SHIM}` may not be read by this user  [cudnn-not-loadable]
-  = help: let everybody open it: `sudo chmod -R a+rX {path}/{SHIM}`
+cannot load `{SHIM}`; `{path}/{SHIM}` cannot be read: permission denied  [cudnn-not-loadable]
+  = help: make it readable: `sudo chmod -R a+rX {path}/{SHIM}`
 "
     );
     assert!(text.starts_with(&wanted), "{text}");
@@ -215,8 +214,8 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
     let text = as_another(&cudnn, &cudnn.0);
     let wanted = format!(
         "\
-`{path}/{PART}` may not be read by this user  [io-error]
-  = help: let everybody open it: `sudo chmod -R a+rX {path}/{PART}`
+`{path}/{PART}` cannot be read: permission denied  [io-error]
+  = help: make it readable: `sudo chmod -R a+rX {path}/{PART}`
 "
     );
     assert!(text.starts_with(&wanted), "{text}");
@@ -234,8 +233,8 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
         let (folder, above) = (folder.display(), above.text());
         let wanted = format!(
             "\
-{SHIM} cannot be loaded; `{folder}/{SHIM}` cannot be reached: this user may not enter `{above}/closed`  [cudnn-not-loadable]
-  = help: let this user enter it: `sudo chmod a+x {above}/closed`
+cannot load `{SHIM}`; `{folder}/{SHIM}` cannot be reached: no permission to enter `{above}/closed`  [cudnn-not-loadable]
+  = help: make that directory accessible: `sudo chmod a+x {above}/closed`
 "
         );
         assert!(text.starts_with(&wanted), "{text}");
@@ -245,7 +244,7 @@ fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
     let way = format!("{}:{}", lib.display(), named.file(SHIM).display());
     let text = as_another(&above, Path::new(&way));
     let wanted = format!(
-        "{SHIM} cannot be loaded; `{}/{SHIM}` lies where the loader does not look  [cudnn-not-loadable]\n",
+        "cannot load `{SHIM}`; `{}/{SHIM}` exists, but the loader does not search there  [cudnn-not-loadable]\n",
         named.text()
     );
     assert!(text.starts_with(&wanted), "{text}");

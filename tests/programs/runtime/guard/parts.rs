@@ -17,11 +17,11 @@ fn a_missing_part_ends_the_program() {
             .must_end_with(78)
             .must_begin(&format!(
                 "\
-cuDNN 9.14.0 at `{path}` lacks libcudnn_{part}.so.9, which a convolution needs  [parts-missing]
-  = help: install cuDNN 9.14.0 again in `{path}`, whole, since the first library opens the others from there
+cuDNN 9.14.0 at `{path}` is missing libcudnn_{part}.so.9, which convolutions need  [parts-missing]
+  = help: reinstall cuDNN 9.14.0 in `{path}`: the main library opens the others from there
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
-  looked at   {path}
+  searched    {path}
 "
             ));
     }
@@ -42,20 +42,20 @@ fn parts_of_a_third_release_go_with_the_wrong_cudnn() {
         let ran = run("startup", &old.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
         ran.must_end_with(78).must_begin(&format!(
             "\
-loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
+loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
   = help: {help}
   loaded      {}/libcudnn.so.9
 ",
             old.text()
         ));
     };
-    let wanted = "cuDNN 9.14 or a later 9.x";
+    let wanted = "cuDNN 9.14 or later 9.x";
     let (path, third) = (old.text(), parts.text());
     let instead = |wanted: &str| {
-        format!("take `{path}` out of LD_LIBRARY_PATH, or put the directory of {wanted} before it")
+        format!("remove `{path}` from LD_LIBRARY_PATH, or add the directory of {wanted} before it")
     };
     let both = format!(
-        "take `{third}` out of LD_LIBRARY_PATH, and {}",
+        "remove `{third}` from LD_LIBRARY_PATH, and {}",
         instead(wanted)
     );
     says(&[&parts, &old], &both);
@@ -100,11 +100,11 @@ fn a_part_that_the_program_says_it_needs_ends_it() {
         .must_end_with(78)
         .must_begin(&format!(
             "\
-cuDNN 9.14.0 at `{path}` lacks libcudnn_adv.so.9, which this program needs  [parts-missing]
-  = help: install cuDNN 9.14.0 again in `{path}`, whole, since the first library opens the others from there
+cuDNN 9.14.0 at `{path}` is missing libcudnn_adv.so.9, which this program needs  [parts-missing]
+  = help: reinstall cuDNN 9.14.0 in `{path}`: the main library opens the others from there
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
-  looked at   {path}
+  searched    {path}
 "
         ));
     run("version", &cudnn.0, &[needs]).must_be("fail", &["parts-missing"]);
@@ -139,7 +139,7 @@ fn a_damaged_part_is_seen_before_it_is_opened() {
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(78)
         .must_begin(&format!(
-            "`{}/libcudnn_ops.so.9` is cut off: it ends at byte 5000, and its segments reach to ",
+            "`{}/libcudnn_ops.so.9` is truncated: its size is 5000 bytes, but its segments extend to byte ",
             cudnn.text()
         ));
     // Without the guard's look at the file, this one would die in dlopen with SIGBUS.
@@ -173,11 +173,11 @@ fn parts_of_two_releases_end_the_program() {
         .must_end_with(78)
         .must_begin(&format!(
             "\
-cuDNN 9.14.0 at `{path}` is mixed with libcudnn_ops.so.9 of 9.10.2  [parts-mixed]
-  = help: remove all `libcudnn*` files from `{path}` and install one cuDNN there, whole
+`libcudnn_ops.so.9` in `{path}` is version 9.10.2, but the rest of cuDNN is 9.14.0  [parts-mixed]
+  = help: remove all `libcudnn*` files from `{path}` and reinstall cuDNN
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
-  parts       9.14.0  {path}/libcudnn_graph.so.9
+  sub-libs    9.14.0  {path}/libcudnn_graph.so.9
               9.10.2  {path}/libcudnn_ops.so.9
               9.14.0  {path}/libcudnn_adv.so.9
 "
@@ -211,8 +211,8 @@ fn a_library_that_a_part_needs_is_named() {
     let path = cudnn.text();
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "\
-`{path}/libcudnn_heuristic.so.9` needs libgone.so.1, which the loader does not find  [cudnn-not-loadable]
-  = help: install libgone.so.1, or put its directory into LD_LIBRARY_PATH
+`{path}/libcudnn_heuristic.so.9` requires libgone.so.1, which the loader does not find  [cudnn-not-loadable]
+  = help: install libgone.so.1, or add its directory to LD_LIBRARY_PATH
   loader      libgone.so.1: cannot open shared object file: No such file or directory
 "
     ));
@@ -277,7 +277,7 @@ fn a_version_check_of_eight_that_fails_is_named() {
     let ran = run("check", &eight.0, &[GPU, ("TEST_BUILT", "8.9.7")]);
     ran.must_be("fail", &["parts-mixed"]);
     let evidence = &ran.json["findings"][0]["evidence"];
-    assert_eq!(evidence["refused by"], "cudnnCnnInferVersionCheck");
+    assert_eq!(evidence["mismatch"], "cudnnCnnInferVersionCheck");
 }
 
 /// A program that says that it needs adv has that one asked too; for others it is not even opened.
@@ -294,7 +294,7 @@ fn the_version_check_of_adv_is_called_where_it_is_needed() {
     let ran = run("check", &cudnn.0, &[GPU, ("TEST_NEEDS", "1")]);
     ran.must_be("fail", &["parts-mixed"]);
     let evidence = &ran.json["findings"][0]["evidence"];
-    assert_eq!(evidence["refused by"], "cudnnAdvVersionCheck");
+    assert_eq!(evidence["mismatch"], "cudnnAdvVersionCheck");
 }
 
 /// LOD-19: as with a cuDNN that is newer than the system's C library.
@@ -317,8 +317,8 @@ fn a_part_that_wants_a_newer_library_is_refused_in_the_loaders_words() {
     let path = cudnn.text();
     run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
         "\
-`{path}/libcudnn_cnn.so.9` needs SYSTEM_2.27 of `{path}/libsystem.so.1`, which has no such version  [cudnn-not-loadable]
-  = help: install the release of `{path}/libsystem.so.1` that belongs to it
+`{path}/libcudnn_cnn.so.9` requires SYSTEM_2.27 from `{path}/libsystem.so.1`, which does not define it  [cudnn-not-loadable]
+  = help: install the version of `{path}/libsystem.so.1` that it was built with
   loader      {path}/libsystem.so.1: version `SYSTEM_2.27' not found (required by {path}/libcudnn_cnn.so.9)"
     ));
 }
@@ -335,14 +335,14 @@ fn a_part_that_there_is_no_memory_for_ends_nothing() {
             "cudnn-guard: unknown: there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n  \
              = help: raise the limit: `ulimit -v unlimited`\n  \
              loader      {}: failed to map segment from shared object\n  \
-             limit       800 MiB for this process, by `ulimit -v`\n",
+             limit       800 MiB for this process, set by `ulimit -v`\n",
             // The loader names a file as it was asked for it.
             if name == "libcudnn.so.9" { name.to_string() } else { format!("{path}/{name}") }
         ));
         let ran = run("check", &cudnn.0, &[GPU, limit]);
         ran.must_be("unknown", &["cudnn-not-loadable"]);
         let finding = &ran.json["findings"][0];
-        let by = "800 MiB for this process, by `ulimit -v`";
+        let by = "800 MiB for this process, set by `ulimit -v`";
         assert_eq!(finding["evidence"]["limit"], by);
         assert_eq!(finding["help"][0], "raise the limit: `ulimit -v unlimited`");
     }
@@ -356,7 +356,7 @@ fn a_part_that_there_is_no_file_left_for_is_no_fault_of_cudnns() {
     assert_eq!(
         finding.to_string(),
         format!(
-            "this process has as many files open as it may, so that cuDNN could not be checked  [io-error]\n  \
+            "this process has reached its limit on open files, so cuDNN could not be checked  [io-error]\n  \
              = help: raise the limit: `ulimit -n 4096`\n  \
              reason      {words}"
         )

@@ -162,13 +162,13 @@ fn what_cudarc_opens_is_judged() {
         .must_end_with(78)
         .must_begin(&format!(
             "\
-libcudnn.so cannot be loaded, nor by any other name that cudarc tries; there is only libcudnn.so.8  [cudnn-not-loadable]
-  = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
-  = help: use a build of this program for cuDNN 8; a link from one name to the other does not help
+cannot load `libcudnn.so` or any other name that cudarc tries; only `libcudnn.so.8` was found  [cudnn-not-loadable]
+  = help: install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH
+  = help: use a build of this program for cuDNN 8; linking one name to the other does not help
   loader      libcudnn.so: cannot open shared object file: No such file or directory
-              (and so for 16 names more)
-  there is    {path}/libcudnn.so.8
-  looked at   LD_LIBRARY_PATH, its entry `{path}`
+              (and 16 more names)
+  available   {path}/libcudnn.so.8
+  searched    LD_LIBRARY_PATH, its entry `{path}`
 "
         ));
     // What it has opened is judged.
@@ -211,7 +211,7 @@ fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
     let (path, taken) = (wheel.text(), old.text());
     let way = format!("{path}:{taken}");
     let instead = format!(
-        "  = help: take `{taken}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14.0 with a \
+        "  = help: remove `{taken}` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14.0 with a \
          `libcudnn.so` before it\n"
     );
     // One that never asks for libcudnn.so.9 would find nothing then.
@@ -219,11 +219,11 @@ fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
         let variables = [("TEST_CUDARC", release), GPU, ("LD_LIBRARY_PATH", &way)];
         run("startup", &wheel.0, &variables).must_end_with(78).must_begin(&format!(
             "\
-loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
-  = help: put a link `libcudnn.so` to `libcudnn.so.9` into `{path}`: cudarc asks for that name everywhere before it asks for another
+loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
+  = help: create a link `libcudnn.so` to `libcudnn.so.9` in `{path}`: cudarc searches all directories for that name before any other
 {instead}  loaded      {taken}/libcudnn.so
   found via   LD_LIBRARY_PATH, its entry `{taken}`
-  there is    {path}/libcudnn.so.9
+  available   {path}/libcudnn.so.9
 "
         ));
     }
@@ -239,9 +239,8 @@ loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [
     };
     startup(&behind).must_end_with(78).must_begin(&format!(
         "\
-loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
-  = help: take `{taken}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x with a `libcudnn.so` \
-before it
+loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `{taken}` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x with a `libcudnn.so` before it
   loaded      {taken}/libcudnn.so
 "
     ));
@@ -251,8 +250,8 @@ before it
     let behind = format!("{}:{path}", plain.text());
     startup(&behind).must_end_with(78).must_begin(&format!(
         "\
-loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
-  = help: take `{}` out of LD_LIBRARY_PATH",
+loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `{}` from LD_LIBRARY_PATH",
         plain.text()
     ));
     startup(path).must_end_with(0).must_say("");
@@ -270,27 +269,27 @@ fn a_cudarc_of_old_does_not_ask_for_libcudnn_so_9() {
     run("startup", &cudnn.0, &[GPU, cudarc("0.19.1")])
         .must_end_with(78)
         .must_begin(&format!(
-            "\
-libcudnn.so cannot be loaded, nor by any other name that cudarc 0.19.1 tries; there is only libcudnn.so.9  [cudnn-not-loadable]
-  = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too
-  = help: put a link `libcudnn.so` to it into `{path}`, as the -dev packages have it
+            "cannot load `\
+libcudnn.so` or any other name that cudarc 0.19.1 tries; only `libcudnn.so.9` was found  [cudnn-not-loadable]
+  = help: build the program with cudarc 0.19.2 or later, which also searches for libcudnn.so.9
+  = help: create a link `libcudnn.so` to it in `{path}`, as the -dev packages have it
   loader      libcudnn.so: cannot open shared object file: No such file or directory
-              (and so for 13 names more)
-  there is    {path}/libcudnn.so.9
-  looked at   LD_LIBRARY_PATH, its entry `{path}`
+              (and 13 more names)
+  available   {path}/libcudnn.so.9
+  searched    LD_LIBRARY_PATH, its entry `{path}`
 "
         ));
     let ran = run("check", &cudnn.0, &[GPU, cudarc("0.19.1")]);
     let finding = &ran.json["findings"][0];
     assert_eq!(
-        finding["evidence"]["there is"],
+        finding["evidence"]["available"],
         format!("{path}/libcudnn.so.9")
     );
     assert_eq!(
         finding["help"],
         serde_json::json!([
-            "build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too",
-            format!("put a link `libcudnn.so` to it into `{path}`, as the -dev packages have it"),
+            "build the program with cudarc 0.19.2 or later, which also searches for libcudnn.so.9",
+            format!("create a link `libcudnn.so` to it in `{path}`, as the -dev packages have it"),
         ])
     );
     run("check", &cudnn.0, &[GPU, cudarc("0.19.2")]).must_be("pass", &[]);
@@ -334,12 +333,12 @@ fn another_major_is_named_when_the_wanted_one_is_not_there() {
     ran.must_be("fail", &["cudnn-not-loadable"]);
     let finding = &ran.json["findings"][0];
     assert_eq!(
-        finding["evidence"]["there is"],
+        finding["evidence"]["available"],
         format!("{path}/libcudnn.so.8")
     );
     assert_eq!(
         finding["help"][0],
-        "install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH"
+        "install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH"
     );
 }
 
@@ -410,12 +409,12 @@ fn a_library_that_the_first_library_needs_is_named() {
     assert_eq!(
         finding["summary"],
         format!(
-            "`{}` needs libgone.so.1, which the loader does not find",
+            "`{}` requires libgone.so.1, which the loader does not find",
             first.display()
         )
     );
     assert_eq!(
         finding["help"],
-        serde_json::json!(["install libgone.so.1, or put its directory into LD_LIBRARY_PATH"])
+        serde_json::json!(["install libgone.so.1, or add its directory to LD_LIBRARY_PATH"])
     );
 }

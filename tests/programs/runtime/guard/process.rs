@@ -56,19 +56,19 @@ fn a_sound_one_passes_in_silence() {
             "\
 cuDNN: pass
   built with  cuDNN 9.14.0, CUDA 13.0
-  loaded      {path}/libcudnn.so.9: 9.14.0, for CUDA 13
+  loaded      {path}/libcudnn.so.9: 9.14.0, built for CUDA 13
   found via   LD_LIBRARY_PATH, its entry `{path}`
-  parts in    {path}
-    libcudnn_graph.so.9                     9.14.0 by its version symbol
-    libcudnn_ops.so.9                       9.14.0 by its version symbol
-    libcudnn_cnn.so.9                       release unknown
-    libcudnn_heuristic.so.9                 release unknown
-    libcudnn_engines_precompiled.so.9       release unknown
-    libcudnn_engines_runtime_compiled.so.9  release unknown
-    libcudnn_adv.so.9                       9.14.0 by its version symbol
-  driver      /drv/libcuda.so.1 580.1, serves CUDA 13.0
+  sub-libs    {path}
+    libcudnn_graph.so.9                     9.14.0 from its version symbol
+    libcudnn_ops.so.9                       9.14.0 from its version symbol
+    libcudnn_cnn.so.9                       version unknown
+    libcudnn_heuristic.so.9                 version unknown
+    libcudnn_engines_precompiled.so.9       version unknown
+    libcudnn_engines_runtime_compiled.so.9  version unknown
+    libcudnn_adv.so.9                       9.14.0 from its version symbol
+  driver      /drv/libcuda.so.1 580.1, supports CUDA 13.0
   device      Test\\tGPU, compute capability 9.0
-  tried       f32 convolution forward on Test\\tGPU: pass, largest error 1.2e-7, 0.5 ms"
+  tested      f32 convolution forward on Test\\tGPU: pass, largest error 1.2e-7, 0.5 ms"
         )
     );
 }
@@ -88,15 +88,15 @@ fn an_older_one_ends_the_program() {
     let path = cudnn.text();
     let cause = format!(
         "\
-loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]
-  = help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of cuDNN 9.14 or a later 9.x before it
+loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
+  = help: remove `{path}` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x before it
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
-  built with  9.14.0, so 9.14 or a later 9.x may be loaded
+  built with  9.14.0 (compatible: 9.14 or later 9.x)
 "
     );
     let see = "  see         cudnn-guard explain cudnn-version-mismatch\n";
-    let hint = "  = help: set CUDNN_GUARD=warn to start the program all the same\n\n";
+    let hint = "  = help: set CUDNN_GUARD=warn to start the program anyway\n\n";
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(78)
         .must_begin(&format!("{cause}{see}{hint}cuDNN: fail\n"));
@@ -120,20 +120,19 @@ loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  [
 fn operators_let_pass_what_they_name() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let allow = ("CUDNN_GUARD_ALLOW", "no-gpu, cudnn-version-mismatch");
-    let said = "cudnn-guard: let pass by CUDNN_GUARD_ALLOW: loaded cuDNN 9.10.2 is older than the 9.14.0 that this \
-                program was built with  [cudnn-version-mismatch]\n";
+    let said = "cudnn-guard: allowed by CUDNN_GUARD_ALLOW: loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n";
     run("startup", &cudnn.0, &[GPU, allow])
         .must_end_with(0)
         .must_say(said);
     // Beside what is not known too.
     let ran = run("startup", &cudnn.0, &[("TEST_GPU", "none"), allow]);
-    let unknown = "cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]\n";
+    let unknown = "cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]\n";
     ran.must_end_with(0).must_begin(&format!("{said}{unknown}"));
     let ran = run("check", &cudnn.0, &[GPU, allow]);
     ran.must_be("pass", &["cudnn-version-mismatch"]);
     assert_eq!(ran.json["findings"][0]["severity"], "warning");
     assert_eq!(
-        ran.json["findings"][0]["evidence"]["let pass"],
+        ran.json["findings"][0]["evidence"]["allowed"],
         "by CUDNN_GUARD_ALLOW"
     );
 }
@@ -144,8 +143,8 @@ fn values_that_cannot_be_read_are_named() {
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD", "on"), ("CUDNN_GUARD_DEADLINE", "soon")])
         .must_end_with(0)
         .must_say(
-            "cudnn-guard: CUDNN_GUARD=\"on\" is not deny, warn or off; deny it is\n\
-             cudnn-guard: CUDNN_GUARD_DEADLINE=\"soon\" is not a number of seconds above 0; 60 it is\n",
+            "cudnn-guard: CUDNN_GUARD=\"on\" is not one of deny, warn, off; using deny\n\
+             cudnn-guard: CUDNN_GUARD_DEADLINE=\"soon\" is not a number of seconds above 0; using 60\n",
         );
 }
 
@@ -176,10 +175,10 @@ cudnn-guard: unknown: `libcuda.so.1`, the library of NVIDIA's driver, cannot be 
         .must_end_with(0)
         .must_say(
             "\
-cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
+cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
   = help: run on a machine that has a GPU, or ask the scheduler for one
   library     /drv/libcuda.so.1
-  driver      580.1, for CUDA up to 13.0
+  driver      580.1, supports CUDA 13.0
 ",
         );
     let ran = run("check", &cudnn.0, &[("TEST_GPU", "none")]);
@@ -195,7 +194,7 @@ cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
   = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in
   loader      libcuda.so.1:
               no
-  required    CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU, its driver and cuDNN
+  required    CUDNN_GUARD_REQUIRE_GPU=1 requires a GPU, its driver and cuDNN
   see         cudnn-guard explain driver-missing
   = help: set CUDNN_GUARD=warn",
         );
@@ -207,7 +206,7 @@ fn what_else_was_found_is_said_beside_what_is_not_known() {
     let cudnn = sound();
     let path = cudnn.text();
     let no_gpu = "\
-cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
+cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
   = help: run on a machine that has a GPU, or ask the scheduler for one
   library     /drv/libcuda.so.1
 ";
@@ -221,8 +220,8 @@ cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
     run("startup", &cudnn.0, &old[..2])
         .must_end_with(0)
         .must_say(&format!(
-            "{no_gpu}  also        the NVIDIA driver serves CUDA 12.2, and the loaded cuDNN is for CUDA 13  \
-             [driver-too-old]; help: install an NVIDIA driver for CUDA 13 or later\n"
+            "{no_gpu}  also        the NVIDIA driver supports CUDA 12.2, but the loaded cuDNN requires CUDA 13  \
+             [driver-too-old]; help: upgrade the NVIDIA driver to a version that supports CUDA 13\n"
         ));
     let shim = "unsigned long cudnnGetVersion(void) { return 91400; }
         unsigned long cudnnGetCudartVersion(void) { return 12090; }";
@@ -230,8 +229,8 @@ cudnn-guard: unknown: NVIDIA's driver shows no GPU  [no-gpu]
     run("startup", &cudnn.0, &[none])
         .must_end_with(0)
         .must_say(&format!(
-            "{no_gpu}  also        loaded cuDNN is for CUDA 12, and this program was built with one for CUDA 13  \
-             [cuda-flavour-mismatch]; help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of the \
+            "{no_gpu}  also        loaded cuDNN was built for CUDA 12, but this program was built with cuDNN for CUDA 13  \
+             [cuda-flavour-mismatch]; help: remove `{path}` from LD_LIBRARY_PATH, or add the directory of the \
              cuDNN for CUDA 13 before it\n"
         ));
     // It may work all the same, and then nothing is said.
@@ -251,10 +250,10 @@ fn nothing_to_load_is_a_failure_only_beside_a_gpu() {
         .must_end_with(78)
         .must_begin(&format!(
             "\
-libcudnn.so.9 cannot be loaded  [cudnn-not-loadable]
-  = help: install cuDNN 9, or put the directory of its libcudnn.so.9 into LD_LIBRARY_PATH
+cannot load `libcudnn.so.9`  [cudnn-not-loadable]
+  = help: install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
-  looked at   LD_LIBRARY_PATH, its entry `{path}`
+  searched    LD_LIBRARY_PATH, its entry `{path}`
 "
         ));
     run("check", &empty.0, &[GPU, ("TEST_LINKED", "1")]).must_be("unknown", &["not-loaded-yet"]);
@@ -274,8 +273,8 @@ fn a_thorough_check_says_what_was_left_out() {
     assert!(row["context_milliseconds"].is_null() && row["handle_milliseconds"].is_null());
     assert!(
         ran.text.ends_with(
-            "\n  tried       f32 convolution forward on Test\\tGPU: pass, largest error 1.2e-7, 0.5 ms\
-             \n  not tried   bf16 convolution forward: this\\tGPU is too old"
+            "\n  tested      f32 convolution forward on Test\\tGPU: pass, largest error 1.2e-7, 0.5 ms\
+             \n  not tested  bf16 convolution forward: this\\tGPU is too old"
         ),
         "{}",
         ran.text
@@ -341,7 +340,7 @@ fn what_the_tables_say_of_a_release_is_said_without_a_gpu() {
     assert_eq!(ran.json["findings"][0]["severity"], "note");
     assert_eq!(
         ran.json["findings"][0]["summary"],
-        "cuDNN 9.30.1 is newer than 9.28.0, the newest that this cudnn-guard knows, and is judged as that is"
+        "cuDNN 9.30.1 is newer than cudnn-guard knows; using the rules for 9.28.0"
     );
 }
 
@@ -358,9 +357,8 @@ fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
     // Untold, it may end the process for want of the other parts.
     run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
     run("startup", &cudnn.0, &[GPU]).must_end_with(0).must_say(
-        "cudnn-guard: unknown: this cuDNN only compiles graphs at run time, and is not told so, \
-         so no convolution was tried  [convolution-failed]\n  \
-         = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, as NVIDIA asks for a cuDNN without its other parts\n",
+        "cudnn-guard: unknown: this cuDNN only compiles graphs at run time and is not configured for it, so no convolution was tested  [convolution-failed]\n  \
+         = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, which NVIDIA requires for a cuDNN without the other sub-libraries\n",
     );
     run("check", &cudnn.0, &[]).must_be("unknown", &["driver-missing"]);
     // Where nothing is served, nothing is known.

@@ -110,10 +110,10 @@ fn a_policy_that_nobody_knows_yet_is_not_guessed_at() {
             let text = failure.to_string();
             assert!(
                 text.starts_with(&format!(
-                    "what this program may load is written in a way that this cudnn-guard does not know  \
+                    "this program was built with a rule that this version of cudnn-guard does not know  \
                      [unknown-newer-version]\n  \
-                     = help: use the same release of cudnn-guard in [dependencies] and [build-dependencies] of \
-                     Cargo.toml\n  written by  cudnn-guard 0.9.0\n  written     {line}\n"
+                     = help: use the same version of cudnn-guard in [dependencies] and [build-dependencies] of \
+                     Cargo.toml\n  written by  cudnn-guard 0.9.0\n  rule        {line}\n"
                 )),
                 "{text}"
             );

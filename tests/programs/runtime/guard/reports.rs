@@ -121,9 +121,9 @@ fn a_termination_message_is_one_short_line() {
     assert_eq!(
         std::fs::read_to_string(&log).unwrap(),
         format!(
-            "cudnn-guard: fail: loaded cuDNN 9.10.2 is older than the 9.14.0 that this program was built with  \
-             [cudnn-version-mismatch]; help: take `{path}` out of LD_LIBRARY_PATH, or put the directory of cuDNN \
-             9.14 or a later 9.x before it\n"
+            "cudnn-guard: fail: loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  \
+             [cudnn-version-mismatch]; help: remove `{path}` from LD_LIBRARY_PATH, or add the directory of cuDNN \
+             9.14 or later 9.x before it\n"
         )
     );
     // However long the names are.

@@ -100,18 +100,18 @@ fn a_mismatch_says_what_may_be_loaded() {
     };
     assert_eq!(
         text(&built(Policy::Compatible), Version::new(8, 9, 7)),
-        "loaded cuDNN 8.9.7 is of another major release than the 9.14.0 that this program was built with  \
-         [cudnn-version-mismatch]\n  built with  9.14.0, so 9.14 or a later 9.x may be loaded"
+        "loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program was built with  \
+         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: 9.14 or later 9.x)"
     );
     assert_eq!(
         text(&built(Policy::Exact), Version::new(9, 14, 1)),
-        "loaded cuDNN 9.14.1 is newer than the 9.14.0 that this program was built with  \
-         [cudnn-version-mismatch]\n  built with  9.14.0, so 9.14.0 alone may be loaded"
+        "loaded cuDNN 9.14.1 is newer than 9.14.0, which this program was built with  \
+         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: only 9.14.0)"
     );
     assert_eq!(
         text(&built(Policy::SameMinor), Version::new(9, 15, 0)),
-        "loaded cuDNN 9.15.0 is newer than the 9.14.0 that this program was built with  \
-         [cudnn-version-mismatch]\n  built with  9.14.0, so any 9.14 may be loaded"
+        "loaded cuDNN 9.15.0 is newer than 9.14.0, which this program was built with  \
+         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: any 9.14)"
     );
     let wanted = Requirement {
         text: ">=9.1, <10".into(),
@@ -126,7 +126,7 @@ fn a_mismatch_says_what_may_be_loaded() {
             },
             Version::new(8, 9, 7)
         ),
-        "loaded cuDNN 8.9.7 does not meet the `>=9.1, <10` that this program asks for  \
+        "loaded cuDNN 8.9.7 does not meet the requirement `>=9.1, <10` of this program  \
          [cudnn-version-mismatch]\n  built with  the requirement `>=9.1, <10`"
     );
 }
@@ -146,15 +146,15 @@ fn a_driver_serves_every_release_of_its_major() {
     let finding = fault.finding();
     assert_eq!(
         finding.to_string(),
-        "the NVIDIA driver serves CUDA 12.8, and the loaded cuDNN is for CUDA 13  [driver-too-old]\n  \
-         = help: install an NVIDIA driver for CUDA 13 or later\n  \
-         = help: use a program and a cuDNN that are built for CUDA 12"
+        "the NVIDIA driver supports CUDA 12.8, but the loaded cuDNN requires CUDA 13  [driver-too-old]\n  \
+         = help: upgrade the NVIDIA driver to a version that supports CUDA 13\n  \
+         = help: use a program and a cuDNN that were built for CUDA 12"
     );
     let fault = program_rules::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
     let finding = fault.finding();
     assert_eq!(
         finding.summary,
-        "the NVIDIA driver serves CUDA 12.8, and this program is for CUDA 13"
+        "the NVIDIA driver supports CUDA 12.8, but this program requires CUDA 13"
     );
 }
 
@@ -378,11 +378,11 @@ fn the_operators_wishes_are_read() {
     assert_eq!(bad.complaints.len(), 3);
     assert_eq!(
         bad.complaints[1].finding().summary,
-        "CUDNN_GUARD_REQUIRE_GPU=\"yes\" is not 0, 1 or strict; 0 it is"
+        "CUDNN_GUARD_REQUIRE_GPU=\"yes\" is not one of 0, 1, strict; using 0"
     );
     assert_eq!(
         bad.findings()[2].to_string(),
-        "CUDNN_GUARD_DEVICES=\"0,-1\" is not all, or numbers with commas between them; the first visible GPU it is  [variable-unusable]"
+        "CUDNN_GUARD_DEVICES=\"0,-1\" is not all or a comma-separated list of numbers; the first visible GPU it is  [variable-unusable]"
     );
     assert_eq!(
         read(&[("CUDNN_GUARD_DEVICES", "0, 2,0,2,2")]).devices,

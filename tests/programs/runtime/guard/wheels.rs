@@ -143,14 +143,14 @@ fn the_record_of_a_wheel_tells_what_has_no_symbol() {
     );
     let path = lib.display();
     let parts = format!(
-        "  parts in    {path}
-    libcudnn_graph.so.9                     9.14.0 by its version symbol
-    libcudnn_ops.so.9                       9.14.0 by its version symbol
-    libcudnn_cnn.so.9                       9.14.0 by the record of its wheel
-    libcudnn_heuristic.so.9                 9.14.0 by the record of its wheel
-    libcudnn_engines_precompiled.so.9       9.14.0 by the record of its wheel
-    libcudnn_engines_runtime_compiled.so.9  9.14.0 by the record of its wheel
-    libcudnn_adv.so.9                       9.14.0 by its version symbol
+        "  sub-libs    {path}
+    libcudnn_graph.so.9                     9.14.0 from its version symbol
+    libcudnn_ops.so.9                       9.14.0 from its version symbol
+    libcudnn_cnn.so.9                       9.14.0 from the record of its wheel
+    libcudnn_heuristic.so.9                 9.14.0 from the record of its wheel
+    libcudnn_engines_precompiled.so.9       9.14.0 from the record of its wheel
+    libcudnn_engines_runtime_compiled.so.9  9.14.0 from the record of its wheel
+    libcudnn_adv.so.9                       9.14.0 from its version symbol
 "
     );
     assert!(ran.text.contains(&parts), "{}", ran.text);
@@ -231,7 +231,10 @@ fn parts_without_a_symbol_are_seen_to_be_of_another_release() {
         let parts = ran.json["findings"][0]["evidence"]["parts"]
             .as_str()
             .unwrap();
-        let line = format!("9.10.2  {}/{file}, by the record of its wheel", farm.text());
+        let line = format!(
+            "9.10.2  {}/{file}, version from the record of its wheel",
+            farm.text()
+        );
         assert!(parts.lines().any(|one| one == line), "{parts}");
     }
     // The same release from two places is one release.
@@ -277,7 +280,7 @@ fn full_file_names_tell_through_links() {
 
 #[test]
 fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
-    let help = "bring its files back: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.42`";
+    let help = "reinstall the package: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.42`";
     let lost = site("9.14.0");
     std::fs::remove_file(cnn(&lost)).unwrap();
     let ran = run("check", &lost.file(LIB), &[GPU]);
@@ -299,8 +302,7 @@ fn a_wheel_that_is_too_old_is_upgraded_by_pip() {
         ran.must_be("fail", &["cudnn-version-mismatch"]);
         ran.json["findings"][0]["help"][1].clone()
     };
-    let command =
-        "run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: a Python package has put the one there";
+    let command = "run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: the loaded cuDNN is from a Python package";
     assert_eq!(help("9.28.0"), command);
     // Of another CUDA than the program's, and of two that have overwritten each other.
     let of = |site: &Folder, cuda| {

@@ -33,7 +33,7 @@ fn a_bundled_copy_that_the_loader_does_not_find() {
         assert_eq!(finding["id"], "library-not-found", "{json}");
         assert_eq!(finding["help"], serde_json::json!([wanted]), "{json}");
     };
-    help("put `/opt/ctranslate2.libs` into LD_LIBRARY_PATH");
+    help("add `/opt/ctranslate2.libs` to LD_LIBRARY_PATH");
     image.inspect(&[]).exits_with(1);
     // The help, done.
     let dir = image.at(LIBS);

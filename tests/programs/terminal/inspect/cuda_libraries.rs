@@ -151,8 +151,7 @@ fn an_older_wheel_of_nvjitlink() {
     };
     assert_eq!(
         help(&image),
-        "install a libnvJitLink.so.12 of CUDA 12.9 or later in \
-         `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/../../nvjitlink/lib`, or put its directory into LD_LIBRARY_PATH"
+        "install a libnvJitLink.so.12 of CUDA 12.9 or later in `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/../../nvjitlink/lib`, or add its directory to LD_LIBRARY_PATH"
     );
     record(&image, "nvidia_nvjitlink_cu12-12.4.127", library);
     assert_eq!(
@@ -384,7 +383,7 @@ fn builtins_that_only_the_program_would_find() {
     builtins(&image, "opt/cuda/lib64", "13.9");
     image
         .flat(&[])
-        .says("opens libnvrtc-builtins.so.13.10, which the loader does not find [library-not-found] = help: put `/opt/cuda/lib64` into LD_LIBRARY_PATH looked at");
+        .says("opens libnvrtc-builtins.so.13.10, which the loader does not find [library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH looked at");
     inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
     let rpath = "-Wl,--disable-new-dtags,-rpath,/opt/cuda/lib64";
     let image = nvrtc("builtins-rpath", "13.10", NO_RUNPATH, rpath);
@@ -405,7 +404,7 @@ fn a_link_to_nvrtc() {
     .unwrap();
     image
         .flat(&[])
-        .says("[library-not-found] = help: put `/opt/cuda/lib64` into LD_LIBRARY_PATH looked at");
+        .says("[library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH looked at");
     inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
 }
 
@@ -434,7 +433,7 @@ fn a_link_to_nvrtc_outside_of_an_image() {
     let finding = findings
         .find(|one| one["id"] == "library-not-found")
         .unwrap();
-    let help = format!("put `{}` into LD_LIBRARY_PATH", real.display());
+    let help = format!("add `{}` to LD_LIBRARY_PATH", real.display());
     assert_eq!(finding["help"][0], *help);
 }
 

@@ -82,7 +82,7 @@ fn a_provider_for_another_cuda_major() {
     let wanted = format!(
         "`/{PROVIDER}` is built for CUDA 12, and the cuDNN here is for CUDA 13  [cuda-flavour-mismatch]\n      \
         = help: use an ONNX Runtime that is built for CUDA 13\n      \
-        = help: put `/usr/local/cuda-12.8/lib64` into LD_LIBRARY_PATH\n      "
+        = help: add `/usr/local/cuda-12.8/lib64` to LD_LIBRARY_PATH\n      "
     );
     // It lacks a cuDNN.
     assert!(about.starts_with(&(wanted.clone() + install)), "{about}");
@@ -96,7 +96,7 @@ fn a_provider_for_another_cuda_major() {
         fs::remove_dir_all(image.at(dir)).unwrap();
     }
     let wanted = format!(
-        "`/{PROVIDER}` needs libcublasLt.so.12, which the loader does not find  [library-not-found]\n      \
+        "`/{PROVIDER}` requires libcublasLt.so.12, which the loader does not find  [library-not-found]\n      \
         {install}      {missing}"
     );
     let about = about_provider(&image);
@@ -139,7 +139,7 @@ fn a_provider_takes_the_cudnn_of_the_guard() {
     };
     program(&[]);
     let about = about_provider(&image);
-    let wanted = format!("`/{PROVIDER}` needs libcudnn.so.9, which the loader does not find  ");
+    let wanted = format!("`/{PROVIDER}` requires libcudnn.so.9, which the loader does not find  ");
     assert!(about.starts_with(&wanted), "{about}");
     program(&[&linked("9.14.0").replace("loader linked", "loader dlopen")]);
     let about = about_provider(&image);

@@ -20,11 +20,11 @@ fn a_cudnn_off_the_loaders_way_is_named() {
     );
     let ran = image.inspect(&[]).exits_with(1);
     // A variable is set within the image, and knows nothing of where that lies.
-    let ran = ran.says("\n      = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n");
+    let ran = ran.says("\n      = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n");
     assert_eq!(
         image.said(&ran),
-        "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
-         = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n      \
+        "  ✗ `/app/app` requires libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+         = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n      \
          = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
          looked at   the program's RUNPATH, its entry `/opt/lib`\n                  \
          /etc/ld.so.cache\n      \
@@ -44,7 +44,7 @@ fn a_program_that_opens_its_cudnn_is_not_told_to_link() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("= help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH")
+        .says("= help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH")
         .does_not_say(".link()");
 }
 
@@ -58,7 +58,7 @@ fn a_cudnn_of_another_release_is_not_offered() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("= help: install cuDNN 9.14 or a later 9.x, or put its directory into LD_LIBRARY_PATH looked at")
+        .says("= help: install cuDNN 9.14 or later 9.x, or add its directory to LD_LIBRARY_PATH looked at")
         .says("also found 9.10.0 ");
 }
 
@@ -95,9 +95,8 @@ fn a_cudnn_without_its_links() {
         assert_eq!(
             image.said(&ran),
             format!(
-                "  ✗ `/app/app` needs {soname}, which the loader does not find; `/{lib}/{name}` has no link `{soname}` \
-                 beside it  [cudnn-not-loadable]\n      \
-                 = help: make its links: `sudo ldconfig -n /{lib}`\n      \
+                "  ✗ `/app/app` requires {soname}, which the loader does not find; `/{lib}/{name}` has no link `{soname}` next to it  [cudnn-not-loadable]\n      \
+                 = help: create its links: `sudo ldconfig -n /{lib}`\n      \
                  found via   the program's RUNPATH, its entry `/{lib}`\n      \
                  looked at   the program's RUNPATH, its entry `/{lib}`\n                  \
                  /etc/ld.so.cache\n\n\
@@ -115,7 +114,7 @@ fn a_cudnn_without_its_links() {
     image.program(&[&linked("9.14.0")], &[&library]);
     fs::rename(at("libcudnn.so.9"), at("libcudnn.so")).unwrap();
     let ran = image.flat(&[]).exits_with(1);
-    ran.says("= help: make its links, and put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH: `sudo ldconfig -n /usr/local/cuda/lib64` looked at");
+    ran.says("= help: make its links, and add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH: `sudo ldconfig -n /usr/local/cuda/lib64` looked at");
     ldconfig();
     image
         .inspect_with(&[], image.at(lib).to_str().unwrap())
@@ -127,7 +126,7 @@ fn a_cudnn_without_its_links() {
         .flat(&[])
         .exits_with(0)
         .says("this program opens libcudnn.so.10 or libcudnn.so.9, and the loader finds none of them; ")
-        .says("libcudnn.so` has no link `libcudnn.so.9` beside it [cudnn-not-loadable] = help: make its links: `sudo ldconfig -n ");
+        .says("libcudnn.so` has no link `libcudnn.so.9` next to it [cudnn-not-loadable] = help: create its links: `sudo ldconfig -n ");
 }
 
 /// LOD-04: 9 is there, and the program is one for 8.
@@ -333,14 +332,14 @@ fn a_library_for_another_processor_is_told_as_such() {
     assert_eq!(
         image.said(&ran),
         format!(
-            "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
-             {other}, and this program is for {own}  [cudnn-not-loadable]\n      \
+            "  ✗ `/app/app` requires libcudnn.so.9, which the loader does not find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
+             {other}, but this program is for {own}  [cudnn-not-loadable]\n      \
              = help: install the cuDNN for {own} in `/usr/local/cuda/lib64`\n      \
              found via   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n      \
              looked at   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \
              /etc/ld.so.cache\n                  \
              /usr/lib\n  \
-             – `/usr/lib/libcuda.so.1` is for {other}, and this program is for {own}, so no GPU can be used  [driver-missing]\n      \
+             – `/usr/lib/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used  [driver-missing]\n      \
              = help: install NVIDIA's driver for {own}, or use a build of this program for {other}\n      \
              = help: start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the host\n      \
              found via   the system's library directories, `/usr/lib`\n\n\
@@ -356,14 +355,14 @@ fn a_library_for_another_processor_is_told_as_such() {
         .flat(&[])
         .exits_with(0)
         .says(headline)
-        .says(&format!("libcudnn.so.9` is for {other}, and this program is for {own} [cudnn-not-loadable] = help: install the cuDNN for {own} in"));
+        .says(&format!("libcudnn.so.9` is for {other}, but this program is for {own} [cudnn-not-loadable] = help: install the cuDNN for {own} in"));
     // A sound one elsewhere is offered.
     image.cudnn("usr/local/cuda-13.0/lib64", 14);
     image
         .flat(&[])
         .exits_with(0)
         .says(headline)
-        .says("[cudnn-not-loadable] = help: put `/usr/local/cuda-13.0/lib64` into LD_LIBRARY_PATH");
+        .says("[cudnn-not-loadable] = help: add `/usr/local/cuda-13.0/lib64` to LD_LIBRARY_PATH");
 }
 
 /// What gives its parts to the wrong cuDNN would give them to the right one too, in the same place.
@@ -386,19 +385,19 @@ fn a_third_release_in_ld_library_path_goes_with_the_wrong_one() {
         assert_eq!(json["findings"][0]["help"][0], help);
     };
     let (rpath, runpath) = ("--disable-new-dtags", "--enable-new-dtags");
-    let wanted = "cuDNN 9.14 or a later 9.x";
-    let take = "take `/opt/parts` out of LD_LIBRARY_PATH, and";
+    let wanted = "cuDNN 9.14 or later 9.x";
+    let take = "remove `/opt/parts` from LD_LIBRARY_PATH, and";
     first(
         rpath,
         &path("opt/parts"),
         &format!("{take} install {wanted} in `/opt/old`"),
     );
     let there =
-        format!("{take} install {wanted} in `/opt/old`, or put its directory into LD_LIBRARY_PATH");
+        format!("{take} install {wanted} in `/opt/old`, or add its directory to LD_LIBRARY_PATH");
     first(runpath, &path("opt/parts"), &there);
     let both = format!("{}:{}", path("opt/parts"), path("opt/old"));
     let there = format!(
-        "{take} take `/opt/old` out of LD_LIBRARY_PATH, or put the directory of {wanted} before it"
+        "{take} remove `/opt/old` from LD_LIBRARY_PATH, or add the directory of {wanted} before it"
     );
     first(runpath, &both, &there);
     // Parts that the program can run with stay, and go with their own release.
@@ -444,9 +443,9 @@ fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
         let said = image.said(&ran);
         assert!(
             said.contains(&format!(
-                "  \u{2013} cuDNN 9.20.0 at `/opt/lib` comes without {file}, and finds that of 9.23.2 elsewhere  [parts-mixed]\n      \
-                 = help: install cuDNN 9.21 or a later one, which brings its own\n      \
-                 = help: take `/other` out of LD_LIBRARY_PATH\n      \
+                "  \u{2013} cuDNN 9.20.0 at `/opt/lib` does not include `{file}` and loads version 9.23.2 from elsewhere  [parts-mixed]\n      \
+                 = help: install cuDNN 9.21 or later, which includes this file\n      \
+                 = help: remove `/other` from LD_LIBRARY_PATH\n      \
                  found via   the program's RUNPATH, its entry `/opt/lib`\n      \
                  elsewhere   /other/{file}, by its file name\n      \
                  by way of   LD_LIBRARY_PATH, its entry `/other`\n"

@@ -69,7 +69,7 @@ fn a_stub_that_a_program_gets_in_place_of_the_driver() {
     let found = |evidence: &str| format!("{gets}{evidence}");
     // cudarc searches all directories for that name before it tries the driver's.
     let found_first = found(
-        "= help: take `/cuda/lib64/stubs` out of LD_LIBRARY_PATH; cuDNN 8, and cudarc before 0.13, also need a link: \
+        "= help: remove `/cuda/lib64/stubs` from LD_LIBRARY_PATH; cuDNN 8, and cudarc before 0.13, also need a link: \
          `ln -s /driver/libcuda.so.1 /driver/libcuda.so`\n      \
          found via   LD_LIBRARY_PATH, its entry `/cuda/lib64/stubs`\n      \
          there is    /driver/libcuda.so.1\n",
@@ -78,7 +78,7 @@ fn a_stub_that_a_program_gets_in_place_of_the_driver() {
     assert_eq!(
         stubs(&image, &["cuda/lib64/stubs"]),
         found(
-            "= help: install NVIDIA's driver, and take `/cuda/lib64/stubs` out of LD_LIBRARY_PATH: a stub is only for \
+            "= help: install NVIDIA's driver, and remove `/cuda/lib64/stubs` from LD_LIBRARY_PATH: a stub is only for \
              linking\n      found via   LD_LIBRARY_PATH, its entry `/cuda/lib64/stubs`\n"
         )
     );
@@ -99,7 +99,7 @@ fn a_stub_that_a_program_gets_in_place_of_the_driver() {
     with_cudarc(&image, &[]);
     assert_eq!(stubs(&image, &["driver", "cuda/lib64/stubs"]), "");
     let found = stubs(&image, &["cuda/lib64/stubs", "driver"]);
-    let help = "      = help: take `/cuda/lib64/stubs` out of LD_LIBRARY_PATH";
+    let help = "      = help: remove `/cuda/lib64/stubs` from LD_LIBRARY_PATH";
     assert_eq!(found.lines().nth(1), Some(help));
     assert_eq!(stubs(&image, &["driver"]), "");
 }
@@ -222,7 +222,7 @@ fn a_plain_name_that_cudnn_8_opens() {
     let opens = |name: &str| {
         format!("`/cudnn/libcudnn_cnn_infer.so.8` opens {name}, which the loader does not find")
     };
-    let link = "make a link of that name: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`";
+    let link = "create a link with that name: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`";
     assert_eq!(
         missing(&["driver"]),
         [(opens("libcuda.so"), link.to_string())]
@@ -232,7 +232,7 @@ fn a_plain_name_that_cudnn_8_opens() {
     // cuDNN 8.5 opens only the plain name.
     part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so"));
     let nvrtc =
-        "make a link of that name: `ln -s /cuda/lib64/libnvrtc.so.12 /cuda/lib64/libnvrtc.so`";
+        "create a link with that name: `ln -s /cuda/lib64/libnvrtc.so.12 /cuda/lib64/libnvrtc.so`";
     assert_eq!(
         missing(&["driver"]),
         [
@@ -293,8 +293,7 @@ fn a_library_that_is_older_than_the_kernel_module() {
         image.program(&[], &[library, &rpath]);
     };
     program("/usr/local/cuda/compat:/driver");
-    let gets = "`/app/app` opens libcuda.so.1 and gets `/usr/local/cuda/compat/libcuda.so.1` of 535.104.05, which is older \
-        than the kernel module 580.65.06, so it cannot use a GPU [driver-error] = help: ";
+    let gets = "`/app/app` opens libcuda.so.1 and gets `/usr/local/cuda/compat/libcuda.so.1` 535.104.05, which is older than kernel module 580.65.06, so it cannot use a GPU [driver-error] = help: ";
     let place = "found via the program's RUNPATH, its entry `/usr/local/cuda/compat`";
     let remove = "build the program without `/usr/local/cuda/compat` in its rpath";
     let said = || {

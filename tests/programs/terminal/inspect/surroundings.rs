@@ -38,7 +38,7 @@ fn another_major_under_the_name_of_this_one_without_a_guard() {
         .flat(&[])
         .exits_with(1)
         .says("/libcudnn.so.8` does not have its functions as libcudnn.so.8, with which `")
-        .says("= help: install cuDNN 8, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help");
+        .says("= help: install cuDNN 8, or add its directory to LD_LIBRARY_PATH: linking one name to the other does not help");
 }
 
 /// LOD-13: LD_PRELOAD wins over everything, and what the shell has in mind of this machine is not meant.
@@ -71,7 +71,7 @@ fn a_cudnn_that_is_preloaded() {
     let help = json["findings"][0]["help"][0].as_str().unwrap();
     assert_eq!(
         help,
-        "take it out of LD_PRELOAD, or put cuDNN 9.14 or a later 9.x there"
+        "remove it from LD_PRELOAD, or replace it with cuDNN 9.14 or later 9.x"
     );
 }
 
@@ -94,7 +94,7 @@ fn a_cudnn_that_the_system_preloads() {
     let help = json["findings"][0]["help"][0].as_str().unwrap();
     assert_eq!(
         help,
-        "take it out of /etc/ld.so.preload, or put cuDNN 9.14 or a later 9.x there"
+        "take it out of /etc/ld.so.preload, or replace it with cuDNN 9.14 or later 9.x"
     );
 }
 
@@ -160,7 +160,7 @@ fn what_the_operator_lets_pass() {
     see("no-gpu,cudnn-version-mismatch")
         .exits_with(0)
         .says("\n  – loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built")
-        .says("\n      built with  9.14.0, so 9.14 or a later 9.x may be loaded\n      let pass    by CUDNN_GUARD_ALLOW\n");
+        .says("\n      built with  9.14.0 (compatible: 9.14 or later 9.x)\n      let pass    by CUDNN_GUARD_ALLOW\n");
     see("no-gpu").exits_with(1);
     // The loader ends the program before any guard runs.
     let bytes = fs::read(image.at("opt/lib/libcudnn.so.9")).unwrap();
@@ -184,7 +184,7 @@ fn a_library_of_the_toolkit_that_is_damaged() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("/opt/lib/libcudart.so.13` is not an ELF library, but a text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: install the package that has it again, and see that the disk is not full needed by /");
+        .says("/opt/lib/libcudart.so.13` is not an ELF library but text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: install the package that has it again, and see that the disk is not full needed by /");
 }
 
 /// To open it would wait for ever.
@@ -237,7 +237,7 @@ fn another_major_under_the_name_of_this_one() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("loaded cuDNN 8.9.7 is of another major release than the 9.14.0")
+        .says("loaded cuDNN 8.9.7 has a different major version than the 9.14.0")
         .does_not_say("parts-missing");
 }
 
@@ -268,10 +268,9 @@ fn two_drivers_of_different_releases() {
     command.arg("inspect").arg(image.at("app/app"));
     let ran = run(command.env_clear().env("LD_LIBRARY_PATH", path));
     let said = image.said(&ran);
-    let wanted = "  – the driver's library and its kernel module are of different releases: `cuInit` answered \
-        CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]\n      \
-        = help: take `/550.54.15` out of LD_LIBRARY_PATH\n      \
-        = help: reboot, so that the new kernel module is loaded; in a container, give it the host's libraries\n      \
+    let wanted = "  – the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]\n      \
+        = help: remove `/550.54.15` from LD_LIBRARY_PATH\n      \
+        = help: reboot to load the new kernel module; in a container, use the driver libraries of the host\n      \
         found via   LD_LIBRARY_PATH, its entry `/550.54.15`\n      \
         there is    /580.65.06/libcuda.so.1, of 580.65.06\n";
     assert!(said.starts_with(wanted), "{said}");
@@ -322,10 +321,10 @@ fn a_program_with_more_rights_than_its_user() {
     let said = image.said(&ran).replace("9.14.0  /", "9.14.0 /");
     assert_eq!(
         said,
-        "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
-         = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
+        "  ✗ `/app/app` requires libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+         = help: put `/usr/local/cuda/lib64`  to /etc/ld.so.conf and run `ldconfig`\n      \
          = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
-         setuid      this program has more rights than its user (setuid, capabilities): the loader ignores \
+         setuid      this program runs with elevated privileges (setuid, capabilities): the loader ignores \
          LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath\n      \
          looked at   /etc/ld.so.cache\n      \
          also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
@@ -354,6 +353,6 @@ fn a_library_of_gcc_has_its_package_named() {
     let wanted = "install libgomp1 (Debian, Ubuntu) or libgomp (Fedora, RHEL)";
     help("libgomp.so.1", wanted);
     let other =
-        "install the package that has libgomp-x.so.1, or put its directory into LD_LIBRARY_PATH";
+        "install the package that has libgomp-x.so.1, or add its directory to LD_LIBRARY_PATH";
     help("libgomp-x.so.1", other);
 }

@@ -122,7 +122,7 @@ fn the_programs_own_folder_comes_before_windows() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with")
+        .says("loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with")
         .says("found via Windows' own directory, `");
     cudnn(&image, "app", "9.14.0");
     let json = image.json();
@@ -222,7 +222,7 @@ fn a_dll_that_is_loaded_when_it_is_first_called() {
         .flat(&[])
         .exits_with(1)
         .says("– `own.dll` loads `cudart64_13.dll` when it first calls it, which does not lie beside the program [library-not-found] = help: put the directory that contains it into PATH where the program runs, or copy all DLLs of that directory beside the program looked in /")
-        .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with");
+        .says("loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with");
     let json = image.json();
     assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
 }

@@ -137,7 +137,7 @@ pub const STACKS: &[Stack] = &[
         },
         cause: "library-path-hijack",
         fault: "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in",
-        help: "take `/home/me/broken/opt/old/lib` out of LD_LIBRARY_PATH",
+        help: "remove `/home/me/broken/opt/old/lib` from LD_LIBRARY_PATH",
         done: Some(|machine| machine.unset("LD_LIBRARY_PATH")),
     },
     Stack {
@@ -231,7 +231,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "library-damaged",
-        fault: "is not an ELF library, but a pointer of Git LFS to one",
+        fault: "is not an ELF library but a Git LFS pointer",
         help: "run `git lfs pull`",
         done: Some(unpacked_again),
     },
@@ -290,7 +290,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "variable-unusable",
-        fault: "`CUDNN_PATH` is set to `/home/me/broken/opt/mine/cudnn`, and `/home/me/broken/opt/mine/cudnn` cannot be reached: this user may not enter `/home/me/broken/opt/mine`",
+        fault: "`CUDNN_PATH` is set to `/home/me/broken/opt/mine/cudnn`, and `/home/me/broken/opt/mine/cudnn` cannot be reached: no permission to enter `/home/me/broken/opt/mine`",
         help: "`sudo chmod a+x /home/me/broken/opt/mine`",
         done: Some(|machine| machine.allow("opt/mine", 0o111)),
     },
@@ -353,7 +353,7 @@ pub const STACKS: &[Stack] = &[
         },
         cause: "driver-missing",
         fault: "`/home/me/broken/cuda/driver/libcuda.so.1` is cut off",
-        help: "install NVIDIA's driver again",
+        help: "reinstall NVIDIA's driver",
         done: Some(|machine| {
             simulated::install(RELEASE, &[], &machine.at("again"));
             machine.set_to("LD_LIBRARY_PATH", &["again/driver", "cuda/lib64"]);
@@ -368,7 +368,7 @@ pub const STACKS: &[Stack] = &[
         },
         cause: "driver-stub",
         fault: "`/home/me/broken/cuda/driver/libcuda.so.1` is the toolkit's stub, not NVIDIA's driver",
-        help: "take `/home/me/broken/cuda/driver` out of LD_LIBRARY_PATH",
+        help: "remove `/home/me/broken/cuda/driver` from LD_LIBRARY_PATH",
         done: None,
     },
     Stack {
@@ -379,7 +379,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "driver-too-old",
-        fault: "the NVIDIA driver serves CUDA 12.8, and the cuDNN is for CUDA 13",
+        fault: "the NVIDIA driver supports CUDA 12.8, but cuDNN requires CUDA 13",
         help: "install NVIDIA's driver 580.65.06 or a later one",
         done: Some(|machine| machine.unset("SIM_CUDA")),
     },
@@ -391,7 +391,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "arch-dropped-by-cudnn",
-        fault: "no longer serves Simulated GPU, whose compute capability is 6.1",
+        fault: "no longer supports Simulated GPU (compute capability 6.1)",
         help: "for CUDA 12",
         done: None,
     },
@@ -403,7 +403,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "gpu-newer-than-cudnn",
-        fault: "for Simulated GPU, whose compute capability is 13.0",
+        fault: "for Simulated GPU (compute capability 13.0)",
         help: "install a newer cuDNN",
         done: None,
     },

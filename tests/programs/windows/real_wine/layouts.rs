@@ -107,7 +107,7 @@ fn followed(windows: &Windows, start: Start, told: &str) -> Start {
             let dir = windows.unix(words.nth(1).unwrap());
             fs::remove_file(dir.join(PART)).unwrap();
         }
-        "close the program that holds it open, such as an installer, and start this one again" => {
+        "close the program that uses it, such as an installer, and restart this program" => {
             return start.does_not("hold");
         }
         "install cuDNN 9.28.0 again in " => {

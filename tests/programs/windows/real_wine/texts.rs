@@ -48,8 +48,8 @@ fn a_part_that_was_removed_is_named() {
         windows,
         &fault.start,
         78,
-        r"cuDNN 8.9.7 at `C:\cuDNN` lacks cudnn_cnn_infer64_8.dll, which a convolution needs  [parts-missing]
-  = help: install cuDNN 8.9.7 again in `C:\cuDNN`, whole, since the first library opens the others from there
+        r"cuDNN 8.9.7 at `C:\cuDNN` is missing cudnn_cnn_infer64_8.dll, which convolutions need  [parts-missing]
+  = help: reinstall cuDNN 8.9.7 in `C:\cuDNN`: the main library opens the others from there
 ",
     );
     with_zlib(windows, again(windows, V8_9_7));
@@ -67,18 +67,18 @@ fn an_older_one_first_on_path_stops_the_program() {
         windows,
         &fault.start,
         78,
-        r"loaded cuDNN 9.10.2 does not meet the `>=9.14, <10` that this program asks for  [cudnn-version-mismatch]
-  = help: put `C:\cuDNN`, where cuDNN 9.28.0 is, before `C:\older` in PATH
+        r"loaded cuDNN 9.10.2 does not meet the requirement `>=9.14, <10` of this program  [cudnn-version-mismatch]
+  = help: move `C:\cuDNN`, which contains cuDNN 9.28.0, before `C:\older` in PATH
 ",
     );
     let ran = fault.start.run(windows, &["startup"]);
     ran.says("  found via   PATH, its entry `C:\\older`\n")
-        .says("  there is    C:\\cuDNN\\cudnn64_9.dll, of 9.28.0, where Windows looks later\n");
+        .says("  available   C:\\cuDNN\\cudnn64_9.dll (version 9.28.0), which Windows searches later\n");
     same_words(windows, &fault.start);
     helps(windows, &Start::of("nine").path(r"C:\cuDNN;C:\older"));
     // What is not whole would not help, and neither would one whose parts come from before both.
     let start = &fault.start;
-    let elsewhere = "take `C:\\older` out of PATH, or put the directory of a cuDNN that meets `>=9.14, <10` before it";
+    let elsewhere = "remove `C:\\older` from PATH, or add the directory of a cuDNN that meets `>=9.14, <10` before it";
     again(windows, V9_28).without("cudnn_ops64_9.dll");
     assert_eq!(first_help(windows, start), elsewhere);
     same_words(windows, start);
@@ -123,8 +123,8 @@ fn an_older_one_beside_the_program_is_named_with_the_right_one() {
         windows,
         &start,
         78,
-        r"loaded cuDNN 9.10.2 does not meet the `>=9.14, <10` that this program asks for  [cudnn-version-mismatch]
-  = help: remove the `cudnn*.dll` files from `C:\own`: Windows takes cuDNN 9.28.0 from `C:\cuDNN` then
+        r"loaded cuDNN 9.10.2 does not meet the requirement `>=9.14, <10` of this program  [cudnn-version-mismatch]
+  = help: remove the `cudnn*.dll` files from `C:\own`: Windows then uses cuDNN 9.28.0 from `C:\cuDNN`
 ",
     );
     same_words(windows, &start);
@@ -143,8 +143,8 @@ fn a_part_of_another_release_is_named() {
         windows,
         &fault.start,
         78,
-        r"cuDNN 9.28.0 at `C:\cuDNN` is mixed with cudnn_ops64_9.dll of 9.14.0  [parts-mixed]
-  = help: remove all `cudnn*.dll` files from `C:\cuDNN` and install one cuDNN there, whole
+        r"`cudnn_ops64_9.dll` in `C:\cuDNN` is version 9.14.0, but the rest of cuDNN is 9.28.0  [parts-mixed]
+  = help: remove all `cudnn*.dll` files from `C:\cuDNN` and reinstall cuDNN
 ",
     );
     same_words(windows, &fault.start);
@@ -155,8 +155,8 @@ fn a_part_of_another_release_is_named() {
         windows,
         &fault.start,
         78,
-        r"cuDNN 8.9.7 at `C:\cuDNN` is mixed with cudnn_cnn_infer64_8.dll of 8.9.5  [parts-mixed]
-  = help: remove all `cudnn*.dll` files from `C:\cuDNN` and install one cuDNN there, whole
+        r"`cudnn_cnn_infer64_8.dll` in `C:\cuDNN` is version 8.9.5, but the rest of cuDNN is 8.9.7  [parts-mixed]
+  = help: remove all `cudnn*.dll` files from `C:\cuDNN` and reinstall cuDNN
 ",
     );
     with_zlib(windows, again(windows, V8_9_7));
@@ -171,8 +171,8 @@ fn a_part_that_windows_cannot_take_is_named() {
     for (made, wanted) in [
         (
             part_cut_short as fn(&Windows) -> Fault,
-            r"`C:\cuDNN\cudnn_ops64_9.dll` is cut off: it ends at byte 1000000, and its sections reach to 33088512  [library-damaged]
-  = help: install that cuDNN again in `C:\cuDNN`, and see that the disk is not full
+            r"`C:\cuDNN\cudnn_ops64_9.dll` is truncated: its size is 1000000 bytes, but its sections extend to byte 33088512  [library-damaged]
+  = help: reinstall that cuDNN in `C:\cuDNN`, and check that the disk is not full
 ",
         ),
         (
@@ -201,12 +201,12 @@ fn a_missing_zlibwapi_is_named() {
     assert_eq!(finding["severity"], "warning");
     assert_eq!(
         finding["summary"],
-        "cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which does not come with it, and Windows does not find one"
+        "cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which cuDNN does not include and Windows does not find"
     );
     assert_eq!(
         finding["help"],
         serde_json::json!([
-            r"put the `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 leads to into `C:\cuDNN`, or move to cuDNN 9, which does without"
+            r"copy the `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 links to into `C:\cuDNN`, or upgrade to cuDNN 9, which does not need it"
         ])
     );
     with_zlib(windows, again(windows, V8_9_7));
@@ -218,12 +218,12 @@ fn a_missing_zlibwapi_is_named() {
     let finding = &told["findings"][0];
     assert_eq!(
         finding["summary"],
-        r"`C:\cuDNN\zlibwapi.dll`, which cuDNN 8.9.7 opens, is for i686: Windows calls that error 193"
+        r"`C:\cuDNN\zlibwapi.dll`, which cuDNN 8.9.7 opens, is for i686: Windows reports this as error 193"
     );
     assert_eq!(
         finding["help"],
         serde_json::json!([
-            r"put the `zlibwapi.dll` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `C:\cuDNN\zlibwapi.dll`"
+            r"replace `C:\cuDNN\zlibwapi.dll` with the 64-bit `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 links to"
         ])
     );
     with_zlib(windows, again(windows, V8_9_7));
@@ -240,8 +240,8 @@ fn a_first_library_that_gets_the_parts_of_another_one_is_named() {
         windows,
         &fault.start,
         78,
-        r"cuDNN 9.28.0 at `C:\own` gets 5 libraries from `C:\older`, where they are of 9.14.0  [parts-mixed]
-  = help: install cuDNN 9.28.0 in `C:\own`, whole
+        r"cuDNN 9.28.0 at `C:\own` loads 5 libraries (version 9.14.0) from `C:\older`  [parts-mixed]
+  = help: install a complete cuDNN 9.28.0 in `C:\own`
 ",
     );
     let own = Farm::of(windows, "own", V9_28);
@@ -287,8 +287,8 @@ fn parts_from_before_the_first_library_are_named() {
         windows,
         &fault.start,
         78,
-        r"cuDNN 9.28.0 at `C:\cuDNN` gets cudnn_ops64_9.dll and cudnn_cnn64_9.dll from `C:\stale`, where they are of 9.14.0  [parts-mixed]
-  = help: take `C:\stale` out of PATH, or put `C:\cuDNN` before it
+        r"cuDNN 9.28.0 at `C:\cuDNN` loads `cudnn_ops64_9.dll` and `cudnn_cnn64_9.dll` (version 9.14.0) from `C:\stale`  [parts-mixed]
+  = help: remove `C:\stale` from PATH, or add `C:\cuDNN` before it
 ",
     );
     helps(windows, &Start::of("nine").path(r"C:\cuDNN"));
@@ -300,15 +300,15 @@ fn parts_from_before_the_first_library_are_named() {
     assert_eq!(first["severity"], "warning");
     assert_eq!(
         first["summary"],
-        r"cuDNN 9.28.0 at `C:\cuDNN` gets cudnn_adv64_9.dll from `C:\stale`, where it is of 9.14.0, which no convolution uses"
+        r"cuDNN 9.28.0 at `C:\cuDNN` loads `cudnn_adv64_9.dll` (version 9.14.0) from `C:\stale`; no convolution uses these files"
     );
     let fault = part_beside_the_program(windows);
     told_at_start(
         windows,
         &fault.start,
         78,
-        r"cuDNN 9.28.0 at `C:\cuDNN` gets cudnn_ops64_9.dll from `C:\own`, where it is of 9.14.0  [parts-mixed]
-  = help: remove the `cudnn*.dll` files from `C:\own`, where Windows looks before it looks into `C:\cuDNN`
+        r"cuDNN 9.28.0 at `C:\cuDNN` loads `cudnn_ops64_9.dll` (version 9.14.0) from `C:\own`  [parts-mixed]
+  = help: remove the `cudnn*.dll` files from `C:\own`, which Windows searches before `C:\cuDNN`
 ",
     );
     let own = Farm::empty(windows, "own");
@@ -325,7 +325,7 @@ fn a_first_library_of_32_bits_is_named() {
         windows,
         &fault.start,
         0,
-        r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\small\cudnn64_9.dll` is for i686  [cudnn-not-loadable]
+        r"cudnn-guard: unknown: cannot load `cudnn64_9.dll`; `C:\small\cudnn64_9.dll` is for i686  [cudnn-not-loadable]
   = help: install the cuDNN for x86_64 in `C:\small`
 ",
     );
@@ -344,12 +344,12 @@ fn one_that_lies_where_windows_does_not_look_is_named() {
         windows,
         &fault.start,
         0,
-        r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]
-  = help: put `C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64` into PATH where the program runs
+        r"cudnn-guard: unknown: cannot load `cudnn64_9.dll`; `C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64\cudnn64_9.dll` exists, but Windows does not search there  [cudnn-not-loadable]
+  = help: add `C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64` to PATH where the program runs
 ",
     );
     let ran = fault.start.run(windows, &["startup"]);
-    ran.says("  reason      PATH does not name its directory\n");
+    ran.says("  reason      PATH does not contain its directory\n");
     helps(
         windows,
         &Start::of("nine").path(r"C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64"),
@@ -369,8 +369,8 @@ fn quotation_marks_in_path_are_named() {
         windows,
         &start,
         0,
-        r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\with spaces\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]
-  = help: put `C:\with spaces` into PATH without quotation marks: it needs none
+        r"cudnn-guard: unknown: cannot load `cudnn64_9.dll`; `C:\with spaces\cudnn64_9.dll` exists, but Windows does not search there  [cudnn-not-loadable]
+  = help: add `C:\with spaces` to PATH without quotation marks
 ",
     );
     let ran = start.run(windows, &["startup"]);
@@ -405,8 +405,8 @@ fn one_of_the_other_major_is_named() {
         windows,
         &fault.start,
         0,
-        "cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; there is only cudnn64_8.dll  [cudnn-not-loadable]\n  \
-         = help: install cuDNN 9, or put the directory of its cudnn64_9.dll into PATH\n",
+        "cudnn-guard: unknown: cannot load `cudnn64_9.dll`; only `cudnn64_8.dll` was found  [cudnn-not-loadable]\n  \
+         = help: install cuDNN 9, or add the directory of its cudnn64_9.dll to PATH\n",
     );
     let nine = Farm::of(windows, "nine", V9_28);
     helps(

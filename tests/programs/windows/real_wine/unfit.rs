@@ -18,11 +18,11 @@ fn an_8_under_the_name_of_a_9_is_named() {
     let first = &told["findings"][0];
     assert_eq!(
         first["summary"],
-        "loaded cuDNN 8.9.7 does not meet the `>=9.14, <10` that this program asks for"
+        "loaded cuDNN 8.9.7 does not meet the requirement `>=9.14, <10` of this program"
     );
     assert_eq!(
         first["help"][0],
-        r"take `C:\cuDNN` out of PATH, or put the directory of a cuDNN that meets `>=9.14, <10` before it"
+        r"remove `C:\cuDNN` from PATH, or add the directory of a cuDNN that meets `>=9.14, <10` before it"
     );
     assert!(!told.to_string().contains("64_9.dll, which"), "{told:#}");
     assert!(!told.to_string().contains("_infer64_9"), "{told:#}");
@@ -56,7 +56,7 @@ fn a_release_that_does_not_fit_is_not_recommended() {
     assert_eq!(first["id"], "parts-missing", "{told:#}");
     assert_eq!(
         first["help"][0],
-        r"install cuDNN 9.28.0 again in `C:\cuDNN`, whole, since the first library opens the others from there"
+        r"reinstall cuDNN 9.28.0 in `C:\cuDNN`: the main library opens the others from there"
     );
     Farm::of(windows, "cuDNN", V9_28);
     assert_eq!(ids(&start.json(windows, "check")), ["driver-missing"]);

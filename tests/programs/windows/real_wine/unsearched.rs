@@ -35,9 +35,9 @@ fn a_program_that_searches_no_path_is_told_so() {
         .path(r"C:\cuDNN")
         .does(&["default-directories"]);
     let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
-    let told = r"cudnn-guard: unknown: cudnn64_9.dll cannot be loaded; `C:\cuDNN\cudnn64_9.dll` lies where Windows does not look  [cudnn-not-loadable]
+    let told = r"cudnn-guard: unknown: cannot load `cudnn64_9.dll`; `C:\cuDNN\cudnn64_9.dll` exists, but Windows does not search there  [cudnn-not-loadable]
   = help: call `AddDllDirectory` with `C:\cuDNN` in this program before it opens cuDNN
-  reason      PATH names its directory, but this program does not search PATH: it called SetDefaultDllDirectories
+  reason      PATH contains its directory, but this program does not search PATH: it called SetDefaultDllDirectories
 ";
     assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
     let told = start
@@ -63,7 +63,7 @@ fn parts_that_only_a_path_leads_to_are_named() {
     let start = start.does(&["load", library]);
     let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
     let told = r"cudnn-guard: unknown: Windows does not find 7 libraries of cuDNN 9.28.0 at `C:\cuDNN`, which cuDNN opens by name  [parts-missing]
-  = help: put `C:\cuDNN` into PATH, or open these files by their paths too before you call cuDNN
+  = help: add `C:\cuDNN` to PATH, or open these files by path before you call cuDNN
 ";
     assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
     // What the help says, in both ways.
@@ -101,7 +101,7 @@ fn a_linked_program_is_told_where_one_is_installed() {
     for (command, code) in [("inspect", 1), ("run", 78)] {
         let arguments = [command, r"C:\linked\linked.exe"];
         let ran = windows.start(guard, &arguments, &[("COLUMNS", "400")]);
-        let help = format!("= help: put `{installed}` into PATH where the program runs\n");
+        let help = format!("= help: add `{installed}` to PATH where the program runs\n");
         ran.exits_with(code)
             .says(&help)
             .says(&format!("there is    {installed}\\cudnn64_9.dll\n"));

@@ -9,8 +9,8 @@ fn all_must_be_told(planted: Vec<Planted>) {
     let bin = cudnn(V9_14);
     let system = System {
         thorough: &|variables| guarded(windows, &[&bin], &["thorough"], variables),
-        abort: "STATUS_STACK_BUFFER_OVERRUN (0xC0000409: abort())",
-        segv: "STATUS_ACCESS_VIOLATION (0xC0000005)",
+        abort: "STATUS_STACK_BUFFER_OVERRUN, 0xC0000409: abort()",
+        segv: "STATUS_ACCESS_VIOLATION, 0xC0000005",
         patience: &[4, 16, 64],
     };
     planted::all_must_be_told(planted, &system);

@@ -66,7 +66,7 @@ fn what_it_answers_is_judged_as_on_linux() {
 fn nothing_is_looked_for_where_linux_has_it() {
     Told::by_check(&[&cudnn(V9_14)], &[("SIM_DEVICES", "0")])
         .must_be("unknown", "no-gpu")
-        .says("NVIDIA's driver shows no GPU");
+        .says("NVIDIA's driver reports no GPU");
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let told = || {
@@ -106,7 +106,7 @@ fn a_file_that_is_no_driver_is_told() {
     arm[header + 4..header + 6].copy_from_slice(&0xaa64_u16.to_le_bytes());
     // A DLL that is none of NVIDIA's.
     let other = fs::read(for_windows(V9_14).join("bin/cudart64_13.dll")).unwrap();
-    let again = "install NVIDIA's driver again";
+    let again = "reinstall NVIDIA's driver";
     for (bytes, is, help) in [
         (&sound[..sound.len() / 2], "unknown driver-missing", again),
         (&[], "unknown driver-missing", again),
@@ -118,7 +118,7 @@ fn a_file_that_is_no_driver_is_told() {
         (
             &other,
             "unknown driver-error",
-            "remove that file from the library path, or install NVIDIA's driver again",
+            "remove that file from the library path, or reinstall NVIDIA's driver",
         ),
     ] {
         fs::write(&driver, bytes).unwrap();

@@ -38,7 +38,7 @@ fn a_failure_is_warned_of_or_not_looked_for_or_let_pass() {
     let ran = started(V9_1, &[allow]).exits_with(0);
     assert!(
         ran.stderr
-            .starts_with("cudnn-guard: let pass by CUDNN_GUARD_ALLOW: ")
+            .starts_with("cudnn-guard: allowed by CUDNN_GUARD_ALLOW: ")
     );
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.text());
     started(V9_1, &[])
@@ -57,8 +57,8 @@ fn values_that_cannot_be_read_are_named() {
     ]);
     assert_eq!(
         ran.exits_with(0).stderr,
-        "cudnn-guard: CUDNN_GUARD=\"on\" is not deny, warn or off; deny it is\n\
-         cudnn-guard: CUDNN_GUARD_DEADLINE=\"soon\" is not a number of seconds above 0; 60 it is\n\
+        "cudnn-guard: CUDNN_GUARD=\"on\" is not one of deny, warn, off; using deny\n\
+         cudnn-guard: CUDNN_GUARD_DEADLINE=\"soon\" is not a number of seconds above 0; using 60\n\
          cudnn-guard: CUDNN_GUARD_ALLOW: \"no-gpus\" names no finding; ids stand in brackets behind the headlines\n"
     );
 }
@@ -73,7 +73,7 @@ fn a_gpu_may_be_required() {
         .says("went on");
     sound(&[none, ("CUDNN_GUARD_REQUIRE_GPU", "1")])
         .exits_with(78)
-        .says("CUDNN_GUARD_REQUIRE_GPU=1 asks for a GPU, its driver and cuDNN");
+        .says("CUDNN_GUARD_REQUIRE_GPU=1 requires a GPU, its driver and cuDNN");
     sound(&[("CUDNN_GUARD_REQUIRE_GPU", "1")]).exits_with(0);
 }
 
