@@ -237,7 +237,7 @@ fn another_major_under_the_name_of_this_one() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("loaded cuDNN 8.9.7 has a different major version than the 9.14.0")
+        .says("loaded cuDNN 8.9.7 has a different major version than 9.14.0")
         .does_not_say("parts-missing");
 }
 
@@ -322,7 +322,7 @@ fn a_program_with_more_rights_than_its_user() {
     assert_eq!(
         said,
         "  ✗ `/app/app` requires libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
-         = help: put `/usr/local/cuda/lib64`  to /etc/ld.so.conf and run `ldconfig`\n      \
+         = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
          = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
          setuid      this program runs with elevated privileges (setuid, capabilities): the loader ignores \
          LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath\n      \
