@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! The file contains what the build knew as `BUILT`, and four functions that pass it to those here: `startup()`,
-//! `check()`, `check_thoroughly()` and `check_version()`. Programs call them there; nothing else makes a [`Built`].
+//! The file contains the facts of the build as `BUILT`, and four functions that pass them to the functions here: `startup()`,
+//! `check()`, `check_thoroughly()` and `check_version()`. Programs call those; nothing else creates a [`Built`].
 //!
 //! ```ignore
 //! match gpu::check() {             // never panics, never exits
@@ -43,17 +43,17 @@
 //! |---|---|
 //! | `CUDNN_GUARD=deny\|warn\|off` | whether `startup()` exits on a failure; default: `deny` |
 //! | `CUDNN_GUARD_REPORT=file.json` | file for the report; `%p` is the process id |
-//! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs that are tested, or `all`; default: the first one, or the one of this rank (`LOCAL_RANK`, `OMPI_COMM_WORLD_LOCAL_RANK`, `MPI_LOCALRANKID`, `PMI_LOCAL_RANK`, `PALS_LOCAL_RANKID`, `FLUX_TASK_LOCAL_ID`, `SLURM_LOCALID`, the first that is set) |
-//! | `CUDNN_GUARD_DEADLINE=seconds` | how long the child may take; default: 60, and 300 for `check_thoroughly()` |
-//! | `CUDNN_GUARD_REQUIRE_GPU=1` | no GPU, no driver that answers, or no cuDNN is a failure; `strict`: everything else that is unknown is a failure too |
-//! | `CUDNN_GUARD_ALLOW=id,id` | findings that are allowed; they are still shown |
+//! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs to test, or `all`; default: the first one, or the one of this rank (`LOCAL_RANK`, `OMPI_COMM_WORLD_LOCAL_RANK`, `MPI_LOCALRANKID`, `PMI_LOCAL_RANK`, `PALS_LOCAL_RANKID`, `FLUX_TASK_LOCAL_ID`, `SLURM_LOCALID`, the first that is set) |
+//! | `CUDNN_GUARD_DEADLINE=seconds` | the time limit of the child; default: 60, and 300 for `check_thoroughly()` |
+//! | `CUDNN_GUARD_REQUIRE_GPU=1` | fails if there is no GPU, no responding driver or no cuDNN; `strict`: also fails if anything else is unknown |
+//! | `CUDNN_GUARD_ALLOW=id,id` | the findings to allow; they are still shown |
 //!
-//! # Where things are
+//! # Modules
 //!
-//! `facts` what the build knew, and its record · `judge` the rules · `system` the operating system · `binary` files
+//! `facts` the facts of the build, and their record · `judge` the rules · `system` the operating system · `binary` files
 //! read as bytes · `loader` the search for libraries · `install` the selected cuDNN and its sub-libraries · `driver`,
 //! `cudnn` NVIDIA's functions · `convolution` the tests · `child` the process that runs them · `report` the results ·
-//! `check` the steps · `messages` the sentences. A module uses only those before it.
+//! `check` the steps · `messages` the messages. A module uses only modules before it.
 
 #[doc(hidden)]
 pub mod binary;

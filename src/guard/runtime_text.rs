@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn a_module_uses_only_earlier_modules() {
         let (_, page) = SOURCES.iter().find(|(name, _)| *name == "mod").unwrap();
-        let page = page.split_once("# Where things are").unwrap().1;
+        let page = page.split_once("# Modules").unwrap().1;
         let page = page.split_once("#[").unwrap().0;
         let rooms: Vec<&str> = page.split('`').skip(1).step_by(2).collect();
         let place = |name: &str| rooms.iter().position(|room| *room == name);

@@ -16,7 +16,7 @@ use crate::runtime::facts::version::Version;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
-    /// NVIDIA's promise: the same major, and a minor at least as new. The patch level is free.
+    /// NVIDIA's promise: the same major, and the same or a newer minor. The patch level does not matter.
     Compatible,
     /// The same major and minor.
     SameMinor,
@@ -26,8 +26,8 @@ pub enum Policy {
     Requirement,
 }
 
-/// The way in which the running program loads cuDNN, and so where the guard searches for it. It follows from
-/// `Config::link`, which sets what the build links.
+/// The way in which the running program loads cuDNN, which determines where the guard searches. Default: as implied by
+/// `Config::link`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loader {
@@ -90,9 +90,9 @@ pub struct Built {
     pub targets: Vec<Target>,
     /// `true` if `check` runs a convolution.
     pub convolution: bool,
-    /// `true` if a machine without a usable GPU fails.
+    /// `true` if the check fails on a machine without a usable GPU.
     pub require_gpu: bool,
-    /// Sub-libraries of cuDNN, and operations of the version tables, that the program declares that it uses.
+    /// The sub-libraries of cuDNN and the operations that the program declares as needed.
     pub needs: Vec<String>,
     /// The findings of the build.
     pub findings: Vec<BuiltFinding>,
@@ -100,7 +100,7 @@ pub struct Built {
     pub tables: Tables,
     /// The reason why the program was built without CUDA, if it was.
     pub absent: Option<String>,
-    /// A line of a later version that this version cannot judge by: `policy newer`.
+    /// A line of the record that this version does not know, written by a later version: `policy newer`.
     pub not_understood: Option<String>,
     /// The functions of a statically linked cuDNN. Records do not contain them.
     pub linked_in: Option<LinkedIn>,

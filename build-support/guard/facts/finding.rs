@@ -89,7 +89,7 @@ pub struct Finding {
     pub summary: String,
     /// The evidence: label and value. Each further line of a value is printed below the first one.
     pub evidence: Vec<(&'static str, String)>,
-    /// The steps that the reader can take, each beginning with a verb.
+    /// The ways to fix the fault, the most likely first. Each begins with a verb.
     pub help: Vec<String>,
 }
 

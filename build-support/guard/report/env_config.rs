@@ -34,7 +34,7 @@ named!(Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequireGpu {
     No,
-    /// No GPU, no driver that answers, or no cuDNN.
+    /// No GPU, no responding driver, or no cuDNN.
     Present,
     /// Any reason.
     Strict,
