@@ -210,7 +210,7 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
         }
     }
     let eight = wheel("cudnn-cu12-8.9.7");
-    CaseResult::of(&[&eight], &[]).finds_none("there is only libcudnn.so.8");
+    CaseResult::of(&[&eight], &[]).finds_none("only `libcudnn.so.8` was found");
     CaseResult::of(&[&eight, &newest], &[]).uses(&only, "9.28.0", &none);
 }
 

@@ -120,11 +120,11 @@ mod tests {
         let [by_user, by_script, stays] = findings.map(|finding| finding.to_string());
         assert_eq!(
             by_user,
-            "x  [parts-mixed]\n  let pass    by CUDNN_GUARD_ALLOW"
+            "x  [parts-mixed]\n  allowed     by CUDNN_GUARD_ALLOW"
         );
         assert_eq!(
             by_script,
-            "x  [parts-missing]\n  let pass    by `.allow(..)` in build.rs"
+            "x  [parts-missing]\n  allowed     by `.allow(..)` in build.rs"
         );
         assert_eq!(stays, "x  [no-gpu]");
     }

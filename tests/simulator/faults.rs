@@ -104,11 +104,11 @@ error: `cudnnConvolutionForward` of cuDNN 9.14.0 returned CUDNN_STATUS_NOT_SUPPO
 ",
     );
     fault(V8_9, "status:cudnnConvolutionForward:8").must_have(
-        "answered CUDNN_STATUS_EXECUTION_FAILED (8) on Simulated GPU  [convolution-failed]",
+        "returned CUDNN_STATUS_EXECUTION_FAILED (8) on Simulated GPU  [convolution-failed]",
     );
     fault(V9_28, "status:cudnnConvolutionForward:5000")
-        .must_have("answered CUDNN_STATUS_EXECUTION_FAILED (5000)");
-    fault(V9_28, "status:cudnnConvolutionForward:7777").must_have("answered status 7777");
+        .must_have("returned CUDNN_STATUS_EXECUTION_FAILED (5000)");
+    fault(V9_28, "status:cudnnConvolutionForward:7777").must_have("returned status 7777");
     fault(V9_28, "status:cudnnSetTensor4dDescriptor:2000")
         .must_have("CUDNN_STATUS_BAD_PARAM (2000)");
 }
@@ -293,7 +293,7 @@ fn a_missing_part_ends_the_process_or_is_refused() {
     for part in ["cnn", "heuristic", "engines_precompiled"] {
         convolve_in(&without(V9_28, &[part]), V9_28, &[])
             .must_have("CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE (3009)")
-            .must_have("= help: put every part of that cuDNN release beside its `");
+            .must_have("= help: install every sub-library of that cuDNN version next to its `");
     }
     convolve_in(&without(V8_9, &["cnn_infer"]), V8_9, &[]).must_end_by("abort");
     // Convolutions do not need this sub-library.

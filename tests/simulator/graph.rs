@@ -119,7 +119,7 @@ fn what_only_the_graph_refuses_is_found() {
     let ended = plans("38=1002 1=1002 0=1002");
     ended.must_have(&format!(
         "error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002) on Simulated GPU  [convolution-failed]
-  = help: put the parts of one cuDNN release into one directory, and no other before it in {}
+  = help: install all sub-libraries of one cuDNN version in one directory, with no other cuDNN before it in {}
   operation   convolution forward, f16, NHWC, engine 38
   shape       x 2x8x8x8, w 8x8x3x3, padding 1, stride 1
   last error  simulated: the plan was told to fail
@@ -131,13 +131,13 @@ fn what_only_the_graph_refuses_is_found() {
     // A missing sub-library causes an error in the first descriptor.
     let set = [("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")];
     tried("quick", V9_14, &set).must_have(
-        "`cudnnBackendFinalize(TENSOR)` of cuDNN 9.14.0 answered CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008)",
+        "`cudnnBackendFinalize(TENSOR)` of cuDNN 9.14.0 returned CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008)",
     );
     // If engines return different errors, a fault counts, whatever its position.
     plans("38=3000 1=4000 0=3000")
-        .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_INTERNAL_ERROR (4000)")
+        .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_INTERNAL_ERROR (4000)")
         .must_have("  operation   convolution forward, f16, NHWC, engine 1\n");
-    plans("38=4000 1=3009 0=4000").must_have("error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE (3009)");
+    plans("38=4000 1=3009 0=4000").must_have("error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE (3009)");
 }
 
 /// A status that may have other reasons is a failure only if the legacy API fails in the same format too.
@@ -199,7 +199,7 @@ fn wrong_numbers_name_the_engines() {
     wrong("38=4000 1=1").must_have(&by(1));
     let alone = wrong("38=1 1=3000 0=3000");
     alone.must_have(&by(38));
-    assert!(!alone.report.contains("beside it"), "{}", alone.report);
+    assert!(!alone.report.contains("comparison"), "{}", alone.report);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn what_every_engine_refuses_is_left_out() {
 fn what_is_refused_for_another_reason_is_unknown() {
     let ended = plans("38=3008 1=3008 0=3008");
     ended
-        .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 answered CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
+        .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
         .must_have("  = help: install the libraries that cuDNN opens by itself (cuBLAS, NVRTC)");
     assert_eq!(rows(&ended, ": unknown").len(), 2, "{}", ended.report);
     assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
@@ -262,7 +262,7 @@ fn what_every_engine_fails_to_compute_is_a_failure_where_there_is_nothing_else()
         let call = format!("status:cudnnBackendExecute:{status}");
         let ended = fault(&call, "graph backward-data f16");
         ended
-            .must_have("error: `cudnnBackendExecute` of cuDNN 9.14.0 answered CUDNN_STATUS_")
+            .must_have("error: `cudnnBackendExecute` of cuDNN 9.14.0 returned CUDNN_STATUS_")
             .must_have("  operation   convolution backward data, f16, NHWC, engine 38\n");
         assert_eq!(rows(&ended, ": fail").len(), 1, "{}", ended.report);
     }

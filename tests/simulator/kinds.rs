@@ -291,7 +291,7 @@ fn a_format_that_is_not_served_is_left_out() {
         ("SIM_ONLY", "forward f32"),
     ];
     let ended = tried("quick", V9_28, &set);
-    ended.must_have("answered CUDNN_STATUS_NOT_SUPPORTED (3000) on Simulated GPU");
+    ended.must_have("returned CUDNN_STATUS_NOT_SUPPORTED (3000) on Simulated GPU");
     assert_eq!(rows(&ended, ": fail").len(), 1);
 }
 

@@ -30,7 +30,7 @@ fn another_algorithm_is_tried_after_a_refusal() {
     }
     // The most informative error is reported.
     convolve(V9_14, &[("SIM_ALGORITHMS", "1=3000 0=5000 4=1002")])
-        .must_have("answered CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")
+        .must_have("returned CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")
         .must_have("f32, NCHW, FFT\n");
     // A GPU that has failed is not used again.
     let crash = [("SIM_FAULT", "status:cuCtxSynchronize:700")];
@@ -60,7 +60,7 @@ fn what_is_not_supported_on_something_new_is_unknown() {
         let fault = format!("status:cudnnConvolutionForward:{status}");
         let ended = tried("new", V9_28, &[("SIM_FAULT", &fault)]);
         ended.must_have(&format!(
-            "warning: `cudnnConvolutionForward` of cuDNN 9.28.0 answered CUDNN_STATUS_{name} ({status})"
+            "warning: `cudnnConvolutionForward` of cuDNN 9.28.0 returned CUDNN_STATUS_{name} ({status})"
         ));
         assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
         assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);

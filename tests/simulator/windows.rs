@@ -68,7 +68,7 @@ fn a_function_that_another_dll_does_not_export_is_named() {
     let (part, blas) = (part.display(), blas.display());
     let expected = format!(
         "`{part}` is incompatible with the cublas64_13.dll that Windows finds for it  [cudnn-not-loadable]\n  \
-         = help: remove directories with another cublas64_13.dll from PATH, or install both libraries of the same release\n  \
+         = help: remove directories with another cublas64_13.dll from PATH, or install both libraries of the same version\n  \
          loader      cudnn_cnn64_9.dll: Procedure not found. (os error 127)\n  \
          missing     two\n  \
          available   {blas}"

@@ -106,7 +106,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
         [
             "warning: cuDNN 9.14.0 for CUDA 12 no longer supports GPUs of compute capability 6.1, which kernels are compiled for  \
           [arch-dropped-by-cudnn]\n  \
-          = help: install cuDNN 9.10.2 for CUDA 12, the last that is known to serve it\n  \
+          = help: install cuDNN 9.10.2 for CUDA 12, the last version known to support it\n  \
           = help: remove 6.1 from the targets if no program with cuDNN will run there\n  \
           chosen by   CUDNN_GUARD_ARCHS"
         ]
@@ -119,7 +119,7 @@ fn targets_that_the_cudnn_does_not_serve_are_warnings() {
           [gpu-newer-than-cudnn]\n  \
           = help: install cuDNN 9.7.0 or later for CUDA 12\n  \
           = help: remove 10.0 from the targets if no program with cuDNN will run there\n  \
-          serves      compute capabilities up to 9.0\n  \
+          supports    compute capabilities up to 9.0\n  \
           chosen by   CUDNN_GUARD_ARCHS"
         ]
     );
@@ -151,7 +151,7 @@ fn targets_from_the_files_outrank_the_table() {
             texts_for(&pruned, 86),
             [format!(
                 "warning: cuDNN 9.{release}.0 for CUDA 12 no longer supports NVIDIA X (compute capability 8.6)  \
-                 [arch-dropped-by-cudnn]\n  = help: install cuDNN 9.12.0 for CUDA 12, the last that is known to serve it"
+                 [arch-dropped-by-cudnn]\n  = help: install cuDNN 9.12.0 for CUDA 12, the last version known to support it"
             )]
         );
         let list = [machine(86), machine(90)];

@@ -240,7 +240,7 @@ fn what_only_the_graph_shows_is_told_at_the_start() {
     with("SIM_PLANS", "38=3000 1=3000 0=3000")
         .exits_with(0)
         .says("cuDNN: pass")
-        .says("f16 convolution forward through the graph API: `cudnnBackendFinalize(EXECUTION_PLAN)` answered");
+        .says("f16 convolution forward through the graph API: `cudnnBackendFinalize(EXECUTION_PLAN)` returned");
 }
 
 /// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` is tried by what it has.
@@ -267,7 +267,7 @@ fn a_cudnn_that_only_compiles_graphs_is_tried_through_them() {
         .says("[convolution-wrong]");
     with("SIM_ENGINES", "none")
         .exits_with(0)
-        .says("no convolution could be tried  [convolution-failed]");
+        .says("no convolution could be tested  [convolution-failed]");
 }
 
 #[test]

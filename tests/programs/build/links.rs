@@ -245,9 +245,9 @@ fn a_guard_judges_the_cudnn_within_its_program() {
         .says("loaded      ")
         .says(&format!("{name}: 9.14.0\n"))
         .says("found via   its archives, which are linked into the program\n")
-        .says("not tried   driver, GPU and convolution: only a version check was requested\npass\n")
+        .says("not tested  driver, GPU and convolution: only a version check was requested\npass\n")
         .says(&format!("{name}: 9.14.0, built for CUDA 13\n"))
-        .says("tried       f32 convolution forward on Simulated GPU: pass")
+        .says("tested      f32 convolution forward on Simulated GPU: pass")
         .does_not_say("  [");
     program("wrong").says("[convolution-wrong]");
     program("abort:cudnnConvolutionForward")
@@ -267,7 +267,7 @@ fn a_guard_judges_the_cudnn_within_its_program() {
             "  found via   its archives, which are linked into the program\n  \
              built with  9.15.0 (compatible: 9.15 or later 9.x)\n",
         )
-        .says("not tried   driver, GPU and convolution: its version is incompatible");
+        .says("not tested  driver, GPU and convolution: its version is incompatible");
     fs::remove_dir_all(&test).unwrap();
 }
 

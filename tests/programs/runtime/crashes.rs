@@ -134,7 +134,7 @@ fn what_happens_once_stops_nothing_and_both_outcomes_are_told() {
         told("once-both", "wrong", abort),
         format!("unknown convolution-wrong: crashed (SIGABRT) while {doing}")
     );
-    let other = "unknown cudnn-aborted: `cudnnConvolutionForward` of cuDNN 9.14.0 answered";
+    let other = "unknown cudnn-aborted: `cudnnConvolutionForward` of cuDNN 9.14.0 returned";
     assert!(told("once-other", abort, refuse).starts_with(other));
     // The same id, though by another signal or in another call.
     let segv = "segv:cudnnConvolutionForward";

@@ -271,7 +271,7 @@ fn the_doctor_reads_which_gpus_a_cudnn_serves() {
             "cuDNN 9.14.0 for CUDA 13 contains only PTX, which the driver must compile, for\n    \
              Simulated GPU (compute capability 9.0)  [gpu-newer-than-cudnn]\n      \
              = help: install cuDNN 9.28.0 or later for CUDA 13\n      \
-             serves      compute capabilities up to 7.5\n"
+             supports    compute capabilities up to 7.5\n"
         ),
         "{shown}"
     );

@@ -142,7 +142,7 @@ fn a_gpu_in_exclusive_mode_is_tried_only_when_asked() {
         assert_eq!(tried(&[mode, asked]), "pass : Simulated GPU");
     }
     let ran = do_all(&["startup"], &[("SIM_MODE", "2"), retain]).exits_with(0);
-    ran.says("no process can use it, so it was not tried  [device-busy]\n  = help: share the GPU again: `sudo nvidia-smi -c DEFAULT`\n");
+    ran.says("no process can use it, so it was not tested  [device-busy]\n  = help: share the GPU again: `sudo nvidia-smi -c DEFAULT`\n");
     // One that says nothing of it is tried.
     let silent = ("SIM_FAULT", "status:cuDeviceGetAttribute(20):1");
     assert_eq!(tried(&[("SIM_MODE", "3"), silent]), "pass : Simulated GPU");

@@ -17,7 +17,7 @@ fn nothing_is_computed_while_a_stream_is_captured() {
     assert_eq!(told(lines[1]), "unknown child-not-started device-busy");
     assert_eq!(
         json(lines[1])["findings"][1]["summary"],
-        "this program is capturing work on Simulated GPU into a graph, which a convolution would break, so none was tried"
+        "this program is capturing work on Simulated GPU into a graph, which a convolution would break, so none was tested"
     );
     assert_eq!(lines[0], lines[2]);
     // What nobody can ask for is not broken by memory that is taken.

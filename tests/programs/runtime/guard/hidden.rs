@@ -173,7 +173,7 @@ fn a_plain_name_of_the_driver_that_is_not_there() {
     with(&cudnn, "libcuda.so.1");
     let path = cudnn.text();
     let ended = "cuDNN crashed the test process (SIGABRT) while calling cudnnGetVersion: the loader did not find libcuda.so  [cudnn-aborted]";
-    let printed = "it printed  Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared \
+    let printed = "output      Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared \
         object file: No such file or directory";
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(78)

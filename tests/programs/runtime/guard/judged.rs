@@ -94,7 +94,7 @@ fn a_gpu_that_was_left_behind_is_named_with_the_last_release_that_served_it() {
     assert_eq!(
         finding.to_string(),
         "cuDNN 9.14.0 for CUDA 13 no longer supports NVIDIA X (compute capability 6.1)  [arch-dropped-by-cudnn]\n  \
-         = help: install cuDNN 9.10.2 for CUDA 13, the last that is known to serve it"
+         = help: install cuDNN 9.10.2 for CUDA 13, the last version known to support it"
     );
     assert_eq!(
         on("9.14.0", 2, 1).unwrap().help,

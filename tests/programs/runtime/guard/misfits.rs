@@ -99,7 +99,7 @@ fn a_library_that_does_not_fit_a_part_is_named() {
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "\
 `{path}/libcublas.so.13` is incompatible with the libcublasLt.so.13 that the loader finds for it  [cudnn-not-loadable]
-  = help: remove directories with another libcublasLt.so.13 from LD_LIBRARY_PATH, or install both libraries of the same CUDA release
+  = help: remove directories with another libcublasLt.so.13 from LD_LIBRARY_PATH, or install both libraries of the same CUDA version
   loader      {path}/libcublas.so.13: undefined symbol: g, version libcublasLt.so.13
 "
     ));

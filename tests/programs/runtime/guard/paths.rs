@@ -272,7 +272,7 @@ fn a_cudarc_of_old_does_not_ask_for_libcudnn_so_9() {
             "cannot load `\
 libcudnn.so` or any other name that cudarc 0.19.1 tries; only `libcudnn.so.9` was found  [cudnn-not-loadable]
   = help: build the program with cudarc 0.19.2 or later, which also searches for libcudnn.so.9
-  = help: create a link `libcudnn.so` to it in `{path}`, as the -dev packages have it
+  = help: create a link `libcudnn.so` to it in `{path}`, as the -dev packages do
   loader      libcudnn.so: cannot open shared object file: No such file or directory
               (and 13 more names)
   available   {path}/libcudnn.so.9
@@ -289,7 +289,7 @@ libcudnn.so` or any other name that cudarc 0.19.1 tries; only `libcudnn.so.9` wa
         finding["help"],
         serde_json::json!([
             "build the program with cudarc 0.19.2 or later, which also searches for libcudnn.so.9",
-            format!("create a link `libcudnn.so` to it in `{path}`, as the -dev packages have it"),
+            format!("create a link `libcudnn.so` to it in `{path}`, as the -dev packages do"),
         ])
     );
     run("check", &cudnn.0, &[GPU, cudarc("0.19.2")]).must_be("pass", &[]);

@@ -155,8 +155,7 @@ fn an_id_of_no_finding_is_named() {
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_ALLOW", "no-gpu,cudnn-version-mismach")])
         .must_end_with(0)
         .must_say(
-            "cudnn-guard: CUDNN_GUARD_ALLOW: \"cudnn-version-mismach\" names no finding; ids stand in brackets \
-             behind the headlines\n",
+            "cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"cudnn-version-mismach\"\n",
         );
 }
 
@@ -367,7 +366,7 @@ fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
     ran.must_be("unknown", &["convolution-failed"]);
     assert_eq!(
         ran.json["findings"][0]["summary"],
-        "no convolution could be tried"
+        "no convolution could be tested"
     );
 }
 

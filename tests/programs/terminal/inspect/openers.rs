@@ -86,7 +86,7 @@ fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
         = help: install cuDNN 9.14 or later 9.x with a `libcudnn.so` in `/opt/old`, or add its directory to LD_LIBRARY_PATH\n      \
         loaded      /opt/old/libcudnn.so\n      \
         found via   the program's RUNPATH, its entry `/opt/old`\n      \
-        there is    /opt/wheel/libcudnn.so.9\n      \
+        available   /opt/wheel/libcudnn.so.9\n      \
         built with  9.14.0 (compatible: 9.14 or later 9.x)\n";
     assert!(said.starts_with(wanted), "{said}");
     // Behind it a link would not be taken either.

@@ -447,8 +447,8 @@ fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
                  = help: install cuDNN 9.21 or later, which includes this file\n      \
                  = help: remove `/other` from LD_LIBRARY_PATH\n      \
                  found via   the program's RUNPATH, its entry `/opt/lib`\n      \
-                 elsewhere   /other/{file}, by its file name\n      \
-                 by way of   LD_LIBRARY_PATH, its entry `/other`\n"
+                 other file  /other/{file}, version from its file name\n      \
+                 origin      LD_LIBRARY_PATH, its entry `/other`\n"
             )),
             "{said}"
         );

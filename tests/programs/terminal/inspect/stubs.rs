@@ -72,7 +72,7 @@ fn a_stub_that_a_program_gets_in_place_of_the_driver() {
         "= help: remove `/cuda/lib64/stubs` from LD_LIBRARY_PATH; cuDNN 8, and cudarc before 0.13, also need a link: \
          `ln -s /driver/libcuda.so.1 /driver/libcuda.so`\n      \
          found via   LD_LIBRARY_PATH, its entry `/cuda/lib64/stubs`\n      \
-         there is    /driver/libcuda.so.1\n",
+         available   /driver/libcuda.so.1\n",
     );
     assert_eq!(stubs(&image, &["driver", "cuda/lib64/stubs"]), found_first);
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_stub_that_a_program_gets_in_place_of_the_driver() {
             "= help: build the program without `/app/../cuda/lib64/stubs` in its rpath; cuDNN 8, and cudarc before 0.13, \
              also need a link: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`\n      \
              found via   the program's RUNPATH, its entry `/app/../cuda/lib64/stubs`\n      \
-             there is    /driver/libcuda.so.1\n"
+             available   /driver/libcuda.so.1\n"
         )
         .replace("stub `/cuda", "stub `/app/../cuda")
     );

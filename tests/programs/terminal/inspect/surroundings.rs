@@ -160,7 +160,7 @@ fn what_the_operator_lets_pass() {
     see("no-gpu,cudnn-version-mismatch")
         .exits_with(0)
         .says("\n  – loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built")
-        .says("\n      built with  9.14.0 (compatible: 9.14 or later 9.x)\n      let pass    by CUDNN_GUARD_ALLOW\n");
+        .says("\n      built with  9.14.0 (compatible: 9.14 or later 9.x)\n      allowed     by CUDNN_GUARD_ALLOW\n");
     see("no-gpu").exits_with(1);
     // The loader ends the program before any guard runs.
     let bytes = fs::read(image.at("opt/lib/libcudnn.so.9")).unwrap();
@@ -272,7 +272,7 @@ fn two_drivers_of_different_releases() {
         = help: remove `/550.54.15` from LD_LIBRARY_PATH\n      \
         = help: reboot to load the new kernel module; in a container, use the driver libraries of the host\n      \
         found via   LD_LIBRARY_PATH, its entry `/550.54.15`\n      \
-        there is    /580.65.06/libcuda.so.1, of 580.65.06\n";
+        available   /580.65.06/libcuda.so.1, version 580.65.06\n";
     assert!(said.starts_with(wanted), "{said}");
 }
 

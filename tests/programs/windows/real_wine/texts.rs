@@ -106,7 +106,7 @@ fn same_words(windows: &Windows, start: &Start) {
     for of in ["summary", "help"] {
         assert_eq!(first[of], found[of]);
     }
-    assert_eq!(first["evidence"]["there is"], found["evidence"]["there is"]);
+    assert_eq!(first["evidence"]["available"], found["evidence"]["available"]);
 }
 
 /// What lies beside the program comes before PATH.

@@ -104,7 +104,7 @@ fn a_linked_program_is_told_where_one_is_installed() {
         let help = format!("= help: add `{installed}` to PATH where the program runs\n");
         ran.exits_with(code)
             .says(&help)
-            .says(&format!("there is    {installed}\\cudnn64_9.dll\n"));
+            .says(&format!("available   {installed}\\cudnn64_9.dll\n"));
     }
     let path = [("WINEPATH", installed)];
     windows

@@ -81,10 +81,10 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
     let (ran, _) = told(&[&whole, &renamed], &[]);
     let whole = path(&whole);
     ran.says(&format!(
-        "= help: put a copy `cudnn.dll` of `cudnn64_9.dll` into `{whole}`: cudarc asks for that name everywhere"
+        "= help: create a copy `cudnn.dll` of `cudnn64_9.dll` in `{whole}`: cudarc searches all directories for that name"
     ));
     // Nothing there: the guard says so before cudarc panics.
-    let nothing = "cannot be loaded, nor by any other name that cudarc 0.";
+    let nothing = "or any other name that cudarc 0.";
     let empty = scratch("wine-cudarc-empty");
     for folders in [&[&*empty][..], &[&eight]] {
         let (ran, report) = told(folders, &[]);
@@ -98,7 +98,7 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
         if folders[0] == empty {
             ran.says(nothing);
         } else {
-            ran.says("there is only ").says("cudnn64_8.dll");
+            ran.says("; only `").says("cudnn64_8.dll` was found");
         }
     }
 }

@@ -59,7 +59,7 @@ fn values_that_cannot_be_read_are_named() {
         ran.exits_with(0).stderr,
         "cudnn-guard: CUDNN_GUARD=\"on\" is not one of deny, warn, off; using deny\n\
          cudnn-guard: CUDNN_GUARD_DEADLINE=\"soon\" is not a number of seconds above 0; using 60\n\
-         cudnn-guard: CUDNN_GUARD_ALLOW: \"no-gpus\" names no finding; ids stand in brackets behind the headlines\n"
+         cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"no-gpus\"\n"
     );
 }
 
@@ -96,7 +96,7 @@ fn the_gpus_that_are_asked_for_are_tried() {
     }
     sound(&[("CUDNN_GUARD_DEVICES", "5")])
         .exits_with(0)
-        .says("CUDNN_GUARD_DEVICES asks for GPU 5, and 1 are visible, counted from 0");
+        .says("CUDNN_GUARD_DEVICES requests GPU 5, but only GPU 0 is visible");
     // What only the second one does not serve is not seen on the first one.
     let unlike = [
         ("SIM_DEVICES", "2"),
