@@ -259,7 +259,7 @@ fn a_guard_judges_the_cudnn_within_its_program() {
     program("")
         .exits_with(0)
         .says(
-            "Fail\nloaded cuDNN 9.14.0 is older than the 9.15.0 that this program was built with  \
+            "Fail\nloaded cuDNN 9.14.0 is older than 9.15.0, which this program was built with  \
              [cudnn-version-mismatch]\n  \
              = help: rebuild the program with the archives of cuDNN 9.15 or later 9.x\n",
         )

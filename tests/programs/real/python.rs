@@ -141,7 +141,7 @@ fn a_wheel_finds_the_cudnn_in_its_own_site_packages() {
     place(&real.join("cudnn-cu13-9.14"), &site);
     let old = ask(&app).exits_with(0);
     assert!(old.stdout.ends_with("\n91400\n"), "{}", old.text());
-    old.says("RuntimeError: loaded cuDNN 9.14.0 is older than the 9.28.0 ")
+    old.says("RuntimeError: loaded cuDNN 9.14.0 is older than 9.28.0, ")
         .says("[cudnn-version-mismatch]\n")
         .says("  = help: run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: ");
 }

@@ -326,7 +326,7 @@ fn a_library_that_is_older_than_the_kernel_module() {
     loaded("580.126.16");
     contains(
         &said(),
-        "of 580.82.07, which is older than the kernel module 580.126.16",
+        "580.82.07, which is older than kernel module 580.126.16",
     );
     // A Jetson's module has a version of its own kind.
     fs::create_dir_all(image.at("dev")).unwrap();

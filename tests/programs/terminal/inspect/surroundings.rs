@@ -159,7 +159,7 @@ fn what_the_operator_lets_pass() {
     };
     see("no-gpu,cudnn-version-mismatch")
         .exits_with(0)
-        .says("\n  – loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built")
+        .says("\n  – loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built")
         .says("\n      built with  9.14.0 (compatible: 9.14 or later 9.x)\n      allowed     by CUDNN_GUARD_ALLOW\n");
     see("no-gpu").exits_with(1);
     // The loader ends the program before any guard runs.
@@ -302,7 +302,7 @@ fn a_program_with_more_rights_than_its_user() {
         run(command.env("LD_PRELOAD", format!("{old}/libcudnn.so.9")))
     };
     let rpath = "-Wl,-rpath,$ORIGIN/../opt/old";
-    let wrong = "  ✗ loaded cuDNN 9.10.0 is older than the 9.14.0";
+    let wrong = "  ✗ loaded cuDNN 9.10.0 is older than 9.14.0";
     // Root's own program gives root nothing, and a capability neither.
     with(rpath, &["chown", "0"]).exits_with(1).says(wrong);
     with(rpath, &["setcap", "cap_net_raw+p"])
