@@ -34,10 +34,10 @@ pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<Strin
         _ => (driver?, "driver"),
     };
     Some(format!(
-        "its feature cuda-{}, or the newest before it that it has, fits CUDA {} of the {of} here; choose an older one \
-         to run with older drivers",
-        number(version),
-        version.short()
+        "for CUDA {} of the {of}, enable its feature cuda-{}, or the newest one before that; choose an older one to \
+         support older drivers",
+        version.short(),
+        number(version)
     ))
 }
 

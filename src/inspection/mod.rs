@@ -112,7 +112,7 @@ impl Inspection {
         if of_here && root.is_none() {
             inspection.ask();
         } else {
-            let reason = "no driver and no GPU was asked";
+            let reason = "driver and GPUs not queried";
             inspection.unknown.push(reason.into());
         }
         inspection.input.allow.apply(&mut inspection.findings);
@@ -151,7 +151,7 @@ impl Inspection {
     fn follow(&mut self, host: &Host) -> (Vec<Finding>, Option<Provider>) {
         let loader = self.linkage.interpreter.as_deref().unwrap_or_default();
         if loader.contains("ld-musl") {
-            let reason = "the program is loaded by musl, with which no cuDNN works";
+            let reason = "the program uses musl, which cuDNN does not support";
             self.unknown.push(reason.into());
             return (Vec::new(), None);
         }
@@ -200,7 +200,7 @@ impl Inspection {
         self.input.missing = graph.missing;
         if let Some(file) = graph.by_level.first() {
             self.unknown.push(format!(
-                "`{}` is for better processors than the least, and which one it will be is not known",
+                "`{}` is loaded only on newer CPUs, and the CPU is unknown",
                 file.display()
             ));
         }
@@ -317,17 +317,19 @@ impl Inspection {
                 }
                 self.input.driver = problem.driver().cloned();
             }
-            Err(_) => self.unknown.push("the driver does not answer".into()),
+            Err(_) => self
+                .unknown
+                .push("the NVIDIA driver did not respond".into()),
         }
         if self.input.driver.is_none() {
-            self.unknown.push("there is no driver here".into());
+            self.unknown.push("no NVIDIA driver was found".into());
             return;
         }
         if let (Some(missing), false) = (unsearched, self.finds_driver) {
             self.findings.push(missing.finding());
         }
         if self.input.gpus().is_empty() {
-            self.unknown.push("there is no GPU here".into());
+            self.unknown.push("no GPU was found".into());
         }
     }
 
@@ -349,7 +351,7 @@ fn installations(host: &Host) -> Vec<Candidate> {
 /// Describes a record with a rule of a later cudnn-guard, which cannot be checked.
 fn unknown_rule(built: &Built) -> String {
     format!(
-        "{} was built with cudnn-guard {}, which says in a newer way what may be loaded (`{}`)",
+        "{} was built with cudnn-guard {}, and its record contains a rule that this version cannot check (`{}`)",
         built.package.as_deref().unwrap_or("a crate"),
         built.written_by,
         built.not_understood.as_deref().unwrap_or_default()

@@ -90,7 +90,7 @@ impl PreflightInput {
         let mut findings = Vec::new();
         let mut unknown = Vec::new();
         if self.guards.is_empty() {
-            unknown.push("the program holds no facts of a guard".into());
+            unknown.push("the program contains no cudnn-guard record".into());
         }
         for guard in &self.guards {
             self.guard(guard, &mut findings, &mut unknown);
@@ -140,14 +140,12 @@ impl PreflightInput {
                     self.machine(&cudnn, guard, findings);
                     self.known_bad(&cudnn, findings);
                 }
-                None => unknown.push(format!(
-                    "the release of the cuDNN in {package} is not known"
-                )),
+                None => unknown.push(format!("the version of the cuDNN in {package} is unknown")),
             },
             Loader::Linked if self.cudnn.is_none() && !self.missing.iter().any(is_main_library) => {
                 let fault = InspectionFault::NotLinked(package, &self.program);
                 findings.push(fault.finding());
-                unknown.push("the program depends on no cuDNN".into());
+                unknown.push("the program does not depend on cuDNN".into());
             }
             _ => {}
         }
@@ -185,7 +183,7 @@ impl PreflightInput {
         };
         findings.push(self.no_cudnn(request, names, missing, sure));
         if !sure && !is_dll {
-            unknown.push("no cuDNN is found, which the program may do without".into());
+            unknown.push("cuDNN was not found, but the program may not need it".into());
         }
     }
 
@@ -222,11 +220,11 @@ impl PreflightInput {
                 continue;
             }
             findings.push(if let Some(place) = &missing.placeholder {
-                unknown.push(format!("{name} is mounted later, if at all"));
+                unknown.push(format!("{name} may be mounted later"));
                 InspectionFault::MountedLater(place, missing).finding()
             } else if name == DRIVER_SO {
                 if self.root.is_none() {
-                    unknown.push("there is no driver here".into());
+                    unknown.push("no NVIDIA driver was found".into());
                 }
                 InspectionFault::NoDriver(missing, self.root.is_some()).finding()
             } else if name.starts_with(BUILTINS) {

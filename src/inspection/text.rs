@@ -28,7 +28,7 @@ impl fmt::Display for Inspection {
             writeln!(f, "{:INDENT$}{text}", "")?;
         }
         if input.guards.is_empty() {
-            writeln!(f, "{:INDENT$}without the facts of a guard", "")?;
+            writeln!(f, "{:INDENT$}no cudnn-guard record found", "")?;
         }
         cudnn(self, f)?;
         libraries(self, f)?;
@@ -40,21 +40,21 @@ impl fmt::Display for Inspection {
             .count();
         let verdict = self.verdict();
         let mut why = match verdict {
-            Verdict::Pass => "what it was built with and what is here fit together".to_string(),
+            Verdict::Pass => "the program is compatible with this system".to_string(),
             Verdict::Fail if errors == 1 => "1 error".to_string(),
             Verdict::Fail => format!("{errors} errors"),
             Verdict::Unknown => self.unknown.join("; "),
         };
         why += match self.lenient {
-            Some("off") if errors > 0 => "; under CUDNN_GUARD=off the guard does not look",
-            Some(_) if errors > 0 => "; under CUDNN_GUARD=warn the guard ends no program",
+            Some("off") if errors > 0 => "; with CUDNN_GUARD=off, the guard checks nothing",
+            Some(_) if errors > 0 => "; with CUDNN_GUARD=warn, the guard only warns",
             _ => "",
         };
         writeln!(f, "\nverdict: {verdict} ({})", printable(&why))
     }
 }
 
-/// Describes a guard for messages, with the package and the versions that it was built with.
+/// Describes a guard: ``app 0.1.0, built with cuDNN 9.14.0 for CUDA 13 and CUDA 13.0, requires cuDNN `>=9.1`, links cuDNN ``.
 fn built(built: &Built) -> String {
     let mut words = vec![built.package.clone().unwrap_or_else(|| "a crate".into())];
     if built.absent.is_some() {
@@ -66,13 +66,13 @@ fn built(built: &Built) -> String {
         words.push(format!("built with cuDNN {release}"));
     }
     if let Some(requirement) = &built.requirement {
-        words.push(format!("asks for cuDNN `{}`", requirement.text));
+        words.push(format!("requires cuDNN `{}`", requirement.text));
     }
     let loader = match built.loader {
-        Loader::Linked => "is linked with it",
-        Loader::Dlopen => "opens it by its name",
-        Loader::Cudarc => "lets cudarc open it",
-        Loader::Static => "holds it",
+        Loader::Linked => "links cuDNN",
+        Loader::Dlopen => "opens cuDNN by name",
+        Loader::Cudarc => "opens cuDNN through cudarc",
+        Loader::Static => "contains cuDNN",
     };
     words.push(loader.into());
     if !built.targets.is_empty() {
@@ -98,7 +98,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         } else {
             Mark::Dash
         };
-        return line(f, mark, "cuDNN", "none that the loader comes to");
+        return line(f, mark, "cuDNN", "none found by the loader");
     };
     let library = cudnn.library.as_deref().map_or(String::new(), shown);
     let text = format!("{} at {library}", release(cudnn));
@@ -110,14 +110,14 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let found_via = printable(&input.found_via);
     writeln!(f, "{:INDENT$}found via {found_via}", "")?;
     let parts = parts(cudnn, columns(f));
-    line(f, inspection.mark(OF_PARTS), "parts", &parts)
+    line(f, inspection.mark(OF_PARTS), "sub-libs", &parts)
 }
 
 /// Returns a version for messages: `9.14.0 for CUDA 13`.
 fn release(cudnn: &Cudnn) -> String {
     match cudnn.library_version {
         Some(version) => with_cuda_major(version, cudnn.cuda_major),
-        None => "of unknown release".into(),
+        None => "unknown version".into(),
     }
 }
 
@@ -142,14 +142,14 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let input = &inspection.input;
     let found = input.objects.len().saturating_sub(1);
     if input.objects.is_empty() {
-        return line(f, Mark::Dash, "libraries", "not followed");
+        return line(f, Mark::Dash, "libraries", "not checked");
     }
     let missing = input.missing.iter();
     let names: Vec<&str> = missing.map(|one| one.name.as_str()).collect();
     let text = if names.is_empty() {
         format!("{found}, all found")
     } else {
-        format!("{found} found, not {}", names.join(", "))
+        format!("{found} found, missing: {}", names.join(", "))
     };
     let mark = match inspection.mark(&[FindingId::LibraryNotFound, FindingId::CudaLibrariesMixed]) {
         Mark::Tick if !names.is_empty() => Mark::Dash,
@@ -164,14 +164,14 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         let mut findings = inspection.findings.iter();
         let is_missing = findings.any(|one| one.id == FindingId::DriverMissing);
         let text = if is_missing && inspection.input.root.is_none() {
-            "none here"
+            "none"
         } else {
-            "not asked"
+            "not queried"
         };
         return line(f, Mark::Dash, "driver", text);
     };
     let cuda = driver.cuda.map_or(String::new(), |cuda| {
-        format!("runs CUDA up to {}, ", cuda.short())
+        format!("supports CUDA {}, ", cuda.short())
     });
     let text = printable(&format!("{cuda}{}", driver.library));
     line(

@@ -47,7 +47,7 @@ impl Inspection {
         let imported = objects.find_map(|one| Some((one.path.clone(), major(&one.name)?)));
         let Some((library, major)) = imported.or_else(|| self.opened_dll(&path)) else {
             if self.opens().next().is_some() && !path.known {
-                let reason = "the program looks for its cuDNN along the PATH of wherever it runs";
+                let reason = "cuDNN may be on the PATH where the program runs";
                 self.unknown.push(reason.into());
             }
             if path.known && host.root.is_none() {

@@ -52,7 +52,7 @@ fn from_elf(elf: &Elf) -> Option<Linkage> {
     Some(Linkage {
         format: Format::Elf,
         cpu: cpu_name(machine).map_or_else(
-            || format!("the processor with ELF number {machine}"),
+            || format!("the CPU with ELF machine number {machine}"),
             String::from,
         ),
         is_usual: elf.is_64_bit_le()?,
@@ -72,7 +72,7 @@ fn from_elf(elf: &Elf) -> Option<Linkage> {
 fn from_pe(pe: &Pe) -> Linkage {
     Linkage {
         format: Format::Pe,
-        cpu: pe.cpu().unwrap_or("an unknown processor").into(),
+        cpu: pe.cpu().unwrap_or("an unknown CPU").into(),
         is_usual: true,
         needed: pe.needs(),
         delayed: pe.delays(),

@@ -10,7 +10,8 @@ use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
 impl CudarcRefusal {
     pub fn finding(&self, cudarc: &LockedCudarc) -> Finding {
         let release = &cudarc.release;
-        let newer = "require a newer cudarc, or a newer version of what requires it".to_string();
+        let newer =
+            "require a newer cudarc, or a newer version of the crate that requires it".to_string();
         let mut helps = Vec::new();
         let finding = match self {
             Self::Unlisted {
@@ -45,7 +46,7 @@ impl CudarcRefusal {
                     None => newer,
                 });
                 let headline = format!(
-                    "cudarc {release} has no bindings for {name} {}, the version of the {source} here",
+                    "cudarc {release} has no bindings for {name} {}, the version of the installed {source}",
                     version.short()
                 );
                 let listed: Vec<_> = listed.iter().map(|one| one.short()).collect();
@@ -80,7 +81,7 @@ impl CudarcRefusal {
                     false => FindingId::LibraryNotFound,
                 };
                 let headline = format!(
-                    "cudarc {release} does not open `{name}`, the only name of this library in its directory"
+                    "cudarc {release} does not open `{name}`, and the library has no other name in its directory"
                 );
                 Finding::warning(id, headline)
                     .with("opened", names.join(", "))
@@ -91,7 +92,7 @@ impl CudarcRefusal {
         let condition = resolved.option.map(|one| format!("a build with `{one}`"));
         let finding = finding
             .with_lines("condition", condition)
-            .with_lines("required by", &resolved.required_by)
+            .with_lines("needed by", &resolved.required_by)
             .with("sources", cudarc.sources.display());
         finding.helps(helps)
     }

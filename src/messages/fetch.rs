@@ -17,28 +17,28 @@ impl FetchFault {
         match self {
             Self::Io(verb, path, error) => io_error(verb, path, error),
             Self::HomeNotCreated(home, error) => io_error("create", home, error)
-                .help("name a directory that this user may make or write into: `--to DIR`"),
+                .help("pass a directory that you can create or write to: `--to DIR`"),
             Self::NoHome => failed("neither CUDNN_GUARD_HOME nor HOME is set")
-                .help("name a folder with `--to DIR`"),
+                .help("pass a directory with `--to DIR`"),
             Self::ForeignDirectory(dir, why) => {
                 let dir = dir.display();
                 failed(format!(
-                    "`{dir}` was not put there by cudnn-guard, which adds nothing to it"
+                    "`{dir}` was not created by cudnn-guard, so `fetch` does not change it"
                 ))
                 .with_lines("found", why)
-                .help("fetch into another folder with `--to DIR`")
+                .help("fetch into another directory with `--to DIR`")
             }
             Self::NothingToRemove(home) => {
                 let home = home.display();
-                failed(format!("cudnn-guard has put nothing into `{home}`"))
-                    .help("name the folder that was fetched into with `--to DIR`")
+                failed(format!("cudnn-guard has not installed anything in `{home}`"))
+                    .help("pass the directory that you fetched into with `--to DIR`")
             }
             Self::NothingToCheck(home, kinds, fetch) => {
                 let kinds: Vec<&str> = kinds.iter().map(|kind| kind.product()).collect();
-                let (kinds, home) = (kinds.join(" and no "), home.display());
-                failed(format!("cudnn-guard has put no {kinds} into `{home}`")).help(format!(
-                    "run `{fetch}`, or name the folder that was fetched into with `--to DIR`"
-                ))
+                let (kinds, home) = (kinds.join(" or "), home.display());
+                failed(format!("cudnn-guard has not installed {kinds} in `{home}`"))
+                    .help(format!("run `{fetch}`"))
+                    .help("pass the directory that you fetched into with `--to DIR`")
             }
             Self::DamagedComponent {
                 kind,
@@ -53,26 +53,26 @@ impl FetchFault {
                 });
                 let more = files.len().saturating_sub(NAMED);
                 let more = (more > 0).then(|| format!("and {more} more"));
-                failed(format!("the {title} in `{place}` is not as it was fetched"))
+                failed(format!("the {title} in `{place}` differs from what was fetched"))
                     .help(format!(
-                        "{remove}run `{fetch}`, which fetches all of it anew"
+                        "{remove}run `{fetch}` to fetch all of it again"
                     ))
                     .with_lines("damaged", files.iter().take(NAMED).chain(&more))
             }
             Self::IncompleteDownload(why) => {
                 let why = why.as_deref().unwrap_or("nothing was installed");
-                failed(format!("what was fetched is not whole: {why}"))
+                failed(format!("the download is incomplete: {why}"))
                     .help("run the same command again")
             }
             Self::ReleasesNamedTwice => {
-                config_invalid("the file of `--lock` names the releases already")
-                    .help("leave --cuda and --cudnn out, or remove the file")
+                config_invalid("the `--lock` file already specifies the versions")
+                    .help("omit --cuda and --cudnn, or remove the lock file")
             }
             Self::NotLocked(path, package) => {
                 let what = package.as_deref().unwrap_or("a toolkit and a cuDNN");
                 let (shown, path) = (path.display(), quoted(&path.to_string_lossy()));
-                failed(format!("`{shown}` does not name {what}")).help(format!(
-                    "remove it, and run `cudnn-guard fetch --lock {path}`, which writes it anew"
+                failed(format!("the lock file `{shown}` does not contain {what}")).help(format!(
+                    "remove the file, and run `cudnn-guard fetch --lock {path}` to create it again"
                 ))
             }
             Self::InvalidRelease(kind, table, value) => {
@@ -80,18 +80,17 @@ impl FetchFault {
                     Kind::Toolkit => ("cuda", "13.0"),
                     Kind::Cudnn => ("cudnn", "9.14"),
                 };
-                config_invalid(format!("`{key}` in [{table}] of Cargo.toml is {value}"))
-                    .help(format!("write a release there, such as `{key} = \"{example}\"`"))
+                config_invalid(format!("`{key}` in [{table}] of Cargo.toml is not a version: {value}"))
+                    .help(format!("set it to a version, such as `{key} = \"{example}\"`"))
             }
             Self::UnknownLibrary(table, value) => {
-                config_invalid(format!("`libs` in [{table}] of Cargo.toml is {value}")).help(
-                    format!("write a list of these: \"{}\"", FETCHED_ON_REQUEST.join("\", \"")),
+                config_invalid(format!("`libs` in [{table}] of Cargo.toml is not a list of known libraries: {value}")).help(
+                    format!("set it to a list of these names: \"{}\"", FETCHED_ON_REQUEST.join("\", \"")),
                 )
             }
-            Self::UnknownCuda(major) => failed(format!("CUDA {major} is not known here; 13 is"))
-                .help(
-                    "fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone",
-                ),
+            Self::UnknownCuda(major) => failed(format!("CUDA {major} is newer than this cudnn-guard supports; the newest is 13"))
+                .help("run `cudnn-guard fetch --cuda 13`")
+                .help("update cudnn-guard: `cargo install --path . --features cli` in an updated clone"),
             Self::NotOffered {
                 kind,
                 cuda,
@@ -100,7 +99,7 @@ impl FetchFault {
                 other_cuda,
             } => {
                 let names: Vec<String> = nearest.iter().map(Release::to_string).collect();
-                let are = if nearest.len() == 1 { "is" } else { "are" };
+                let versions = if nearest.len() == 1 { "version is" } else { "versions are" };
                 let (what, option) = match kind {
                     Kind::Toolkit => (format!("CUDA {required}"), "--cuda".to_string()),
                     Kind::Cudnn => (
@@ -110,14 +109,14 @@ impl FetchFault {
                 };
                 let command = |release: &String| format!("`cudnn-guard fetch {option} {release}`");
                 let commands: Vec<String> = names.iter().map(command).collect();
-                let (names, commands) = (names.join(" and "), commands.join(", or "));
+                let (names, commands) = (names.join(" and "), commands.join(" or "));
                 let mut finding = failed(format!(
-                    "PyPI has no {what}; the nearest that it has {are} {names}"
+                    "PyPI does not have {what}; the nearest {versions} {names}"
                 ))
-                .help(format!("fetch what it has: {commands}"));
+                .help(format!("run {commands}"));
                 if let Some(cuda) = other_cuda {
                     finding = finding.help(format!(
-                        "fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda {cuda} --cudnn {required}`"
+                        "run `cudnn-guard fetch --cuda {cuda} --cudnn {required}` to fetch that cuDNN for CUDA {cuda}"
                     ));
                 }
                 finding
@@ -129,45 +128,45 @@ impl FetchFault {
                     true => "install Python 3 with pip: `winget install Python.Python.3.13`",
                     false => "install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`",
                 }),
-            Self::NoHashes(command, output) => failed("the hashes of the wheels cannot be told")
+            Self::NoHashes(command, output) => failed("cannot determine the hashes of the wheels")
                 .with("command", command)
-                .with("it said", output)
-                .help("run this again where the index of the wheels is reached"),
+                .with("output", output)
+                .help("run this command again on a machine that can reach the package index"),
             Self::InstallFailed {
                 command,
                 output,
                 is_shown,
                 project,
             } => {
-                let above = if *is_shown { "what stands above; " } else { "" };
-                let finding = failed("NVIDIA's wheels could not be fetched")
+                let above = if *is_shown { "see above; " } else { "" };
+                let finding = failed("failed to fetch NVIDIA's wheels")
                     .with("command", command)
-                    .with("it said", format!("{above}{output}"));
+                    .with("output", format!("{above}{output}"));
                 match project {
                     None => finding.help(
-                        "where a hash differs, the index has another file than the one that was locked: ask who runs it",
+                        "ask the operator of the package index if a hash differs: its file is not the one that was locked",
                     ),
                     Some(project) => {
                         finding
-                            .help("run that command to see all it says")
+                            .help("run the command by hand to see its full output")
                             .help(format!(
-                                "look up which releases there are at https://pypi.org/project/{project}/#history"
+                                "look up the available versions at https://pypi.org/project/{project}/#history"
                             ))
                     }
                 }
             }
             Self::OldCargoConfig(path) => {
                 let path = path.display();
-                failed(format!("`{path}` is there, in its old form"))
+                failed(format!("`{path}` exists, and cargo reads it instead of config.toml"))
                     .help(format!("add the lines above to `{path}` by hand"))
             }
             Self::CargoConfig(path, why) => match (path.display(), why) {
-                (path, Refused::Named(name)) => failed(format!("`{path}` names {name} already"))
-                    .help(format!("change `{path}` by hand to have the lines above")),
+                (path, Refused::Named(name)) => failed(format!("`{path}` already contains {name}"))
+                    .help(format!("add the lines above to `{path}` by hand")),
                 (path, Refused::Shape) => failed(format!(
-                    "`{path}` is not TOML whose `env` is a table"
+                    "`{path}` is not valid TOML, or its `env` is not a table"
                 ))
-                .help("mend it, `cargo tree` says where cargo cannot read it, and run this again"),
+                .help("fix the file (`cargo tree` shows where cargo cannot read it), and run this command again"),
             },
         }
     }

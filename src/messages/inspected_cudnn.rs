@@ -15,48 +15,48 @@ use std::fmt::Display;
 use std::path::Path;
 
 /// The help for a DLL that Windows does not find.
-pub const PUT_ON_PATH: &str = "put the directory that contains it into PATH where the program runs, or copy all DLLs of that directory beside the program";
+pub const PUT_ON_PATH: &str = "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory to the directory of the program";
 
 impl UnresolvedCudnn<'_> {
     pub fn finding(&self) -> Finding {
         let names = self.names.join(" or ");
         let is_dll = matches!(self.request, Request::Dll);
-        let (places, path) = match is_dll {
-            true => ("looked in", "PATH where the program runs"),
-            false => ("looked at", "LD_LIBRARY_PATH"),
+        let path = match is_dll {
+            true => "PATH where the program runs",
+            false => "LD_LIBRARY_PATH",
         };
         let summary = match &self.request {
-            Request::Dll => format!("this program opens {names}, which Windows does not find"),
+            Request::Dll => format!("this program opens {names}, which Windows cannot find"),
             Request::Linked(user) => {
                 let user = user.display();
-                format!("`{user}` needs {names}, which the loader does not find")
+                format!("`{user}` needs {names}, which the loader cannot find")
             }
             Request::Cudarc(release) => format!(
-                "cudarc{} opens {}, and the loader finds neither that nor another name that it tries",
+                "cudarc{} opens {}, but the loader cannot find this or any other name that cudarc tries",
                 number(release),
                 self.names.first().copied().unwrap_or_default()
             ),
             Request::Opened if self.names.len() == 1 => {
-                format!("this program opens {names}, which the loader does not find")
+                format!("this program opens {names}, which the loader cannot find")
             }
             Request::Opened => {
-                format!("this program opens {names}, and the loader finds none of them")
+                format!("this program opens {names}, but the loader cannot find any of them")
             }
         };
         let mut reason = None;
         let elsewhere = match &self.alternatives.reach {
             None => Vec::new(),
-            Some(Reach::Directory(dir)) => vec![format!("put `{dir}` into {path}")],
+            Some(Reach::Directory(dir)) => vec![format!("add `{dir}` to {path}")],
             Some(Reach::Rpath(dir)) => vec![
-                format!("put `{dir}` into {path}"),
-                "link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`"
+                format!("add `{dir}` to {path}"),
+                "relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set"
                     .into(),
             ],
             Some(Reach::Links(dir)) => vec![format!(
-                "make its links, and put `{dir}` into {path}: `sudo ldconfig -n {dir}`"
+                "run `sudo ldconfig -n {dir}` to create its links, and add `{dir}` to {path}"
             )],
             Some(Reach::Rename(dir)) => vec![format!(
-                "put a link `libcudnn.so` to it into `{dir}`, and `{dir}` into {path}"
+                "create a link `libcudnn.so` to it in `{dir}`, and add `{dir}` to {path}"
             )],
             Some(Reach::Unquote(quoted)) => {
                 reason = Some(quoted.reason());
@@ -65,11 +65,11 @@ impl UnresolvedCudnn<'_> {
         };
         let install = match &self.alternatives.install {
             Install::Major(major) => format!(
-                "install cuDNN{}, or put its directory into {path}",
+                "install cuDNN{}, or add its directory to {path}",
                 number(major)
             ),
             Install::Beside(major) => format!(
-                "install cuDNN{} beside it: one major does not stand in for another, not even under its name",
+                "install cuDNN{} beside it: another major version is not compatible, even if it is renamed",
                 number(major)
             ),
             Install::Accepted(required) => LoadOrigin::Cache.help(Path::new(""), required),
@@ -79,12 +79,12 @@ impl UnresolvedCudnn<'_> {
         let severity = Severity::error_if(self.is_needed);
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
             .with_lines("reason", reason)
-            .with(places, self.missing.searched.join("\n"))
+            .with("searched", self.missing.searched.join("\n"))
             .with_lines(
                 "also found",
                 self.alternatives.also_found.iter().map(found_file),
             )
-            .with_lines("there is", unrequested.map(|(file, _)| file.display()));
+            .with_lines("other name", unrequested.map(|(file, _)| file.display()));
         let unasked = unrequested.filter(|_| !is_dll);
         let not_found = NotFound {
             unfit: self.missing.unfit.clone(),
@@ -106,7 +106,7 @@ impl LoadedFiles<'_> {
                 foreign.evidence.append(&mut finding.evidence);
                 if finding.severity != Severity::Error {
                     foreign.severity = finding.severity;
-                    foreign.summary += ", which no convolution uses";
+                    foreign.summary += " (not used by convolutions)";
                 }
                 finding = foreign;
             }
@@ -114,14 +114,14 @@ impl LoadedFiles<'_> {
                 // The package may never use cuDNN.
                 let major = number(&self.bundled);
                 finding.help = vec![format!(
-                    "install cuDNN{major}, and put its directory into LD_LIBRARY_PATH"
+                    "install cuDNN{major}, and add its directory to LD_LIBRARY_PATH"
                 )];
             }
             (FindingId::PartsMissing, _, MissingFiles::Nowhere) => {
                 finding.severity = Severity::Error;
             }
             (FindingId::PartsMissing, _, MissingFiles::Mounted(place)) => {
-                finding = finding.with("is nothing", place.display());
+                finding = finding.with("mountpoint", place.display());
             }
             _ => {}
         }
@@ -151,13 +151,13 @@ impl RefusedRelease<'_> {
             }
         };
         if let Some(hidden) = self.hidden {
-            evidence.push(("there is", hidden.display().to_string()));
+            evidence.push(("also found", hidden.display().to_string()));
             let mut finding = self.mismatch.finding(evidence);
             let hidden = HiddenCudnn::new(self.guard, hidden.to_path_buf());
             finding.help.extend(hidden.help(&help));
             return finding;
         }
-        evidence.extend(self.later.map(|later| ("there is", later.words())));
+        evidence.extend(self.later.map(|later| ("also found", later.words())));
         let leads = self.later.zip(self.via);
         let leads = leads.and_then(|(later, via)| later.help(via));
         self.mismatch.finding(evidence).help(leads.unwrap_or(help))

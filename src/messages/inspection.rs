@@ -21,15 +21,14 @@ impl InspectionFault<'_> {
         match self {
             Self::Unreadable(path, Some(Defect::Foreign(..)) | None) => {
                 let path = path.display();
-                let summary =
-                    format!("`{path}` is no program that can be read: neither ELF nor PE");
+                let summary = format!("`{path}` is not a readable ELF or PE program");
                 Finding::error(FindingId::IoError, summary)
-                    .help("name the compiled program itself, not a script that starts it")
+                    .help("pass the compiled program itself, not a script that starts it")
             }
             Self::Unreadable(path, Some(defect)) => {
                 let summary = format!("`{}` {defect}", path.display());
                 Finding::error(FindingId::LibraryDamaged, summary)
-                    .help("build or copy the program again")
+                    .help("rebuild the program, or copy it again")
             }
             Self::WithoutCuda(package, reason) => {
                 let summary = format!("{package} was built without CUDA");
@@ -37,11 +36,11 @@ impl InspectionFault<'_> {
             }
             Self::NotLinked(package, program) => {
                 let summary = format!(
-                    "{package} was built to be linked with cuDNN, and this program depends on none"
+                    "{package} was built to be linked with cuDNN, but this program does not depend on cuDNN"
                 );
                 Finding::warning(FindingId::NotLoadedYet, summary)
                     .with("program", program.display())
-                    .help("use a function of cuDNN in the program: linkers leave out libraries that nothing is used of")
+                    .help("call a cuDNN function in the program: linkers omit unused libraries")
             }
             Self::WithoutTorchCuda(program, cuda) => {
                 let program = program.display();
@@ -49,18 +48,19 @@ impl InspectionFault<'_> {
                     "`{program}` does not load libtorch_cuda.so, so libtorch computes on the CPU"
                 );
                 Finding::warning(FindingId::NotLoadedYet, summary)
-                    .help("link it: `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` in the program's build.rs")
-                    .with("there is", cuda.display())
-                    .with("reason", "linkers leave out libraries that nothing is used of")
+                    .help("add `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` to the program's build.rs")
+                    .with("also found", cuda.display())
+                    .with("reason", "linkers omit unused libraries")
             }
             Self::NoProvider(framework, library, dirs) => {
-                let summary = format!("no {library} was found, so {framework} computes on the CPU");
+                let summary =
+                    format!("`{library}` was not found, so {framework} computes on the CPU");
                 Finding::warning(FindingId::LibraryNotFound, summary)
                     .help(match *framework {
-                        "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA: the Python package onnxruntime-gpu contains one",
+                        "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA, such as the one in the Python package onnxruntime-gpu",
                         _ => "set LIBTORCH to the directory of a libtorch for CUDA",
                     })
-                    .with_lines("looked in", dirs.iter().map(|dir| dir.display()))
+                    .with_lines("searched", dirs.iter().map(|dir| dir.display()))
             }
             Self::UndefinedFunctions {
                 user,
@@ -73,21 +73,21 @@ impl InspectionFault<'_> {
                 let first = functions.first().map_or("", String::as_str);
                 let finding = if *stem == "libcuda" {
                     let summary = format!(
-                        "`{user}` calls {first}, which NVIDIA's driver at `{library}` does not have"
+                        "`{user}` calls {first}, which the NVIDIA driver at `{library}` does not contain"
                     );
                     let severity = Severity::error_if(!is_image);
                     Finding::new(FindingId::DriverTooOld, severity, summary)
-                        .help("update NVIDIA's driver")
-                        .help("build the program with the CUDA that `nvidia-smi` shows for the driver")
+                        .help("upgrade the NVIDIA driver")
+                        .help("build the program with the CUDA version that `nvidia-smi` shows")
                 } else {
                     let id = match *stem {
                         "libcudnn" => FindingId::CudnnNotLoadable,
                         _ => FindingId::LibraryNotFound,
                     };
                     let summary =
-                        format!("`{user}` calls {first}, which `{library}` does not have");
+                        format!("`{user}` calls {first}, which `{library}` does not contain");
                     Finding::error(id, summary).help(format!(
-                        "put the directory of the {stem} that the program was linked with into LD_LIBRARY_PATH, or install that release"
+                        "add the directory of the {stem} that the program was linked with to LD_LIBRARY_PATH, or install that version"
                     ))
                 };
                 finding.with_lines("also", functions.iter().skip(1).take(MOST_NAMED))
@@ -103,20 +103,21 @@ impl InspectionFault<'_> {
                 if name.starts_with("libcudnn") {
                     let required = number(&cudnn_major(newest));
                     let summary = format!(
-                        "`{library}` does not have its functions as {newest}, with which `{user}` was linked"
+                        "`{library}` does not define the symbol version {newest}, which `{user}` was linked with"
                     );
                     return Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
-                        "install cuDNN{required}, or put its directory into LD_LIBRARY_PATH: a link from one name to the other does not help"
+                        "install cuDNN{required}, or add its directory to LD_LIBRARY_PATH: a link from one name to the other does not help"
                     ));
                 }
                 let versions = versions.join(", ");
-                let summary = format!("`{library}` has no {versions}, which `{user}` needs");
+                let summary =
+                    format!("`{library}` does not define {versions}, which `{user}` requires");
                 let help = match newest.strip_prefix("GLIBC_") {
                     Some(number) => format!(
                         "run the program on a system or in a container whose glibc is {number} or later"
                     ),
                     None => format!(
-                        "put the directory of a {name} that has {newest} into LD_LIBRARY_PATH"
+                        "add the directory of a {name} that defines {newest} to LD_LIBRARY_PATH"
                     ),
                 };
                 Finding::error(FindingId::LibraryNotFound, summary).help(help)
@@ -142,20 +143,21 @@ impl InspectionFault<'_> {
             }
             Self::MountedLater(place, missing) => {
                 let (place, user) = (place.display(), missing.needed_by.display());
-                let summary = format!("`{place}` is nothing yet, and `{user}` needs it");
+                let summary =
+                    format!("`{user}` needs `{place}`, which is only a placeholder so far");
                 Finding::warning(FindingId::LibraryNotFound, summary)
-                    .help("look again in a container that runs: some systems mount their own libraries over such files")
+                    .help("inspect the program again in a running container: some systems mount their own libraries over such files")
             }
             Self::NoDriver(missing, is_image) => {
                 let user = missing.needed_by.display();
                 let summary = format!(
-                    "`{user}` needs {DRIVER_SO}, NVIDIA's driver, which the loader does not find"
+                    "`{user}` needs {DRIVER_SO} of the NVIDIA driver, which the loader cannot find"
                 );
                 let help = match is_image {
                     true => {
                         "start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the host"
                     }
-                    false => "install NVIDIA's driver, if this machine has a GPU",
+                    false => "install the NVIDIA driver if this machine has a GPU",
                 };
                 // The loader ends a program without a library that the program needs from its start.
                 let ends_the_program = missing.need == LoadPhase::Start && !is_image;
@@ -170,10 +172,10 @@ impl InspectionFault<'_> {
                 let (name, user) = (&missing.name, missing.needed_by.display());
                 let is_later = missing.need == LoadPhase::Later;
                 let verb = if is_later { "opens" } else { "needs" };
-                let summary = format!("`{user}` {verb} {name}, which the loader does not find");
+                let summary = format!("`{user}` {verb} {name}, which the loader cannot find");
                 let severity = Severity::error_if(!is_later);
                 let finding = Finding::new(FindingId::LibraryNotFound, severity, summary)
-                    .with("looked at", missing.searched.join("\n"))
+                    .with("searched", missing.searched.join("\n"))
                     .with_lines("also found", also_found.iter().map(found_file));
                 if let Some(unfit) = &missing.unfit {
                     let finding = finding.with_unfit(&unfit.path, &unfit.defect, &unfit.found_via);
@@ -186,17 +188,17 @@ impl InspectionFault<'_> {
                     return link.explain(finding);
                 }
                 finding.help(match source {
-                    LibrarySource::Directory(dir) => format!("put `{dir}` into LD_LIBRARY_PATH"),
+                    LibrarySource::Directory(dir) => format!("add `{dir}` to LD_LIBRARY_PATH"),
                     LibrarySource::Toolkit(cuda) => format!(
-                        "install the libraries of CUDA {cuda}, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
+                        "install the libraries of CUDA {cuda}, which the driver does not include, or add their directory to LD_LIBRARY_PATH"
                     ),
                     LibrarySource::Wheel => format!(
-                        "install the Python package of `{user}` again: it contains its own copy of this library"
+                        "reinstall the Python package of `{user}`, which includes its own copy of this library"
                     ),
                     LibrarySource::Package => match package_names::of_gcc(name) {
                         Some(package) => format!("install {package}"),
                         None => format!(
-                            "install the package that has {name}, or put its directory into LD_LIBRARY_PATH"
+                            "install the package that contains {name}, or add its directory to LD_LIBRARY_PATH"
                         ),
                     },
                 })
@@ -205,25 +207,25 @@ impl InspectionFault<'_> {
                 let (name, user) = (&missing.name, file_name(&missing.needed_by));
                 let is_later = missing.need == LoadPhase::Later;
                 let (verb, when) = match is_later {
-                    true => ("loads", " when it first calls it"),
+                    true => ("loads", " on first use"),
                     false => ("needs", ""),
                 };
-                let lack = match is_path_known {
-                    true => "is not where Windows looks for it",
-                    false => "does not lie beside the program",
+                let reason = match is_path_known {
+                    true => "Windows cannot find it",
+                    false => "it is not in the directory of the program",
                 };
                 let id = match name.to_ascii_lowercase().starts_with("cudnn") {
                     true => FindingId::CudnnNotLoadable,
                     false => FindingId::LibraryNotFound,
                 };
                 let severity = Severity::error_if(*is_path_known && !is_later);
-                let summary = format!("`{user}` {verb} `{name}`{when}, which {lack}");
+                let summary = format!("`{user}` {verb} `{name}`{when}, but {reason}");
                 Finding::new(id, severity, summary)
-                    .with_lines("there is", other.map(Path::display))
-                    .with("looked in", missing.searched.join("\n"))
+                    .with_lines("also found", other.map(Path::display))
+                    .with("searched", missing.searched.join("\n"))
                     .help(match other.and_then(Path::parent) {
                         Some(dir) => {
-                            format!("put `{}` into PATH where the program runs", dir.display())
+                            format!("add `{}` to PATH where the program runs", dir.display())
                         }
                         None => PUT_ON_PATH.to_string(),
                     })
@@ -245,7 +247,7 @@ impl MissingInterpreter<'_> {
             .help("run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc"),
             None => Finding::error(
                 FindingId::LibraryNotFound,
-                format!("the loader that `{program}` names, `{interpreter}`, does not exist"),
+                format!("`{program}` requires the loader `{interpreter}`, which does not exist"),
             )
             .help("build the program on this system, or run it in the environment where it was built"),
         }
@@ -274,9 +276,9 @@ impl Finding {
 fn replacement_help(defect: &Defect, cpu: &str) -> String {
     match defect {
         Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => {
-            format!("copy the one for {cpu} in its place")
+            format!("replace it with the one for {cpu}")
         }
-        _ => "install the package that has it again, and see that the disk is not full".into(),
+        _ => "reinstall the package that contains it, and check that the disk is not full".into(),
     }
 }
 

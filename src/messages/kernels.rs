@@ -13,41 +13,40 @@ impl InvalidRequest<'_> {
         let invalid = |summary: &str| Finding::error(FindingId::ConfigInvalid, summary);
         match self {
             InvalidRequest::LibraryName(name) => {
-                invalid(&format!("{name:?} cannot be the name of a library"))
-                    .help("name it with letters, digits and `_`, as in `.compile(\"kernels\")`")
+                invalid(&format!("{name:?} is not a valid library name"))
+                    .help("use only letters, digits and `_`, as in `.compile(\"kernels\")`")
             }
             InvalidRequest::LinkedLibrary(name, method) => invalid(&format!(
-                "the library `{name}` is linked, and `.{method}(..)` is for files that a program loads"
+                "`.{method}(..)` is only for files that a program loads, but the library `{name}` is linked"
             ))
-            .help(format!(
-                "take `.{method}(..)` out of build.rs, or end the call in `.ptx()`, `.fatbin()` or `.cubin()`"
-            )),
+            .help(format!("remove `.{method}(..)` from build.rs"))
+            .help("end the call with `.ptx()`, `.fatbin()` or `.cubin()`"),
             InvalidRequest::ModuleName(name) => {
-                invalid(&format!("{name:?} cannot be the name of a module of kernels"))
-                    .help("name it with letters, digits and `_`, as in `.module(\"ptx\")`")
+                invalid(&format!("{name:?} is not a valid name for a module of kernels"))
+                    .help("use only letters, digits and `_`, as in `.module(\"ptx\")`")
             }
             InvalidRequest::SameConstant(module, constant, [first, second]) => invalid(&format!(
-                "`{}` and `{}` would both be `{constant}` in the module `{module}`",
+                "`{}` and `{}` would both become `{constant}` in the module `{module}`",
                 first.display(),
                 second.display()
             ))
-            .help("rename one of the two files, or compile it in a call with another module"),
+            .help("rename one of the files, or compile it in a call with another module"),
             InvalidRequest::MissingPath(path, is_compiled) => {
                 let path = path.display();
-                let verb = if *is_compiled { "compiles" } else { "watches" };
-                invalid(&format!("`{path}` is not there, which build.rs {verb}"))
+                let what = if *is_compiled { "kernel source" } else { "watched path" };
+                invalid(&format!("{what} `{path}` does not exist"))
                     .help("correct the path in build.rs: it is relative to the package")
             }
             InvalidRequest::NoMatch(pattern) => invalid(&format!("`{pattern}` matches no file"))
                 .help("correct the pattern in build.rs: it is relative to the package"),
             InvalidRequest::NoMatchForOptions(pattern) => {
-                invalid(&format!("`{}` of `for_files` matches none of the kernels", pattern.display()))
+                invalid(&format!("the `for_files` pattern `{}` matches no kernel", pattern.display()))
                     .help("correct the pattern in build.rs, or name the file with `files`")
             }
-            InvalidRequest::NoSource => invalid("no kernel is named, and build.rs compiles kernels")
-                .help("name them: `.kernels().files(\"src/kernels/*.cu\")`"),
+            InvalidRequest::NoSource => invalid("build.rs compiles kernels but does not specify any files")
+                .help("specify the files: `.kernels().files(\"src/kernels/*.cu\")`"),
             InvalidRequest::AllExcluded => {
-                invalid("no kernel is left to compile: `exclude` leaves out every file that `files` names")
+                invalid("no kernels are left to compile: `exclude` matches every file that `files` selects")
                     .help("correct the patterns of `exclude` in build.rs")
             }
             InvalidRequest::NoCutlass(searched, is_named, home) => {
@@ -56,29 +55,29 @@ impl InvalidRequest<'_> {
                 let fetch = format!("run `cudnn-guard fetch --with cutlass{to}`");
                 let set = "set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`";
                 let finding = match is_named {
-                    true => invalid("CUTLASS_PATH names a directory without `include/cutlass/cutlass.h`")
+                    true => invalid("CUTLASS_PATH is set to a directory that does not contain `include/cutlass/cutlass.h`")
                         .help(set)
-                        .help(format!("unset it, and {fetch}")),
-                    false => invalid("build.rs compiles kernels with CUTLASS, and its headers are not installed")
+                        .help(format!("unset CUTLASS_PATH, and {fetch}")),
+                    false => invalid("build.rs compiles kernels with CUTLASS, but its headers are not installed")
                         .help(fetch)
                         .help(set),
                 };
                 finding.with_lines("searched", searched.iter().map(|dir| dir.display()))
             }
             InvalidRequest::TargetFlag(flag) => {
-                invalid(&format!("the flag `{flag}` chooses GPU targets, which are `archs` to cudnn-guard"))
-                    .help(format!("remove it from the flags in build.rs, and call `.archs([{flag:?}])`"))
+                invalid(&format!("the flag `{flag}` selects GPU targets, which have to be set with `.archs(..)`"))
+                    .help(format!("remove the flag from build.rs, and call `.archs([{flag:?}])`"))
             }
             InvalidRequest::OnlyPtx(targets, chosen_by) => {
                 let all = joined(targets.iter().map(|one| one.target), ", ");
                 let number = targets.first().map(|one| one.target.capability.number());
-                invalid(&format!("a cubin holds machine code, and there is only PTX to compile for: {all}"))
+                invalid(&format!("a cubin contains machine code, but all targets are PTX: {all}"))
                     .with("chosen by", chosen_by)
-                    .help(format!("set CUDNN_GUARD_ARCHS={} for machine code", number.unwrap_or_default()))
-                    .help("call `.ptx()` or `.fatbin()` in build.rs, which take PTX")
+                    .help(format!("set CUDNN_GUARD_ARCHS={} to compile machine code", number.unwrap_or_default()))
+                    .help("call `.ptx()` or `.fatbin()` in build.rs, which accept PTX")
             }
-            InvalidRequest::NoOutDir => invalid("OUT_DIR is not set, and kernels are written there")
-                .help("call this from a build script"),
+            InvalidRequest::NoOutDir => invalid("cannot write compiled kernels: OUT_DIR is not set")
+                .help("call this function from a build script"),
         }
     }
 }
@@ -87,7 +86,7 @@ impl TargetsInVariable {
     pub fn finding(&self) -> Finding {
         let (name, flag) = (self.variable.name(), &self.flag);
         let headline = format!(
-            "{name} contains `{flag}`, so nvcc also compiles for targets outside of the list of this build"
+            "{name} contains `{flag}`, so nvcc also compiles for targets that are not in the list of this build"
         );
         Finding::warning(FindingId::ConfigInvalid, headline).help(format!(
             "remove `{flag}` from {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""
@@ -101,18 +100,18 @@ impl TargetsBelowMinimum {
         let (minimum, lost) = (self.minimum, joined(&self.lost, ", "));
         if self.are_all {
             let summary = format!(
-                "these kernels need compute capability {minimum}, and there are only {lost} to compile for"
+                "these kernels require compute capability {minimum}, but the only targets are {lost}"
             );
             return Finding::error(id, summary)
                 .with("chosen by", self.chosen_by)
                 .help(format!(
-                    "set CUDNN_GUARD_ARCHS={}, and run the program on such a GPU or a newer one",
+                    "set CUDNN_GUARD_ARCHS={}, and run the program on a GPU of that or a higher capability",
                     minimum.number()
                 ))
-                .help("switch the feature off that these kernels belong to");
+                .help("disable the feature that these kernels belong to");
         }
         let summary = format!(
-            "these kernels need compute capability {minimum} and are not compiled for {lost}"
+            "these kernels require compute capability {minimum} and are not compiled for {lost}"
         );
         let finding = match self.chosen_by {
             // The default list is not the user's mistake.

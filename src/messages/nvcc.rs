@@ -8,7 +8,7 @@ use crate::model::candidate::Found;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc::MissingTemporaryDirectory;
+use crate::toolkit::nvcc::{MissingTemporaryDirectory, SAYS};
 use crate::toolkit::package_names::package_suffix;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ impl UnusableToolkit<'_> {
         let unsupported = |headline: String, help: String| {
             Finding::error(FindingId::HostCompilerUnsupported, headline)
                 .help(help)
-                .help("compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`")
+                .help("compile only device code: call `.fatbin()` in build.rs, and load it with `cuModuleLoadData`")
         };
         match self {
             UnusableToolkit::NoNvcc(toolchain, builder, sources) => {
@@ -26,14 +26,14 @@ impl UnusableToolkit<'_> {
             }
             UnusableToolkit::GnuLinker(target) => unsupported(
                 format!(
-                    "nvcc compiles host code for Windows with Microsoft's `cl.exe` alone, which a program for `{}` cannot be linked with",
+                    "nvcc compiles host code for Windows only with Microsoft's `cl.exe`, which is incompatible with the target `{}`",
                     target.triple
                 ),
                 format!("build with `--target {}-pc-windows-msvc`", target.cpu),
             ),
             UnusableToolkit::NotOnWindows(target, builder) => unsupported(
                 format!(
-                    "nvcc compiles host code for Windows on Windows alone, and this build for `{}` runs on `{}`",
+                    "nvcc compiles host code for Windows only on Windows, but this build for `{}` runs on `{}`",
                     target.triple, builder.triple
                 ),
                 format!(
@@ -44,41 +44,41 @@ impl UnusableToolkit<'_> {
             UnusableToolkit::NoRuntime(toolkit, target) => {
                 let cpu = &target.cpu;
                 let headline = format!(
-                    "the CUDA at `{}` has no runtime for {cpu}, with which kernels are linked",
+                    "the CUDA toolkit at `{}` does not contain the runtime library for {cpu}, which kernels require",
                     toolkit.root.display()
                 );
                 let mut finding = Finding::error(FindingId::PartialToolkit, headline);
                 if let Some(release) = toolkit.version.filter(|release| release.major >= 13) {
                     finding = finding.help(format!(
-                        "set CUDA_HOME_{} to `DIR/nvidia/cu{}`, after `pip install --platform manylinux2014_{cpu} \
-                         --only-binary=:all: --no-deps --target DIR 'nvidia-cuda-runtime=={}.*'`",
+                        "run `pip install --platform manylinux2014_{cpu} --only-binary=:all: --no-deps --target DIR \
+                         'nvidia-cuda-runtime=={}.*'`, and set CUDA_HOME_{} to `DIR/nvidia/cu{}`",
+                        release.short(),
                         target.triple.replace('-', "_"),
-                        release.major,
-                        release.short()
+                        release.major
                     ));
                 }
                 let targets = target.toolkit_targets().join("` or `targets/");
                 finding.help(format!(
-                    "install NVIDIA's packages for cross building, which fill `targets/{targets}` of a toolkit"
+                    "install NVIDIA's packages for cross-compilation, which fill `targets/{targets}` of a toolkit"
                 ))
             }
             UnusableToolkit::NoStaticRuntime(toolkit) => {
                 let headline = format!(
-                    "the CUDA at `{}` has no `libcudart_static.a`, and build.rs asks for `Cudart::Static`",
+                    "the CUDA toolkit at `{}` does not contain `libcudart_static.a`, but build.rs requests `Cudart::Static`",
                     toolkit.root.display()
                 );
                 Finding::error(FindingId::PartialToolkit, headline)
-                    .help("install the whole toolkit, or the package `cuda-cudart-dev` of this release")
+                    .help("install the complete toolkit, or the package `cuda-cudart-dev` of this version")
                     .help("call `.cudart(Cudart::Shared)` in build.rs")
             }
             UnusableToolkit::Path(path, sign) => {
                 let path = path.display();
                 let headline = format!(
-                    "nvcc cannot take the path `{path}`: it does not pass {sign} on to the programs that it runs"
+                    "nvcc cannot handle the path `{path}`: it does not pass {sign} on to the programs that it runs"
                 );
                 Finding::error(FindingId::NvccFailed, headline)
-                    .help("move that to a directory whose path has none of the signs $ ` \" ' \\ and ,")
-                    .help("make a link to it under such a path, and name the link")
+                    .help("move it to a path without the characters $ ` \" ' \\ and ,")
+                    .help("create a link to it at such a path, and use the link")
             }
         }
     }
@@ -93,7 +93,9 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
     let (headline, variable) = match builder {
         None => {
             let root = toolchain.cuda_root().unwrap_or(Path::new("")).display();
-            let headline = format!("the CUDA at `{root}` has no nvcc to compile {what} with");
+            let headline = format!(
+                "cannot compile {what}: the CUDA toolkit at `{root}` does not include nvcc"
+            );
             (headline, "CUDA_HOME".to_string())
         }
         Some(builder) => {
@@ -102,13 +104,13 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
                 &toolchain.host.platform.triple,
             );
             let headline = format!(
-                "no CUDA for `{triple}`, on which this build for `{target}` runs, has an nvcc to compile {what} with"
+                "cannot compile {what}: no CUDA toolkit for `{triple}`, where this build for `{target}` runs, includes nvcc"
             );
             (headline, format!("CUDA_HOME_{}", triple.replace('-', "_")))
         }
     };
     let mut wheels = false;
-    let mut looked = Vec::new();
+    let mut searched = Vec::new();
     for candidate in candidates {
         let Found::Toolkit(toolkit) = &candidate.found else {
             continue;
@@ -120,28 +122,28 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
             (Some(_), None) => "not chosen".to_string(),
         };
         let (root, via) = (toolkit.root.display(), &candidate.via);
-        looked.push(format!("{root} ({via}): {verdict}"));
+        searched.push(format!("{root} ({via}): {verdict}"));
     }
     let mut finding =
-        Finding::error(FindingId::NvccNotFound, headline).with_lines("looked at", looked);
+        Finding::error(FindingId::NvccNotFound, headline).with_lines("searched", searched);
     if wheels {
         // This toolkit is incompatible with a cuDNN for CUDA 11 or 12.
         let cudnn = candidates.iter().any(|candidate| {
             matches!(&candidate.found, Found::Cudnn(cudnn) if candidate.chosen && cudnn.cuda_major != Some(13))
         });
         finding = finding.help(format!(
-            "install the wheels of CUDA 13, since those of CUDA 11 and 12 hold no nvcc: `pip install \
+            "install the wheels of CUDA 13, since those of CUDA 11 and 12 do not include nvcc: `pip install \
              nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl{}`",
             if cudnn { " nvidia-cudnn-cu13" } else { "" }
         ));
     }
     finding
         .help(format!(
-            "set {variable} to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH"
+            "set {variable} to a CUDA toolkit that contains `bin/nvcc`, or put its nvcc on PATH"
         ))
         .help(
-            "run `cudnn-guard fetch` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs one without \
-             root",
+            "run `cudnn-guard fetch` to install one without root (to get it, run `cargo install --path . --features cli` in a clone of \
+             cudnn-guard)",
         )
 }
 
@@ -150,53 +152,53 @@ impl ToolFailure<'_> {
         let id = FindingId::NvccFailed;
         match self {
             ToolFailure::Compilation(source, command, output, cause) => {
-                let headline = format!("nvcc could not compile `{}`", source.display());
+                let headline = format!("nvcc failed to compile `{}`", source.display());
                 let mut finding = Finding::error(id, headline).with("command", command);
                 if !command.env.is_empty() {
-                    let prompt = "the developer prompt of Visual Studio: it was given that PATH, LIB and INCLUDE";
-                    finding = finding.with("works in", prompt);
+                    let prompt =
+                        "the developer prompt of Visual Studio, which sets PATH, LIB and INCLUDE";
+                    finding = finding.with("run in", prompt);
                 }
                 // Blank lines are dropped: cargo prefixes each line with the name of the package.
                 let mut lines: Vec<&str> = output.lines().collect();
                 lines.retain(|line| !line.trim().is_empty());
                 finding = match &lines[..] {
-                    [] => finding.with("nvcc says", "nothing"),
-                    lines => finding.with_lines("nvcc says", lines),
+                    [] => finding.with(SAYS, "nothing"),
+                    lines => finding.with_lines(SAYS, lines),
                 };
                 finding.help.extend(cause.help());
                 finding
             }
             ToolFailure::Died(source, first, second) => died(source, first, *second),
             ToolFailure::DeviceLink(command, output) => {
-                Finding::error(id, "nvcc could not link the device code of these kernels")
+                Finding::error(id, "nvcc failed to link the device code of these kernels")
                     .with("command", command)
-                    .with("nvcc says", output.trim())
+                    .with(SAYS, output.trim())
             }
             ToolFailure::Archive(name, error) => {
-                let headline = format!("cannot put the objects of `{name}` into a library");
+                let headline = format!("cannot create the library `{name}` from its object files");
                 Finding::error(FindingId::IoError, headline)
                     .with("reason", error)
-                    .help("install an archiver: `ar` of binutils, or name one in the variable AR")
+                    .help("install `ar` (from binutils), or set AR to another archiver")
             }
             ToolFailure::Wrapper(program, source, output) => {
                 let (program, source) = (program.display(), source.display());
                 let headline = format!(
-                    "`{program}` fails where nvcc alone compiles `{source}`: these kernels are compiled without it"
+                    "`{program}` failed, but nvcc alone compiled `{source}`, so these kernels are compiled without the wrapper"
                 );
                 let finding = Finding::warning(id, headline).help(format!(
-                    "install a release of `{program}` that works with this nvcc"
+                    "install a version of `{program}` that works with this nvcc"
                 ));
                 match output.trim() {
                     "" => finding,
-                    output => finding.with("it says", output),
+                    output => finding.with("output", output),
                 }
             }
             #[cfg(feature = "cli")]
             ToolFailure::NoCicc(nvcc, cicc, cause) => {
                 let nvcc = nvcc.display();
-                let headline =
-                    format!("`{nvcc}` has no `cicc`, without which it compiles no kernel");
-                let mut finding = Finding::warning(id, headline).with("missed", cicc.display());
+                let headline = format!("`{nvcc}` cannot compile kernels: `cicc` is missing");
+                let mut finding = Finding::warning(id, headline).with("missing", cicc.display());
                 finding.help.extend(cause.help());
                 finding
             }
@@ -215,9 +217,9 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
         Some(_) => "crashed",
         None => "failed without any output",
     };
-    let headline = format!("nvcc {fate} while it compiled `{file}`");
+    let headline = format!("nvcc {fate} while compiling `{file}`");
     let Some((second, cache)) = second else {
-        let headline = format!("{headline}; the second try succeeded");
+        let headline = format!("{headline}; the second attempt succeeded");
         let finding = Finding::warning(id, headline).with("first", first);
         return match first.jobs / 2 {
             0 => finding,
@@ -234,16 +236,16 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
             "give this machine or container more memory, or split `{file}` into smaller files"
         ),
         (_, Some(_)) => "install another version of the CUDA toolkit".into(),
-        (_, None) => "run the command in a terminal to see how nvcc ends".into(),
+        (_, None) => "run the command in a terminal to see how nvcc fails".into(),
     };
     let mut printed: Vec<&str> = second.output.lines().collect();
     printed.retain(|line| !line.trim().is_empty());
-    Finding::error(id, format!("{headline}, also when it ran alone"))
+    Finding::error(id, format!("{headline}, even when it ran alone"))
         .help(help)
         .with("first", first)
         .with("second", second)
         .with("command", &second.command)
-        .with_lines("nvcc says", printed)
+        .with_lines(SAYS, printed)
 }
 
 /// The numbers of a death: `signal 9, 12 compilations at a time, 3174 MiB of memory available before`.
@@ -268,21 +270,21 @@ impl FailureCause<'_> {
         Some(match self {
             FailureCause::TemporaryDirectory(missing) => missing.help(),
             FailureCause::InWheel(name, wheel) => {
-                format!("run `pip install '{wheel}'`, which brings `{name}`")
+                format!("run `pip install '{wheel}'` to install `{name}`")
             }
             FailureCause::MissingTool(tool, nvcc) => format!(
-                "install the package of `{}` again, with all that it depends on: `{tool}` is missing",
+                "reinstall the package of `{}` with all of its dependencies: `{tool}` is missing",
                 nvcc.display()
             ),
             FailureCause::InToolkit(header, root) => {
                 let root = root.display();
-                format!("set CUDA_HOME to `{root}`, which has `{header}`")
+                format!("set CUDA_HOME to `{root}`, which contains `{header}`")
             }
             FailureCause::MissingHeader(header, package, release) => {
                 let release = package_suffix(*release);
                 format!(
                     "install `{header}`: `lib{package}-dev{release}` (Debian, Ubuntu), `lib{package}-devel{release}` \
-                     (Fedora, RHEL), or the whole toolkit"
+                     (Fedora, RHEL), or the complete toolkit"
                 )
             }
             FailureCause::HostCompiler(missing) => missing.help(),
@@ -298,7 +300,7 @@ impl FailureCause<'_> {
 const KNOWN: &[(&str, &str)] = &[
     (
         "No supported gcc/g++ host compiler found",
-        "install a g++ that this CUDA takes, or set NVCC_CCBIN to one",
+        "install a g++ that this CUDA supports, or set NVCC_CCBIN to one",
     ),
     (
         "Failed to preprocess host compiler properties",
@@ -319,31 +321,31 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     (
         "ccache: error",
-        "set NVCC to the full path of nvcc itself: the program of this name runs a compiler cache",
+        "set NVCC to the full path of nvcc itself: the program with this name runs a compiler cache",
     ),
     (
         "MSVC/cl.exe with traditional preprocessor is used",
         "add `-Xcompiler=/Zc:preprocessor` to NVCC_APPEND_FLAGS, or `.flag(\"-Xcompiler=/Zc:preprocessor\")` in build.rs: the C++ \
-         headers of this CUDA accept no other preprocessor",
+         headers of this CUDA support no other preprocessor",
     ),
     (
         "requires .target sm_",
         "set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to the target that nvcc names or a higher one, or call `.at_least(..)` on \
-         these kernels in build.rs to leave lower targets out",
+         these kernels in build.rs to exclude lower targets",
     ),
     (
         "not supported on .target",
-        "set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to a target that has this instruction; some exist only on targets with a letter: \
+        "set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to a target that supports this instruction; some require a target with a letter: \
          `90a`, `100a`, `120a`",
     ),
     (
         "Unresolved extern function",
-        "add `.flag(\"-rdc=true\")` in build.rs if another of these files defines the function: without it, nvcc links no \
-         device code",
+        "add `.flag(\"-rdc=true\")` in build.rs if another of these files defines the function: without this flag, nvcc does \
+         not link device code",
     ),
     (
         "cudnn.h: No such file or directory",
-        "ask for cuDNN in build.rs, so that its headers are found: `.cudnn(\">=9\")`",
+        "require cuDNN in build.rs so that its headers are found: `.cudnn(\">=9\")`",
     ),
 ];
 
@@ -355,13 +357,13 @@ impl OwnCopies<'_> {
             self.names.join("`, `")
         );
         Finding::warning(FindingId::ConfigInvalid, headline)
-            .help("add `.flag(\"-rdc=true\")` in build.rs if its kernels use that of another file")
+            .help("add `.flag(\"-rdc=true\")` in build.rs if its kernels use the definition in another file")
     }
 }
 
 impl MissingTemporaryDirectory<'_> {
     pub fn help(&self) -> String {
         let dir = self.0.display();
-        format!("set TMPDIR to a directory that is there, or unset it: `{dir}` is not")
+        format!("set TMPDIR to an existing directory, or unset it: `{dir}` does not exist")
     }
 }

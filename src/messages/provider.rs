@@ -10,7 +10,7 @@ impl ProviderFault {
         let (framework, result) = match of.is_torch {
             false => (
                 "an ONNX Runtime",
-                "ONNX Runtime computes on the CPU, and only logs the reason",
+                "ONNX Runtime computes on the CPU and only logs the reason",
             ),
             true => (
                 "a libtorch",
@@ -23,28 +23,30 @@ impl ProviderFault {
         let (dirs, has_all, toolkit, cudnn) = match self {
             Self::NoShared(shared) => {
                 let dir = of.path.parent().unwrap_or(&of.path).display();
-                return not_found(format!("`{shared}` is not beside `{path}`"))
-                    .help(format!(
-                        "copy `{shared}` from the same ONNX Runtime into `{dir}`"
-                    ))
-                    .with("result", result);
+                return not_found(format!(
+                    "`{shared}` is missing from the directory of `{path}`"
+                ))
+                .help(format!(
+                    "copy `{shared}` from the same ONNX Runtime into `{dir}`"
+                ))
+                .with("result", result);
             }
             Self::OtherCudnn(other) => {
                 return mismatch(format!(
-                    "`{path}` is built for CUDA {own}, and the cuDNN that it loads is for CUDA {other}"
+                    "`{path}` was built for CUDA {own}, but it loads a cuDNN that was built for CUDA {other}"
                 ))
                 .help(match of.is_dll {
-                    true => format!("copy the DLLs of the cuDNN for CUDA {own} beside the program"),
-                    false => format!("install the cuDNN for CUDA {own}, and put its directory first in LD_LIBRARY_PATH"),
+                    true => format!("copy the DLLs of a cuDNN for CUDA {own} to the directory of the program"),
+                    false => format!("install a cuDNN for CUDA {own}, and put its directory first in LD_LIBRARY_PATH"),
                 });
             }
             Self::NoLibraries(dirs, has_all, toolkit, cudnn) => (dirs, *has_all, *toolkit, *cudnn),
         };
         let names: Vec<&str> = of.missing.iter().map(|one| &*one.name).collect();
         let here = match (toolkit, cudnn) {
-            (Some(one), Some(other)) if one == other => "CUDA and cuDNN here are for",
-            (Some(_), _) => "the CUDA here is",
-            (None, _) => "the cuDNN here is for",
+            (Some(one), Some(other)) if one == other => "the toolkit and cuDNN are for",
+            (Some(_), _) => "the toolkit is",
+            (None, _) => "cuDNN is for",
         };
         let (variable, finder) = match of.is_dll {
             true => ("PATH", "Windows"),
@@ -52,29 +54,29 @@ impl ProviderFault {
         };
         let mut finding = match toolkit.or(cudnn) {
             Some(major) => mismatch(format!(
-                "`{path}` is built for CUDA {own}, and {here} CUDA {major}"
+                "`{path}` was built for CUDA {own}, but {here} CUDA {major}"
             ))
-            .help(format!("use {framework} that is built for CUDA {major}")),
+            .help(format!("use {framework} that was built for CUDA {major}")),
             None => {
                 let first = names.first().copied().unwrap_or_default();
-                let summary = format!("`{path}` needs {first}, which {finder} does not find");
+                let summary = format!("`{path}` needs {first}, which {finder} cannot find");
                 not_found(summary)
             }
         };
         for dir in dirs {
-            finding = finding.help(format!("put `{}` into {variable}", dir.display()));
+            finding = finding.help(format!("add `{}` to {variable}", dir.display()));
         }
         if !has_all {
             finding = finding.help(match of.is_torch {
                 false => install(of, &names, cudnn.is_some()),
-                true => "install the packages that torch requires: `pip check` names them".into(),
+                true => "install the packages that torch requires: `pip check` lists them".into(),
             });
         }
         let searched = of.missing.first().map(|one| one.searched.join("\n"));
         finding
             .with("result", result)
             .with("not found", names.join(", "))
-            .with_lines("looked at", searched)
+            .with_lines("searched", searched)
     }
 }
 
@@ -87,7 +89,7 @@ fn install(of: &Provider, files: &[&str], other_cudnn: bool) -> String {
         .filter(|_| names().any(|it| it.name.starts_with("cu")))
     else {
         let first = files.first().copied().unwrap_or_default();
-        return format!("install the package that has {first}");
+        return format!("install the package that contains {first}");
     };
     let missing = names().find(|it| it.name == "cudnn");
     let cudnn = match missing.and_then(|it| it.major()) {
@@ -99,9 +101,9 @@ fn install(of: &Provider, files: &[&str], other_cudnn: bool) -> String {
         format!("cuda{cuda} \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]=={cuda}.*\"{cudnn}`");
     let pip = format!("install the libraries of CUDA {cuda}: `pip install --target");
     match of.is_dll {
-        true => format!("{pip} {wheels}, and put the directories of its DLLs on PATH"),
+        true => format!("{pip} {wheels}, and add the directories of its DLLs to PATH"),
         false => format!(
-            "{pip} ~/{wheels}, then `export LD_LIBRARY_PATH=$(echo ~/cuda{cuda}/nvidia/*/lib | tr ' ' :)${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}`"
+            "{pip} ~/{wheels}, then run `export LD_LIBRARY_PATH=$(echo ~/cuda{cuda}/nvidia/*/lib | tr ' ' :)${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}`"
         ),
     }
 }

@@ -14,10 +14,10 @@ impl FileFault<'_> {
                 Finding::error(FindingId::IoError, headline).with("reason", error)
             }
             Self::InvalidPattern(pattern, reason) => {
-                let headline = format!("`{pattern}` is not a pattern for files");
+                let headline = format!("`{pattern}` is not a valid file pattern");
                 Finding::error(FindingId::ConfigInvalid, headline)
                     .with("reason", reason)
-                    .help("write it with `*`, `?`, `**` or `[..]`, as in `src/kernels/*.cu`")
+                    .help("use `*`, `?`, `**` or `[..]`, as in `src/kernels/*.cu`")
             }
         }
     }
@@ -33,14 +33,14 @@ impl ProgramFault<'_> {
             }
             Self::TimedOut(limit, output) => {
                 let limit = limit.as_secs_f64();
-                let headline = format!("`{name}` did not end within {limit} s and was stopped");
+                let headline = format!("`{name}` did not finish within {limit} s and was stopped");
                 let output = Some(output.trim_end()).filter(|output| !output.is_empty());
                 Finding::error(FindingId::ProgramTimeout, headline)
                     .with("command", invocation)
-                    .with_lines("it said", output)
+                    .with_lines("output", output)
                     .help("run the command by hand to see where it hangs")
                     .help(format!(
-                        "give it more time: CUDNN_GUARD_PROGRAM_DEADLINE={}",
+                        "set CUDNN_GUARD_PROGRAM_DEADLINE={} to give it more time",
                         (limit * 2.0).ceil()
                     ))
             }

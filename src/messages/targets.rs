@@ -25,7 +25,7 @@ impl RequestFault<'_> {
             let mut finding = error(FindingId::ArchUnknown, headline);
             if let Some(meant) = meant {
                 finding = finding.help(format!(
-                    "write `{meant}`, with a point, if that is what you mean"
+                    "write `{meant}`, with a decimal point, if that is what you mean"
                 ));
             }
             finding
@@ -33,20 +33,20 @@ impl RequestFault<'_> {
                     "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
                      `all-major`, with spaces, commas or semicolons between them",
                 )
-                .help("name GPUs: `Ampere`, `H100`, `RTX 4090`")
+                .help("use GPU names: `Ampere`, `H100`, `RTX 4090`")
         };
         match &self.problem {
             RequestProblem::UnknownWord(word, meant) => {
                 unknown(format!("`{word}` in {from} is not a GPU target"), meant)
             }
             RequestProblem::Empty => {
-                let headline = format!("{from} names no GPU target: its list is empty");
+                let headline = format!("the list of GPU targets in {from} is empty");
                 unknown(headline, &None)
             }
             RequestProblem::NoGpu(instead) => {
-                let headline = format!("this machine shows no GPU, and {from} asks for `native`");
+                let headline = format!("no GPU was detected, but {from} requests `native`");
                 let mut finding = error(FindingId::NoGpu, headline).help(format!(
-                    "set CUDNN_GUARD_ARCHS=\"{}\", or fewer of these",
+                    "set CUDNN_GUARD_ARCHS=\"{}\", or a subset",
                     joined(instead, " ")
                 ));
                 match self.gpu_fault {
@@ -60,34 +60,35 @@ impl RequestFault<'_> {
                 }
             }
             RequestProblem::Unsound(Gencode { target, via }) => {
-                let headline = format!("{target} cannot be made through {via}, as {from} asks");
+                let headline =
+                    format!("{target} cannot be compiled through {via}, as {from} requests");
                 error(FindingId::ArchUnsupportedByNvcc, headline).help(
                     match (target.code, via.suffix) {
                         (Code::Ptx, _) => {
-                            format!("write `{target}` alone: PTX is made as it is")
+                            format!("write only `{target}`: PTX is not compiled through other PTX")
                         }
                         (_, Suffix::Arch) => {
-                            format!("write `{target}` alone: PTX with an `a` serves only itself")
+                            format!("write only `{target}`: PTX with an `a` only supports its own target")
                         }
-                        _ => format!("write `{target}` alone, or PTX that it runs"),
+                        _ => format!("write only `{target}`, or use PTX that it can run"),
                     },
                 )
             }
             RequestProblem::Unsupported(compiler, targets) => {
                 let headline = format!(
-                    "{} cannot compile for {}, which {from} asks for",
+                    "{} does not support {}, which {from} requests",
                     compiler.name,
                     joined(targets, ", ")
                 );
                 let elsewhere = if targets.iter().all(|target| nvcc_table::is_known(*target)) {
-                    ", or choose another CUDA toolkit with CUDA_HOME"
+                    ", or select another CUDA toolkit with CUDA_HOME"
                 } else {
                     ""
                 };
                 error(FindingId::ArchUnsupportedByNvcc, headline)
-                    .with("nvcc knows", compiler.listed())
-                    .with("served by", served_by(targets))
-                    .help(format!("write targets that this nvcc knows{elsewhere}"))
+                    .with("supported", compiler.listed())
+                    .with("toolkits", served_by(targets))
+                    .help(format!("use targets that this nvcc supports{elsewhere}"))
             }
         }
     }
@@ -99,43 +100,43 @@ impl SelectionNote<'_> {
         match self {
             Self::NoGpu(targets) => Finding::note(
                 FindingId::NoGpu,
-                "this machine shows no GPU, so kernels are compiled for the first GPU of each major compute capability",
+                "no GPU detected; compiling for the first GPU of each major compute capability",
             )
             .with("compiled", joined(*targets, " "))
-            .help("set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less"),
+            .help("set CUDNN_GUARD_ARCHS to the GPUs that the program will run on, to compile for fewer targets"),
             Self::GpuTooNew(gpu, targets, compiler) => {
-                let headline = gpu_and_nvcc(gpu, "newer than what", compiler);
+                let headline = gpu_and_nvcc(gpu, "new", compiler);
                 let what = match targets {
-                    [_] => "which the driver compiles for that GPU",
-                    _ => "which run on that GPU",
+                    [_] => "which the driver compiles for this GPU",
+                    _ => "which run on this GPU",
                 };
                 let toolkit = match nvcc_table::first_with(machine(gpu.capability)) {
                     Some(first) => format!("CUDA {} or newer", first.short()),
                     None => "a newer CUDA toolkit".to_string(),
                 };
                 Finding::warning(FindingId::GpuNewerThanNvcc, headline)
-                    .with("nvcc knows", compiler.listed())
+                    .with("supported", compiler.listed())
                     .with("compiled", format!("{}, {what}", joined(*targets, " ")))
-                    .help(format!("install {toolkit} to get machine code for that GPU"))
+                    .help(format!("install {toolkit} to compile machine code for this GPU"))
             }
             Self::GpuTooOld(gpu, compiler) => {
-                let headline = gpu_and_nvcc(gpu, "older than all that", compiler);
+                let headline = gpu_and_nvcc(gpu, "old", compiler);
                 Finding::warning(FindingId::ArchUnsupportedByNvcc, headline)
-                    .with("nvcc knows", compiler.listed())
-                    .with("served by", served_by(&[machine(gpu.capability)]))
-                    .help("install an older CUDA toolkit to compile for that GPU")
+                    .with("supported", compiler.listed())
+                    .with("toolkits", served_by(&[machine(gpu.capability)]))
+                    .help("install an older CUDA toolkit to compile for this GPU")
             }
             Self::Renamed(from, to, compiler) => Finding::note(
                 FindingId::ArchUnsupportedByNvcc,
                 format!(
-                    "{from} is compiled as {to}: {} has that number for the same GPU",
+                    "{from} is compiled as {to}, the number that {} uses for the same GPU",
                     compiler.name
                 ),
             ),
             Self::Rival(kept, dropped) => Finding::note(
                 FindingId::ArchUnsupportedByNvcc,
                 format!(
-                    "{} is left out: nvcc makes only one of it and {}, which runs on the same GPUs",
+                    "{} is omitted: nvcc cannot also compile {}, which runs on the same GPUs",
                     words(*dropped),
                     words(*kept)
                 ),
@@ -144,15 +145,15 @@ impl SelectionNote<'_> {
                 let line = |(name, gpus): &(_, Vec<_>)| format!("{name}: {}", joined(gpus, ", "));
                 Finding::note(
                     FindingId::KernelsNotCoveringGpu,
-                    "this release build compiles kernels for the GPUs of this machine, and not for all others",
+                    "this release build compiles kernels only for the GPUs of this machine",
                 )
                 .with("compiled", joined(*targets, " "))
                 .with_lines("left out", left_out.iter().map(line))
-                .help("set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet")
+                .help("set CUDNN_GUARD_ARCHS=all-major, or to the GPUs that the program will run on")
             }
             Self::NoPtx(targets) => Finding::note(
                 FindingId::KernelsNotCoveringGpu,
-                "this release build embeds no PTX, so its kernels do not run on GPUs of a later generation",
+                "this release build embeds no PTX, so its kernels do not run on newer GPU generations",
             )
             .with("compiled", joined(*targets, " "))
             .help("call `.embed_ptx()` on the `Config` in build.rs, or add PTX to the list: `8.0+PTX`"),
@@ -160,10 +161,10 @@ impl SelectionNote<'_> {
     }
 }
 
-fn gpu_and_nvcc(gpu: &Device, relation: &str, compiler: &Compiler) -> String {
+fn gpu_and_nvcc(gpu: &Device, age: &str, compiler: &Compiler) -> String {
     let (name, capability) = (&gpu.name, gpu.capability);
     let nvcc = &compiler.name;
-    format!("`{name}`, compute capability {capability}, is {relation} {nvcc} can compile for")
+    format!("`{name}` (compute capability {capability}) is too {age} for {nvcc}")
 }
 
 fn words(gencode: Gencode) -> String {
@@ -183,14 +184,14 @@ fn served_by(targets: &[Target]) -> String {
 impl UnlistedTargets<'_> {
     /// Returns the finding. An old nvcc gets only a note: nvcc can list its targets since CUDA 11.5.
     pub fn finding(self) -> Finding {
-        let taken = self
-            .known
-            .map(|(cuda, known)| format!("those of CUDA {}: {}", cuda.short(), known.listed()));
+        let used = self.known.map(|(cuda, known)| {
+            format!("the targets of CUDA {}: {}", cuda.short(), known.listed())
+        });
         let finding = match self.known {
             Some((cuda, known)) if cuda < Version::new(11, 5, 0) => {
                 let (name, cuda) = (&known.name, cuda.short());
                 let headline =
-                    format!("{name} is of CUDA {cuda}, which cannot list its GPU targets");
+                    format!("{name} is from CUDA {cuda}, which cannot list its GPU targets");
                 Finding::note(FindingId::NvccFailed, headline)
             }
             _ => {
@@ -205,20 +206,20 @@ impl UnlistedTargets<'_> {
                 }
             }
         };
-        finding.with_lines("taken", taken)
+        finding.with_lines("used", used)
     }
 }
 
 impl Miscompiled {
     pub fn finding(&self) -> Finding {
-        let headline = "nvcc of CUDA 13.2 is known to compile wrong code for sm_103";
+        let headline = "nvcc 13.2 has a known bug: it generates wrong code for sm_103";
         let instead = joined(&self.instead, " ");
         Finding::warning(FindingId::KnownBadRelease, headline)
             .help(format!(
                 "set CUDNN_GUARD_ARCHS=\"{instead}\": sm_100 runs on the same GPUs"
             ))
             .with("chosen by", self.chosen_by)
-            .with("reported", "Dao-AILab/causal-conv1d#105")
+            .with("issue", "Dao-AILab/causal-conv1d#105")
     }
 }
 
@@ -227,9 +228,9 @@ impl SilentDriver {
         let headline = match self {
             Self::Deadline(limit) => {
                 let limit = limit.as_secs_f64();
-                format!("NVIDIA's driver did not answer within {limit} s")
+                format!("the NVIDIA driver did not respond within {limit} s")
             }
-            Self::Panicked => "NVIDIA's driver cannot be asked".to_string(),
+            Self::Panicked => "cannot query the NVIDIA driver".to_string(),
         };
         Finding::warning(FindingId::DriverError, headline)
             .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
@@ -241,30 +242,31 @@ impl GpuQueryFault {
         let finding = match self {
             Self::Silent(silent) => silent
                 .finding()
-                .help("set CUDNN_GUARD_ARCHS, and the driver is not asked"),
+                .help("set CUDNN_GUARD_ARCHS so that the driver is not queried"),
             #[cfg(not(feature = "cudarc"))]
             Self::Driver(problem) => problem.finding(),
             #[cfg(feature = "cudarc")]
-            Self::Cudarc(error) => {
-                Finding::note(FindingId::DriverError, "NVIDIA's driver cannot start CUDA")
-                    .with("cudarc", error)
-                    .help("run `nvidia-smi` to see what it says")
-            }
+            Self::Cudarc(error) => Finding::note(
+                FindingId::DriverError,
+                "the NVIDIA driver cannot initialize CUDA",
+            )
+            .with("cudarc", error)
+            .help("run `nvidia-smi` to check the driver"),
             Self::SmiNotRun(cause) => {
                 let mut finding = cause.clone();
                 if cause.id == FindingId::ProgramTimeout {
                     finding = finding.help(
-                        "look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart",
+                        "look for `NVRM` and `Xid` in the output of `dmesg`: a driver that hangs has to be restarted",
                     );
                 }
-                finding.help("set CUDNN_GUARD_ARCHS, and the driver is not asked")
+                finding.help("set CUDNN_GUARD_ARCHS so that the driver is not queried")
             }
             Self::SmiFailed { program, output } => {
                 let name = program.display();
-                let headline = format!("`{name}` fails, so this machine shows no GPU");
+                let headline = format!("`{name}` failed, so no GPU was detected");
                 Finding::note(FindingId::DriverError, headline)
-                    .with("it says", output.trim())
-                    .help("run `nvidia-smi`, and install NVIDIA's driver again if it does not run")
+                    .with("output", output.trim())
+                    .help("run `nvidia-smi`, and reinstall the NVIDIA driver if it fails")
             }
         };
         Finding {

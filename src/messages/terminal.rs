@@ -10,7 +10,7 @@ impl Finding {
     pub fn omit_installation(&mut self) {
         for help in &mut self.help {
             *help = help.replace(
-                " (from `cargo install --path . --features cli` in a clone of cudnn-guard)",
+                " (to get it, run `cargo install --path . --features cli` in a clone of cudnn-guard)",
                 "",
             );
         }
@@ -26,38 +26,40 @@ impl NotOpened<'_> {
             _ => names.concat(),
         };
         let headline = format!(
-            "the cuDNN at `{}` opens {all} when it computes, and {}",
+            "the cuDNN at `{}` opens {all} at run time, but {}",
             cudnn.root.display(),
             match (self.aside.is_empty(), names.len()) {
-                (false, _) => "the loader does not look where that lies",
-                (true, 1) => "nothing here has it",
-                (true, _) => "nothing here has them",
+                (false, 1) => "the loader does not search its directory",
+                (false, _) => "the loader does not search their directories",
+                (true, 1) => "it was not found",
+                (true, _) => "they were not found",
             }
         );
         let users = self.missing.iter();
         let users = users.map(|(name, part)| format!("{part}: {name}"));
         let finding = Finding::warning(FindingId::CudnnNotLoadable, headline)
-            .with_lines("asked by", users)
-            .with_lines("there is", self.aside.iter().map(|file| file.display()));
+            .with_lines("opened by", users)
+            .with_lines("also found", self.aside.iter().map(|file| file.display()));
         if !self.aside.is_empty() {
             let dirs = self.aside.iter().filter_map(|file| file.parent());
             let dirs = files::dedup(dirs.map(Path::to_path_buf));
             let dirs: Vec<_> = dirs.iter().map(|dir| dir.to_string_lossy()).collect();
             let dirs = quoted(&dirs.join(":"));
             return finding.help(format!(
-                "run `export LD_LIBRARY_PATH={dirs}` before the program"
+                "run `export LD_LIBRARY_PATH={dirs}` before you start the program"
             ));
         }
         match cudnn.owner.as_deref().map(|owner| owner.installer) {
             Some(installer @ (Installer::Pip | Installer::Uv)) => finding.help(format!(
-                "install what belongs beside the wheel: `{} install {packages}`",
+                "install the missing libraries: `{} install {packages}`",
                 installer.pip()
             )),
             Some(Installer::Conda) => finding.help(format!(
-                "install what belongs beside it: `conda install -c conda-forge {packages} cuda-version={cuda}`"
+                "install the missing libraries: `conda install -c conda-forge {packages} cuda-version={cuda}`"
             )),
-            _ => finding
-                .help("install the toolkit of that CUDA, or put their directory into LD_LIBRARY_PATH"),
+            _ => finding.help(format!(
+                "install the CUDA {cuda} toolkit, or add the directory of its libraries to LD_LIBRARY_PATH"
+            )),
         }
     }
 }

@@ -232,7 +232,7 @@ fn invalid_pattern(pattern: &str, error: &glob::PatternError) -> Finding {
 
 /// Resolves the links in a path. Below a root, absolute links are relative to the root, as on the system in the image.
 pub fn canonical(path: &Path, root: Option<&Path>) -> Result<PathBuf, Finding> {
-    real_path(path, root).map_err(|error| failed("follow", path, &error))
+    real_path(path, root).map_err(|error| failed("resolve", path, &error))
 }
 
 /// Like [`canonical`], but with a cheap error, for many paths of which most do not exist.
@@ -301,7 +301,7 @@ fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
         }
         links += 1;
         if links > MAX_LINKS {
-            return Err(io::Error::other("too many links"));
+            return Err(io::Error::other("too many symlinks"));
         }
         let target = std::fs::read_link(&next)?;
         if target.is_absolute() {

@@ -8,7 +8,7 @@ pub fn cargo_cannot_take(path: &Path) -> Option<&'static str> {
     match path.to_str() {
         None => Some("a path that is not UTF-8"),
         Some(text) if text.contains(char::is_control) => Some("a path with a control character"),
-        Some(text) if text.trim_end() != text => Some("a path that ends with white space"),
+        Some(text) if text.trim_end() != text => Some("a path that ends with whitespace"),
         Some(_) => None,
     }
 }
@@ -21,9 +21,9 @@ pub fn loader_cannot_take(dir: &Path) -> Option<&'static str> {
         .iter()
         .any(|name| text.contains(&format!("${name}")) || text.contains(&format!("${{{name}}}")));
     if text.contains(':') {
-        Some("the loader takes `:` for the end of a directory")
+        Some("the loader treats `:` as the end of a directory")
     } else if replaced {
-        Some("the loader puts something else in place of its `$` word")
+        Some("the loader replaces its `$` variable")
     } else {
         None
     }

@@ -167,7 +167,7 @@ impl Waiting {
         if !self.is_printed && waited >= PATIENCE && limit > PATIENCE {
             self.is_printed = true;
             let limit = limit.as_secs_f64();
-            let line = format!("waiting for {what}, at most {limit} s in all\n");
+            let line = format!("waiting for {what}, at most {limit} s in total\n");
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
     }
@@ -283,7 +283,7 @@ fn is_abandoned() -> bool {
 }
 
 fn cargo_is_gone() -> std::io::Error {
-    std::io::Error::other("cargo, which ran this build script, is gone")
+    std::io::Error::other("cargo, which ran this build script, has exited")
 }
 
 fn cannot(verb: &'static str, invocation: &Invocation, error: &std::io::Error) -> Finding {

@@ -13,13 +13,11 @@ impl PreflightInput {
         for missing in self.missing.iter().filter(|one| !self.opens_dll(one)) {
             let name = &missing.name;
             if name.eq_ignore_ascii_case(DRIVER_DLL) {
-                unknown.push("there is no driver here".into());
+                unknown.push("no NVIDIA driver was found".into());
                 continue;
             }
             if !self.path_known {
-                unknown.push(format!(
-                    "{name} is looked for along the PATH of wherever the program runs"
-                ));
+                unknown.push(format!("{name} may be on the PATH where the program runs"));
             }
             let mut others = self.others.iter();
             let other = others.find(|other| other.instead_of == *name);

@@ -85,7 +85,7 @@ impl PreflightInput {
         }
         self.known_bad(cudnn, findings);
         if cudnn.library_version.is_none() {
-            unknown.push("the cuDNN does not tell its release".into());
+            unknown.push("the cuDNN version is unknown".into());
         }
     }
 
@@ -149,11 +149,10 @@ impl PreflightInput {
                 match context.missing {
                     MissingFiles::Nowhere => {}
                     MissingFiles::OnPath => unknown.push(
-                        "parts of the cuDNN may lie along the PATH of wherever the program runs"
-                            .into(),
+                        "sub-libraries of cuDNN may be on the PATH where the program runs".into(),
                     ),
                     MissingFiles::Mounted(_) => {
-                        unknown.push("parts of the cuDNN are mounted later, if at all".into());
+                        unknown.push("sub-libraries of cuDNN may be mounted later".into());
                     }
                 }
             }
@@ -167,8 +166,7 @@ impl PreflightInput {
         if let Some(dll_dependencies) = &self.dll_dependencies {
             findings.extend(dll_dependencies::findings(cudnn, dll_dependencies));
             if !dll_dependencies.missing_dlls.is_empty() {
-                let reason =
-                    "DLLs that the cuDNN needs may lie along the PATH of wherever the program runs";
+                let reason = "DLLs that cuDNN needs may be on the PATH where the program runs";
                 unknown.push(reason.into());
             }
         }

@@ -152,7 +152,7 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
                 let output = query::raw_output(&plan, machine, &cache)?;
                 let missing = missing(&output, &choice, env)?;
                 let fault = HostCompilerFault::NotStarted(nvcc, output.clone(), missing);
-                Some(("none that starts".into(), vec![fault.finding()]))
+                Some(("none that nvcc can start".into(), vec![fault.finding()]))
             }
             Err(_) => None,
         }
@@ -163,7 +163,7 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
 fn name_of(toolkit: Option<&Toolkit>) -> String {
     match toolkit.map(|toolkit| (toolkit, toolkit.version)) {
         Some((_, Some(version))) => format!("CUDA {}", version.short()),
-        Some((toolkit, None)) => format!("the CUDA at `{}`", toolkit.root.display()),
+        Some((toolkit, None)) => format!("the CUDA toolkit at `{}`", toolkit.root.display()),
         None => "this CUDA".to_string(),
     }
 }
