@@ -115,8 +115,8 @@ fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
     assert_eq!(
         error.to_string(),
         format!(
-            "`{nvcc}` cannot compile for sm_37, which CUDNN_GUARD_ARCHS asks for  [arch-unsupported-by-nvcc]\n  \
-             = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME\n  \
+            "`{nvcc}` does not support sm_37, which CUDNN_GUARD_ARCHS requests  [arch-unsupported-by-nvcc]\n  \
+             = help: use targets that this nvcc supports, or select another CUDA toolkit with CUDA_HOME\n  \
              found       CUDNN_GUARD_ARCHS: \"80 37\"\n  \
              nvcc knows  sm_75 sm_80 sm_86 sm_90 sm_100 sm_120\n  \
              served by   sm_37: CUDA up to 11.8\n  \
@@ -160,8 +160,8 @@ fn an_nvcc_that_lists_nothing_is_known_by_its_release() {
     assert_eq!(
         said,
         [
-            format!("`{nvcc}` is of CUDA 10.1, which cannot list its GPU targets"),
-            format!("`{nvcc}` cannot compile for sm_80, which CUDNN_GUARD_ARCHS asks for")
+            format!("`{nvcc}` is from CUDA 10.1, which cannot list its GPU targets"),
+            format!("`{nvcc}` does not support sm_80, which CUDNN_GUARD_ARCHS requests")
         ]
     );
 }
@@ -202,7 +202,7 @@ fn kernels_are_compiled_for_what_they_are_written_for() {
     let error = kernels(1).compile("mine").unwrap_err();
     assert_eq!(
         error.findings()[0].summary,
-        "these kernels need compute capability 9.1, and there are only sm_75, sm_90 to compile for"
+        "these kernels require compute capability 9.1, but the only targets are sm_75, sm_90"
     );
 }
 

@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(
             finding.to_string(),
-            "these kernels need compute capability 8.0 and are not compiled for sm_61, sm_75  \
+            "these kernels require compute capability 8.0 and are not compiled for sm_61, sm_75  \
              [kernels-not-covering-gpu]\n  chosen by   CUDAARCHS"
         );
         let finding = apply(minimum, &mut chosen(ChosenBy::Default, "sm_75\nsm_80"));
@@ -72,10 +72,10 @@ mod tests {
         assert_eq!(finding.severity, Severity::Error);
         assert_eq!(
             finding.to_string(),
-            "these kernels need compute capability 8.0, and there are only sm_75 to compile for  \
+            "these kernels require compute capability 8.0, but the only targets are sm_75  \
              [kernels-not-covering-gpu]\n  \
-             = help: set CUDNN_GUARD_ARCHS=80, and run the program on such a GPU or a newer one\n  \
-             = help: switch the feature off that these kernels belong to\n  chosen by   the GPUs of this machine"
+             = help: set CUDNN_GUARD_ARCHS=80, and run the program on a GPU of that or a higher capability\n  \
+             = help: disable the feature that these kernels belong to\n  chosen by   the GPUs of this machine"
         );
     }
 }

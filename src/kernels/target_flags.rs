@@ -53,7 +53,7 @@ mod tests {
         };
         assert_eq!(
             warning("NVCC_APPEND_FLAGS", "-O3 -arch sm_80").unwrap(),
-            "NVCC_APPEND_FLAGS contains `-arch sm_80`, so nvcc also compiles for targets outside of the list of this build  \
+            "NVCC_APPEND_FLAGS contains `-arch sm_80`, so nvcc also compiles for targets that are not in the list of this build  \
              [config-invalid]\n  \
              = help: remove `-arch sm_80` from NVCC_APPEND_FLAGS, and set CUDNN_GUARD_ARCHS=\"-arch sm_80\""
         );
@@ -86,8 +86,8 @@ mod tests {
             assert_eq!(
                 refused(&flags).unwrap().finding().to_string(),
                 format!(
-                    "the flag `{named}` chooses GPU targets, which are `archs` to cudnn-guard  [config-invalid]\n  \
-                     = help: remove it from the flags in build.rs, and call `.archs([\"{named}\"])`"
+                    "the flag `{named}` selects GPU targets, which have to be set with `.archs(..)`  [config-invalid]\n  \
+                     = help: remove the flag from build.rs, and call `.archs([\"{named}\"])`"
                 )
             );
             // The help is correct: the flag is a valid word in such a list.

@@ -189,7 +189,7 @@ fn every_file_that_fails_is_named_with_nvccs_own_words() {
     let hashes = ["src/a.cu", "src/c d.cu"].map(|path| format!("{:016x}", package.hash(path)));
     let text = |source: &str, quoted: &str, stem: &str, quote: &str| {
         format!(
-            "nvcc could not compile `{source}`  [nvcc-failed]\n  \
+            "nvcc failed to compile `{source}`  [nvcc-failed]\n  \
              command     ./cuda/bin/nvcc -c {quoted} -o {quote}./out/cudnn-guard/libk/{stem}.o{quote} -MD -MF \
              {quote}./out/cudnn-guard/libk/{stem}.d{quote} -gencode=arch=compute_80,code=sm_80 \
              -gencode=arch=compute_90,code=sm_90 -O3 -Xcompiler -fPIC -DN=4 -DM\n  \
@@ -243,12 +243,13 @@ fn without_nvcc_the_searched_places_are_named() {
     assert_eq!(
         error,
         format!(
-            "the CUDA at `{root}` has no nvcc to compile `./src/a.cu` with  [nvcc-not-found]\n  \
-             = help: install the wheels of CUDA 13, since those of CUDA 11 and 12 hold no nvcc: `pip install \
+            "cannot compile `./src/a.cu`: the CUDA toolkit at `{root}` does not include nvcc  [nvcc-not-found]\n  \
+             = help: install the wheels of CUDA 13, since those of CUDA 11 and 12 do not include nvcc: `pip install \
              nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl`\n  \
-             = help: set CUDA_HOME to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH\n  \
-             = help: run `cudnn-guard fetch` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs one without root\n  \
-             looked at   {root} (active virtual environment): no nvcc\n  \
+             = help: set CUDA_HOME to a CUDA toolkit that contains `bin/nvcc`, or put its nvcc on PATH\n  \
+             = help: run `cudnn-guard fetch` to install one without root (to get it, run `cargo install --path . --features cli` in a clone of \
+             cudnn-guard)\n  \
+             searched    {root} (active virtual environment): no nvcc\n  \
              see         cudnn-guard explain nvcc-not-found"
         )
     );
@@ -357,15 +358,15 @@ fn mistakes_in_build_rs_are_reported() {
     );
     assert_eq!(
         message(toolchain.kernels().file(package.path("src/b.cu")), "k"),
-        "`./src/b.cu` is not there, which build.rs compiles"
+        "kernel source `./src/b.cu` does not exist"
     );
     assert_eq!(
         message(toolchain.kernels(), "k"),
-        "no kernel is named, and build.rs compiles kernels"
+        "build.rs compiles kernels but does not specify any files"
     );
     assert_eq!(
         message(toolchain.kernels().file("a.cu"), "a\ncargo::x"),
-        "\"a\\ncargo::x\" cannot be the name of a library"
+        "\"a\\ncargo::x\" is not a valid library name"
     );
 }
 

@@ -149,7 +149,7 @@ impl SelectionNote<'_> {
                 )
                 .with("compiled", joined(*targets, " "))
                 .with_lines("left out", left_out.iter().map(line))
-                .help("set CUDNN_GUARD_ARCHS=all-major, or to the GPUs that the program will run on")
+                .help("set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will run on")
             }
             Self::NoPtx(targets) => Finding::note(
                 FindingId::KernelsNotCoveringGpu,

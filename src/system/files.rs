@@ -385,7 +385,10 @@ mod tests {
             assert_eq!(canonical(&path, Some(&root)).unwrap(), real);
         }
         let looped = canonical(&root.join("usr/local/loop"), Some(&root)).unwrap_err();
-        assert_eq!(looped.evidence, [("reason", "too many links".to_string())]);
+        assert_eq!(
+            looped.evidence,
+            [("reason", "too many symlinks".to_string())]
+        );
         std::fs::remove_dir_all(&root).unwrap();
     }
 }

@@ -358,10 +358,10 @@ mod tests {
             (finding.id, finding.summary.as_str()),
             (
                 FindingId::ProgramTimeout,
-                "`/bin/sh` did not end within 0.3 s and was stopped"
+                "`/bin/sh` did not finish within 0.3 s and was stopped"
             )
         );
-        assert_eq!(finding.evidence[1], ("it said", "thinking".to_string()));
+        assert_eq!(finding.evidence[1], ("output", "thinking".to_string()));
         std::thread::sleep(Duration::from_millis(1500));
         assert!(!mark.exists(), "the child outlived the deadline");
     }

@@ -164,14 +164,15 @@ mod tests {
             std::panic::resume_unwind(Box::new(()));
         }
         for (ask, limit, words) in [
-            (hangs as fn(), 50, "did not answer within 0.05 s"),
-            (dies, 5000, "cannot be asked"),
+            (
+                hangs as fn(),
+                50,
+                "the NVIDIA driver did not respond within 0.05 s",
+            ),
+            (dies, 5000, "cannot query the NVIDIA driver"),
         ] {
             let script_text = within(Duration::from_millis(limit), ask).unwrap_err();
-            assert_eq!(
-                script_text.finding().summary,
-                format!("NVIDIA's driver {words}")
-            );
+            assert_eq!(script_text.finding().summary, words);
         }
     }
 
@@ -232,9 +233,9 @@ mod tests {
             .replace(program.to_str().unwrap(), "nvidia-smi");
         assert_eq!(
             message,
-            "`nvidia-smi` fails, so this machine shows no GPU  [driver-error]\n  \
-             = help: run `nvidia-smi`, and install NVIDIA's driver again if it does not run\n  \
-             it says     NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+            "`nvidia-smi` failed, so no GPU was detected  [driver-error]\n  \
+             = help: run `nvidia-smi`, and reinstall the NVIDIA driver if it fails\n  \
+             output      NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
         );
     }
 
@@ -269,11 +270,11 @@ mod tests {
         assert_eq!(
             finding.to_string(),
             format!(
-                "`{shown}` did not end within 0.3 s and was stopped  [program-timeout]\n  \
+                "`{shown}` did not finish within 0.3 s and was stopped  [program-timeout]\n  \
                  = help: run the command by hand to see where it hangs\n  \
                  = help: give it more time: CUDNN_GUARD_PROGRAM_DEADLINE=1\n  \
-                 = help: look for `NVRM` and `Xid` in what `dmesg` prints: a driver that hangs needs a restart\n  \
-                 = help: set CUDNN_GUARD_ARCHS, and the driver is not asked\n  \
+                 = help: look for `NVRM` and `Xid` in the output of `dmesg`: a driver that hangs has to be restarted\n  \
+                 = help: set CUDNN_GUARD_ARCHS so that the driver is not queried\n  \
                  command     {shown} --query-gpu=index,uuid,name,compute_cap --format=csv,noheader"
             )
         );

@@ -66,10 +66,10 @@ mod tests {
     fn wrong_code_for_b300_is_reported_with_a_working_list() {
         assert_eq!(
             text((13, 2, 51), "90 103 103+PTX").unwrap(),
-            "nvcc of CUDA 13.2 is known to compile wrong code for sm_103  [known-bad-release]\n  \
+            "nvcc 13.2 has a known bug: it generates wrong code for sm_103  [known-bad-release]\n  \
              = help: set CUDNN_GUARD_ARCHS=\"sm_90 sm_100 compute_100\": sm_100 runs on the same GPUs\n  \
              chosen by   the build script\n  \
-             reported    Dao-AILab/causal-conv1d#105"
+             issue       Dao-AILab/causal-conv1d#105"
         );
         // The list in the help has no fault.
         assert_eq!(text((13, 2, 51), "sm_90 sm_100 compute_100"), None);

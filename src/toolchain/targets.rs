@@ -252,11 +252,11 @@ mod tests {
         };
         assert_eq!(
             none.finding().to_string(),
-            "this machine shows no GPU, and the build script asks for `native`  [no-gpu]\n  \
-             = help: set CUDNN_GUARD_ARCHS=\"sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90\", or fewer of these\n  \
+            "no GPU was detected, but the build script requests `native`  [no-gpu]\n  \
+             = help: set CUDNN_GUARD_ARCHS=\"sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90\", or a subset\n  \
              found       the build script: \"native\"\n  \
-             driver      `nvidia-smi` fails, so this machine shows no GPU\n  \
-             it says     no"
+             driver      `nvidia-smi` failed, so no GPU was detected\n  \
+             output      no"
         );
     }
 }

@@ -166,8 +166,8 @@ mod tests {
             assert_eq!(
                 read(&text).expect_err("no library").finding().to_string(),
                 format!(
-                    "`libs` in [workspace.metadata.cudnn-guard] of Cargo.toml is {value}  [config-invalid]\n  \
-                     = help: write a list of these: \"nvjitlink\", \"curand\", \"cufft\", \"cusparse\", \"cusolver\", \"npp\", \"nvjpeg\", \"cutlass\""
+                    "`libs` in [workspace.metadata.cudnn-guard] of Cargo.toml is not a list of known libraries: {value}  [config-invalid]\n  \
+                     = help: set it to a list of these names: \"nvjitlink\", \"curand\", \"cufft\", \"cusparse\", \"cusolver\", \"npp\", \"nvjpeg\", \"cutlass\""
                 )
             );
         }
@@ -180,8 +180,8 @@ mod tests {
             assert_eq!(
                 read(&text).expect_err("no release").finding().to_string(),
                 format!(
-                    "`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is {shown}  [config-invalid]\n  \
-                     = help: write a release there, such as `cuda = \"13.0\"`"
+                    "`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is not a version: {shown}  [config-invalid]\n  \
+                     = help: set it to a version, such as `cuda = \"13.0\"`"
                 )
             );
         }

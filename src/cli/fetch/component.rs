@@ -406,8 +406,8 @@ mod tests {
         assert!(fault("12").is_none() && fault("12.4").is_none());
         assert_eq!(
             fault("12.7").expect("a fault").finding().to_string(),
-            "PyPI has no CUDA 12.7; the nearest that it has are 12.6 and 12.8  [fetch-failed]\n  \
-             = help: fetch what it has: `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`"
+            "PyPI does not have CUDA 12.7; the nearest versions are 12.6 and 12.8  [fetch-failed]\n  \
+             = help: run `cudnn-guard fetch --cuda 12.6` or `cudnn-guard fetch --cuda 12.8`"
         );
         let cudnn = offered("9.28.1.4 9.12.0.46");
         let required = release("8.9");
@@ -417,8 +417,8 @@ mod tests {
                 .expect("a fault")
                 .finding()
                 .to_string(),
-            "PyPI has no cuDNN 8.9 for CUDA 13; the nearest that it has is 9.12  [fetch-failed]\n  \
-             = help: fetch what it has: `cudnn-guard fetch --cuda 13 --cudnn 9.12`"
+            "PyPI does not have cuDNN 8.9 for CUDA 13; the nearest version is 9.12  [fetch-failed]\n  \
+             = help: run `cudnn-guard fetch --cuda 13 --cudnn 9.12`"
         );
         assert!(
             Component::new(Kind::Cudnn, 13, Some(required.clone()))

@@ -360,7 +360,7 @@ fn errors_of_nvcc_are_explained() {
     assert!(
         error.contains(&format!("\n  nvcc says   {printed}\n"))
             && error.contains(
-                "\n  = help: ask for cuDNN in build.rs, so that its headers are found: `.cudnn(\">=9\")`\n"
+                "\n  = help: require cuDNN in build.rs so that its headers are found: `.cudnn(\">=9\")`\n"
             ),
         "{error}"
     );

@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(
             help,
             format!(
-                "set CUDA_HOME to `{}`, which has `curand.h`",
+                "set CUDA_HOME to `{}`, which contains `curand.h`",
                 root.display()
             )
         );
@@ -291,7 +291,7 @@ mod tests {
         let help = with_env(output, &[("TMPDIR", "/none")], &[]).unwrap();
         assert_eq!(
             help,
-            "set TMPDIR to a directory that is there, or unset it: `/none` is not"
+            "set TMPDIR to an existing directory, or unset it: `/none` does not exist"
         );
         assert_eq!(with_env(output, &[("TMPDIR", "/")], &[]), None);
     }

@@ -42,7 +42,7 @@ mod tests {
             found.finding().to_string(),
             "nvcc gives `src/b.cu` its own copy of `counter`, `ns::table`, which the file declares `extern`  \
              [config-invalid]\n  \
-             = help: add `.flag(\"-rdc=true\")` in build.rs if its kernels use that of another file"
+             = help: add `.flag(\"-rdc=true\")` in build.rs if its kernels use the definition in another file"
         );
         let other = "a.cu(1): warning #177-D: variable \"y\" was declared but never referenced\n";
         assert!(find(Path::new("a.cu"), other).is_none());

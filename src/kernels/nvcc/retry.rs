@@ -46,18 +46,18 @@ mod tests {
             .collect();
         assert_eq!(
             warnings[0],
-            "cargo::warning=nvcc was killed while it compiled `./src/b.cu`; the second try succeeded  [nvcc-failed]"
+            "cargo::warning=nvcc was killed while compiling `./src/b.cu`; the second attempt succeeded  [nvcc-failed]"
         );
         // A compilation with an error message is not run again.
         let package = Package::new(&[("src/a.cu", "mistake"), ("src/b.cu", "")]);
         let error = package.compile().0.unwrap_err();
-        assert!(error.starts_with("nvcc could not compile"), "{error}");
+        assert!(error.starts_with("nvcc failed to compile"), "{error}");
         assert_eq!(package.calls().len(), 2);
         // The retry may find an error.
         package.write("src/a.cu", &format!("{once}mistake"));
         package.calls();
         let error = package.compile().0.unwrap_err();
-        assert!(error.starts_with("nvcc could not compile"), "{error}");
+        assert!(error.starts_with("nvcc failed to compile"), "{error}");
     }
 
     #[test]
@@ -66,17 +66,17 @@ mod tests {
         package.archs = "80";
         let error = package.compile().0.unwrap_err();
         assert_eq!(package.calls().len(), 2);
-        let start = "nvcc was killed while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
+        let start = "nvcc was killed while compiling `./src/a.cu`, even when it ran alone  [nvcc-failed]\n  \
                      = help: give this machine or container more memory, or split `./src/a.cu` into smaller files\n  first       signal 9, 1 compilation at a time, ";
         assert!(error.starts_with(start), "{error}");
         package.write("src/a.cu", "// nvcc runs exit 1\n");
         let error = package.compile().0.unwrap_err();
-        let start = "nvcc failed without any output while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
-                     = help: run the command in a terminal to see how nvcc ends\n  first       no output, 1 compilation at a time, ";
+        let start = "nvcc failed without any output while compiling `./src/a.cu`, even when it ran alone  [nvcc-failed]\n  \
+                     = help: run the command in a terminal to see how nvcc fails\n  first       no output, 1 compilation at a time, ";
         assert!(error.starts_with(start), "{error}");
         package.write("src/a.cu", "// nvcc runs kill -11 $$\n");
         let error = package.compile().0.unwrap_err();
-        let start = "nvcc crashed while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
+        let start = "nvcc crashed while compiling `./src/a.cu`, even when it ran alone  [nvcc-failed]\n  \
                      = help: install another version of the CUDA toolkit\n  first       signal 11, ";
         assert!(error.starts_with(start), "{error}");
         // A script in front of nvcc that runs a compiler cache.
@@ -92,7 +92,7 @@ mod tests {
             .status();
         assert!(copied.unwrap().success());
         let error = package.compile().0.unwrap_err();
-        let start = "nvcc failed without any output while it compiled `./src/a.cu`, also when it ran alone  [nvcc-failed]\n  \
+        let start = "nvcc failed without any output while compiling `./src/a.cu`, even when it ran alone  [nvcc-failed]\n  \
                      = help: set NVCC to the full path of nvcc itself: `./cuda/bin/nvcc` is a compiler cache\n";
         assert!(error.starts_with(start), "{error}");
     }

@@ -85,7 +85,7 @@ fn missing_headers_are_an_error_that_names_the_searched_places() {
     package.env = vec![("XDG_DATA_HOME", package.path("data").display().to_string())];
     assert_eq!(
         text(&package),
-        "build.rs compiles kernels with CUTLASS, and its headers are not installed  [config-invalid]\n  \
+        "build.rs compiles kernels with CUTLASS, but its headers are not installed  [config-invalid]\n  \
          = help: run `cudnn-guard fetch --with cutlass`\n  \
          = help: set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`\n  \
          searched    ./data/cudnn-guard/cutlass_library/source\n  \
@@ -108,7 +108,7 @@ fn missing_headers_are_an_error_that_names_the_searched_places() {
     ];
     assert_eq!(
         text(&package),
-        "CUTLASS_PATH names a directory without `include/cutlass/cutlass.h`  [config-invalid]\n  \
+        "CUTLASS_PATH is set to a directory that does not contain `include/cutlass/cutlass.h`  [config-invalid]\n  \
          = help: set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`\n  \
          = help: unset it, and run `cudnn-guard fetch --with cutlass --to ./home`\n  \
          searched    ./no\n  \

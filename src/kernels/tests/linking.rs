@@ -97,8 +97,8 @@ fn the_runtime_is_static_by_default() {
     assert_eq!(link(None).1, ["cargo::rustc-link-lib=dylib=cudart"]);
     assert_eq!(
         link(Some(Cudart::Static)).0.unwrap_err(),
-        "the CUDA at `./cuda` has no `libcudart_static.a`, and build.rs asks for `Cudart::Static`  [partial-toolkit]\n  \
-         = help: install the whole toolkit, or the package `cuda-cudart-dev` of this release\n  \
+        "the CUDA toolkit at `./cuda` does not contain `libcudart_static.a`, but build.rs requests `Cudart::Static`  [partial-toolkit]\n  \
+         = help: install the complete toolkit, or the package `cuda-cudart-dev` of this version\n  \
          = help: call `.cudart(Cudart::Shared)` in build.rs\n  \
          see         cudnn-guard explain partial-toolkit"
     );

@@ -59,7 +59,7 @@ fn lists_patterns_and_exclusions_select_files() {
     let none = all().exclude("*").sources(&mut Vec::new()).unwrap_err();
     assert_eq!(
         none.to_string(),
-        "no kernel is left to compile: `exclude` leaves out every file that `files` names  [config-invalid]\n  \
+        "no kernels are left to compile: `exclude` matches every file that `files` selects  [config-invalid]\n  \
          = help: correct the patterns of `exclude` in build.rs"
     );
 }
@@ -104,7 +104,7 @@ fn a_watched_file_rebuilds_everything() {
         .unwrap_err();
     assert_eq!(
         package.shown(&missing),
-        "`./tables/none.inc` is not there, which build.rs watches  [config-invalid]\n  \
+        "watched path `./tables/none.inc` does not exist  [config-invalid]\n  \
          = help: correct the path in build.rs: it is relative to the package\n  \
          see         cudnn-guard explain config-invalid"
     );
@@ -183,7 +183,7 @@ fn files_can_have_their_own_options() {
     let refused = |more| compile(more).0.unwrap_err().to_string();
     assert_eq!(
         refused(|kernels| kernels.for_files("fp9_*.cu", |file| file.flag("-O1"))),
-        "`fp9_*.cu` of `for_files` matches none of the kernels  [config-invalid]\n  \
+        "the `for_files` pattern `fp9_*.cu` matches no kernel  [config-invalid]\n  \
          = help: correct the pattern in build.rs, or name the file with `files`\n  \
          see         cudnn-guard explain config-invalid"
     );
@@ -224,7 +224,7 @@ fn a_release_build_without_ptx_gets_a_note() {
     assert_eq!(
         notes("80 90a", "release"),
         [
-            "this release build embeds no PTX, so its kernels do not run on GPUs of a later generation  \
+            "this release build embeds no PTX, so its kernels do not run on newer GPU generations  \
              [kernels-not-covering-gpu]\n  \
              = help: call `.embed_ptx()` on the `Config` in build.rs, or add PTX to the list: `8.0+PTX`\n  \
              compiled    sm_80 sm_90a"

@@ -140,12 +140,12 @@ fn sccache_reuses_files_for_another_target_directory() {
     let (printed, _) = build("three", "cuda-cu13");
     assert!(
         printed[0]
-            .starts_with("cargo::warning=`./sccache` fails where nvcc alone compiles `./src/"),
+            .starts_with("cargo::warning=`./sccache` failed, but nvcc alone compiled `./src/"),
         "{printed:?}"
     );
     assert_eq!(
         printed[1],
-        "cargo::warning=  = help: install a release of `./sccache` that works with this nvcc"
+        "cargo::warning=  = help: install a version of `./sccache` that works with this nvcc"
     );
     let fatbinary = "fatbinary fatal   : Could not open input file";
     assert!(
@@ -292,7 +292,7 @@ fn nvccs_output_is_in_the_error() {
     );
     assert!(
         error
-            .starts_with("nvcc could not compile `./src/broken.cu`  [nvcc-failed]\n  command     "),
+            .starts_with("nvcc failed to compile `./src/broken.cu`  [nvcc-failed]\n  command     "),
         "{error}"
     );
     let printed = "\n  nvcc says   ./src/broken.cu(1): error: identifier \"y\" is undefined\n";
@@ -336,7 +336,7 @@ fn device_code_of_another_file_needs_a_flag() {
     assert!(
         failed
             .to_string()
-            .starts_with("nvcc could not link the device code"),
+            .starts_with("nvcc failed to link the device code"),
         "{failed}"
     );
 }
@@ -408,6 +408,6 @@ fn a_cicc_that_is_killed_once_is_run_again() {
     );
     let (result, lines) = package.compile_with(&toolchain_in(&package, copy));
     result.unwrap();
-    let warning = "cargo::warning=nvcc was killed while it compiled `./src/a.cu`; the second try succeeded  [nvcc-failed]";
+    let warning = "cargo::warning=nvcc was killed while compiling `./src/a.cu`; the second attempt succeeded  [nvcc-failed]";
     assert!(lines.iter().any(|line| line == warning), "{lines:?}");
 }

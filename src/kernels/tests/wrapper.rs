@@ -57,13 +57,15 @@ fn a_failing_wrapper_is_reported_once() {
         .collect();
     assert!(
         printed[0]
-            .starts_with("cargo::warning=`/no/sccache` fails where nvcc alone compiles `./src/")
-            && printed[0].ends_with(".cu`: these kernels are compiled without it  [nvcc-failed]"),
+            .starts_with("cargo::warning=`/no/sccache` failed, but nvcc alone compiled `./src/")
+            && printed[0].ends_with(
+                ".cu`, so these kernels are compiled without the wrapper  [nvcc-failed]"
+            ),
         "{printed:?}"
     );
     assert_eq!(
         printed[1],
-        "cargo::warning=  = help: install a release of `/no/sccache` that works with this nvcc"
+        "cargo::warning=  = help: install a version of `/no/sccache` that works with this nvcc"
     );
     let headlines = printed.iter().filter(|line| line.contains("[nvcc-failed]"));
     assert_eq!(headlines.count(), 1, "{printed:?}");
@@ -83,7 +85,7 @@ fn a_failing_wrapper_is_reported_once() {
     package.write("src/a.cu", "mistake");
     let error = package.compile().0.unwrap_err();
     assert!(
-        error.starts_with("nvcc could not compile `./src/a.cu`  [nvcc-failed]"),
+        error.starts_with("nvcc failed to compile `./src/a.cu`  [nvcc-failed]"),
         "{error}"
     );
 }

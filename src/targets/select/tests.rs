@@ -107,8 +107,8 @@ fn without_wish_and_gpu_all_majors_are_compiled() {
     assert_eq!(selection.chosen_by, ChosenBy::Default);
     assert_eq!(
         selection.findings[0].to_string(),
-        "this machine shows no GPU, so kernels are compiled for the first GPU of each major compute capability  [no-gpu]\n  \
-         = help: set CUDNN_GUARD_ARCHS to the GPUs that the program will meet, to compile less\n  \
+        "no GPU detected; compiling for the first GPU of each major compute capability  [no-gpu]\n  \
+         = help: set CUDNN_GUARD_ARCHS to the GPUs that the program will run on, to compile for fewer targets\n  \
          compiled    sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120"
     );
     assert_eq!(selection.findings[0].severity, Severity::Note);
@@ -199,12 +199,12 @@ fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
         let selection = gives(request, &[130, 130], "compute_121");
         assert_eq!(
             selection.findings[0].to_string(),
-            "`GPU 130`, compute capability 13.0, is newer than what `/cuda/bin/nvcc` can compile for  \
+            "`GPU 130` (compute capability 13.0) is too new for `/cuda/bin/nvcc`  \
              [gpu-newer-than-nvcc]\n  \
-             = help: install a newer CUDA toolkit to get machine code for that GPU\n  \
-             nvcc knows  sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100f sm_103 sm_110 sm_120 sm_120f \
+             = help: install a newer CUDA toolkit to compile machine code for this GPU\n  \
+             supported   sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100f sm_103 sm_110 sm_120 sm_120f \
              sm_120a sm_121\n  \
-             compiled    compute_121, which the driver compiles for that GPU"
+             compiled    compute_121, which the driver compiles for this GPU"
         );
         assert_eq!(selection.findings.len(), 1);
     }
@@ -233,7 +233,7 @@ fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
         .finding();
     assert_eq!(
         finding.summary,
-        "`/cuda/bin/nvcc` cannot compile for sm_61, which CUDNN_GUARD_ARCHS asks for"
+        "`/cuda/bin/nvcc` does not support sm_61, which CUDNN_GUARD_ARCHS requests"
     );
 }
 
@@ -246,7 +246,7 @@ fn says_what_cannot_be_read() {
         "`8x` in CUDNN_GUARD_ARCHS is not a GPU target  [arch-unknown]\n  \
          = help: write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, \
          `all` or `all-major`, with spaces, commas or semicolons between them\n  \
-         = help: name GPUs: `Ampere`, `H100`, `RTX 4090`\n  \
+         = help: use GPU names: `Ampere`, `H100`, `RTX 4090`\n  \
          found       CUDNN_GUARD_ARCHS: \"80 8x\"",
     );
     // Some languages write a decimal comma.
@@ -258,7 +258,7 @@ fn says_what_cannot_be_read() {
         let finding = select(Some(&ours(list)), None, &[]).unwrap_err().finding();
         assert_eq!(
             finding.help[0],
-            format!("write `{meant}`, with a point, if that is what you mean")
+            format!("write `{meant}`, with a decimal point, if that is what you mean")
         );
     }
     let finding = select(Some(&ours("8, 6")), None, &[])
@@ -268,7 +268,7 @@ fn says_what_cannot_be_read() {
     let finding = select(Some(&ours(" ; ")), None, &[]).unwrap_err().finding();
     assert_eq!(
         finding.summary,
-        "CUDNN_GUARD_ARCHS names no GPU target: its list is empty"
+        "the list of GPU targets in CUDNN_GUARD_ARCHS is empty"
     );
 }
 
@@ -278,13 +278,13 @@ fn names_the_unsupported_targets() {
     refuses(
         &ours("37 80 compute_200"),
         &[],
-        "`/cuda/bin/nvcc` cannot compile for sm_37, compute_200, which CUDNN_GUARD_ARCHS asks for  \
+        "`/cuda/bin/nvcc` does not support sm_37, compute_200, which CUDNN_GUARD_ARCHS requests  \
          [arch-unsupported-by-nvcc]\n  \
-         = help: write targets that this nvcc knows\n  \
+         = help: use targets that this nvcc supports\n  \
          found       CUDNN_GUARD_ARCHS: \"37 80 compute_200\"\n  \
-         nvcc knows  sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100f sm_103 sm_110 sm_120 sm_120f \
+         supported   sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a sm_100 sm_100f sm_103 sm_110 sm_120 sm_120f \
              sm_120a sm_121\n  \
-         served by   sm_37: CUDA up to 11.8\n              compute_200: no CUDA up to 13.5",
+         toolkits    sm_37: CUDA up to 11.8\n              compute_200: no CUDA up to 13.5",
     );
 }
 
@@ -293,8 +293,8 @@ fn native_without_a_gpu_suggests_a_list() {
     refuses(
         &ours("native"),
         &[],
-        "this machine shows no GPU, and CUDNN_GUARD_ARCHS asks for `native`  [no-gpu]\n  \
-         = help: set CUDNN_GUARD_ARCHS=\"sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120\", or fewer of these\n  \
+        "no GPU was detected, but CUDNN_GUARD_ARCHS requests `native`  [no-gpu]\n  \
+         = help: set CUDNN_GUARD_ARCHS=\"sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120\", or a subset\n  \
          found       CUDNN_GUARD_ARCHS: \"native\"",
     );
 }

@@ -97,7 +97,7 @@ fn what_cargo_cannot_be_told_is_refused() {
             "a path with a control character",
         ),
         ("a\tb", "a\\tb", "a path with a control character"),
-        ("lib ", "lib ", "a path that ends with white space"),
+        ("lib ", "lib ", "a path that ends with whitespace"),
     ] {
         let place = test.join(name);
         working(&place);
@@ -124,11 +124,8 @@ fn what_an_rpath_cannot_hold_is_said() {
     let test = fresh("paths-rpath");
     let dir = project("unheld", SCRIPT, MAIN);
     for (name, why) in [
-        ("a:b", "the loader takes `:` for the end of a directory"),
-        (
-            "$ORIGIN",
-            "the loader puts something else in place of its `$` word",
-        ),
+        ("a:b", "the loader treats `:` as the end of a directory"),
+        ("$ORIGIN", "the loader replaces its `$` variable"),
     ] {
         let place = test.join(name);
         working(&place);
@@ -163,7 +160,7 @@ fn what_nvcc_would_give_to_a_shell_is_refused() {
             .env("IMAGE", scratch("builds-empty-image"))
             .env("CUDA_HOME", &cuda);
         run(&mut command).exits_with(101).says(&format!(
-            "nvcc cannot take the path `{}/bin/nvcc`: it does not pass {sign} on to the programs that it runs  [nvcc-failed]",
+            "nvcc cannot handle the path `{}/bin/nvcc`: it does not pass {sign} on to the programs that it runs  [nvcc-failed]",
             cuda.display()
         ));
     }

@@ -231,7 +231,7 @@ fn a_program_that_takes_long_is_named_and_ends_at_the_deadline() {
     let warnings = lines.filter_map(|line| line.strip_prefix("warning: long@0.1.0: "));
     let warnings: Vec<&str> = warnings.collect();
     let headline = format!(
-        "`{}` did not end within 2.2 s and was stopped  [program-timeout]",
+        "`{}` did not finish within 2.2 s and was stopped  [program-timeout]",
         nvcc.display()
     );
     let command = format!("  command     {asked}");

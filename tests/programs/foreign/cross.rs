@@ -99,7 +99,7 @@ fn what_a_cross_build_lacks_is_named() {
     build(&dir, ARM, &["check"], &[("CUDA_HOME", &own)])
         .exits_with(101)
         .says(&error(&format!(
-            "the CUDA at `{}` has no runtime for aarch64, with which kernels are linked  [partial-toolkit]\n  \
+            "the CUDA toolkit at `{}` does not contain the runtime library for aarch64, which kernels require  [partial-toolkit]\n  \
              = help: set CUDA_HOME_aarch64_unknown_linux_gnu to `DIR/nvidia/cu13`, after `pip install --platform \
              manylinux2014_aarch64 --only-binary=:all: --no-deps --target DIR 'nvidia-cuda-runtime==13.5.*'`\n  \
              = help: install NVIDIA's packages for cross building, which fill `targets/sbsa-linux` or \
@@ -111,9 +111,8 @@ fn what_a_cross_build_lacks_is_named() {
     build(&dir, ARM, &["check"], &[arm])
         .exits_with(101)
         .says(&error(
-            "no CUDA for `x86_64-unknown-linux-gnu`, on which this build for `aarch64-unknown-linux-gnu` runs, has an \
-             nvcc to compile `add.cu` with  [nvcc-not-found]\n  \
-             = help: set CUDA_HOME_x86_64_unknown_linux_gnu to a CUDA toolkit that has `bin/nvcc`, or put its nvcc on PATH\n",
+            "cannot compile `add.cu`: no CUDA toolkit for `x86_64-unknown-linux-gnu`, where this build for `aarch64-unknown-linux-gnu` runs, includes nvcc  [nvcc-not-found]\n  \
+             = help: set CUDA_HOME_x86_64_unknown_linux_gnu to a CUDA toolkit that contains `bin/nvcc`, or put its nvcc on PATH\n",
         ));
     // What that help says.
     let nvcc = ("CUDA_HOME_x86_64_unknown_linux_gnu", &*own);
@@ -134,10 +133,10 @@ fn a_program_for_windows_that_is_built_elsewhere_gets_device_code_alone() {
         };
         check("fatbin").exits_with(0);
         check("compile").exits_with(101).says(&format!(
-            "error: {name}@0.1.0: nvcc compiles host code for Windows on Windows alone, and this build for `{triple}` runs \
+            "error: {name}@0.1.0: nvcc compiles host code for Windows only on Windows, but this build for `{triple}` runs \
              on `x86_64-unknown-linux-gnu`  [host-compiler-unsupported]\n\
              error: {name}@0.1.0:   = help: build on Windows, with `--target x86_64-pc-windows-msvc` and Visual Studio's C++ tools\n\
-             error: {name}@0.1.0:   = help: compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`\n\
+             error: {name}@0.1.0:   = help: compile only device code: call `.fatbin()` in build.rs, and load it with `cuModuleLoadData`\n\
              error: {name}@0.1.0:   see         cudnn-guard explain host-compiler-unsupported\n"
         ));
     }

@@ -21,9 +21,9 @@ fn a_wheel_in_an_active_environment_is_named() {
     let cause = venv.cause("9.28.0", &active);
     let wanted = format!(
         "\
-cannot load `libcudnn.so.9`; `{lib}/libcudnn.so.9` exists, but the loader does not search there  [cudnn-not-loadable]
+libcudnn.so.9 cannot be loaded; `{lib}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
   = help: run `export LD_LIBRARY_PATH={lib}` before you start the program
-  reason      VIRTUAL_ENV is `HERE`, but the loader ignores that variable
+  reason      VIRTUAL_ENV is `HERE`, and the loader does not follow that variable
 "
     );
     assert!(cause.starts_with(&wanted), "{cause}");
@@ -331,8 +331,8 @@ fn the_library_that_a_part_is_linked_to_is_named() {
     assert_eq!(
         Farm::of("cudnn-cu11-8.5").cause("8.5.0", &[]),
         "\
-`HERE/libcudnn_ops_infer.so.8` requires libcublas.so.11, which the loader does not find  [cudnn-not-loadable]
-  = help: install libcublas.so.11, or add its directory to LD_LIBRARY_PATH
+`HERE/libcudnn_ops_infer.so.8` needs libcublas.so.11, which the loader cannot find  [cudnn-not-loadable]
+  = help: install libcublas.so.11, or put its directory into LD_LIBRARY_PATH
   loader      libcublas.so.11: cannot open shared object file: No such file or directory"
     );
 }

@@ -140,14 +140,14 @@ fn inspect_names_the_cuda_of_the_provider() {
     let provider = dir.join("libonnxruntime_providers_cuda.so");
     let summary = |here: &str| {
         format!(
-            "`{}` is built for CUDA 12, and {here} CUDA 13",
+            "`{}` was built for CUDA 12, but {here} CUDA 13",
             provider.display()
         )
     };
     let finding = findings("cudnn-cu13-9.14");
     assert_eq!(
         finding["summary"],
-        summary("CUDA and cuDNN here are for"),
+        summary("the toolkit and cuDNN are for"),
         "{finding}"
     );
     let missing = "libcublasLt.so.12, libcublas.so.12, libcurand.so.10, libcufft.so.11, libcudart.so.12, libnvrtc.so.12";

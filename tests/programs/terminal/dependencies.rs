@@ -145,7 +145,7 @@ fn an_nvcc_without_its_compiler_for_device_code_is_told() {
     assert_eq!(finding["summary"], headline);
     assert_eq!(
         finding["help"][0],
-        "run `pip install 'nvidia-nvvm==13.5.*'`, which brings `cicc`"
+        "run `pip install 'nvidia-nvvm==13.5.*'` to install `cicc`"
     );
     file(&toolkit, "nvvm/bin/cicc", "");
     assert!(!shown().contains("cicc"));
@@ -182,7 +182,7 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
     };
     let finding = found().expect("a finding");
     let wanted = format!(
-        "the cuDNN at `{}` opens libnvrtc.so.11.2 and libcublasLt.so.11 when it computes, and nothing here has them",
+        "the cuDNN at `{}` opens libnvrtc.so.11.2 and libcublasLt.so.11 at run time, but nothing here has them",
         site.join("nvidia/cudnn").display()
     );
     let mut said = finding["summary"].as_str().unwrap().to_string();
@@ -191,7 +191,7 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
     assert_eq!(said, wanted);
     let help = finding["help"][0].as_str().unwrap();
     assert!(
-        help.starts_with("install what belongs beside the wheel: `pip install nvidia-cu"),
+        help.starts_with("install the missing libraries: `pip install nvidia-cu"),
         "{help}"
     );
     // pip has brought NVRTC, to a place that this cuDNN does not name.

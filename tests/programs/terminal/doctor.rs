@@ -371,11 +371,11 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     assert!(!doctor().contains(headline), "no toolkit");
     usr_local(&root);
     let said = doctor();
-    let wanted = "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the toolkit here\n    \
+    let wanted = "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the installed toolkit\n    \
          [unknown-newer-version]\n      \
          = help: set CUDARC_CUDA_VERSION=12090 for the build\n      \
          = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
-         = help: require a newer cudarc, or a newer version of what requires it\n      \
+         = help: require a newer cudarc, or a newer version of the crate that requires it\n      \
          bindings    for CUDA 12.9\n      \
          required by app 0.1.0\n";
     assert!(said.contains(wanted), "{said}");
@@ -460,7 +460,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
     // Without the line breaks of the terminal, which depend on the path of the clone.
     let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for wanted in [
-        "cudarc 0.16.6 does not open `libcudnn.so.9`, the only name of this library in its directory [cudnn-not-loadable]",
+        "cudarc 0.16.6 does not open `libcudnn.so.9`, and the library has no other name in its directory [cudnn-not-loadable]",
         "= help: require cudarc 0.19.2 or later, which opens `libcudnn.so.9`",
     ] {
         assert!(line.contains(wanted), "{said}");

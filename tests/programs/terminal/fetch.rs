@@ -44,8 +44,8 @@ fn nothing_is_written_into_a_folder_of_somebody_elses() {
     assert_eq!(
         complaint(&output),
         format!(
-            "\n`{}/nvidia/cudnn` was not put there by cudnn-guard, which adds nothing to it  [fetch-failed]\n  \
-             = help: fetch into another folder with `--to DIR`\n",
+            "\n`{}/nvidia/cudnn` was not created by cudnn-guard, so `fetch` does not change it  [fetch-failed]\n  \
+             = help: fetch into another directory with `--to DIR`\n",
             to.display()
         )
     );
@@ -78,7 +78,7 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
     must_exit(&output, 1);
     let shown = complaint(&output);
     assert!(
-        shown.contains("NVIDIA's wheels could not be fetched  [fetch-failed]\n"),
+        shown.contains("failed to fetch NVIDIA's wheels  [fetch-failed]\n"),
         "{shown}"
     );
     assert!(
@@ -121,8 +121,8 @@ fn on_a_terminal_the_installer_shows_its_own_bars() {
     let order = [
         "to fetch",
         "\na bar, NO_COLOR=1\nERROR: no \u{1b}[31mwheel\n",
-        "NVIDIA's wheels could not be fetched  [fetch-failed]\n",
-        "\n  it said     what stands above; exit status: 1\n",
+        "failed to fetch NVIDIA's wheels  [fetch-failed]\n",
+        "\n  it said     see above; exit status: 1\n",
     ];
     let mut rest = plain.as_str();
     for part in order {
@@ -185,8 +185,8 @@ fn a_crate_names_the_releases_that_it_needs() {
     must_exit(&output, 1);
     assert_eq!(
         complaint(&output),
-        "\n`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is \">=12\"  [config-invalid]\n  \
-         = help: write a release there, such as `cuda = \"13.0\"`\n"
+        "\n`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is not a version: \">=12\"  [config-invalid]\n  \
+         = help: set it to a version, such as `cuda = \"13.0\"`\n"
     );
 }
 
@@ -205,7 +205,7 @@ fn the_releases_fit_the_driver_and_the_gpu() {
         text(&output)
     };
     let shown = fetched("6.1", &[]);
-    let chosen = "  – chosen       CUDA 12, since the driver supports CUDA 12.2, and cuDNN 9.10.2, the last \
+    let chosen = "  – chosen       CUDA 12, for the driver here, which supports CUDA 12.2, and cuDNN 9.10.2, the last \
         for Simulated GPU\n";
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
@@ -228,22 +228,22 @@ fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
         (
             ["--cuda", "12.7"],
             "PyPI has no CUDA 12.7; the nearest that it has are 12.6 and 12.8  [fetch-failed]\n  \
-             = help: fetch what it has: `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`\n",
+             = help: run `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`\n",
         ),
         (
             ["--cuda", "10"],
             "PyPI has no CUDA 10; the nearest that it has is 11.8  [fetch-failed]\n  \
-             = help: fetch what it has: `cudnn-guard fetch --cuda 11.8`\n",
+             = help: run `cudnn-guard fetch --cuda 11.8`\n",
         ),
         (
             ["--cudnn", "8.9"],
             "PyPI has no cuDNN 8.9 for CUDA 13; the nearest that it has is 9.12  [fetch-failed]\n  \
-             = help: fetch what it has: `cudnn-guard fetch --cuda 13 --cudnn 9.12`\n  \
-             = help: fetch that cuDNN with the CUDA that it was built for: `cudnn-guard fetch --cuda 12 --cudnn 8.9`\n",
+             = help: run `cudnn-guard fetch --cuda 13 --cudnn 9.12`\n  \
+             = help: run `cudnn-guard fetch --cuda 12 --cudnn 8.9` to fetch that cuDNN for CUDA 12\n",
         ),
         (
             ["--cuda", "14"],
-            "CUDA 14 is not known here; 13 is  [fetch-failed]\n  \
+            "CUDA 14 is newer than this cudnn-guard supports; the newest is 13  [fetch-failed]\n  \
              = help: fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone\n",
         ),
     ] {
@@ -265,7 +265,7 @@ fn a_folder_that_cannot_be_made_is_told() {
     let to = dir.join("to").display().to_string();
     let told = format!(
         "\ncannot create `{to}`: File exists (os error 17)  [io-error]\n  \
-         = help: name a directory that this user may make or write into: `--to DIR`\n"
+         = help: pass a directory that you can create or write to: `--to DIR`\n"
     );
     assert_eq!(complaint(&output), told);
 }

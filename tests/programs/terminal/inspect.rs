@@ -37,8 +37,8 @@ fn every_guard_of_a_program_is_heard() {
         &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
     );
     let ran = image.inspect(&[]).exits_with(1);
-    let wanted = "  ✗ loaded cuDNN 9.14.0 is older than 9.20.0, which this program was built with  [cudnn-version-mismatch]\n      \
-         = help: install cuDNN 9.20 or later 9.x in `/opt/lib`, or add its directory to LD_LIBRARY_PATH\n      \
+    let wanted = "  ✗ loaded cuDNN 9.14.0 is older than the 9.20.0 that this program was built with  [cudnn-version-mismatch]\n      \
+         = help: install cuDNN 9.20 or a later 9.x in `/opt/lib`, or add its directory to LD_LIBRARY_PATH\n      \
          loaded      /opt/lib/libcudnn.so.9\n      \
          found via   the program's RUNPATH, its entry `/opt/lib`\n      \
          crate       other 2.0.0\n      \
@@ -119,7 +119,7 @@ fn what_is_mounted_later_is_unknown() {
         .flat(&[])
         .exits_with(0)
         .says("libcudnn.so.9` is nothing yet")
-        .says("libcudnn.so.9 is mounted later, if at all");
+        .says("libcudnn.so.9 may be mounted later");
 }
 
 /// LOD-19: the system has the library, and not the version of it.
@@ -171,7 +171,7 @@ fn a_program_that_should_depend_on_cudnn_and_does_not() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("app 0.1.0 was built to be linked with cuDNN, and this program depends on none")
+        .says("app 0.1.0 was built to be linked with cuDNN, but this program does not depend on cuDNN")
         .says("[not-loaded-yet]");
 }
 

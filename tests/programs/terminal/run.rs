@@ -51,7 +51,7 @@ fn a_program_that_the_loader_would_end_is_not_started() {
     assert_eq!(text(&refused), "");
     let said = String::from_utf8(refused.stderr).unwrap();
     let shown = program.display();
-    let headline = "needs libown.so.1, which the loader does not find  [library-not-found]";
+    let headline = "needs libown.so.1, which the loader cannot find  [library-not-found]";
     assert!(
         said.starts_with(&format!("`{shown}` {headline}\n")),
         "{said}"
@@ -133,7 +133,7 @@ fn a_program_whose_provider_does_not_load_is_started() {
     assert_eq!(text(&started), "a\n");
     let said = String::from_utf8(started.stderr).unwrap();
     let wanted = format!(
-        "`{}` is built for CUDA 12, and the CUDA here is CUDA 13  [cuda-flavour-mismatch]\n",
+        "`{}` was built for CUDA 12, but the toolkit is CUDA 13  [cuda-flavour-mismatch]\n",
         provider.display()
     );
     assert!(said.starts_with(&wanted), "{said}");

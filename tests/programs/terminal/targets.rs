@@ -54,8 +54,8 @@ fn targets_that_a_cuda_does_not_have() {
     must_exit(&output, 1);
     assert_eq!(
         text(&output),
-        "error: CUDA 12.4 cannot compile for sm_120, which the command line asks for  [arch-unsupported-by-nvcc]\n  \
-         = help: write targets that this nvcc knows, or choose another CUDA toolkit with CUDA_HOME\n  \
+        "error: CUDA 12.4 does not support sm_120, which the command line requests  [arch-unsupported-by-nvcc]\n  \
+         = help: use targets that this nvcc supports, or select another CUDA toolkit with CUDA_HOME\n  \
          found       the command line: \"120\"\n  \
          nvcc knows  sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a\n  \
          served by   sm_120: CUDA 12.8 and newer\n"

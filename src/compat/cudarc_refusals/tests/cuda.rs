@@ -23,12 +23,13 @@ fn a_cudarc_without_bindings_for_the_toolkit() {
     let required = required("0.16.6");
     let old = |helps: &str, listed: &str| {
         vec![format!(
-            "cudarc 0.16.6 has no bindings for CUDA 13.5, the version of the toolkit here  [unknown-newer-version]\n\
+            "cudarc 0.16.6 has no bindings for CUDA 13.5, the version of the installed toolkit  [unknown-newer-version]\n\
              {helps}  bindings    for CUDA {listed}\n  {required}"
         )]
     };
     let all = "11.4, 12.8, 12.9";
-    let update = "  = help: require a newer cudarc, or a newer version of what requires it\n";
+    let update =
+        "  = help: require a newer cudarc, or a newer version of the crate that requires it\n";
     let choice = |number: u32| {
         format!(
             "  = help: set CUDARC_CUDA_VERSION={number} for the build\n  \

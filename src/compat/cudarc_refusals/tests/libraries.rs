@@ -69,7 +69,7 @@ fn a_cudarc_without_bindings_for_the_headers() {
     world.features = vec![BY_HEADER];
     let refused = |helps: &str| {
         format!(
-            "cudarc 9.9.9 has no bindings for cuDNN 9.14, the version of the headers here  [cudnn-requirement-unmet]\n\
+            "cudarc 9.9.9 has no bindings for cuDNN 9.14, the version of the installed headers  [cudnn-requirement-unmet]\n\
              {helps}  bindings    for cuDNN 8.9, 9.10, 9.21\n  {}",
             required(RELEASE)
         )
@@ -77,7 +77,8 @@ fn a_cudarc_without_bindings_for_the_headers() {
     let replace = "  = help: replace the feature `cudnn-version-from-build-system` of cudarc with \
         `cudnn-09010` in Cargo.toml\n";
     let any = "  = help: enable the feature `fallback-latest` of cudarc 9.9.9\n";
-    let newer = "  = help: require a newer cudarc, or a newer version of what requires it\n";
+    let newer =
+        "  = help: require a newer cudarc, or a newer version of the crate that requires it\n";
     assert_eq!(world.text(), refused(&format!("{replace}{any}{newer}")));
     world.features.push(ANY);
     assert_eq!(world.text(), "");
@@ -117,7 +118,7 @@ fn a_cudarc_without_bindings_for_the_headers() {
 fn a_cudarc_that_does_not_open_the_name_of_a_wheel() {
     let mut world = World::with_libraries("names");
     world.sources("src/lib.rs", NAMES);
-    let unopened = "cudarc 9.9.9 does not open `libcudnn.so.9`, the only name of this library in its directory  [cudnn-not-loadable]\n  \
+    let unopened = "cudarc 9.9.9 does not open `libcudnn.so.9`, and the library has no other name in its directory  [cudnn-not-loadable]\n  \
         = help: run `ln -s libcudnn.so.9 $DIR/lib/libcudnn.so`\n  \
         = help: require cudarc 0.19.2 or later, which opens `libcudnn.so.9`\n  \
         opened      libcudnn.so, libcudnn.so.1\n  library     $DIR/lib/libcudnn.so.9\n  ";
@@ -188,14 +189,15 @@ fn the_libraries_of_another_cuda() {
     world.file("toolkit/libnvrtc.so.13", "");
     let unopened = |helps: &str, names: &str| {
         format!(
-            "cudarc 9.9.9 does not open `libnvrtc.so.13`, the only name of this library in its directory  \
+            "cudarc 9.9.9 does not open `libnvrtc.so.13`, and the library has no other name in its directory  \
              [library-not-found]\n{helps}  opened      {names}\n  library     $DIR/toolkit/libnvrtc.so.13\n  {}",
             required(RELEASE)
         )
     };
     let names = "libnvrtc.so, libnvrtc.so.12, libnvrtc.so.1";
     let newest = "  = help: replace `cuda-12090` with `cuda-13000` for cudarc 9.9.9\n";
-    let newer = "  = help: require a newer cudarc, or a newer version of what requires it\n";
+    let newer =
+        "  = help: require a newer cudarc, or a newer version of the crate that requires it\n";
     assert_eq!(world.text(), unopened(&format!("{newest}{newer}"), names));
     // The suggested version is never newer than the toolkit or the driver.
     world.toolkit.version = Some(Version::new(13, 6, 0));

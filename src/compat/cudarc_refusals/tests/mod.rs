@@ -116,5 +116,5 @@ fn lock(release: &str) -> String {
 }
 
 fn required(release: &str) -> String {
-    format!("required by candle-core 0.9.1\n  sources     $DIR/{UNPACKED}/cudarc-{release}")
+    format!("needed by   candle-core 0.9.1\n  sources     $DIR/{UNPACKED}/cudarc-{release}")
 }

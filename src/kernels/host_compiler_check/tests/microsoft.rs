@@ -49,7 +49,8 @@ fn nvcc_gets_the_variables_of_visual_studio() {
         panic!("nvcc reports an error")
     };
     let error = error.to_string();
-    let printed = "\n  works in    the developer prompt of Visual Studio: it was given that PATH, LIB and INCLUDE\n";
+    let printed =
+        "\n  run in      the developer prompt of Visual Studio, which sets PATH, LIB and INCLUDE\n";
     assert!(
         error.contains(expected) && error.contains(printed),
         "{error}"
@@ -106,10 +107,9 @@ fn without_microsofts_linker_only_device_code_is_compiled() {
     let (error, _) = plan(Product::Object, &[]);
     assert_eq!(
         error.unwrap(),
-        "nvcc compiles host code for Windows with Microsoft's `cl.exe` alone, which a program for `x86_64-pc-windows-gnu` \
-         cannot be linked with  [host-compiler-unsupported]\n  \
+        "nvcc compiles host code for Windows only with Microsoft's `cl.exe`, which is incompatible with the target `x86_64-pc-windows-gnu`  [host-compiler-unsupported]\n  \
          = help: build with `--target x86_64-pc-windows-msvc`\n  \
-         = help: compile device code alone, with `.fatbin()` in build.rs, for `cuModuleLoadData`\n  \
+         = help: compile only device code: call `.fatbin()` in build.rs, and load it with `cuModuleLoadData`\n  \
          see         cudnn-guard explain host-compiler-unsupported"
     );
     let allow = [("CUDNN_GUARD_ALLOW", "host-compiler-unsupported")];

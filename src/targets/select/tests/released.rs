@@ -29,7 +29,7 @@ fn newer_versions_may_support_more_than_the_table() {
         .finding();
     assert_eq!(
         finding.summary,
-        "CUDA 14.0 cannot compile for sm_70, which CUDNN_GUARD_ARCHS asks for"
+        "CUDA 14.0 does not support sm_70, which CUDNN_GUARD_ARCHS requests"
     );
 }
 
@@ -39,7 +39,7 @@ fn a_renamed_gpu_is_one_gpu() {
     let note = select_with("13.0", "101a", &[], "sm_110a");
     assert_eq!(
         note.findings[0].to_string(),
-        "sm_101a is compiled as sm_110a: CUDA 13.0 has that number for the same GPU  [arch-unsupported-by-nvcc]"
+        "sm_101a is compiled as sm_110a, the number that CUDA 13.0 uses for the same GPU  [arch-unsupported-by-nvcc]"
     );
     select_with("12.9", "Thor", &[], "sm_101");
     select_with("12.9", "", &[110], "sm_101 compute_101");
@@ -51,11 +51,13 @@ fn a_newer_gpu_gets_code_that_runs_on_it() {
     let selection = select_with("12.8", "native", &[121], "sm_120 compute_120");
     let text = selection.findings[0].to_string();
     assert!(
-        text.ends_with("\n  compiled    sm_120 compute_120, which run on that GPU"),
+        text.ends_with("\n  compiled    sm_120 compute_120, which run on this GPU"),
         "{text}"
     );
     assert!(
-        text.contains("\n  = help: install CUDA 12.9 or newer to get machine code for that GPU\n"),
+        text.contains(
+            "\n  = help: install CUDA 12.9 or newer to compile machine code for this GPU\n"
+        ),
         "{text}"
     );
 }
@@ -65,7 +67,7 @@ fn nvcc_compiles_only_one_of_a_family_and_its_first_gpu() {
     let selection = select_with("12.9", "120 120f 120a", &[], "sm_120f sm_120a");
     assert_eq!(
         selection.findings[0].summary,
-        "sm_120 is left out: nvcc makes only one of it and sm_120f, which runs on the same GPUs"
+        "sm_120 is omitted: nvcc cannot also compile sm_120f, which runs on the same GPUs"
     );
     select_with("12.9", "sm_103 103(100f)", &[], "sm_103(100f)");
     select_with("12.9", "86(80) 86", &[], "sm_86");
@@ -77,19 +79,19 @@ fn targets_that_the_ptx_cannot_be_compiled_to_are_reported() {
     for (list, expected) in [
         (
             "80(90)",
-            "sm_80 cannot be made through compute_90, as CUDNN_GUARD_ARCHS asks",
+            "sm_80 cannot be compiled through compute_90, as CUDNN_GUARD_ARCHS requests",
         ),
         (
             "90(90a)",
-            "sm_90 cannot be made through compute_90a, as CUDNN_GUARD_ARCHS asks",
+            "sm_90 cannot be compiled through compute_90a, as CUDNN_GUARD_ARCHS requests",
         ),
         (
             "110(100f)",
-            "sm_110 cannot be made through compute_100f, as CUDNN_GUARD_ARCHS asks",
+            "sm_110 cannot be compiled through compute_100f, as CUDNN_GUARD_ARCHS requests",
         ),
         (
             "-gencode=arch=compute_80,code=compute_86",
-            "compute_86 cannot be made through compute_80, as CUDNN_GUARD_ARCHS asks",
+            "compute_86 cannot be compiled through compute_80, as CUDNN_GUARD_ARCHS requests",
         ),
     ] {
         let finding = select(Some(&ours(list)), None, &[]).unwrap_err().finding();
@@ -117,9 +119,9 @@ fn a_release_build_says_whom_it_leaves_out() {
     let note = left_out(&machine, Some(&nvcc())).unwrap();
     assert_eq!(
         note.finding().to_string(),
-        "this release build compiles kernels for the GPUs of this machine, and not for all others  \
+        "this release build compiles kernels only for the GPUs of this machine  \
          [kernels-not-covering-gpu]\n  \
-         = help: set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will meet\n  \
+         = help: set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will run on\n  \
          compiled    sm_86 compute_86\n  \
          left out    Turing: 7.5\n              Ampere: 8.0"
     );

@@ -61,9 +61,9 @@ fn a_file_with_other_contents_is_found_and_the_help_mends_it() {
         format!(
             "  ✓ CUDA toolkit 13.5.37, 14 files checked: {home}/nvidia/cu13\n  \
              ✗ cuDNN        9.28.1.4, 2 files checked: {home}/nvidia/cudnn\n\n\
-             the cuDNN in `{home}/nvidia/cudnn` is not as it was fetched  [fetch-failed]\n  \
-             = help: remove `'{home}/{library}'`, then run `{help}`, which fetches all of it anew\n  \
-             damaged     {library} has different contents\n"
+             the cuDNN in `{home}/nvidia/cudnn` differs from what was fetched  [fetch-failed]\n  \
+             = help: remove `'{home}/{library}'`, then run `{help}` to fetch all of it again\n  \
+             damaged     {library} has other contents\n"
         )
     );
 
@@ -87,8 +87,8 @@ fn what_is_missing_is_named_and_the_help_mends_it() {
         format!(
             "  ✗ CUDA toolkit 13.5.37, 10 files checked: {home}/nvidia/cu13\n  \
              ✓ cuDNN        9.28.1.4, 2 files checked: {home}/nvidia/cudnn\n\n\
-             the CUDA toolkit in `{home}/nvidia/cu13` is not as it was fetched  [fetch-failed]\n  \
-             = help: run `{help}`, which fetches all of it anew\n  \
+             the CUDA toolkit in `{home}/nvidia/cu13` differs from what was fetched  [fetch-failed]\n  \
+             = help: run `{help}` to fetch all of it again\n  \
              damaged     nvidia/cu13/lib/libnvidia_cuda_nvcc.so.1 is missing\n              \
              nvidia/cu13/lib/libnvidia_cuda_runtime.so.1 is missing\n              \
              nvidia/cu13/lib/libnvidia_cuda_crt.so.1 is missing\n              \
@@ -148,8 +148,8 @@ fn what_was_not_fetched_is_no_damage() {
         text(&output),
         format!(
             "  ✓ cuDNN        9.28.1.4, 2 files checked: {home}/nvidia/cudnn\n\n\
-             cudnn-guard has put no CUDA toolkit into `{home}`  [fetch-failed]\n  \
-             = help: run `{help}`, or name the folder that was fetched into with `--to DIR`\n"
+             cudnn-guard has not installed CUDA toolkit in `{home}`  [fetch-failed]\n  \
+             = help: run `{help}`, or pass the directory that you fetched into with `--to DIR`\n"
         )
     );
     must_mend(&dir, &help, "CUDA toolkit");
@@ -161,8 +161,8 @@ fn what_was_not_fetched_is_no_damage() {
     assert_eq!(
         text(&output),
         format!(
-            "\ncudnn-guard has put no CUDA toolkit and no cuDNN into `{home}`  [fetch-failed]\n  \
-             = help: run `cudnn-guard fetch --to {home}`, or name the folder that was fetched into with `--to DIR`\n"
+            "\ncudnn-guard has not installed CUDA toolkit and no cuDNN in `{home}`  [fetch-failed]\n  \
+             = help: run `cudnn-guard fetch --to {home}`, or pass the directory that you fetched into with `--to DIR`\n"
         )
     );
     assert_eq!(listing(&empty), Vec::<String>::new());

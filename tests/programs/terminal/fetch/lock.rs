@@ -55,7 +55,7 @@ fn a_file_that_lacks_a_wheel_or_is_contradicted_is_refused() {
         must_exit(&output, 1);
         complaint(&output)
     };
-    let anew = "\n  = help: remove it, and run `cudnn-guard fetch --lock cuda.lock`, which writes it anew\n";
+    let anew = "\n  = help: remove the file, and run `cudnn-guard fetch --lock cuda.lock` to create it again\n";
     assert_eq!(
         refused("", &[]),
         format!("\n`cuda.lock` does not name a toolkit and a cuDNN  [fetch-failed]{anew}")
@@ -67,7 +67,7 @@ fn a_file_that_lacks_a_wheel_or_is_contradicted_is_refused() {
     );
     assert_eq!(
         refused(two, &["--cuda", "13"]),
-        "\nthe file of `--lock` names the releases already  [config-invalid]\n  \
-         = help: leave --cuda and --cudnn out, or remove the file\n"
+        "\nthe `--lock` file already specifies the versions  [config-invalid]\n  \
+         = help: omit --cuda and --cudnn, or remove the lock file\n"
     );
 }

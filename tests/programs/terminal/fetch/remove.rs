@@ -48,8 +48,8 @@ fn what_was_fetched_goes_and_what_is_somebody_elses_stays() {
     assert_eq!(
         complaint(&output),
         format!(
-            "\ncudnn-guard has put nothing into `{}`  [fetch-failed]\n  \
-             = help: name the folder that was fetched into with `--to DIR`\n",
+            "\ncudnn-guard has not installed anything in `{}`  [fetch-failed]\n  \
+             = help: pass the directory that you fetched into with `--to DIR`\n",
             to.display()
         )
     );

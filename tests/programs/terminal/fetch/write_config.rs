@@ -12,12 +12,12 @@ fn what_is_to_be_written_by_hand_names_the_file_that_cargo_reads() {
             ".cargo/config.toml",
             "[env]\nCUDNN_GUARD_HOME = \"/opt\"\n",
             "`.cargo/config.toml` names CUDNN_GUARD_HOME already  [fetch-failed]\n  \
-             = help: change `.cargo/config.toml` by hand to have the lines above\n",
+             = help: add the lines above to `.cargo/config.toml` by hand\n",
         ),
         (
             ".cargo/config",
             "[build]\n",
-            "`.cargo/config` is there, in its old form  [fetch-failed]\n  \
+            "`.cargo/config` exists, and cargo reads it instead of config.toml  [fetch-failed]\n  \
              = help: add the lines above to `.cargo/config` by hand\n",
         ),
     ] {

@@ -44,7 +44,7 @@ fn a_bundled_copy_that_the_loader_does_not_find() {
     fs::rename(dir.join(COPY), dir.join("elsewhere")).unwrap();
     let user = dir.join("libctranslate2-bc15bf3f.so.4.5.0");
     help(&format!(
-        "install the Python package of `{}` again: it contains its own copy of this library",
+        "reinstall the Python package of `{}`, which includes its own copy of this library",
         user.display()
     ));
 }
@@ -63,7 +63,7 @@ fn a_bundled_copy_without_its_sub_libraries() {
     };
     let json = inspect("nowhere");
     assert_eq!(json["findings"][0]["id"], "parts-missing", "{json}");
-    let help = "install cuDNN 9, and put its directory into LD_LIBRARY_PATH";
+    let help = "install cuDNN 9, and add its directory to LD_LIBRARY_PATH";
     assert_eq!(json["findings"][0]["help"], serde_json::json!([help]));
     // The package may never use it.
     assert_eq!(json["findings"][0]["severity"], "warning");

@@ -81,15 +81,15 @@ fn an_onnxruntime_for_another_cuda_major() {
     let venv = [("VIRTUAL_ENV", "venv")];
     let wanted = |dir: &str| {
         format!(
-            "`/{dir}/libonnxruntime_providers_cuda.so` is built for CUDA 12, and CUDA and cuDNN here are for CUDA 13 \
-             [cuda-flavour-mismatch] use an ONNX Runtime that is built for CUDA 13"
+            "`/{dir}/libonnxruntime_providers_cuda.so` was built for CUDA 12, but the toolkit and cuDNN are for CUDA 13 \
+             [cuda-flavour-mismatch] use an ONNX Runtime that was built for CUDA 13"
         )
     };
     assert_eq!(about(&image, "ort", &venv), wanted(CAPI));
     // Nothing is said without the option, nor of an environment that is not active.
     assert_eq!(about(&image, "runtime", &venv), "");
     let none = about(&image, "ort", &[]);
-    let no_provider = "no libonnxruntime_providers_cuda.so was found, so ort computes on the CPU \
+    let no_provider = "`libonnxruntime_providers_cuda.so` was not found, so ort computes on the CPU \
         [library-not-found] set ORT_DYLIB_PATH to ";
     assert!(none.starts_with(no_provider), "{none}");
 
@@ -229,8 +229,8 @@ fn a_libtorch_for_another_cuda_major() {
     cuda_13(&image);
     let said = about(&image, "tch", &[("VIRTUAL_ENV", "venv")]);
     let wanted = format!(
-        "`/{TORCH}/libtorch_cuda.so` is built for CUDA 12, and CUDA and cuDNN here are for CUDA 13 [cuda-flavour-mismatch] \
-         use a libtorch that is built for CUDA 13"
+        "`/{TORCH}/libtorch_cuda.so` was built for CUDA 12, but the toolkit and cuDNN are for CUDA 13 [cuda-flavour-mismatch] \
+         use a libtorch that was built for CUDA 13"
     );
     assert_eq!(said, wanted);
     // LIBTORCH comes first, unless torch-sys is told to use Python's.
@@ -238,7 +238,7 @@ fn a_libtorch_for_another_cuda_major() {
     let set = [("VIRTUAL_ENV", "venv"), ("LIBTORCH", "opt/libtorch")];
     assert_eq!(
         about(&image, "tch", &set),
-        "no libtorch_cuda.so was found, so tch computes on the CPU [library-not-found] \
+        "`libtorch_cuda.so` was not found, so tch computes on the CPU [library-not-found] \
          set LIBTORCH to the directory of a libtorch for CUDA"
     );
     let set = [&set[..], &[("LIBTORCH_USE_PYTORCH", "1")]].concat();

@@ -60,7 +60,7 @@ fn a_loader_that_this_system_does_not_have() {
     let error = Command::new(&program).status().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let wanted = format!(
-        "✗ the loader that `{}` names, `{}`, does not exist [library-not-found] = help: build the program on this \
+        "✗ `{}` requires the loader `{}`, which does not exist [library-not-found] = help: build the program on this \
          system, or run it in the environment where it was built",
         program.display(),
         interpreter.display()

@@ -26,13 +26,13 @@ fn a_program_whose_cudnn_cudarc_opens() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("\u{2013} cudarc opens libcudnn.so, and the loader finds neither that nor another name that it tries [cudnn-not-loadable] = help: install cuDNN 9, or add its directory to LD_LIBRARY_PATH looked at the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`");
+        .says("\u{2013} cudarc opens libcudnn.so, but the loader cannot find this or any other name that cudarc tries [cudnn-not-loadable] = help: install cuDNN 9, or add its directory to LD_LIBRARY_PATH looked at the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`");
     assert_eq!(missing(), ["libcudnn.so"]);
 
     // One off the way has the other name too.
     image.cudnn("usr/local/cuda/lib64", 14);
     program("cudarc 0.19.1\n");
-    let link = "= help: create a link `libcudnn.so` to it in `/usr/local/cuda/lib64`, and `/usr/local/cuda/lib64` into LD_LIBRARY_PATH";
+    let link = "= help: create a link `libcudnn.so` to it in `/usr/local/cuda/lib64`, and add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH";
     image.flat(&[]).exits_with(0).says(link);
     program("");
     fs::create_dir_all(image.at("opt")).unwrap();
@@ -45,8 +45,8 @@ fn a_program_whose_cudnn_cudarc_opens() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("cudarc 0.19.1 opens libcudnn.so, and the loader finds neither that nor another name that it tries")
-        .says("[cudnn-not-loadable] = help: build the program with cudarc 0.19.2 or later, which also searches for libcudnn.so.9 = help: create a link `libcudnn.so` to it in `/opt/lib`, as the -dev packages have it looked at ")
+        .says("cudarc 0.19.1 opens libcudnn.so, but the loader cannot find this or any other name that cudarc tries")
+        .says("[cudnn-not-loadable] = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too = help: put a link `libcudnn.so` to it into `/opt/lib`, as the -dev packages have it looked at ")
         .says("/opt/lib/libcudnn.so.9 verdict: unknown (")
         .says("there is ");
     assert_eq!(image.json()["program"]["guards"][0]["cudarc"], "0.19.1");
@@ -81,9 +81,11 @@ fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
     };
     program("/opt/wheel:/opt/old");
     let said = image.said(&image.inspect(&[]).exits_with(1));
-    let wanted = "  ✗ loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n      \
-        = help: create a link `libcudnn.so` to `libcudnn.so.9` in `/opt/wheel`: cudarc searches all directories for that name before any other\n      \
-        = help: install cuDNN 9.14 or later 9.x with a `libcudnn.so` in `/opt/old`, or add its directory to LD_LIBRARY_PATH\n      \
+    let wanted = "  ✗ loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]\n      \
+        = help: put a link `libcudnn.so` to `libcudnn.so.9` into `/opt/wheel`: cudarc asks for that name everywhere \
+        before it asks for another\n      \
+        = help: install cuDNN 9.14 or a later 9.x with a `libcudnn.so` in `/opt/old`, or add its directory to \
+        LD_LIBRARY_PATH\n      \
         loaded      /opt/old/libcudnn.so\n      \
         found via   the program's RUNPATH, its entry `/opt/old`\n      \
         available   /opt/wheel/libcudnn.so.9\n      \
@@ -106,7 +108,7 @@ fn a_program_that_holds_its_cudnn() {
     let line = "cuDNN 9.10.2 for CUDA 13, linked into the program itself";
     image.program(&[&text], &[]);
     let ran = image.flat(&[]).exits_with(0).says(line);
-    let verdict = "verdict: unknown (no driver and no GPU was asked)";
+    let verdict = "verdict: unknown (driver and GPUs not queried)";
     ran.says(verdict);
     // What is known to be bad at it stays so.
     image.program(&[&format!("{text}needs conv3d-bf16\n")], &[]);
@@ -129,5 +131,5 @@ fn a_program_that_holds_its_cudnn() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("the release of the cuDNN in app 0.1.0 is not known");
+        .says("the version of the cuDNN in app 0.1.0 is unknown");
 }

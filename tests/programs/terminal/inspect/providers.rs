@@ -64,12 +64,12 @@ fn a_provider_for_another_cuda_major() {
     let install = "= help: install the libraries of CUDA 12: `pip install --target ~/cuda12 \
         \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]==12.*\" \"nvidia-cudnn-cu12==9.*\"`, then \
         `export LD_LIBRARY_PATH=$(echo ~/cuda12/nvidia/*/lib | tr ' ' :)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`\n";
-    let missing = "result      ONNX Runtime computes on the CPU, and only logs the reason\n      \
+    let missing = "result      ONNX Runtime computes on the CPU and only logs the reason\n      \
         not found   libcublasLt.so.12, libcudart.so.12, libcudnn.so.9\n      \
         looked at   ";
     let wanted = format!(
-        "`/{PROVIDER}` is built for CUDA 12, and CUDA and cuDNN here are for CUDA 13  [cuda-flavour-mismatch]\n      \
-        = help: use an ONNX Runtime that is built for CUDA 13\n      {install}      {missing}"
+        "`/{PROVIDER}` was built for CUDA 12, but the toolkit and cuDNN are for CUDA 13  [cuda-flavour-mismatch]\n      \
+        = help: use an ONNX Runtime that was built for CUDA 13\n      {install}      {missing}"
     );
     let about = about_provider(&image);
     assert!(about.starts_with(&wanted), "{about}");
@@ -80,9 +80,9 @@ fn a_provider_for_another_cuda_major() {
     toolkit(&image, "usr/local/cuda-12.8", 12080);
     let about = about_provider(&image);
     let wanted = format!(
-        "`/{PROVIDER}` is built for CUDA 12, and the cuDNN here is for CUDA 13  [cuda-flavour-mismatch]\n      \
-        = help: use an ONNX Runtime that is built for CUDA 13\n      \
-        = help: add `/usr/local/cuda-12.8/lib64` to LD_LIBRARY_PATH\n      "
+        "`/{PROVIDER}` was built for CUDA 12, but cuDNN is for CUDA 13  [cuda-flavour-mismatch]\n      \
+        = help: use an ONNX Runtime that was built for CUDA 13\n      \
+        = help: put `/usr/local/cuda-12.8/lib64` into LD_LIBRARY_PATH\n      "
     );
     // It lacks a cuDNN.
     assert!(about.starts_with(&(wanted.clone() + install)), "{about}");
@@ -96,7 +96,7 @@ fn a_provider_for_another_cuda_major() {
         fs::remove_dir_all(image.at(dir)).unwrap();
     }
     let wanted = format!(
-        "`/{PROVIDER}` requires libcublasLt.so.12, which the loader does not find  [library-not-found]\n      \
+        "`/{PROVIDER}` needs libcublasLt.so.12, which the loader cannot find  [library-not-found]\n      \
         {install}      {missing}"
     );
     let about = about_provider(&image);
@@ -118,9 +118,9 @@ fn a_provider_whose_cudnn_is_for_another_cuda_major() {
     assert_eq!(
         about_provider(&image),
         format!(
-            "`/{PROVIDER}` is built for CUDA 12, and the cuDNN that it loads is for CUDA 13  \
+            "`/{PROVIDER}` was built for CUDA 12, but it loads a cuDNN that was built for CUDA 13  \
             [cuda-flavour-mismatch]\n      \
-            = help: install the cuDNN for CUDA 12, and put its directory first in LD_LIBRARY_PATH"
+            = help: install a cuDNN for CUDA 12, and put its directory first in LD_LIBRARY_PATH"
         )
     );
 }
@@ -139,7 +139,7 @@ fn a_provider_takes_the_cudnn_of_the_guard() {
     };
     program(&[]);
     let about = about_provider(&image);
-    let wanted = format!("`/{PROVIDER}` requires libcudnn.so.9, which the loader does not find  ");
+    let wanted = format!("`/{PROVIDER}` needs libcudnn.so.9, which the loader cannot find  ");
     assert!(about.starts_with(&wanted), "{about}");
     program(&[&linked("9.14.0").replace("loader linked", "loader dlopen")]);
     let about = about_provider(&image);
@@ -156,9 +156,9 @@ fn a_provider_without_the_library_of_all_providers() {
     let shared = "libonnxruntime_providers_shared.so";
     let about = about_provider(&image);
     let wanted = format!(
-        "`{shared}` is not beside `/{PROVIDER}`  [library-not-found]\n      \
+        "`{shared}` is missing from the directory of `/{PROVIDER}`  [library-not-found]\n      \
         = help: copy `{shared}` from the same ONNX Runtime into `/opt/ort`\n      \
-        result      ONNX Runtime computes on the CPU, and only logs the reason"
+        result      ONNX Runtime computes on the CPU and only logs the reason"
     );
     assert!(about.starts_with(&wanted), "{about}");
 }
@@ -253,7 +253,7 @@ fn a_provider_of_a_program_for_windows() {
     assert_eq!(about_provider(&image), "");
     fs::remove_file(image.at("app/onnxruntime_providers_shared.dll")).unwrap();
     let about = about_provider(&image);
-    let wanted = "`onnxruntime_providers_shared.dll` is not beside `/app/onnxruntime_providers_cuda.dll`  [library-not-found]\n";
+    let wanted = "`onnxruntime_providers_shared.dll` is missing from the directory of `/app/onnxruntime_providers_cuda.dll`  [library-not-found]\n";
     assert!(about.starts_with(wanted), "{about}");
     // A cuDNN for another CUDA beside it.
     dll("cudnn64_9.dll", "version 9.14.0");
@@ -268,6 +268,6 @@ fn a_provider_of_a_program_for_windows() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command.args(["inspect", "app"]).env_clear();
     let said = run(command.current_dir(image.at("app"))).stdout;
-    let help = "= help: copy the DLLs of the cuDNN for CUDA 12 beside the program";
+    let help = "= help: copy the DLLs of a cuDNN for CUDA 12 to the directory of the program";
     assert!(said.contains(help), "{said}");
 }

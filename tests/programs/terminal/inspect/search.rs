@@ -23,9 +23,9 @@ fn a_cudnn_off_the_loaders_way_is_named() {
     let ran = ran.says("\n      = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n");
     assert_eq!(
         image.said(&ran),
-        "  ✗ `/app/app` requires libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
-         = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n      \
-         = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
+        "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
+         = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n      \
+         = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
          looked at   the program's RUNPATH, its entry `/opt/lib`\n                  \
          /etc/ld.so.cache\n      \
          also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
@@ -58,7 +58,7 @@ fn a_cudnn_of_another_release_is_not_offered() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("= help: install cuDNN 9.14 or later 9.x, or add its directory to LD_LIBRARY_PATH looked at")
+        .says("= help: install cuDNN 9.14 or a later 9.x, or add its directory to LD_LIBRARY_PATH looked at")
         .says("also found 9.10.0 ");
 }
 
@@ -95,8 +95,9 @@ fn a_cudnn_without_its_links() {
         assert_eq!(
             image.said(&ran),
             format!(
-                "  ✗ `/app/app` requires {soname}, which the loader does not find; `/{lib}/{name}` has no link `{soname}` next to it  [cudnn-not-loadable]\n      \
-                 = help: create its links: `sudo ldconfig -n /{lib}`\n      \
+                "  ✗ `/app/app` needs {soname}, which the loader cannot find; `/{lib}/{name}` has no link `{soname}` \
+                 beside it  [cudnn-not-loadable]\n      \
+                 = help: make its links: `sudo ldconfig -n /{lib}`\n      \
                  found via   the program's RUNPATH, its entry `/{lib}`\n      \
                  looked at   the program's RUNPATH, its entry `/{lib}`\n                  \
                  /etc/ld.so.cache\n\n\
@@ -114,7 +115,7 @@ fn a_cudnn_without_its_links() {
     image.program(&[&linked("9.14.0")], &[&library]);
     fs::rename(at("libcudnn.so.9"), at("libcudnn.so")).unwrap();
     let ran = image.flat(&[]).exits_with(1);
-    ran.says("= help: make its links, and add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH: `sudo ldconfig -n /usr/local/cuda/lib64` looked at");
+    ran.says("= help: run `sudo ldconfig -n /usr/local/cuda/lib64` to create its links, and add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH looked at");
     ldconfig();
     image
         .inspect_with(&[], image.at(lib).to_str().unwrap())
@@ -125,8 +126,8 @@ fn a_cudnn_without_its_links() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("this program opens libcudnn.so.10 or libcudnn.so.9, and the loader finds none of them; ")
-        .says("libcudnn.so` has no link `libcudnn.so.9` next to it [cudnn-not-loadable] = help: create its links: `sudo ldconfig -n ");
+        .says("this program opens libcudnn.so.10 or libcudnn.so.9, but the loader cannot find any of them; ")
+        .says("libcudnn.so` has no link `libcudnn.so.9` beside it [cudnn-not-loadable] = help: make its links: `sudo ldconfig -n ");
 }
 
 /// LOD-04: 9 is there, and the program is one for 8.
@@ -140,9 +141,9 @@ fn another_major_is_no_way_out() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("needs libcudnn.so.8, which the loader does not find")
+        .says("needs libcudnn.so.8, which the loader cannot find")
         .says("also found 9.14.0 ")
-        .says("= help: install cuDNN 8 beside it: one major does not stand in for another, not even under its name")
+        .says("= help: install cuDNN 8 beside it: another major version is not compatible, even if it is renamed")
         .does_not_say("LD_LIBRARY_PATH");
 }
 
@@ -156,7 +157,7 @@ fn a_library_of_the_toolkit_is_missing() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("needs libcudart.so.12, which the loader does not find")
+        .says("needs libcudart.so.12, which the loader cannot find")
         .says("[library-not-found]")
         .says("= help: install the libraries of CUDA 12, which do not come with the driver");
     // Their numbers need not be CUDA's.
@@ -332,8 +333,8 @@ fn a_library_for_another_processor_is_told_as_such() {
     assert_eq!(
         image.said(&ran),
         format!(
-            "  ✗ `/app/app` requires libcudnn.so.9, which the loader does not find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
-             {other}, but this program is for {own}  [cudnn-not-loadable]\n      \
+            "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
+             {other}, and this program is for {own}  [cudnn-not-loadable]\n      \
              = help: install the cuDNN for {own} in `/usr/local/cuda/lib64`\n      \
              found via   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n      \
              looked at   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \
@@ -350,7 +351,7 @@ fn a_library_for_another_processor_is_told_as_such() {
     let cudarc =
         "guard 0.1.0\nrequirement >=9.11\nfrom 9.11.0\npolicy requirement\nloader cudarc\n";
     image.program(&[cudarc], &["-Wl,-rpath,/usr/local/cuda/lib64"]);
-    let headline = "cudarc opens libcudnn.so, and the loader finds neither that nor another name that it tries; ";
+    let headline = "cudarc opens libcudnn.so, but the loader cannot find this or any other name that cudarc tries; ";
     image
         .flat(&[])
         .exits_with(0)

@@ -220,7 +220,7 @@ fn a_plain_name_that_cudnn_8_opens() {
         found
     };
     let opens = |name: &str| {
-        format!("`/cudnn/libcudnn_cnn_infer.so.8` opens {name}, which the loader does not find")
+        format!("`/cudnn/libcudnn_cnn_infer.so.8` opens {name}, which the loader cannot find")
     };
     let link = "create a link with that name: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`";
     assert_eq!(

@@ -38,7 +38,7 @@ fn another_major_under_the_name_of_this_one_without_a_guard() {
         .flat(&[])
         .exits_with(1)
         .says("/libcudnn.so.8` does not have its functions as libcudnn.so.8, with which `")
-        .says("= help: install cuDNN 8, or add its directory to LD_LIBRARY_PATH: linking one name to the other does not help");
+        .says("= help: install cuDNN 8, or add its directory to LD_LIBRARY_PATH: a link from one name to the other does not help");
 }
 
 /// LOD-13: LD_PRELOAD wins over everything, and what the shell has in mind of this machine is not meant.
@@ -134,11 +134,11 @@ fn a_guard_that_ends_nothing() {
     }
     ends(
         " warn ",
-        "\nverdict: fail (1 error; under CUDNN_GUARD=warn the guard ends no program)\n",
+        "\nverdict: fail (1 error; with CUDNN_GUARD=warn, the guard only warns)\n",
     );
     ends(
         "off",
-        "\nverdict: fail (1 error; under CUDNN_GUARD=off the guard does not look)\n",
+        "\nverdict: fail (1 error; with CUDNN_GUARD=off, the guard checks nothing)\n",
     );
 }
 
@@ -184,7 +184,7 @@ fn a_library_of_the_toolkit_that_is_damaged() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("/opt/lib/libcudart.so.13` is not an ELF library but text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: install the package that has it again, and see that the disk is not full needed by /");
+        .says("/opt/lib/libcudart.so.13` is not an ELF library, but a text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: reinstall the package that contains it, and check that the disk is not full needed by /");
 }
 
 /// To open it would wait for ever.
@@ -321,10 +321,10 @@ fn a_program_with_more_rights_than_its_user() {
     let said = image.said(&ran).replace("9.14.0  /", "9.14.0 /");
     assert_eq!(
         said,
-        "  ✗ `/app/app` requires libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+        "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
          = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
-         = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
-         setuid      this program runs with elevated privileges (setuid, capabilities): the loader ignores \
+         = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
+         setuid      this program has more rights than its user (setuid, capabilities): the loader ignores \
          LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath\n      \
          looked at   /etc/ld.so.cache\n      \
          also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
@@ -353,6 +353,6 @@ fn a_library_of_gcc_has_its_package_named() {
     let wanted = "install libgomp1 (Debian, Ubuntu) or libgomp (Fedora, RHEL)";
     help("libgomp.so.1", wanted);
     let other =
-        "install the package that has libgomp-x.so.1, or add its directory to LD_LIBRARY_PATH";
+        "install the package that contains libgomp-x.so.1, or add its directory to LD_LIBRARY_PATH";
     help("libgomp-x.so.1", other);
 }

@@ -179,14 +179,14 @@ fn a_dll_that_does_not_lie_beside_the_program() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("/app/nvrtc64_130_0.dll` is for aarch64 [wrong-architecture] = help: copy the one for x86_64 in its place needed by /")
-        .says("– `app` needs `cudnn64_9.dll`, which does not lie beside the program [cudnn-not-loadable] = help: put the directory that contains it into PATH where the program runs, or copy all DLLs of that directory beside the program looked in /")
-        .says("– `Own.dll` needs `cudart64_13.dll`, which does not lie beside the program [library-not-found] = help: put the directory that contains it into PATH where the program runs, or copy all DLLs of that directory beside the program looked in /");
+        .says("/app/nvrtc64_130_0.dll` is for aarch64 [wrong-architecture] = help: replace it with the one for x86_64 needed by /")
+        .says("– `app` needs `cudnn64_9.dll`, but it is not in the directory of the program [cudnn-not-loadable] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory to the directory of the program looked in /")
+        .says("– `Own.dll` needs `cudart64_13.dll`, but it is not in the directory of the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory to the directory of the program looked in /");
     fs::remove_file(image.at("app/nvrtc64_130_0.dll")).unwrap();
     image
         .flat(&[])
         .exits_with(0)
-        .says("cudart64_13.dll is looked for along the PATH of wherever the program runs");
+        .says("cudart64_13.dll may be on the PATH where the program runs");
 }
 
 /// LOD-17: the program imports its cuDNN, whose parts import what is not there.
@@ -195,9 +195,10 @@ fn what_the_parts_import_may_lie_on_path() {
     let image = Image::new("windows-parts");
     beside(&image, &linked("9.14.0"), &["cudnn64_9.dll"], &[]);
     cudnn(&image, "app", "9.14.0");
-    image.flat(&[]).exits_with(0).says(
-        "needs `cublasLt64_13.dll`, which is not where Windows looks for it [cudnn-not-loadable]",
-    );
+    image
+        .flat(&[])
+        .exits_with(0)
+        .says("needs `cublasLt64_13.dll`, but Windows cannot find it [cudnn-not-loadable]");
     fs::remove_file(image.at("app/cudnn_ops64_9.dll")).unwrap();
     let json = image.json();
     assert_eq!(json["verdict"], "unknown", "{json}");
@@ -221,8 +222,8 @@ fn a_dll_that_is_loaded_when_it_is_first_called() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("– `own.dll` loads `cudart64_13.dll` when it first calls it, which does not lie beside the program [library-not-found] = help: put the directory that contains it into PATH where the program runs, or copy all DLLs of that directory beside the program looked in /")
-        .says("loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with");
+        .says("– `own.dll` loads `cudart64_13.dll` on first use, but it is not in the directory of the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory to the directory of the program looked in /")
+        .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with");
     let json = image.json();
     assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
 }
