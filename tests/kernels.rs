@@ -118,8 +118,8 @@ fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
             "`{nvcc}` does not support sm_37, which CUDNN_GUARD_ARCHS requests  [arch-unsupported-by-nvcc]\n  \
              = help: use targets that this nvcc supports, or select another CUDA toolkit with CUDA_HOME\n  \
              found       CUDNN_GUARD_ARCHS: \"80 37\"\n  \
-             nvcc knows  sm_75 sm_80 sm_86 sm_90 sm_100 sm_120\n  \
-             served by   sm_37: CUDA up to 11.8\n  \
+             supported   sm_75 sm_80 sm_86 sm_90 sm_100 sm_120\n  \
+             toolkits    sm_37: CUDA up to 11.8\n  \
              see         cudnn-guard explain arch-unsupported-by-nvcc"
         )
     );

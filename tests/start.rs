@@ -106,14 +106,14 @@ fn a_function_that_an_older_driver_does_not_have() {
         assert_eq!(
             finding["summary"],
             format!(
-                "`$M/{app}` calls cuLogsCurrent, which NVIDIA's driver at `$M/driver/libcuda.so.1` does not have"
+                "`$M/{app}` calls cuLogsCurrent, which the NVIDIA driver at `$M/driver/libcuda.so.1` does not contain"
             )
         );
         assert_eq!(
             finding["help"],
             serde_json::json!([
-                "update NVIDIA's driver",
-                "build the program with the CUDA that `nvidia-smi` shows for the driver"
+                "upgrade the NVIDIA driver",
+                "build the program with the CUDA version that `nvidia-smi` shows"
             ])
         );
         let (code, findings) = machine.inspected(app, "newer");
@@ -153,7 +153,7 @@ fn a_function_that_a_library_of_the_program_calls() {
     };
     assert_eq!((code, &finding["id"]), (Some(1), &"driver-too-old".into()));
     let start =
-        "`$M/libuser.so` calls cuLogsCurrent, which NVIDIA's driver at `$M/driver/libcuda.so.1`";
+        "`$M/libuser.so` calls cuLogsCurrent, which the NVIDIA driver at `$M/driver/libcuda.so.1`";
     assert!(
         finding["summary"].as_str().unwrap().starts_with(start),
         "{finding}"
@@ -260,11 +260,11 @@ fn a_libcudart_that_is_not_there_by_its_name() {
     let finding = said(Path::new("lib64"));
     assert_eq!(
         finding["summary"],
-        "`$M/app` calls cudaLogsCurrent, which `$M/lib64/libcudart.so.12` does not have"
+        "`$M/app` calls cudaLogsCurrent, which `$M/lib64/libcudart.so.12` does not contain"
     );
     assert_eq!(
         finding["help"][0],
-        "put the directory of the libcudart that the program was linked with into LD_LIBRARY_PATH, or install that release"
+        "add the directory of the libcudart that the program was linked with to LD_LIBRARY_PATH, or install that version"
     );
     fs::remove_file(machine.at("lib64/libcudart.so.12")).unwrap();
     make(13, old);
@@ -275,11 +275,11 @@ fn a_libcudart_that_is_not_there_by_its_name() {
     let finding = said(Path::new("lib64"));
     assert_eq!(
         finding["summary"],
-        "`$M/app` requires libcudart.so.12, which the loader does not find"
+        "`$M/app` needs libcudart.so.12, which the loader cannot find"
     );
     assert_eq!(
         finding["help"][0],
-        "install the libraries of CUDA 12, which do not come with the driver, or put their directory into LD_LIBRARY_PATH"
+        "install the libraries of CUDA 12, which the driver does not include, or add their directory to LD_LIBRARY_PATH"
     );
 }
 

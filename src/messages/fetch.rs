@@ -35,8 +35,8 @@ impl FetchFault {
             }
             Self::NothingToCheck(home, kinds, fetch) => {
                 let kinds: Vec<&str> = kinds.iter().map(|kind| kind.product()).collect();
-                let (kinds, home) = (kinds.join(" or "), home.display());
-                failed(format!("cudnn-guard has not installed {kinds} in `{home}`"))
+                let (kinds, home) = (kinds.join(" and no "), home.display());
+                failed(format!("cudnn-guard has installed no {kinds} in `{home}`"))
                     .help(format!("run `{fetch}`"))
                     .help("pass the directory that you fetched into with `--to DIR`")
             }

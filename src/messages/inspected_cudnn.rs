@@ -84,7 +84,7 @@ impl UnresolvedCudnn<'_> {
                 "also found",
                 self.alternatives.also_found.iter().map(found_file),
             )
-            .with_lines("other name", unrequested.map(|(file, _)| file.display()));
+            .with_lines("available", unrequested.map(|(file, _)| file.display()));
         let unasked = unrequested.filter(|_| !is_dll);
         let not_found = NotFound {
             unfit: self.missing.unfit.clone(),
@@ -151,13 +151,13 @@ impl RefusedRelease<'_> {
             }
         };
         if let Some(hidden) = self.hidden {
-            evidence.push(("also found", hidden.display().to_string()));
+            evidence.push(("available", hidden.display().to_string()));
             let mut finding = self.mismatch.finding(evidence);
             let hidden = HiddenCudnn::new(self.guard, hidden.to_path_buf());
             finding.help.extend(hidden.help(&help));
             return finding;
         }
-        evidence.extend(self.later.map(|later| ("also found", later.words())));
+        evidence.extend(self.later.map(|later| ("available", later.words())));
         let leads = self.later.zip(self.via);
         let leads = leads.and_then(|(later, via)| later.help(via));
         self.mismatch.finding(evidence).help(leads.unwrap_or(help))

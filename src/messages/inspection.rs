@@ -49,7 +49,7 @@ impl InspectionFault<'_> {
                 );
                 Finding::warning(FindingId::NotLoadedYet, summary)
                     .help("add `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` to the program's build.rs")
-                    .with("also found", cuda.display())
+                    .with("available", cuda.display())
                     .with("reason", "linkers omit unused libraries")
             }
             Self::NoProvider(framework, library, dirs) => {
@@ -221,7 +221,7 @@ impl InspectionFault<'_> {
                 let severity = Severity::error_if(*is_path_known && !is_later);
                 let summary = format!("`{user}` {verb} `{name}`{when}, but {reason}");
                 Finding::new(id, severity, summary)
-                    .with_lines("also found", other.map(Path::display))
+                    .with_lines("available", other.map(Path::display))
                     .with("searched", missing.searched.join("\n"))
                     .help(match other.and_then(Path::parent) {
                         Some(dir) => {

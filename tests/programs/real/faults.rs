@@ -22,7 +22,7 @@ fn a_wheel_in_an_active_environment_is_named() {
     let wanted = format!(
         "\
 libcudnn.so.9 cannot be loaded; `{lib}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
-  = help: run `export LD_LIBRARY_PATH={lib}` before you start the program
+  = help: run `export LD_LIBRARY_PATH={lib}` before the program
   reason      VIRTUAL_ENV is `HERE`, and the loader does not follow that variable
 "
     );
@@ -331,7 +331,7 @@ fn the_library_that_a_part_is_linked_to_is_named() {
     assert_eq!(
         Farm::of("cudnn-cu11-8.5").cause("8.5.0", &[]),
         "\
-`HERE/libcudnn_ops_infer.so.8` needs libcublas.so.11, which the loader cannot find  [cudnn-not-loadable]
+`HERE/libcudnn_ops_infer.so.8` needs libcublas.so.11, which the loader does not find  [cudnn-not-loadable]
   = help: install libcublas.so.11, or put its directory into LD_LIBRARY_PATH
   loader      libcublas.so.11: cannot open shared object file: No such file or directory"
     );

@@ -84,7 +84,7 @@ fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
     let help = "set NVCC_CCBIN to a compiler that is there, or unset it: it names `/opt/none/g++`";
     let shown = doctor(&[home, ccbin], &[]);
     assert!(
-        shown.contains("\n  – host code none that starts\n"),
+        shown.contains("\n  – host code none that nvcc can start\n"),
         "{shown}"
     );
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -139,7 +139,7 @@ fn an_nvcc_without_its_compiler_for_device_code_is_told() {
     });
     let finding = finding.expect("a finding");
     let headline = format!(
-        "`{}` has no `cicc`, without which it compiles no kernel",
+        "`{}` cannot compile kernels: `cicc` is missing",
         toolkit.join("bin/nvcc").display()
     );
     assert_eq!(finding["summary"], headline);
@@ -182,7 +182,7 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
     };
     let finding = found().expect("a finding");
     let wanted = format!(
-        "the cuDNN at `{}` opens libnvrtc.so.11.2 and libcublasLt.so.11 at run time, but nothing here has them",
+        "the cuDNN at `{}` opens libnvrtc.so.11.2 and libcublasLt.so.11 at run time, but they were not found",
         site.join("nvidia/cudnn").display()
     );
     let mut said = finding["summary"].as_str().unwrap().to_string();
@@ -198,15 +198,14 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
     let nvrtc = "nvidia/cuda_nvrtc/lib";
     library(&site, &format!("{nvrtc}/libnvrtc.so.11.2"));
     let finding = found().expect("a finding");
-    let lacks = " opens libcublasLt.so.11 when it computes, and nothing here has it";
+    let lacks = " opens libcublasLt.so.11 at run time, but it was not found";
     assert!(
         finding["summary"].as_str().unwrap().ends_with(lacks),
         "{finding}"
     );
     library(&root, "cuda/libcublasLt.so.11");
     let finding = found().expect("a finding");
-    let aside =
-        " opens libnvrtc.so.11.2 when it computes, and the loader does not look where that lies";
+    let aside = " opens libnvrtc.so.11.2 at run time, but the loader does not search its directory";
     assert!(
         finding["summary"].as_str().unwrap().ends_with(aside),
         "{finding}"

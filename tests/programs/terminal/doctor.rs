@@ -377,7 +377,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
          = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
          = help: require a newer cudarc, or a newer version of the crate that requires it\n      \
          bindings    for CUDA 12.9\n      \
-         required by app 0.1.0\n";
+         needed by   app 0.1.0\n";
     assert!(said.contains(wanted), "{said}");
     // Only with a feature of the crate: the usual one, and another.
     let optional = format!("optional = true, {dependency}");

@@ -82,7 +82,7 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
         "{shown}"
     );
     assert!(
-        shown.contains("\n  it said     ERROR: no [31mwheel\n"),
+        shown.contains("\n  output      ERROR: no [31mwheel\n"),
         "{shown}"
     );
     assert!(
@@ -122,7 +122,7 @@ fn on_a_terminal_the_installer_shows_its_own_bars() {
         "to fetch",
         "\na bar, NO_COLOR=1\nERROR: no \u{1b}[31mwheel\n",
         "failed to fetch NVIDIA's wheels  [fetch-failed]\n",
-        "\n  it said     see above; exit status: 1\n",
+        "\n  output      see above; exit status: 1\n",
     ];
     let mut rest = plain.as_str();
     for part in order {
@@ -205,7 +205,7 @@ fn the_releases_fit_the_driver_and_the_gpu() {
         text(&output)
     };
     let shown = fetched("6.1", &[]);
-    let chosen = "  – chosen       CUDA 12, for the driver here, which supports CUDA 12.2, and cuDNN 9.10.2, the last \
+    let chosen = "  – chosen       CUDA 12, for the driver here, which runs CUDA up to 12.2, and cuDNN 9.10.2, the last \
         for Simulated GPU\n";
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
@@ -227,24 +227,25 @@ fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
     for (arguments, told) in [
         (
             ["--cuda", "12.7"],
-            "PyPI has no CUDA 12.7; the nearest that it has are 12.6 and 12.8  [fetch-failed]\n  \
-             = help: run `cudnn-guard fetch --cuda 12.6`, or `cudnn-guard fetch --cuda 12.8`\n",
+            "PyPI does not have CUDA 12.7; the nearest versions are 12.6 and 12.8  [fetch-failed]\n  \
+             = help: run `cudnn-guard fetch --cuda 12.6` or `cudnn-guard fetch --cuda 12.8`\n",
         ),
         (
             ["--cuda", "10"],
-            "PyPI has no CUDA 10; the nearest that it has is 11.8  [fetch-failed]\n  \
+            "PyPI does not have CUDA 10; the nearest version is 11.8  [fetch-failed]\n  \
              = help: run `cudnn-guard fetch --cuda 11.8`\n",
         ),
         (
             ["--cudnn", "8.9"],
-            "PyPI has no cuDNN 8.9 for CUDA 13; the nearest that it has is 9.12  [fetch-failed]\n  \
+            "PyPI does not have cuDNN 8.9 for CUDA 13; the nearest version is 9.12  [fetch-failed]\n  \
              = help: run `cudnn-guard fetch --cuda 13 --cudnn 9.12`\n  \
              = help: run `cudnn-guard fetch --cuda 12 --cudnn 8.9` to fetch that cuDNN for CUDA 12\n",
         ),
         (
             ["--cuda", "14"],
             "CUDA 14 is newer than this cudnn-guard supports; the newest is 13  [fetch-failed]\n  \
-             = help: fetch CUDA 13, or a newer cudnn-guard: `cargo install --path . --features cli` in its clone\n",
+             = help: run `cudnn-guard fetch --cuda 13`\n  \
+             = help: update cudnn-guard: `cargo install --path . --features cli` in an updated clone\n",
         ),
     ] {
         let output = fetch(&dir, &arguments);

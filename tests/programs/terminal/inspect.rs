@@ -38,7 +38,7 @@ fn every_guard_of_a_program_is_heard() {
     );
     let ran = image.inspect(&[]).exits_with(1);
     let wanted = "  ✗ loaded cuDNN 9.14.0 is older than the 9.20.0 that this program was built with  [cudnn-version-mismatch]\n      \
-         = help: install cuDNN 9.20 or a later 9.x in `/opt/lib`, or add its directory to LD_LIBRARY_PATH\n      \
+         = help: install cuDNN 9.20 or a later 9.x in `/opt/lib`, or put its directory into LD_LIBRARY_PATH\n      \
          loaded      /opt/lib/libcudnn.so.9\n      \
          found via   the program's RUNPATH, its entry `/opt/lib`\n      \
          crate       other 2.0.0\n      \
@@ -118,7 +118,7 @@ fn what_is_mounted_later_is_unknown() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("libcudnn.so.9` is nothing yet")
+        .says("libcudnn.so.9`, which is only a placeholder so far")
         .says("libcudnn.so.9 may be mounted later");
 }
 

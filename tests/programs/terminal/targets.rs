@@ -57,8 +57,8 @@ fn targets_that_a_cuda_does_not_have() {
         "error: CUDA 12.4 does not support sm_120, which the command line requests  [arch-unsupported-by-nvcc]\n  \
          = help: use targets that this nvcc supports, or select another CUDA toolkit with CUDA_HOME\n  \
          found       the command line: \"120\"\n  \
-         nvcc knows  sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a\n  \
-         served by   sm_120: CUDA 12.8 and newer\n"
+         supported   sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 sm_72 sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a\n  \
+         toolkits    sm_120: CUDA 12.8 and newer\n"
     );
     let output = cudnn_guard(&["targets", "70", "--cuda", "13.0", "--json"]);
     must_exit(&output, 1);
@@ -148,5 +148,5 @@ fn native_without_a_gpu_shows_what_nvidia_smi_says() {
     let findings = json["findings"].as_array().expect("findings");
     let error = findings.iter().find(|one| one["id"] == "no-gpu");
     let evidence = &error.expect("an error")["evidence"];
-    assert_eq!(evidence["it says"], words, "{json:#}");
+    assert_eq!(evidence["output"], words, "{json:#}");
 }

@@ -148,8 +148,9 @@ fn what_was_not_fetched_is_no_damage() {
         text(&output),
         format!(
             "  ✓ cuDNN        9.28.1.4, 2 files checked: {home}/nvidia/cudnn\n\n\
-             cudnn-guard has not installed CUDA toolkit in `{home}`  [fetch-failed]\n  \
-             = help: run `{help}`, or pass the directory that you fetched into with `--to DIR`\n"
+             cudnn-guard has installed no CUDA toolkit in `{home}`  [fetch-failed]\n  \
+             = help: run `{help}`\n  \
+             = help: pass the directory that you fetched into with `--to DIR`\n"
         )
     );
     must_mend(&dir, &help, "CUDA toolkit");
@@ -161,8 +162,9 @@ fn what_was_not_fetched_is_no_damage() {
     assert_eq!(
         text(&output),
         format!(
-            "\ncudnn-guard has not installed CUDA toolkit and no cuDNN in `{home}`  [fetch-failed]\n  \
-             = help: run `cudnn-guard fetch --to {home}`, or pass the directory that you fetched into with `--to DIR`\n"
+            "\ncudnn-guard has installed no CUDA toolkit and no cuDNN in `{home}`  [fetch-failed]\n  \
+             = help: run `cudnn-guard fetch --to {home}`\n  \
+             = help: pass the directory that you fetched into with `--to DIR`\n"
         )
     );
     assert_eq!(listing(&empty), Vec::<String>::new());

@@ -364,7 +364,7 @@ fn the_builtins_of_another_release() {
     builtins(&image, dir, "12.9");
     assert_eq!(
         said(&image, &[]),
-        "  – `/opt/cuda/lib64/libnvrtc.so.12` opens libnvrtc-builtins.so.12.4, which the loader cannot find: \
+        "  – `/opt/cuda/lib64/libnvrtc.so.12` opens libnvrtc-builtins.so.12.4, which the loader does not find: \
          libnvrtc-builtins.so.12.9 beside it is of another CUDA release  [cuda-libraries-mixed]\n      \
          = help: install libnvrtc of CUDA 12.4 with its builtins\n      \
          looked at   the RUNPATH of libnvrtc.so.12, its entry `/opt/cuda/lib64`\n                  \

@@ -66,7 +66,7 @@ fn a_provider_for_another_cuda_major() {
         `export LD_LIBRARY_PATH=$(echo ~/cuda12/nvidia/*/lib | tr ' ' :)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`\n";
     let missing = "result      ONNX Runtime computes on the CPU and only logs the reason\n      \
         not found   libcublasLt.so.12, libcudart.so.12, libcudnn.so.9\n      \
-        looked at   ";
+        searched    ";
     let wanted = format!(
         "`/{PROVIDER}` was built for CUDA 12, but the toolkit and cuDNN are for CUDA 13  [cuda-flavour-mismatch]\n      \
         = help: use an ONNX Runtime that was built for CUDA 13\n      {install}      {missing}"
@@ -82,7 +82,7 @@ fn a_provider_for_another_cuda_major() {
     let wanted = format!(
         "`/{PROVIDER}` was built for CUDA 12, but cuDNN is for CUDA 13  [cuda-flavour-mismatch]\n      \
         = help: use an ONNX Runtime that was built for CUDA 13\n      \
-        = help: put `/usr/local/cuda-12.8/lib64` into LD_LIBRARY_PATH\n      "
+        = help: add `/usr/local/cuda-12.8/lib64` to LD_LIBRARY_PATH\n      "
     );
     // It lacks a cuDNN.
     assert!(about.starts_with(&(wanted.clone() + install)), "{about}");

@@ -24,9 +24,9 @@ fn a_cudnn_off_the_loaders_way_is_named() {
     assert_eq!(
         image.said(&ran),
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
-         = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n      \
+         = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n      \
          = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
-         looked at   the program's RUNPATH, its entry `/opt/lib`\n                  \
+         searched    the program's RUNPATH, its entry `/opt/lib`\n                  \
          /etc/ld.so.cache\n      \
          also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
          verdict: fail (1 error)\n\
@@ -58,7 +58,7 @@ fn a_cudnn_of_another_release_is_not_offered() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("= help: install cuDNN 9.14 or a later 9.x, or add its directory to LD_LIBRARY_PATH looked at")
+        .says("= help: install cuDNN 9.14 or a later 9.x, or put its directory into LD_LIBRARY_PATH searched")
         .says("also found 9.10.0 ");
 }
 
@@ -99,7 +99,7 @@ fn a_cudnn_without_its_links() {
                  beside it  [cudnn-not-loadable]\n      \
                  = help: make its links: `sudo ldconfig -n /{lib}`\n      \
                  found via   the program's RUNPATH, its entry `/{lib}`\n      \
-                 looked at   the program's RUNPATH, its entry `/{lib}`\n                  \
+                 searched    the program's RUNPATH, its entry `/{lib}`\n                  \
                  /etc/ld.so.cache\n\n\
                  verdict: fail (1 error)\n\
                  for details and fixes, run `cudnn-guard explain cudnn-not-loadable`\n"
@@ -115,7 +115,7 @@ fn a_cudnn_without_its_links() {
     image.program(&[&linked("9.14.0")], &[&library]);
     fs::rename(at("libcudnn.so.9"), at("libcudnn.so")).unwrap();
     let ran = image.flat(&[]).exits_with(1);
-    ran.says("= help: run `sudo ldconfig -n /usr/local/cuda/lib64` to create its links, and add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH looked at");
+    ran.says("= help: run `sudo ldconfig -n /usr/local/cuda/lib64` to create its links, and add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH searched");
     ldconfig();
     image
         .inspect_with(&[], image.at(lib).to_str().unwrap())
@@ -296,7 +296,7 @@ fn a_program_without_the_systems_directories_is_not_said_to_search_them() {
     let json = image.json();
     let finding = &json["findings"][0];
     assert_eq!(finding["id"], "cudnn-not-loadable", "{json}");
-    let looked_at = finding["evidence"]["looked at"].as_str().unwrap();
+    let looked_at = finding["evidence"]["searched"].as_str().unwrap();
     assert!(looked_at.contains("/own"), "{looked_at}");
     assert!(!looked_at.contains("/usr/lib"), "{looked_at}");
 }
@@ -337,7 +337,7 @@ fn a_library_for_another_processor_is_told_as_such() {
              {other}, and this program is for {own}  [cudnn-not-loadable]\n      \
              = help: install the cuDNN for {own} in `/usr/local/cuda/lib64`\n      \
              found via   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n      \
-             looked at   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \
+             searched    LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \
              /etc/ld.so.cache\n                  \
              /usr/lib\n  \
              – `/usr/lib/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used  [driver-missing]\n      \

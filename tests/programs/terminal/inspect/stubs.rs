@@ -213,7 +213,7 @@ fn a_plain_name_that_cudnn_8_opens() {
             if finding["id"] == "library-not-found" {
                 let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
                 found.push((text(&finding["summary"]), text(&finding["help"][0])));
-                let places = text(&finding["evidence"]["looked at"]);
+                let places = text(&finding["evidence"]["searched"]);
                 assert!(!places.contains("the program's RUNPATH"), "{places}");
             }
         }

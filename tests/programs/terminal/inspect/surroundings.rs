@@ -112,7 +112,7 @@ fn a_cudnn_for_better_processors_in_an_image() {
         .flat(&[])
         .exits_with(0)
         .says("9.14.0 for CUDA 13 at")
-        .says("/opt/lib/glibc-hwcaps/x86-64-v3/libcudnn.so.9` is for better processors than the least, and which one it will be is not known");
+        .says("/opt/lib/glibc-hwcaps/x86-64-v3/libcudnn.so.9` is loaded only on newer CPUs, and the CPU is unknown");
 }
 
 /// The verdict stays, and what the program would do all the same is said with it.
@@ -212,7 +212,7 @@ fn a_pipe_is_told_and_not_opened() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("which the loader does not find; ")
+        .says("which the loader cannot find; ")
         .says("lib64/libcudnn.so.9` is a pipe or a device, not a file [cudnn-not-loadable] = help: remove it, and install cuDNN in ");
 }
 
@@ -322,11 +322,11 @@ fn a_program_with_more_rights_than_its_user() {
     assert_eq!(
         said,
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
-         = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
+         = help: add `/usr/local/cuda/lib64` to /etc/ld.so.conf and run `ldconfig`\n      \
          = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
          setuid      this program has more rights than its user (setuid, capabilities): the loader ignores \
          LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath\n      \
-         looked at   /etc/ld.so.cache\n      \
+         searched    /etc/ld.so.cache\n      \
          also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
          verdict: fail (1 error)\n\
          for details and fixes, run `cudnn-guard explain cudnn-not-loadable`\n"

@@ -379,7 +379,7 @@ fn quotation_marks_in_path_are_named() {
     let (told, inspected) = (&told["findings"][0], &inspected["findings"][0]);
     assert_eq!(told["help"], inspected["help"]);
     assert_eq!(told["evidence"]["reason"], inspected["evidence"]["reason"]);
-    let looked_in = inspected["evidence"]["looked in"].as_str().unwrap();
+    let looked_in = inspected["evidence"]["searched"].as_str().unwrap();
     let entry = "\"C:\\with spaces\"";
     assert!(looked_in.lines().any(|dir| dir == entry), "{looked_in}");
     helps(windows, &Start::of("nine").path(&farm.path));
