@@ -34,10 +34,10 @@ pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<Strin
         _ => (driver?, "driver"),
     };
     Some(format!(
-        "for CUDA {} of the {of}, enable its feature cuda-{}, or the newest one before that; choose an older one to \
+        "enable its feature cuda-{}, or the newest one before that, for CUDA {} of the {of}; choose an older feature to \
          support older drivers",
-        version.short(),
-        number(version)
+        number(version),
+        version.short()
     ))
 }
 
@@ -68,40 +68,39 @@ mod tests {
         let version = |major, minor| Some(Version::new(major, minor, 0));
         let feature = |toolkit, driver| {
             let text = advice(toolkit, driver).unwrap_or_default();
-            let text = text.replace(", or the newest before it that it has,", "");
-            let text = text.strip_prefix("its feature ").unwrap_or_default();
-            text.split(" here").next().unwrap_or_default().to_string()
+            let text = text.replace(", or the newest one before that,", "");
+            text.split(';').next().unwrap_or_default().to_string()
         };
         for (toolkit, driver, expected) in [
             (
                 version(12, 8),
                 None,
-                "cuda-12080 fits CUDA 12.8 of the toolkit",
+                "enable its feature cuda-12080 for CUDA 12.8 of the toolkit",
             ),
             (
                 version(12, 8),
                 version(13, 0),
-                "cuda-12080 fits CUDA 12.8 of the toolkit",
+                "enable its feature cuda-12080 for CUDA 12.8 of the toolkit",
             ),
             (
                 version(12, 8),
                 version(12, 8),
-                "cuda-12080 fits CUDA 12.8 of the toolkit",
+                "enable its feature cuda-12080 for CUDA 12.8 of the toolkit",
             ),
             (
                 version(12, 10),
                 version(12, 9),
-                "cuda-12090 fits CUDA 12.9 of the driver",
+                "enable its feature cuda-12090 for CUDA 12.9 of the driver",
             ),
             (
                 version(13, 10),
                 None,
-                "cuda-13100 fits CUDA 13.10 of the toolkit",
+                "enable its feature cuda-13100 for CUDA 13.10 of the toolkit",
             ),
             (
                 None,
                 version(11, 4),
-                "cuda-11040 fits CUDA 11.4 of the driver",
+                "enable its feature cuda-11040 for CUDA 11.4 of the driver",
             ),
             (None, None, ""),
         ] {

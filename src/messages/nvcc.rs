@@ -364,6 +364,6 @@ impl OwnCopies<'_> {
 impl MissingTemporaryDirectory<'_> {
     pub fn help(&self) -> String {
         let dir = self.0.display();
-        format!("set TMPDIR to an existing directory, or unset it: `{dir}` does not exist")
+        format!("set TMPDIR to an existing directory, or unset it: `{dir}` is not a directory")
     }
 }

@@ -272,7 +272,7 @@ mod tests {
             format!(
                 "`{shown}` did not finish within 0.3 s and was stopped  [program-timeout]\n  \
                  = help: run the command by hand to see where it hangs\n  \
-                 = help: give it more time: CUDNN_GUARD_PROGRAM_DEADLINE=1\n  \
+                 = help: set CUDNN_GUARD_PROGRAM_DEADLINE=1 to give it more time\n  \
                  = help: look for `NVRM` and `Xid` in the output of `dmesg`: a driver that hangs has to be restarted\n  \
                  = help: set CUDNN_GUARD_ARCHS so that the driver is not queried\n  \
                  command     {shown} --query-gpu=index,uuid,name,compute_cap --format=csv,noheader"

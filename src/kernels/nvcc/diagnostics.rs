@@ -291,7 +291,7 @@ mod tests {
         let help = with_env(output, &[("TMPDIR", "/none")], &[]).unwrap();
         assert_eq!(
             help,
-            "set TMPDIR to an existing directory, or unset it: `/none` does not exist"
+            "set TMPDIR to an existing directory, or unset it: `/none` is not a directory"
         );
         assert_eq!(with_env(output, &[("TMPDIR", "/")], &[]), None);
     }
@@ -301,7 +301,7 @@ mod tests {
     fn a_missing_header_that_is_not_cudas() {
         helps(
             "a.cu:1:10: fatal error: cudnn.h: No such file or directory",
-            "ask for cuDNN in build.rs",
+            "require cuDNN in build.rs",
         );
     }
 
@@ -338,7 +338,7 @@ mod tests {
         );
         helps(
             "ptxas /tmp/w.ptx, line 23; error   : Instruction 'wgmma.fence' not supported on .target 'sm_90'",
-            "targets with a letter: `90a`",
+            "require a target with a letter: `90a`",
         );
     }
 
@@ -362,7 +362,7 @@ mod tests {
         helps(
             "ERROR: No supported gcc/g++ host compiler found.\n\
              nvcc fatal   : Failed to preprocess host compiler properties.",
-            "that this CUDA takes",
+            "that this CUDA supports",
         );
         helps(
             "gcc: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.",

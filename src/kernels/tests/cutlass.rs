@@ -110,7 +110,7 @@ fn missing_headers_are_an_error_that_names_the_searched_places() {
         text(&package),
         "CUTLASS_PATH is set to a directory that does not contain `include/cutlass/cutlass.h`  [config-invalid]\n  \
          = help: set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`\n  \
-         = help: unset it, and run `cudnn-guard fetch --with cutlass --to ./home`\n  \
+         = help: unset CUTLASS_PATH, and run `cudnn-guard fetch --with cutlass --to ./home`\n  \
          searched    ./no\n  \
          see         cudnn-guard explain config-invalid"
     );

@@ -160,7 +160,7 @@ fn files_can_have_their_own_options() {
     result.unwrap();
     // Each warning is printed once for both files.
     assert_eq!(warnings.len(), 2, "{warnings:?}");
-    assert!(warnings[0].contains("need compute capability 8.9 and are not compiled for sm_80"));
+    assert!(warnings[0].contains("require compute capability 8.9 and are not compiled for sm_80"));
     let calls = package.calls();
     let of = |name: &str| calls.iter().find(|call| call.contains(name)).unwrap();
     let codes = |name: &str| of(name).matches("-gencode").count();

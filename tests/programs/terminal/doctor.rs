@@ -299,9 +299,9 @@ fn doctor_names_the_feature_of_cudarc_that_fits() {
         text(&command.output().expect("cudnn-guard runs"))
     };
     let said = doctor(&root);
-    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: its feature cuda-13000, or the newest before\n              \
-         it that it has, fits CUDA 13.0 of the toolkit here; choose an\n              \
-         older one to run with older drivers\n";
+    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: enable its feature cuda-13000, or the\n              \
+         newest one before that, for CUDA 13.0 of the toolkit; choose an\n              \
+         older feature to support older drivers\n";
     assert!(said.contains(wanted), "{said}");
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Evidence that lists searched places, which may not exist, and commands.
-const NOT_SAID: [&str; 3] = ["looked at", "looked in", "command"];
+const NOT_SAID: [&str; 4] = ["searched", "looked at", "looked in", "command"];
 
 /// Evidence that lists absent paths, each a complete line, or names that are absent from the directory in the headline.
 const MISSED: &str = "missed";
